@@ -34,7 +34,10 @@ COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 
 def estimators() -> list[str]:
     """Those of the arena's ranked parts."""
-    parts = [compose([f"experiment={name}"]).estimator for name in ("arena", "arena_hundred", "arena_slow")]
+    parts = [
+        compose([f"experiment={name}"]).estimator
+        for name in ("arena", "arena_hundred", "arena_slow")
+    ]
     return list(dict.fromkeys(name for part in parts for name in part))
 
 
@@ -48,10 +51,14 @@ def rows(names: list[str]) -> list[tuple]:
             sample, few = reduce(p, y, notion), reduce(p[:FIRST], y[:FIRST], notion)
             for name in names:
                 estimator = load("estimator", name, {})
-                reason = skip_reason(ProblemSpec.of(problem), EstimatorSpec.of(estimator), notion, n)
+                reason = skip_reason(
+                    ProblemSpec.of(problem), EstimatorSpec.of(estimator), notion, n
+                )
                 if reason is None:
                     first, call = (
-                        functools.partial(apply, estimator, *of, notion, np.random.default_rng(1), problem)
+                        functools.partial(
+                            apply, estimator, *of, notion, np.random.default_rng(1), problem
+                        )
                         for of in (few, sample)
                     )
                     with one_thread():
@@ -60,7 +67,17 @@ def rows(names: list[str]) -> list[tuple]:
                         peak = peak_of(call, SECONDS, first)
                 else:
                     peak = Peak(None, "", reason)
-                found.append((name, notion, n, ProblemSpec.of(problem).classes, peak.mb, peak.method, peak.reason))
+                found.append(
+                    (
+                        name,
+                        notion,
+                        n,
+                        ProblemSpec.of(problem).classes,
+                        peak.mb,
+                        peak.method,
+                        peak.reason,
+                    )
+                )
                 print(*found[-1], sep="\t", flush=True)
     return found
 
@@ -72,4 +89,7 @@ if __name__ == "__main__":
     with out.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:4], "" if row[4] is None else f"{row[4]:.3g}", row[5], row[6] or ""] for row in table)
+        writer.writerows(
+            [*row[:4], "" if row[4] is None else f"{row[4]:.3g}", row[5], row[6] or ""]
+            for row in table
+        )

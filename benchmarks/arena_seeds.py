@@ -32,7 +32,13 @@ def computed(out: str) -> pd.DataFrame:
     frames = []
     for name in ("arena_hundred", "arena"):
         problems = ",".join(compose([f"experiment={name}"]).problem)
-        chosen = [f"experiment={name}", f"seed={SEED}", f"problem=[{problems}]", f"estimator=[{ESTIMATORS}]", "jobs=1"]
+        chosen = [
+            f"experiment={name}",
+            f"seed={SEED}",
+            f"problem=[{problems}]",
+            f"estimator=[{ESTIMATORS}]",
+            "jobs=1",
+        ]
         run = Experiment.of([*chosen, f"out={out}"])
         run.compute()
         frames.append(run.records())
@@ -45,7 +51,10 @@ def main(out: str, path: Path) -> None:
     cells = ["problem", "notion", "n", "rep", "estimator"]
     same = held.records.merge(again[cells].drop_duplicates(), on=cells)
     both = [arena.settings(frame, held.families, held.classes) for frame in (same, again)]
-    first, second = (frame[frame["estimand"].isin(arena.MAIN)].assign(k=lambda of: near(of["k"])) for frame in both)
+    first, second = (
+        frame[frame["estimand"].isin(arena.MAIN)].assign(k=lambda of: near(of["k"]))
+        for frame in both
+    )
     table = arena_seeds.statements(first, second)
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False, float_format="%.4g")

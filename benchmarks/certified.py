@@ -61,18 +61,36 @@ def main():
     sizes = (100_000, 1_000_000) if parser.parse_args().quick else (100_000, 1_000_000, 10_000_000)
     problem = load_problem("score_sine_perturbed")
     for name in IDS:  # compiled, or read from the cache, before anything is timed
-        load_estimator(name)(*problem.sample(100, np.random.default_rng(0)), np.random.default_rng(0))
+        load_estimator(name)(
+            *problem.sample(100, np.random.default_rng(0)), np.random.default_rng(0)
+        )
     print(f"{'task':<44}{'n':>12}{'CPU s':>10}{'per point':>13}{'peak':>8}")
     for n in sizes:
-        show("a sample of score_sine_perturbed", n, seconds(lambda n=n: problem.sample(n, np.random.default_rng(0)), 1))
+        show(
+            "a sample of score_sine_perturbed",
+            n,
+            seconds(lambda n=n: problem.sample(n, np.random.default_rng(0)), 1),
+        )
         p, y = problem.sample(n, np.random.default_rng(0))
         show("sort of scores and labels", n, seconds(partial(in_order, p, y)))
         scores, labels = in_order(p, y)
-        show("total-variation denoising after one sort", n, seconds(partial(denoised, scores, labels)))
+        show(
+            "total-variation denoising after one sort",
+            n,
+            seconds(partial(denoised, scores, labels)),
+        )
         fold = np.random.default_rng(1).integers(0, 5, n, dtype=np.uint8)
-        show("tv_kfold after one sort", n, seconds(partial(TVKfold().of_sorted, scores, labels, fold, 1.0)))
+        show(
+            "tv_kfold after one sort",
+            n,
+            seconds(partial(TVKfold().of_sorted, scores, labels, fold, 1.0)),
+        )
         held = load_estimator("nw_kfold")
-        show("nw_kfold after one sort", n, seconds(partial(held.of_sorted, scores, labels, fold, 1 / 64)))
+        show(
+            "nw_kfold after one sort",
+            n,
+            seconds(partial(held.of_sorted, scores, labels, fold, 1 / 64)),
+        )
         for name in IDS:
             estimator = load_estimator(name)
             show(f"estimator {name}", n, seconds(partial(call, estimator, p, y)))

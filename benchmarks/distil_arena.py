@@ -31,7 +31,12 @@ CALIBRATED = {
     100: ["rare_k100"],  # no problem of 100 classes is calibrated: labels are drawn from its p
 }
 TRIALS = {2: 1000, 3: 500, 10: 120, 100: 30}  # per problem
-SIZES = {2: (50, 200, 1000, 5000), 3: (50, 200, 1000, 5000), 10: (50, 200, 1000, 5000), 100: (1000,)}
+SIZES = {
+    2: (50, 200, 1000, 5000),
+    3: (50, 200, 1000, 5000),
+    10: (50, 200, 1000, 5000),
+    100: (1000,),
+}
 AT_5000 = 0.4  # share of the trials made there
 KEPT = ("best", "best_fast", "best_lower", "binned15", "certified_interval")
 PUBLISHED = (
@@ -68,13 +73,24 @@ def size(only=()):
                     rng = np.random.default_rng([trial, n, k])
                     p, y = problem.sample(n, rng)
                     if k == 100:
-                        y = np.minimum((rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1), k - 1)
+                        y = np.minimum(
+                            (rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1), k - 1
+                        )
                     found = p_values(p, y, k, rng)
                     trials += 1
                     for notion, value in {**found, "any": min(closed(found).values())}.items():
                         alarms[notion] = alarms.get(notion, 0) + int(value <= 1.0 - LEVEL + 1e-12)
             for notion, count in alarms.items():
-                rows.append({"notion": notion, "n": n, "k": k, "trials": trials, "false_alarms": count, "level": LEVEL})
+                rows.append(
+                    {
+                        "notion": notion,
+                        "n": n,
+                        "k": k,
+                        "trials": trials,
+                        "false_alarms": count,
+                        "level": LEVEL,
+                    }
+                )
                 limit = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / trials)
                 print(rows[-1], "" if count / trials <= limit else f"ABOVE {limit:.3f}", flush=True)
     return rows
@@ -89,8 +105,17 @@ def estimators(index):
     frame = frame.assign(k=frame["k"].replace({7: 10, 26: 10}), log=np.log(frame["regret"]))
     rows = []
     for (notion, n, k, name), part in frame.groupby(["notion", "n", "k", "estimator"]):
-        row = {"notion": notion, "estimand": "l1", "n": int(n), "k": int(k), "estimator": name, "problems": len(part)}
-        row["regret"] = None if part["log"].isna().any() else round(float(np.exp(part["log"].mean())), 3)
+        row = {
+            "notion": notion,
+            "estimand": "l1",
+            "n": int(n),
+            "k": int(k),
+            "estimator": name,
+            "problems": len(part),
+        }
+        row["regret"] = (
+            None if part["log"].isna().any() else round(float(np.exp(part["log"].mean())), 3)
+        )
         row["kind"] = str(part["kind"].iloc[0])
         row["cpu_seconds"] = float(f"{part['cpu_seconds'].mean():.3g}")
         rows.append(row)
@@ -108,7 +133,10 @@ def main(what, *paths):
 
 def write(tables):
     """Write measured.json, one row a line."""
-    lines = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in tables.items()]
+    lines = [
+        f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
+        for name, rows in tables.items()
+    ]
     measured.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

@@ -39,7 +39,13 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
     """What one run of the engine took."""
     name = f"busy_{engine}_{round(seconds * 1000)}"
     (folder / f"{name}.py").write_text(BUSY.format(seconds))
-    asked = ["problem=beta_wavy", "n=20", f"reps={CELLS[seconds]}", "estimator=[]", f"+estimator.busy._target_={name}.busy"]
+    asked = [
+        "problem=beta_wavy",
+        "n=20",
+        f"reps={CELLS[seconds]}",
+        "estimator=[]",
+        f"+estimator.busy._target_={name}.busy",
+    ]
     run = Experiment.of([*asked, f"engine={engine}", f"jobs={WORKERS}", f"out={folder / name}"])
     workers = 1 if engine == "serial" else WORKERS
     called = time.time()
@@ -57,11 +63,19 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
 
 
 def main(chosen: list[str]) -> None:
-    found = [e for e in ENGINES if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])]
+    found = [
+        e
+        for e in ENGINES
+        if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])
+    ]
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
-        print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds")
-        print(f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}")
+        print(
+            f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds"
+        )
+        print(
+            f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}"
+        )
         alone: dict[float, float] = {}
         for engine in ["serial", *(e for e in chosen or found if e != "serial")]:
             for seconds, cells in CELLS.items():

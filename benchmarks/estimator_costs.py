@@ -40,7 +40,9 @@ def main() -> None:
     for name in sys.argv[1:] or harness.list_estimators():
         if name not in done:
             found = list(costs(name))
-            print(*(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in found), sep="\n", flush=True)
+            print(
+                *(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in found), sep="\n", flush=True
+            )
             rows += [dict(zip(COLUMNS, row)) for row in found]
             with FILE.open("w", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -77,9 +79,15 @@ def costs(name: str):
 
 def timed(made, spec, notion: str, k: int, n: int, warm: bool) -> float:
     """Least CPU seconds of a call."""
-    problem = harness.load_problem("beta_overconfident" if notion == "binary" else f"dirichlet{k}_overconfident")
+    problem = harness.load_problem(
+        "beta_overconfident" if notion == "binary" else f"dirichlet{k}_overconfident"
+    )
     p, y = reduce(*problem.sample(n, np.random.default_rng(0)), notion)
-    rng = (lambda: np.random.default_rng(1)) if spec.replication_rng is None else (lambda: spec.replication_rng(1))
+    rng = (
+        (lambda: np.random.default_rng(1))
+        if spec.replication_rng is None
+        else (lambda: spec.replication_rng(1))
+    )
     if warm:
         apply(made, p[:50], y[:50], notion, rng(), problem)
     found = []

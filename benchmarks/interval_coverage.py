@@ -52,7 +52,9 @@ KINDS = {"calibrated": 0.0, "l1_0.002": 0.002, "l1_0.005": 0.005, "l1_0.01": 0.0
 ROUNDS = (40, 100)  # draws of every cell in the first pass over all cells, and in the second
 PAIRS_OF_TRUTH = 4_000_000  # probabilities from which the truths are computed
 BINS_OF_TRUTH = 1_000  # of equal mass, in which E[C_j | p_j] is a mean
-ROWS_OF_MAPS = 40_000  # new rows on which maps are evaluated; given p the gain varies far less than the labels
+ROWS_OF_MAPS = (
+    40_000  # new rows on which maps are evaluated; given p the gain varies far less than the labels
+)
 NOISE = 0.5  # standard deviation of what the second model adds to the logits of the first
 LARGEST_CELL = 20_000_000  # numbers in p; larger cells take hours
 FIELDS = ("k", "n", "kind", "quantity", "truth", "draws", "covered", "mean_width")
@@ -123,7 +125,10 @@ def truths(k, kind):
             "confidence_gap": error,
             "class.l1": by_class,
         }
-    found |= {"brier.miscalibration": float(squares.mean()), "log_loss.miscalibration": float(kl.mean())}
+    found |= {
+        "brier.miscalibration": float(squares.mean()),
+        "log_loss.miscalibration": float(kl.mean()),
+    }
     found["group.gap"] = found["confidence_gap"]
     return {name: 0.0 for name in found} if kind == "calibrated" else found
 
@@ -148,7 +153,13 @@ def intervals(p, y, rng):
     rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
     if data.k > 2:
         for j in range(data.k):
-            rows.append(("class.l1", "class.l1", gap_of(data.p[:, j], (data.y == j).astype(int), LEVEL).error))
+            rows.append(
+                (
+                    "class.l1",
+                    "class.l1",
+                    gap_of(data.p[:, j], (data.y == j).astype(int), LEVEL).error,
+                )
+            )
     return rows
 
 
@@ -165,7 +176,9 @@ def draw(cell, index):
     """{quantity: [truth, share of intervals that hold it, mean width]} of one draw; nothing of what has no interval."""
     p, y, rng = sample(cell, index)
     known = truths(cell.k, cell.kind)
-    return summary([(quantity, known[name], interval) for quantity, name, interval in intervals(p, y, rng)])
+    return summary(
+        [(quantity, known[name], interval) for quantity, name, interval in intervals(p, y, rng)]
+    )
 
 
 def summary(rows):
@@ -176,7 +189,9 @@ def summary(rows):
             continue
         low = -math.inf if interval.low is None else interval.low
         high = math.inf if interval.high is None else interval.high
-        outcomes.setdefault(quantity, []).append((truth, low - 1e-12 <= truth <= high + 1e-12, high - low))
+        outcomes.setdefault(quantity, []).append(
+            (truth, low - 1e-12 <= truth <= high + 1e-12, high - low)
+        )
     return {quantity: np.mean(values, axis=0).tolist() for quantity, values in outcomes.items()}
 
 
@@ -218,7 +233,10 @@ def mean_after(method, p, y, fold, classes, new, c):
 def changes(cell, index):
     """`draw` of the gains by recalibration and of the differences of two models."""
     p, y, rng = sample(cell, index)
-    first, second = from_arrays(p, y, name="first"), from_arrays(noisy(p, rng)[:, 1] if cell.k == 2 else noisy(p, rng), y)
+    first, second = (
+        from_arrays(p, y, name="first"),
+        from_arrays(noisy(p, rng)[:, 1] if cell.k == 2 else noisy(p, rng), y),
+    )
     seed = int(rng.integers(2**32))
     fold = gain.folds(cell.n, np.random.default_rng(seed))
     new, new_second, c = population(cell.k, cell.kind)
@@ -231,12 +249,23 @@ def changes(cell, index):
             continue
         after = mean_after(one.method, first.p, y, fold, first.classes, maps_on[0], c_of_maps)
         truth = before[0] - after
-        rows += [(f"log_loss.gain.{one.method}", truth[0], one.log_loss), (f"brier.gain.{one.method}", truth[1], one.brier)]
+        rows += [
+            (f"log_loss.gain.{one.method}", truth[0], one.log_loss),
+            (f"brier.gain.{one.method}", truth[1], one.brier),
+        ]
     answer = versus([first, second], LEVEL, seed)
-    method = "beta" if cell.k == 2 else "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
-    after = [mean_after(method, one.p, y, fold, first.classes, q, c_of_maps)[0] for one, q in zip((first, second), maps_on)]
+    method = (
+        "beta" if cell.k == 2 else "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
+    )
+    after = [
+        mean_after(method, one.p, y, fold, first.classes, q, c_of_maps)[0]
+        for one, q in zip((first, second), maps_on)
+    ]
     whole = [expected_scores(one, c) for one in (new, new_second)]
-    wrong = [1.0 - np.take_along_axis(c, one.argmax(axis=1)[:, None], 1).mean() for one in (new, new_second)]
+    wrong = [
+        1.0 - np.take_along_axis(c, one.argmax(axis=1)[:, None], 1).mean()
+        for one in (new, new_second)
+    ]
     known = {
         "error_rate": wrong[0] - wrong[1],
         "log_loss": whole[0][0] - whole[1][0],
@@ -244,7 +273,10 @@ def changes(cell, index):
         "calibration": (before[0][0] - after[0]) - (before[1][0] - after[1]),
         "refinement": after[0] - after[1],
     }
-    rows += [(f"versus.{one.quantity}", known[one.quantity], one.difference) for one in answer.differences]
+    rows += [
+        (f"versus.{one.quantity}", known[one.quantity], one.difference)
+        for one in answer.differences
+    ]
     return summary(rows)
 
 
@@ -271,7 +303,9 @@ def read(path):
 
 def write(path, table):
     """Replace the stored table in one step."""
-    order = sorted(table, key=lambda key: (key[0].k, key[0].n, list(KINDS).index(key[0].kind), key[1]))
+    order = sorted(
+        table, key=lambda key: (key[0].k, key[0].n, list(KINDS).index(key[0].kind), key[1])
+    )
     partial = path.with_suffix(".partial")
     with partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -279,7 +313,18 @@ def write(path, table):
         for cell, quantity in order:
             truth, draws, covered, width = table[cell, quantity]
             shown = f"{width:.4g}" if math.isfinite(width) else ""
-            writer.writerow([cell.k, cell.n, cell.kind, quantity, f"{truth:.6g}", draws, f"{covered:.6g}", shown])
+            writer.writerow(
+                [
+                    cell.k,
+                    cell.n,
+                    cell.kind,
+                    quantity,
+                    f"{truth:.6g}",
+                    draws,
+                    f"{covered:.6g}",
+                    shown,
+                ]
+            )
     partial.replace(path)
 
 
@@ -290,7 +335,9 @@ def _task(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--classes", type=int, nargs="*", default=CLASSES)
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--draws", type=int, nargs="*", default=ROUNDS)
@@ -309,7 +356,9 @@ def main():
     done = dict.fromkeys(cells, 0)
     for (cell, quantity), row in table.items():
         if part_of(quantity) == given.part:
-            done[cell] = max(done.get(cell, 0), row[1])  # some quantity of each part has an interval in every draw
+            done[cell] = max(
+                done.get(cell, 0), row[1]
+            )  # some quantity of each part has an interval in every draw
     PARTS[given.part](Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
     context = multiprocessing.get_context("fork")
     for most in given.draws:
@@ -317,14 +366,19 @@ def main():
             tasks = [(given.part, cell, index) for index in range(done[cell], most)]
             if not tasks:
                 continue
-            temper(cell.k, cell.kind), truths(cell.k, cell.kind)  # once, before the workers are forked
+            (
+                temper(cell.k, cell.kind),
+                truths(cell.k, cell.kind),
+            )  # once, before the workers are forked
             seconds = 0.0
             with context.Pool(given.jobs) as pool:
                 for outcomes, spent in pool.imap(_task, tasks):
                     seconds += spent
                     for quantity, (truth, covered, width) in outcomes.items():
                         row = table.setdefault((cell, quantity), [truth, 0, 0.0, 0.0])
-                        row[0] = (row[0] * row[1] + truth) / (row[1] + 1)  # differs between draws for gains
+                        row[0] = (row[0] * row[1] + truth) / (
+                            row[1] + 1
+                        )  # differs between draws for gains
                         row[3] = (row[3] * row[1] + width) / (row[1] + 1)
                         row[1], row[2] = row[1] + 1, row[2] + covered
             done[cell] = most
@@ -334,7 +388,10 @@ def main():
                 for (c, q), row in table.items()
                 if c == cell and part_of(q) == given.part and row[2] / row[1] < 0.93
             }
-            print(f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; below 0.93: {shares}", flush=True)
+            print(
+                f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; below 0.93: {shares}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

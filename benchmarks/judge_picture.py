@@ -26,14 +26,20 @@ COLOURS = 64  # of the palette: letters stay sharp, and the file small
 
 def main(predictions: str, picture: str = "results/readme/judge.png") -> None:
     held = np.load(predictions)
-    judgement = harness.judge(held["probs"], held["labels"], classes=CLASSES, names=["VGG16 on CIFAR-10"])
+    judgement = harness.judge(
+        held["probs"], held["labels"], classes=CLASSES, names=["VGG16 on CIFAR-10"]
+    )
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         raise SystemExit("Chromium is needed.")
     with tempfile.TemporaryDirectory() as folder:
         page, shot = Path(folder, "page.html"), Path(folder, "shot.png")
         judgement.to_html(page)
-        size = ["--force-device-scale-factor=1", f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars"]
+        size = [
+            "--force-device-scale-factor=1",
+            f"--window-size={WIDTH},{HEIGHT}",
+            "--hide-scrollbars",
+        ]
         subprocess.run(
             [chromium, "--headless", "--no-sandbox", "--disable-gpu", *size, f"--screenshot={shot}", page.as_uri()],
             check=True, capture_output=True,

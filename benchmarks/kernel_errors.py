@@ -44,7 +44,9 @@ def dense_skce(q, y, gamma):
     r = np.eye(q.shape[1])[y] - q
     squares = (q * q).sum(axis=1)
     products = q @ q.T
-    h = products + np.exp(-np.maximum(squares[:, None] + squares - 2 * products, 0.0) / (2 * gamma**2))
+    h = products + np.exp(
+        -np.maximum(squares[:, None] + squares - 2 * products, 0.0) / (2 * gamma**2)
+    )
     h *= r @ r.T
     return (h.sum() - h.trace()) / (len(q) * (len(q) - 1))
 
@@ -59,7 +61,9 @@ def show(case, n, ours, other=None, gap=None, more=""):
 
 def main(quick):
     seconds(lambda: CKCE()(*drawn(600)["true"]))
-    print(f"{'CPU seconds, one thread':<34}{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory")
+    print(
+        f"{'CPU seconds, one thread':<34}{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory"
+    )
     for n in (500, 1000, 2000, 10_000)[: 3 if quick else 4]:
         for name, (q, y) in drawn(n).items():
             repeats = 1 if n > 2000 else 3
@@ -85,11 +89,17 @@ def main(quick):
             ("SKCE in pairs", SKCE(form="block")), ("UCME", UCME()), ("binned on the simplex", SimplexECE()),
         ):  # fmt: skip
             show(case, n, seconds(lambda e=estimator, q=q, y=y: e(q, y, 0))[0])
-        for case, estimator in (("CKCE of confidences", CKCE()), ("SKCE of confidences", SKCE()), ("MMCE", MMCE())):
+        for case, estimator in (
+            ("CKCE of confidences", CKCE()),
+            ("SKCE of confidences", SKCE()),
+            ("MMCE", MMCE()),
+        ):
             show(case, n, seconds(lambda e=estimator, p=top, y=right: e(p, y, 0), 2)[0])
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true")
     main(parser.parse_args().quick)

@@ -65,7 +65,10 @@ def ridge_textbook(p, y, kind, gamma):
     risks, tests = np.empty((2, len(GRIDS[kind, p.ndim == 1]), 5))
     for j in range(5):
         train, held_out = rest[fold != j], rest[fold == j]
-        matrix, at = rbf(p[train], p[train], gamma), [rbf(p[rows], p[train], gamma) for rows in (held_out, test)]
+        matrix, at = (
+            rbf(p[train], p[train], gamma),
+            [rbf(p[rows], p[train], gamma) for rows in (held_out, test)],
+        )
         if kind == "kkr":
             values, vectors = np.linalg.eigh(matrix)
             values = np.maximum(values, 0.0)
@@ -101,29 +104,50 @@ def kernel_textbook(g, y, bandwidth):
 
 def confidences(n):
     """Top-label predictions of a Dirichlet problem of ten classes."""
-    return reduce(*load_problem("dirichlet10_overconfident").sample(n, np.random.default_rng(0)), "top_label")
+    return reduce(
+        *load_problem("dirichlet10_overconfident").sample(n, np.random.default_rng(0)), "top_label"
+    )
 
 
 def main(quick):
-    print(f"{'CPU seconds, one thread':<34}{'n':>7}{'ours':>10}{'textbook':>10}{'ratio':>8}  {'authors':>17}  {'gap':>8}  memory")
+    print(
+        f"{'CPU seconds, one thread':<34}{'n':>7}{'ours':>10}{'textbook':>10}{'ratio':>8}  {'authors':>17}  {'gap':>8}  memory"
+    )
     for kind in ("kkr", "ukkr"):
         for n in (1000, 2000):
             p, y = confidences(n)
             tuned = gruber2025.Tuned(KernelRidge(kind, gamma=1.0))
             ours, (_, risks, tests, _) = seconds(lambda t=tuned, p=p, y=y: t.path(p, y), 3)
-            textbook, (slow_risks, slow_tests) = seconds(lambda p=p, y=y, kind=kind: ridge_textbook(p, y, kind, 1.0))
-            used = np.array(GRIDS[kind, True]) >= 1e-9  # below, rounding of the kernel matrix decides both
-            gap = max(np.abs(risks / slow_risks - 1)[used].max(), np.abs(tests / slow_tests - 1)[used].max())
+            textbook, (slow_risks, slow_tests) = seconds(
+                lambda p=p, y=y, kind=kind: ridge_textbook(p, y, kind, 1.0)
+            )
+            used = (
+                np.array(GRIDS[kind, True]) >= 1e-9
+            )  # below, rounding of the kernel matrix decides both
+            gap = max(
+                np.abs(risks / slow_risks - 1)[used].max(),
+                np.abs(tests / slow_tests - 1)[used].max(),
+            )
             show(kind, n, ours, textbook, gap)
         for n in (8000, 50_000):
             p, y = confidences(n)
-            show(kind, n, seconds(lambda k=kind, p=p, y=y: load_estimator(f"tuned_{k}")(p, y, np.random.default_rng(0)))[0])
+            show(
+                kind,
+                n,
+                seconds(
+                    lambda k=kind, p=p, y=y: load_estimator(f"tuned_{k}")(
+                        p, y, np.random.default_rng(0)
+                    )
+                )[0],
+            )
     low_rank()
     for n in (1000, 2000, 5000)[: 2 if quick else 3]:
         p, y = load_problem("simplex10_popordanoska2024").sample(n, np.random.default_rng(0))
         q, hits = reduce(p, y, "classwise")
         estimator = popordanoska2024.DirichletKernel("direct")
-        ours, found = seconds(lambda e=estimator, q=q, hits=hits: apply(e, q, hits, "classwise", None), 2)
+        ours, found = seconds(
+            lambda e=estimator, q=q, hits=hits: apply(e, q, hits, "classwise", None), 2
+        )
         g = np.clip(p, 1e-7, 1 - 1e-7)
 
         def textbook(g=g, y=y):
@@ -133,12 +157,26 @@ def main(quick):
         slow, value = seconds(textbook)
         show("class-wise KL, k = 10", n, ours, slow, abs(found["kl"].value / value - 1))
     p, y = load_problem("dirichlet10_overconfident").sample(10_000, np.random.default_rng(0))
-    show("Dirichlet kernel, k = 10", 10_000, seconds(lambda: load_estimator("kde", bandwidth=0.02)(p, y), 2)[0])
-    show("the same, 55 bandwidths by likelihood", 10_000, seconds(lambda: load_estimator("kde_likelihood")(p, y))[0])
-    show("the same, 20 by risk in five folds", 10_000, seconds(lambda: load_estimator("kde")(p, y, np.random.default_rng(0)))[0])
+    show(
+        "Dirichlet kernel, k = 10",
+        10_000,
+        seconds(lambda: load_estimator("kde", bandwidth=0.02)(p, y), 2)[0],
+    )
+    show(
+        "the same, 55 bandwidths by likelihood",
+        10_000,
+        seconds(lambda: load_estimator("kde_likelihood")(p, y))[0],
+    )
+    show(
+        "the same, 20 by risk in five folds",
+        10_000,
+        seconds(lambda: load_estimator("kde")(p, y, np.random.default_rng(0)))[0],
+    )
     if not quick:
         for kind in ("kkr", "ukkr"):
-            ours = seconds(lambda k=kind: load_estimator(f"tuned_{k}")(p, y, np.random.default_rng(0)))[0]
+            ours = seconds(
+                lambda k=kind: load_estimator(f"tuned_{k}")(p, y, np.random.default_rng(0))
+            )[0]
             show(f"canonical {kind}, k = 10", 10_000, ours)
 
 
@@ -154,6 +192,8 @@ def low_rank():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true")
     main(parser.parse_args().quick)

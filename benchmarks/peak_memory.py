@@ -29,7 +29,9 @@ class Peak(NamedTuple):
     reason: str | None = None
 
 
-def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None) -> Peak:
+def peak_of(
+    call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None
+) -> Peak:
     """The peak of one call, in a process of its own that is forked from this one.
 
     Parameters
@@ -74,7 +76,9 @@ def peak_of(call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], 
         child.join()
 
 
-def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: Any, seconds: float) -> None:
+def _measured(
+    call: Callable[[], Any], first: Callable[[], Any] | None, sender: Any, seconds: float
+) -> None:
     if first is not None:
         with contextlib.suppress(Exception):
             first()
@@ -82,13 +86,17 @@ def _measured(call: Callable[[], Any], first: Callable[[], Any] | None, sender: 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), resource.RLIM_INFINITY))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), resource.RLIM_INFINITY)
+    )
     try:
         before, method = _reset()
         call()
         after = _status(KERNEL) if method == KERNEL else _rusage()
     except BaseException as error:
-        sender.send(Peak(None, "", " ".join(f"{type(error).__name__}: {message_of(error)}".split())[:200]))
+        sender.send(
+            Peak(None, "", " ".join(f"{type(error).__name__}: {message_of(error)}".split())[:200])
+        )
         return
     if method == RUSAGE and after <= before:
         sender.send(Peak(None, method, "it stays below what the process held before"))

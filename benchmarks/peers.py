@@ -62,7 +62,9 @@ def predictions(n, k):
         return p, (rng.random(n) < c).astype(np.int64)
     p = rng.dirichlet(np.full(k, 0.5), n)
     c = p**0.3
-    return p, (rng.random(n)[:, None] > (c / c.sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(axis=1)
+    return p, (rng.random(n)[:, None] > (c / c.sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(
+        axis=1
+    )
 
 
 def by_id(name, estimand, **settings):
@@ -84,18 +86,33 @@ def trees_of_probmetrics(name):
         from catboost import CatBoostClassifier
         from probmetrics import classifiers
         from probmetrics.distributions import CategoricalDirac, CategoricalProbs
-        from probmetrics.metrics import BrierLoss, CombinedMetrics, LogLoss, MetricsWithCalibration, ProperLpLoss
+        from probmetrics.metrics import (
+            BrierLoss,
+            CombinedMetrics,
+            LogLoss,
+            MetricsWithCalibration,
+            ProperLpLoss,
+        )
         from probmetrics.splitters import CVSplitter
 
-        predict = CatBoostClassifier.predict  # with more threads, a later fork of its pool can block for ever
-        CatBoostClassifier.predict = lambda self, *a, **named: predict(self, *a, **{**named, "thread_count": 1})
+        predict = (
+            CatBoostClassifier.predict
+        )  # with more threads, a later fork of its pool can block for ever
+        CatBoostClassifier.predict = lambda self, *a, **named: predict(
+            self, *a, **{**named, "thread_count": 1}
+        )
         torch.set_num_threads(1)
         losses = [ProperLpLoss(order, binary_as_multiclass=True) for order in (1, 2, float("inf"))]
         losses = CombinedMetrics([*losses, BrierLoss(), LogLoss()])
-        metrics = MetricsWithCalibration(losses, getattr(classifiers, name)(), CVSplitter(5), cal_name="own", random_state=0)
+        metrics = MetricsWithCalibration(
+            losses, getattr(classifiers, name)(), CVSplitter(5), cal_name="own", random_state=0
+        )
         both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         try:
-            labels, probabilities = CategoricalDirac(torch.as_tensor(y), both.shape[1]), CategoricalProbs(torch.as_tensor(both))
+            labels, probabilities = (
+                CategoricalDirac(torch.as_tensor(y), both.shape[1]),
+                CategoricalProbs(torch.as_tensor(both)),
+            )
             found = metrics.compute_all(labels, probabilities)
         finally:
             CatBoostClassifier.predict = predict
@@ -118,7 +135,9 @@ def ridge(kind, textbook):
     def call(p, y, notion):
         if textbook:
             return float(ridge_textbook(p, y, kind, 1.0)[0].mean(axis=1).min())
-        return float(gruber2025.Tuned(KernelRidge(kind, gamma=1.0)).path(p, y)[1].mean(axis=1).min())
+        return float(
+            gruber2025.Tuned(KernelRidge(kind, gamma=1.0)).path(p, y)[1].mean(axis=1).min()
+        )
 
     return call
 
@@ -137,12 +156,18 @@ def kernel_l1(p, y, notion):
 
 def of(estimator, estimand):
     """What this estimator finds."""
-    return lambda p, y, notion: apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
+    return lambda p, y, notion: (
+        apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
+    )
 
 
 def cases():
     """(what, {who: call}, notion of one probability, its sizes, notion of vectors, (n, numbers of classes))."""
-    large, middle, small = (10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000), (500, 1_000, 2_000)
+    large, middle, small = (
+        (10_000, 100_000, 1_000_000),
+        (1_000, 10_000, 100_000),
+        (500, 1_000, 2_000),
+    )
     vectors = (3, 10, 30)
 
     def libraries(estimand, **ids):
@@ -230,7 +255,9 @@ def exponent(rows, name):
 def case_rows(what, calls, scalar, sizes, vector, classes):
     """The rows of one case, ours and the others' in turn at every size."""
     first = 2 if scalar == "binary" else 10
-    places = [(scalar, n, first, "n") for n in sizes] + [(vector, classes[0], k, "k") for k in classes[1]]
+    places = [(scalar, n, first, "n") for n in sizes] + [
+        (vector, classes[0], k, "k") for k in classes[1]
+    ]
     rows, last = [], {}
     for notion, n, k, along in places:
         value = None
@@ -240,12 +267,18 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
             row = {"what": what, "notion": notion, "who": who, "n": n, "k": k, "along": along}
             before = last.get((who, along))
             expected = before[1] * (n * k / before[0]) if before else 0.0
-            found = {"reason": f"above {LIMIT:g} CPU seconds"} if expected > LIMIT else measured(call, n, k, notion)
+            found = (
+                {"reason": f"above {LIMIT:g} CPU seconds"}
+                if expected > LIMIT
+                else measured(call, n, k, notion)
+            )
             row |= found
             if "cpu_seconds" in found:
                 last[who, along] = (n * k, found["cpu_seconds"])
                 value = found["value"] if who == "ours" else value
-                row["difference"] = None if who == "ours" or value is None else abs(found["value"] - value)
+                row["difference"] = (
+                    None if who == "ours" or value is None else abs(found["value"] - value)
+                )
             rows.append(row)
             print(f"{what:<32}{who:<26}{notion:<11}{n:>9,}{k:>4}  "
                   + (f"{row['cpu_seconds']:>10.4f} s {row['peak_mb'] or 0:>8.1f} MB {row['value']:>12.6g} "
@@ -253,7 +286,11 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
                   flush=True)  # fmt: skip
     for who in calls:
         for along in ("n", "k"):
-            mine = [row for row in rows if row["who"] == who and row["along"] == along and "cpu_seconds" in row]
+            mine = [
+                row
+                for row in rows
+                if row["who"] == who and row["along"] == along and "cpu_seconds" in row
+            ]
             found = exponent(mine, along)
             for row in rows:
                 if row["who"] == who:
@@ -263,7 +300,11 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
 
 def machine():
     """The machine and the versions, in words."""
-    names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    names = [
+        line.split(":", 1)[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if "model name" in line
+    ]
     packages = ("numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "torch", "relplot", "netcal", "uncertainty-calibration",
                 "torchmetrics", "probmetrics")  # fmt: skip
     return {
@@ -276,11 +317,16 @@ def machine():
 def written(row):
     """The cells of a row as text."""
     cells = (row.get(name) for name in COLUMNS)
-    return ["" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells]
+    return [
+        "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+        for cell in cells
+    ]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     for module in MODULES:  # here, so that no forked process has to
@@ -289,7 +335,9 @@ def main():
     about, start = machine(), cpu_seconds()
     rows = [row for case in cases() if case[0].startswith(given.only) for row in case_rows(*case)]
     spent, load = cpu_seconds() - start, os.getloadavg()[0]
-    print(f"{spent:.0f} CPU seconds in all, load {about['load_before']} before and {load:.1f} after")
+    print(
+        f"{spent:.0f} CPU seconds in all, load {about['load_before']} before and {load:.1f} after"
+    )
     if given.only:
         return
     with (HERE / "peers.csv").open("w", newline="") as file:

@@ -72,7 +72,11 @@ def load(cells, out, columns=None):
 
     start = time.perf_counter()
     frame = load_records(out, columns=columns.split(",") if columns else None)
-    return {"seconds": time.perf_counter() - start, "rows": len(frame), "frame_mb": frame.memory_usage(deep=True).sum() / 2**20}
+    return {
+        "seconds": time.perf_counter() - start,
+        "rows": len(frame),
+        "frame_mb": frame.memory_usage(deep=True).sum() / 2**20,
+    }
 
 
 def inside(cells, out):
@@ -87,7 +91,10 @@ def inside(cells, out):
     start = time.process_time()
     for rep in range(SAMPLED):
         problem.sample(N, problem_rng(0, spec, "0123456789abcdef", rep))
-    return {"estimator": float(frame["cpu_seconds"].mean()), "draw": (time.process_time() - start) / SAMPLED}
+    return {
+        "estimator": float(frame["cpu_seconds"].mean()),
+        "draw": (time.process_time() - start) / SAMPLED,
+    }
 
 
 STEPS = {"planned": planned, "run": run, "load": load, "inside": inside}
@@ -99,7 +106,10 @@ def measured(step, cells, out, *more):
     command = [sys.executable, __file__, "--step", step, str(cells), str(out), *more]
     start = time.perf_counter()
     process = subprocess.Popen(
-        command, env={**os.environ, "OF_THIS_STEP": tag, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, "OF_THIS_STEP": tag, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     seen, over = {}, threading.Event()
 
@@ -152,7 +162,10 @@ def machine():
 def report(cells, out):
     print(f"{cells:,} cells, n = {N}, {JOBS} workers; {machine()}", flush=True)
     found = measured("planned", cells, out)
-    print(f"plan of {cells:,} cells: {found['seconds']:.2f} s, {found['python_mb']:.1f} MB of Python objects", flush=True)
+    print(
+        f"plan of {cells:,} cells: {found['seconds']:.2f} s, {found['python_mb']:.1f} MB of Python objects",
+        flush=True,
+    )
     first = measured("run", cells, out)
     parts = list((out / "records").glob("part-*"))
     size = sum(part.stat().st_size for part in parts) / 2**20
@@ -161,7 +174,9 @@ def report(cells, out):
         f"of the driver), driver {first['driver_mb']:,.0f} MB",
         flush=True,
     )
-    print(f"  {len(parts)} parts, {size:.0f} MB; {first['todo']:,} computed, {first['failed']:,} failed")
+    print(
+        f"  {len(parts)} parts, {size:.0f} MB; {first['todo']:,} computed, {first['failed']:,} failed"
+    )
     own = measured("inside", cells, out)
     beside = first["cpu"] / cells - own["estimator"] - own["draw"]
     print(

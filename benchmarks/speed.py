@@ -37,7 +37,9 @@ def cpu(work, times=3):
 
 
 def show(what, seconds, target=None, unit="s"):
-    print(f"{what:<66}{seconds:>10.4f} {unit}" + (f"   target {target}" if target else ""), flush=True)
+    print(
+        f"{what:<66}{seconds:>10.4f} {unit}" + (f"   target {target}" if target else ""), flush=True
+    )
 
 
 def estimators():
@@ -50,14 +52,22 @@ def estimators():
     for name in ("isotonic", "temperature", "nadaraya_watson", "partition"):
         estimator = load_estimator(f"variational_{name}")
         seconds, _ = cpu(lambda e=estimator: e(p, y, np.random.default_rng(0)))
-        show(f"variational_{name}, 5 folds, all losses, n = 100,000", seconds, "1" if name == "isotonic" else None)
+        show(
+            f"variational_{name}, 5 folds, all losses, n = 100,000",
+            seconds,
+            "1" if name == "isotonic" else None,
+        )
     p, y = p[:10_000], y[:10_000]
-    seconds, _ = cpu(lambda: load_estimator("variational_temperature")(p, y, np.random.default_rng(0)))
+    seconds, _ = cpu(
+        lambda: load_estimator("variational_temperature")(p, y, np.random.default_rng(0))
+    )
     show("variational_temperature, 5 folds, all losses, n = 10,000", seconds, "0.02")
     p, y = load_problem("dirichlet10_overconfident").sample(10_000, np.random.default_rng(0))
     for name, target in (("sms", "0.5"), ("lightgbm_ws", None), ("catboost_ws", None)):
         estimator = load_estimator(f"variational_{name}")
-        seconds, _ = cpu(lambda e=estimator: e(p, y, np.random.default_rng(0), notion="canonical"), times=1)
+        seconds, _ = cpu(
+            lambda e=estimator: e(p, y, np.random.default_rng(0), notion="canonical"), times=1
+        )
         show(f"variational_{name}, 5 folds, all losses, k = 10, n = 10,000", seconds, target)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         show("  largest memory of this process so far", peak, "1024", "MB")
@@ -66,8 +76,15 @@ def estimators():
 def cells(folder):
     chosen = ["estimator=[binned15,binned15_mass]", "n=[200,1000]", "engine=serial"]
     problems = "problem=[beta_overconfident,beta_wavy,beta_mixed,beta_shifted]"
-    Experiment.of(["problem=beta_wavy", *chosen, "reps=2", f"out={folder}/warm"]).compute(quiet=True)
-    seconds, counts = cpu(lambda: Experiment.of([problems, *chosen, "reps=1000", f"out={folder}/a"]).compute(quiet=True), times=1)
+    Experiment.of(["problem=beta_wavy", *chosen, "reps=2", f"out={folder}/warm"]).compute(
+        quiet=True
+    )
+    seconds, counts = cpu(
+        lambda: Experiment.of([problems, *chosen, "reps=1000", f"out={folder}/a"]).compute(
+            quiet=True
+        ),
+        times=1,
+    )
     show(f"{counts['todo']:,} binned cells, records included", seconds, "10")
     frame = Experiment.of([problems, *chosen, "reps=1000", f"out={folder}/a"]).records()
     inside = frame.drop_duplicates("key")["cpu_seconds"].sum()
@@ -75,7 +92,9 @@ def cells(folder):
 
     def full_plan():
         made = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
-        return pending(made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out).tally.counts
+        return pending(
+            made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out
+        ).tally.counts
 
     seconds, counts = cpu(full_plan)
     show(f"plan of {counts['cells']:,} cells, {counts['done']:,} of them done", seconds, "3")

@@ -70,7 +70,11 @@ def scalar_law(rng):
         return lambda n, r: np.where(r.random(n) < share, at, base(n, r))
     if how < 0.42:  # saturated
         power = log_uniform(rng, 2, 8)
-        return lambda n, r: expit(power * logit(np.clip(base(n, r), 1e-12, 1 - 1e-12))).astype(np.float32).astype(float)
+        return lambda n, r: (
+            expit(power * logit(np.clip(base(n, r), 1e-12, 1 - 1e-12)))
+            .astype(np.float32)
+            .astype(float)
+        )
     return base
 
 
@@ -78,22 +82,44 @@ def scalar_map(rng, reference):
     """A function p -> C, (n,) -> (n,); `reference` are sorted predictions of the law."""
 
     def rank(p):
-        return (np.searchsorted(reference, p, "left") + np.searchsorted(reference, p, "right")) / (2.0 * len(reference))
+        return (np.searchsorted(reference, p, "left") + np.searchsorted(reference, p, "right")) / (
+            2.0 * len(reference)
+        )
 
     def log_odds(p):
         return logit(np.clip(p, 1e-7, 1 - 1e-7))
 
-    where = [lambda p: p, rank, lambda p: 0.5 + log_odds(p) / 12.0][int(rng.choice(3, p=[0.45, 0.35, 0.2]))]
+    where = [lambda p: p, rank, lambda p: 0.5 + log_odds(p) / 12.0][
+        int(rng.choice(3, p=[0.45, 0.35, 0.2]))
+    ]
     size = log_uniform(rng, 0.01, 0.35) * rng.choice([-1, 1])
-    kinds = ["logit", "sided", "shift", "wave", "square", "smooth", "steps", "monotone", "local", "constant", "bent"]
+    kinds = [
+        "logit",
+        "sided",
+        "shift",
+        "wave",
+        "square",
+        "smooth",
+        "steps",
+        "monotone",
+        "local",
+        "constant",
+        "bent",
+    ]
     kind = rng.choice(kinds, p=[0.22, 0.07, 0.06, 0.13, 0.04, 0.15, 0.08, 0.07, 0.1, 0.03, 0.05])
-    envelope = [lambda p: 1.0, lambda p: 4 * p * (1 - p), lambda p: 2 * np.minimum(p, 1 - p)][int(rng.integers(3))]
+    envelope = [lambda p: 1.0, lambda p: 4 * p * (1 - p), lambda p: 2 * np.minimum(p, 1 - p)][
+        int(rng.integers(3))
+    ]
     if kind == "logit":
         a, b = log_uniform(rng, 0.15, 6), rng.normal(0, 0.8) * (rng.random() < 0.6)
         c = rng.normal(0, 0.1) * (rng.random() < 0.3)
         g = lambda p: expit(a * log_odds(p) + b + c * np.clip(log_odds(p), -5, 5) ** 2)  # noqa: E731
     elif kind == "sided":
-        cut, a, b = where(rng.choice(reference, 1))[0], log_uniform(rng, 0.2, 5), log_uniform(rng, 0.2, 5)
+        cut, a, b = (
+            where(rng.choice(reference, 1))[0],
+            log_uniform(rng, 0.2, 5),
+            log_uniform(rng, 0.2, 5),
+        )
         g = lambda p: expit(np.where(where(p) < cut, a, b) * log_odds(p))  # noqa: E731
     elif kind == "shift":
         g = lambda p: p + size  # noqa: E731
@@ -103,7 +129,11 @@ def scalar_map(rng, reference):
         g = lambda p: p + size * envelope(p) * form(2 * np.pi * f * where(p) + at)  # noqa: E731
     elif kind == "smooth":
         width = log_uniform(rng, 0.02, 1.0)
-        w, at, a = rng.normal(0, 1 / width, 40), rng.uniform(0, 2 * np.pi, 40), rng.normal(size=40) / np.sqrt(20)
+        w, at, a = (
+            rng.normal(0, 1 / width, 40),
+            rng.uniform(0, 2 * np.pi, 40),
+            rng.normal(size=40) / np.sqrt(20),
+        )
         f = lambda p: np.cos(np.outer(where(p), w) + at) @ a  # noqa: E731
         if rng.random() < 0.5:
             g = lambda p: p + size * envelope(p) * f(p)  # noqa: E731
@@ -112,7 +142,12 @@ def scalar_map(rng, reference):
     elif kind == "steps":
         cuts = np.sort(rng.random(int(rng.integers(1, 14))))
         part = np.searchsorted(cuts, where(reference))
-        mean = np.array([reference[part == j].mean() if (part == j).any() else 0.5 for j in range(len(cuts) + 1)])
+        mean = np.array(
+            [
+                reference[part == j].mean() if (part == j).any() else 0.5
+                for j in range(len(cuts) + 1)
+            ]
+        )
         mean = mean + (rng.random() < 0.5) * size * rng.normal(size=len(mean))
         g = lambda p: mean[np.searchsorted(cuts, where(p))]  # noqa: E731
     elif kind == "monotone":
@@ -122,7 +157,11 @@ def scalar_map(rng, reference):
     elif kind == "local":
         at, width = where(rng.choice(reference, 1))[0], log_uniform(rng, 0.01, 0.3)
         big = rng.choice([-1, 1]) * rng.uniform(0.05, 0.5)
-        form = (lambda t: np.exp(-t * t / 2)) if rng.random() < 0.6 else (lambda t: (np.abs(t) < 1.0) * 1.0)
+        form = (
+            (lambda t: np.exp(-t * t / 2))
+            if rng.random() < 0.6
+            else (lambda t: (np.abs(t) < 1.0) * 1.0)
+        )
         g = lambda p: p + big * form((where(p) - at) / width)  # noqa: E731
     elif kind == "constant":
         c = float(np.clip(reference.mean() + rng.normal(0, 0.1), 0, 1))
@@ -139,8 +178,14 @@ def scalar_map(rng, reference):
 
 def vector_law(rng, k):
     """A function (n, rng) -> p, (n, k)."""
-    kind = rng.choice(["dirichlet", "normal", "clusters", "low rank", "two"], p=[0.35, 0.2, 0.2, 0.15, 0.1])
-    base = np.full(k, 1.0 / k) if rng.random() < 0.6 else rng.dirichlet(np.full(k, log_uniform(rng, 0.3, 5))) + 1e-4
+    kind = rng.choice(
+        ["dirichlet", "normal", "clusters", "low rank", "two"], p=[0.35, 0.2, 0.2, 0.15, 0.1]
+    )
+    base = (
+        np.full(k, 1.0 / k)
+        if rng.random() < 0.6
+        else rng.dirichlet(np.full(k, log_uniform(rng, 0.3, 5))) + 1e-4
+    )
     base = base / base.sum()
     heat = log_uniform(rng, 0.3, 8)
     if kind == "dirichlet":
@@ -157,7 +202,10 @@ def vector_law(rng, k):
 
     elif kind == "low rank":
         mix = rng.normal(size=(int(rng.integers(1, 5)), k))
-        law = lambda n, r: softmax(heat * r.standard_normal((n, len(mix))) @ mix + np.log(base), axis=1)  # noqa: E731
+
+        def law(n, r):
+            return softmax(heat * r.standard_normal((n, len(mix))) @ mix + np.log(base), axis=1)
+
     else:
         one, two, share = vector_law(rng, k), vector_law(rng, k), rng.random()
 
@@ -174,7 +222,11 @@ def vector_law(rng, k):
         power = log_uniform(rng, 2, 6)
 
         def saturated(n, r):
-            p = softmax(power * np.log(np.maximum(law(n, r), 1e-30)), axis=1).astype(np.float32).astype(float)
+            p = (
+                softmax(power * np.log(np.maximum(law(n, r), 1e-30)), axis=1)
+                .astype(np.float32)
+                .astype(float)
+            )
             return p / p.sum(axis=1, keepdims=True)
 
         return saturated
@@ -188,8 +240,23 @@ def vector_map(rng, reference):
     def log(p):
         return np.log(np.maximum(p, 1e-7))
 
-    kinds = ["power", "bias", "matrix", "element", "local", "pair", "class", "uniform", "top", "network", "cells", "swap"]
-    kind = rng.choice(kinds, p=[0.18, 0.1, 0.06, 0.14, 0.11, 0.08, 0.06, 0.06, 0.08, 0.06, 0.04, 0.03])
+    kinds = [
+        "power",
+        "bias",
+        "matrix",
+        "element",
+        "local",
+        "pair",
+        "class",
+        "uniform",
+        "top",
+        "network",
+        "cells",
+        "swap",
+    ]
+    kind = rng.choice(
+        kinds, p=[0.18, 0.1, 0.06, 0.14, 0.11, 0.08, 0.06, 0.06, 0.08, 0.06, 0.04, 0.03]
+    )
     size = log_uniform(rng, 0.05, 1.5)
     if kind == "power":
         a = log_uniform(rng, 0.2, 4)
@@ -237,7 +304,9 @@ def vector_map(rng, reference):
         def g(p):
             top, at = p.argmax(axis=1), p.max(axis=1)
             own = one(at)
-            out = p * ((1 - own) / np.maximum(1 - at, 1e-7))[:, None] + (at > 1 - 1e-7)[:, None] * (1 - own[:, None]) / (k - 1)
+            out = p * ((1 - own) / np.maximum(1 - at, 1e-7))[:, None] + (at > 1 - 1e-7)[:, None] * (
+                1 - own[:, None]
+            ) / (k - 1)
             out[np.arange(len(p)), top] = own
             return _normalised(out)
 
@@ -250,7 +319,12 @@ def vector_map(rng, reference):
         centre = reference[rng.integers(len(reference), size=int(rng.integers(2, 20)))]
         nearest = lambda p: ((p[:, None] - centre) ** 2).sum(axis=2).argmin(axis=1)  # noqa: E731
         of = nearest(reference[:2000])
-        mean = np.array([reference[:2000][of == j].mean(axis=0) if (of == j).any() else centre[j] for j in range(len(centre))])
+        mean = np.array(
+            [
+                reference[:2000][of == j].mean(axis=0) if (of == j).any() else centre[j]
+                for j in range(len(centre))
+            ]
+        )
         g = lambda p: mean[nearest(p)]  # noqa: E731
     else:
         share, order = rng.random(), rng.permutation(k)
@@ -291,7 +365,11 @@ def setting(kind, number):
         truth = {"l1": np.abs(gap).mean(), "l2_squared": (gap**2).mean()}
     else:
         squares = (gap**2).sum(axis=1)
-        truth = {"l1": np.abs(gap).sum(axis=1).mean(), "l2_squared": squares.mean(), "l2": np.sqrt(squares).mean()}
+        truth = {
+            "l1": np.abs(gap).sum(axis=1).mean(),
+            "l2_squared": squares.mean(),
+            "l2": np.sqrt(squares).mean(),
+        }
     found = []
     for _ in range(reps):
         p = law(n, rng)
@@ -299,7 +377,9 @@ def setting(kind, number):
         if kind == "scalar":
             y = (rng.random(n) < c).astype(np.int64)
         else:
-            y = np.minimum((rng.random(n)[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1)
+            y = np.minimum(
+                (rng.random(n)[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1
+            )
         found.append(of_sample(p, y, fold_of(y, 5, False, rng), rng))
     return found, truth, n
 
@@ -325,7 +405,13 @@ def simulate(kind, folder, settings, first):
                     rows.setdefault(f"unit_{name}", []).append(one.units[name])
         own = path.with_suffix(".part")
         with open(own, "wb") as file:
-            np.savez(file, **{name: np.array(x, dtype=np.float64 if name != "setting" else np.int64) for name, x in rows.items()})
+            np.savez(
+                file,
+                **{
+                    name: np.array(x, dtype=np.float64 if name != "setting" else np.int64)
+                    for name, x in rows.items()
+                },
+            )
         os.replace(own, path)
         print(path.name, f"{time.process_time() - begun:.1f} CPU seconds", flush=True)
 
@@ -336,7 +422,9 @@ def load(kind, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("simulate")
     one.add_argument("kind", choices=list(REPS))

@@ -263,6 +263,8 @@ def compare(
     given = {"estimator": estimator, "problem": problem, "calibrator": calibrator}
     kinds = [kind for kind, target in given.items() if target is not None]
     if len(kinds) != 1:
-        raise BadInputError(f"compare takes one of estimator, problem and calibrator, found {', '.join(kinds) or 'none'}.")
+        raise BadInputError(
+            f"compare takes one of estimator, problem and calibrator, found {', '.join(kinds) or 'none'}."
+        )
     found: pd.DataFrame = against(given[kinds[0]], kinds[0], **options)
     return found

@@ -53,9 +53,7 @@ def system_sentence(error: OSError) -> str:
     for numbers, (what, remedy) in _SYSTEM.items():
         if error.errno in numbers:
             return f"{what.format(name or 'a file')}; {remedy}."
-    return (
-        f"the system refused {name or 'something'} ({(error.strerror or type(error).__name__).lower()}); see to it and run again."
-    )
+    return f"the system refused {name or 'something'} ({(error.strerror or type(error).__name__).lower()}); see to it and run again."
 
 
 def guess(word: str, known: Sequence[str]) -> str:
@@ -69,5 +67,7 @@ def __getattr__(name: str) -> type[Exception]:
     renamed: dict[str, type[Exception]] = {"BadInput": BadInputError, "Undefined": UndefinedError}
     if name not in renamed:
         raise AttributeError(f"module 'harness.errors' has no attribute {name!r}")
-    warnings.warn(f"{name} is called {renamed[name].__name__} now", DeprecationWarning, stacklevel=2)
+    warnings.warn(
+        f"{name} is called {renamed[name].__name__} now", DeprecationWarning, stacklevel=2
+    )
     return renamed[name]

@@ -56,7 +56,11 @@ class _Peer:
     def unavailable(self) -> str | None:
         """Why it cannot run here, or None."""
         absent = installed(self.package) is None
-        return f"the package {self.package} is not installed; install calharness[peers]" if absent else None
+        return (
+            f"the package {self.package} is not installed; install calharness[peers]"
+            if absent
+            else None
+        )
 
     @property
     def revision(self) -> tuple[int, str]:
@@ -68,12 +72,16 @@ class _Peer:
         if self.unavailable is not None:
             raise BadInputError(f"{type(self).__name__} cannot run: {self.unavailable}.")
         if p.ndim == 2 and "canonical" not in self.notions:
-            raise BadInputError(f"p has shape {p.shape}; {type(self).__name__} is of one probability per sample, (n,).")
+            raise BadInputError(
+                f"p has shape {p.shape}; {type(self).__name__} is of one probability per sample, (n,)."
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = self.value(p.copy(), y.copy(), rng)
         if not all(np.isfinite(float(x)) for x in found.values()):
-            raise UndefinedError(f"{self.package} gives {', '.join(f'{name} = {float(x)}' for name, x in found.items())}")
+            raise UndefinedError(
+                f"{self.package} gives {', '.join(f'{name} = {float(x)}' for name, x in found.items())}"
+            )
         return {name: Estimate(float(x)) for name, x in found.items()}
 
 
@@ -142,7 +150,11 @@ class Relplot(_Peer):
             return {"l1": relplot.metrics.binnedECE(p, y, nbins=15)}
         if self.measure == "laplace_kce" and len(p) < 2:
             raise UndefinedError("relplot draws from all samples but the last, and there is one")
-        draw = relplot.metrics.intCE_rand if self.measure == "interval_ce" else relplot.metrics.laplace_calibration_approx
+        draw = (
+            relplot.metrics.intCE_rand
+            if self.measure == "interval_ce"
+            else relplot.metrics.laplace_calibration_approx
+        )
         with _seeded(rng):
             return {self.measure: draw(p, y)}
 
@@ -209,7 +221,9 @@ class Netcal(_Peer):
             return {"mmce": metrics.MMCE().measure(p, y)}
         kind = {"l1": metrics.ECE, "ace_average": metrics.ACE, "linf": metrics.MCE}[self.measure]
         try:
-            return {self.measure: kind(self.bins, equal_intervals=self.rule == "width").measure(p, y)}
+            return {
+                self.measure: kind(self.bins, equal_intervals=self.rule == "width").measure(p, y)
+            }
         except ValueError as error:  # ties among the quantiles
             raise UndefinedError(f"netcal: {error}") from error
 
@@ -266,7 +280,9 @@ class UncertaintyCalibration(_Peer):
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from calibration import utils
 
-        edges = (utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins)(p.tolist(), num_bins=self.bins)
+        edges = (utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins)(
+            p.tolist(), num_bins=self.bins
+        )
         binned = utils.bin(list(zip(p, y)), edges)
         if self.measure == "debiased":
             squared = utils.unbiased_square_ce(binned)
@@ -316,7 +332,9 @@ class Torchmetrics(_Peer):
 
         given = torch.from_numpy(p), torch.from_numpy(y)
         norms = {"l1": "l1", "rms": "l2", "linf": "max"}
-        return {name: float(error(*given, n_bins=self.bins, norm=norm)) for name, norm in norms.items()}
+        return {
+            name: float(error(*given, n_bins=self.bins, norm=norm)) for name, norm in norms.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -418,7 +436,9 @@ class ProbmetricsGain(_Peer):
         from probmetrics.splitters import AllSplitter, CVSplitter
 
         if self.folds > 1 and np.bincount(y).max() < self.folds:
-            raise UndefinedError(f"probmetrics needs a class of at least {self.folds} samples for as many folds")
+            raise UndefinedError(
+                f"probmetrics needs a class of at least {self.folds} samples for as many folds"
+            )
         gain = MetricsWithCalibration(
             CombinedMetrics([BrierLoss(), LogLoss()]),
             get_calibrator(self.recalibrator, calibrate_with_mixture=True),
@@ -428,10 +448,14 @@ class ProbmetricsGain(_Peer):
         )
         try:
             found = gain.compute_all(*_distributions(p, y))
-        except (ValueError, IndexError) as error:  # too few samples for folds of its own, or a class that a fold lacks
+        except (
+            ValueError,
+            IndexError,
+        ) as error:  # too few samples for folds of its own, or a class that a fold lacks
             raise UndefinedError(f"probmetrics: {error}") from error
         brier, logloss = (
-            next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_")) for of in ("brier", "logloss")
+            next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_"))
+            for of in ("brier", "logloss")
         )
         return {"l2_squared": brier / (2.0 if p.ndim == 1 else 1.0), "kl": logloss}
 
@@ -442,7 +466,9 @@ def _distributions(p: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
     from probmetrics.distributions import CategoricalDirac, CategoricalProbs
 
     both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
-    return CategoricalDirac(torch.from_numpy(y), n_classes=both.shape[1]), CategoricalProbs(torch.from_numpy(both))
+    return CategoricalDirac(torch.from_numpy(y), n_classes=both.shape[1]), CategoricalProbs(
+        torch.from_numpy(both)
+    )
 
 
 def _allowed(name: str, value: object, values: tuple[str, ...]) -> None:

@@ -22,6 +22,8 @@ class Shift:
             if x.ndim == 1:
                 return moved
             total = moved.sum(axis=1, keepdims=True)
-            return np.divide(moved, total, out=np.full_like(moved, 1.0 / x.shape[1]), where=total > 0)
+            return np.divide(
+                moved, total, out=np.full_like(moved, 1.0 / x.shape[1]), where=total > 0
+            )
 
         return q

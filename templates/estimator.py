@@ -16,7 +16,11 @@ class MeanGap:
     0.8 / sqrt(n) times the standard deviation of y - p where predictions are calibrated. O(n).
     """
 
-    notions = ("binary", "top_label", "classwise")  # what it can judge: with these, p is (n,) and y is 0 or 1
+    notions = (
+        "binary",
+        "top_label",
+        "classwise",
+    )  # what it can judge: with these, p is (n,) and y is 0 or 1
     estimands = ("l1",)  # what it returns
     determinism = "rounding"  # exact | rounding | statistical
     revision = 1  # raise it when its numbers change: its cells are then computed anew

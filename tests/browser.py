@@ -27,11 +27,19 @@ class Watched:
 
     def overflow(self) -> int:
         """Pixels by which the document is wider than the window."""
-        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+        return int(
+            self.page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+        )
 
     def assert_quiet(self) -> None:
         """No console error, no request to outside, no file missed."""
-        assert not self.errors and not self.outside and not self.absent, (self.errors, self.outside, self.absent)
+        assert not self.errors and not self.outside and not self.absent, (
+            self.errors,
+            self.outside,
+            self.absent,
+        )
 
 
 class Browser:
@@ -50,9 +58,16 @@ class Browser:
         )  # fmt: skip
         page = context.new_page()
         seen = Watched(page)
-        page.on("console", lambda said: seen.errors.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console", lambda said: seen.errors.append(said.text) if said.type == "error" else None
+        )
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith(("file:", *QUIET)) else seen.outside.append(asked.url))
+        page.on(
+            "request",
+            lambda asked: (
+                None if asked.url.startswith(("file:", *QUIET)) else seen.outside.append(asked.url)
+            ),
+        )
         page.on("requestfailed", lambda asked: seen.absent.append(asked.url))
         file, mark, place = str(path).partition("#")
         page.goto(Path(file).resolve().as_uri() + mark + place, wait_until="load")
@@ -68,9 +83,13 @@ def chromium() -> Iterator[Browser]:
     where = next((found for found in map(shutil.which, NAMES) if found), None)
     if where is None:
         pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the path")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: it drives Chromium")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: it drives Chromium"
+    )
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=where, args=["--no-sandbox", "--disable-gpu"])
+        started = driver.chromium.launch(
+            executable_path=where, args=["--no-sandbox", "--disable-gpu"]
+        )
         try:
             yield Browser(started)
         finally:

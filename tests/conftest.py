@@ -10,9 +10,15 @@ from harness.common import user_code
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")  # as in a run's workers; small problems on several threads take ten times as long
-settings.register_profile("fixed", derandomize=True, deadline=None)  # the same examples on every run
-settings.register_profile("search", max_examples=2000, deadline=None)  # pytest --hypothesis-profile=search
+    os.environ.setdefault(
+        variable, "1"
+    )  # as in a run's workers; small problems on several threads take ten times as long
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None
+)  # the same examples on every run
+settings.register_profile(
+    "search", max_examples=2000, deadline=None
+)  # pytest --hypothesis-profile=search
 settings.load_profile("fixed")
 
 
@@ -43,7 +49,9 @@ def result(out):
     """Return the only result of a variation with this ending: result(".csv")."""
 
     def one(end):
-        (path,) = (path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name)
+        (path,) = (
+            path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name
+        )
         return path
 
     return one

@@ -23,7 +23,10 @@ from harness import list_estimators
 FOLDER = Path(__file__).parent / "golden" / "frozen"
 ROOT = FOLDER.parents[2]
 CELLS = 200
-OF_CONTENT = ("fitted_*", "cifar10_one_vs_rest*")  # problems whose keys depend on the content of their files
+OF_CONTENT = (
+    "fitted_*",
+    "cifar10_one_vs_rest*",
+)  # problems whose keys depend on the content of their files
 
 # estimators whose values a processor, or the number of steps of a minimisation, changes: pattern -> (relative tolerance, why)
 EXACT = 1e-12
@@ -34,8 +37,14 @@ LOOSER = {
     ),
     "best*": (1e-9, "weights that are minimised: 7e-12"),
     "tuned_*": (1e-9, "a search chooses"),
-    "variational_catboost*_berta2026": (1e-5, "a quadratic scaling by lbfgs with its default tolerance: 3e-6"),
-    "variational_lightgbm*_berta2026": (1e-5, "a quadratic scaling by lbfgs with its default tolerance: 3e-6"),
+    "variational_catboost*_berta2026": (
+        1e-5,
+        "a quadratic scaling by lbfgs with its default tolerance: 3e-6",
+    ),
+    "variational_lightgbm*_berta2026": (
+        1e-5,
+        "a quadratic scaling by lbfgs with its default tolerance: 3e-6",
+    ),
     "variational_*": (1e-9, "calibrators that are minimised: 2e-12"),
     "*_variational_*": (1e-9, "calibrators that are minimised"),
 }
@@ -55,7 +64,10 @@ def cells() -> list[dict]:
     runs = yaml.safe_load((FOLDER / "runs.yaml").read_text())
     sys.path.insert(0, str(FOLDER))
     try:
-        plans = {name: plan(compose([text.format(here=FOLDER) for text in texts])) for name, texts in runs.items()}
+        plans = {
+            name: plan(compose([text.format(here=FOLDER) for text in texts]))
+            for name, texts in runs.items()
+        }
     finally:
         sys.path.remove(str(FOLDER))
         sys.modules.pop("own_code", None)
@@ -63,7 +75,10 @@ def cells() -> list[dict]:
     rows = []
     for position, (name, made) in enumerate(plans.items()):
         wanted = min(len(made.cells), share + (position < rest))
-        rows += [{"run": name, **made.cells[i * len(made.cells) // wanted]._asdict()} for i in range(wanted)]
+        rows += [
+            {"run": name, **made.cells[i * len(made.cells) // wanted]._asdict()}
+            for i in range(wanted)
+        ]
     return rows
 
 
@@ -79,15 +94,28 @@ def component_keys() -> list[dict]:
     rows = []
     for group in ("problem", "estimator"):
         for name in ids(group):
-            config = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
+            config = OmegaConf.to_container(
+                OmegaConf.create(option(group, name).config), resolve=True
+            )
             try:
                 whole = configured(group, name, config)
                 members = members_of(whole.object) if group == "problem" else None
             except BadInputError:  # its file is given on the command line, or absent
                 continue
-            parts = [whole] if members is None else [component(group, *item) for item in members.items()]
+            parts = (
+                [whole]
+                if members is None
+                else [component(group, *item) for item in members.items()]
+            )
             key = whole.key if members is None else _digest([part.key for part in parts])
-            rows.append({"group": group, "id": name, "members": len(parts), "key": "" if _is_without_file(name, parts) else key})
+            rows.append(
+                {
+                    "group": group,
+                    "id": name,
+                    "members": len(parts),
+                    "key": "" if _is_without_file(name, parts) else key,
+                }
+            )
     return rows
 
 
@@ -115,8 +143,19 @@ def experiment_keys(names: list[str] | None = None) -> list[dict]:
         if any(_is_without_file(part.origin, [part]) for part in made.problems.values()):
             continue
         parts = [*made.problems.items(), *made.estimators.items()]
-        content = [len(made.cells), made.settings.seed, sorted((name, part.key) for name, part in parts)]
-        rows.append({"experiment": name, "cells": len(made.cells), "components": len(parts), "digest": _digest(content)})
+        content = [
+            len(made.cells),
+            made.settings.seed,
+            sorted((name, part.key) for name, part in parts),
+        ]
+        rows.append(
+            {
+                "experiment": name,
+                "cells": len(made.cells),
+                "components": len(parts),
+                "digest": _digest(content),
+            }
+        )
     return rows
 
 
@@ -129,7 +168,10 @@ def is_slow(estimator: str) -> bool:
 
 
 def tolerance(estimator: str) -> float:
-    return next((value for pattern, (value, _) in LOOSER.items() if fnmatch.fnmatch(estimator, pattern)), EXACT)
+    return next(
+        (value for pattern, (value, _) in LOOSER.items() if fnmatch.fnmatch(estimator, pattern)),
+        EXACT,
+    )
 
 
 def estimator_values(names: list[str]) -> list[dict]:
@@ -141,7 +183,10 @@ def estimator_values(names: list[str]) -> list[dict]:
 
     table = np.loadtxt(FOLDER / "predictions.csv", delimiter=",", skiprows=1)
     p, y = table[:, :3], table[:, 3].astype(int)
-    binary, classes = harness.load_problem("score_sine_perturbed"), harness.load_problem("dirichlet3_overconfident")
+    binary, classes = (
+        harness.load_problem("score_sine_perturbed"),
+        harness.load_problem("dirichlet3_overconfident"),
+    )
     rows = []
     for name in names:
         made = harness.load_estimator(name)
@@ -153,7 +198,14 @@ def estimator_values(names: list[str]) -> list[dict]:
             try:
                 estimates = apply(made, *harness.reduce(*given, notion), notion, rng, problem)
             except (BadInputError, UndefinedError) as error:
-                rows.append({"estimator": name, "notion": notion, "estimand": "", "value": type(error).__name__})
+                rows.append(
+                    {
+                        "estimator": name,
+                        "notion": notion,
+                        "estimand": "",
+                        "value": type(error).__name__,
+                    }
+                )
                 continue
             for estimand, one in estimates.items():
                 numbers = {end: _text(getattr(one, end)) for end in ("value", "low", "high")}
@@ -182,17 +234,38 @@ def judge_schema() -> dict:
 
     types: dict[str, set[str]] = {}
     names: dict[str, None] = {}
-    for judgement in (judged.judgement(3, 60), judged.judgement(2, 60), judged.compared(3, 60), judged.nothing()):
+    for judgement in (
+        judged.judgement(3, 60),
+        judged.judgement(2, 60),
+        judged.compared(3, 60),
+        judged.nothing(),
+    ):
         values = json.loads(json.dumps(as_json(judgement)))
         names |= dict.fromkeys(values["numbers"])
         _add_types(types, "", {**values, "numbers": {"*": list(values["numbers"].values())}})
-    return {**{path: " ".join(sorted(kinds)) for path, kinds in sorted(types.items())}, "names of numbers": list(names)}
+    return {
+        **{path: " ".join(sorted(kinds)) for path, kinds in sorted(types.items())},
+        "names of numbers": list(names),
+    }
 
 
 def _add_types(types: dict[str, set[str]], path: str, value: object) -> None:
-    kinds = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    kinds = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        int: "number",
+        float: "number",
+    }
     types.setdefault(path, set()).add("null" if value is None else kinds[type(value)])
-    items = value.items() if isinstance(value, dict) else [("[]", item) for item in value] if isinstance(value, list) else []
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else [("[]", item) for item in value]
+        if isinstance(value, list)
+        else []
+    )
     for name, item in items:
         _add_types(types, f"{path}/{name}", item)
 
@@ -225,6 +298,8 @@ def write(name: str) -> None:
 
 if __name__ == "__main__":
     if "CALHARNESS_DATA" not in os.environ:
-        sys.exit("CALHARNESS_DATA is not set: keys of problems that are fitted to files would be left out.")
+        sys.exit(
+            "CALHARNESS_DATA is not set: keys of problems that are fitted to files would be left out."
+        )
     for chosen in sys.argv[1:] or [*TABLES, *MAPPINGS]:
         write(chosen)

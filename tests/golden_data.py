@@ -42,7 +42,10 @@ def published_runs(*names):
 @lru_cache
 def arrays(name):
     with np.load(FOLDER / "inputs" / f"{name}.npz") as archive:
-        return {key: archive[key].astype(np.int64) if archive[key].dtype.kind == "i" else archive[key] for key in archive}
+        return {
+            key: archive[key].astype(np.int64) if archive[key].dtype.kind == "i" else archive[key]
+            for key in archive
+        }
 
 
 def optimality_gap(y, weights, v, strength):
@@ -54,5 +57,10 @@ def optimality_gap(y, weights, v, strength):
     z = np.cumsum(weights * (y - v))
     step = np.diff(v)
     inner = z[:-1]
-    gaps = [np.abs(z[-1:]), np.abs(inner) - strength, np.abs(inner + strength)[step > 0], np.abs(inner - strength)[step < 0]]
+    gaps = [
+        np.abs(z[-1:]),
+        np.abs(inner) - strength,
+        np.abs(inner + strength)[step > 0],
+        np.abs(inner - strength)[step < 0],
+    ]
     return float(max(max(g.max(initial=0.0) for g in gaps), 0.0))

@@ -42,7 +42,9 @@ def data(k=10, n=600, classes=None, name="preds"):
     y = (true.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     p = true**1.5 + 1e-3
     p /= p.sum(axis=1, keepdims=True)
-    return Judged(name, p, y, tuple(classes or map(str, range(k))), f"{name}.csv: {n:,} rows; label column y")
+    return Judged(
+        name, p, y, tuple(classes or map(str, range(k))), f"{name}.csv: {n:,} rows; label column y"
+    )
 
 
 def judgement(k=10, n=600, classes=None, groups=True, drawn=12):
@@ -74,7 +76,9 @@ def calibrated(notions):
         reason="the test needs at least 50 rows.",
     )  # fmt: skip
     return Calibrated(
-        "The predictions are not calibrated: chance alone would show as much in at most 5 % of samples.", True, tuple(tests)
+        "The predictions are not calibrated: chance alone would show as much in at most 5 % of samples.",
+        True,
+        tuple(tests),
     )
 
 
@@ -102,18 +106,39 @@ def how_far(notions):
         ]  # fmt: skip
     head = notions[0]
     certified = (
-        Certified(head, "l1", Interval(None, 0.004, 0.12, 0.95), "The rows are independent and the error changes slowly."),
-        Certified(head, "l2", Interval(None), "", "no assumption of a bound can hold where scores have ties."),
+        Certified(
+            head,
+            "l1",
+            Interval(None, 0.004, 0.12, 0.95),
+            "The rows are independent and the error changes slowly.",
+        ),
+        Certified(
+            head,
+            "l2",
+            Interval(None),
+            "",
+            "no assumption of a bound can hold where scores have ties.",
+        ),
     )
     return HowFar(
         "On average the stated probability is off by 0.042 (95 % interval 0.029 to 0.059).",
         tuple(errors),
         certified,
         Direction(
-            0.91, 0.87, Interval(0.04, 0.03, 0.05), "The predictions are over-confident: they say 0.91 and are right in 0.87."
+            0.91,
+            0.87,
+            Interval(0.04, 0.03, 0.05),
+            "The predictions are over-confident: they say 0.91 and are right in 0.87.",
         ),
         tuple(
-            Decomposition(score, 0.31, Interval(0.01, 0.005, 0.02), 0.6, 0.9, "isotonic regression, cross-fitted")
+            Decomposition(
+                score,
+                0.31,
+                Interval(0.01, 0.005, 0.02),
+                0.6,
+                0.9,
+                "isotonic regression, cross-fitted",
+            )
             for score in ("brier", "log")
         ),
         "The estimates differ by more than their intervals allow; ties in the scores are the likely reason.",
@@ -132,11 +157,26 @@ def where(of, groups=True, drawn=12):
         for j, name in enumerate(of.classes)
     ]  # fmt: skip
     of_groups = [
-        GroupFinding("site", site, of.n // 3, Interval(gap, gap - 0.02, gap + 0.02), Interval(abs(gap) + 0.01, 0.0, 0.1), 0.2, "")
+        GroupFinding(
+            "site",
+            site,
+            of.n // 3,
+            Interval(gap, gap - 0.02, gap + 0.02),
+            Interval(abs(gap) + 0.01, 0.0, 0.1),
+            0.2,
+            "",
+        )
         for site, gap in (("north", 0.03), ("south <b>", -0.02), ("$west$", 0.0))
     ]
     regions = [
-        Region(0.1 * j, 0.1 * (j + 1), of.n // 10, 0.1 * j + 0.05, Interval(0.1 * j + 0.03, 0.1 * j, 0.1 * j + 0.06), 0.1)
+        Region(
+            0.1 * j,
+            0.1 * (j + 1),
+            of.n // 10,
+            0.1 * j + 0.05,
+            Interval(0.1 * j + 0.03, 0.1 * j, 0.1 * j + 0.06),
+            0.1,
+        )
         for j in range(10)
     ]
     return Where(
@@ -150,12 +190,29 @@ def where(of, groups=True, drawn=12):
 
 
 def gains():
-    named = (("temperature", "temperature scaling"), ("vector", "vector scaling"), ("isotonic", "isotonic"))
+    named = (
+        ("temperature", "temperature scaling"),
+        ("vector", "vector scaling"),
+        ("isotonic", "isotonic"),
+    )
     made = [
-        Gain(name, label, Interval(0.02 - 0.008 * j, 0.01 - 0.008 * j, 0.03 - 0.008 * j), Interval(0.002, -0.001, 0.004), 0.1)
+        Gain(
+            name,
+            label,
+            Interval(0.02 - 0.008 * j, 0.01 - 0.008 * j, 0.03 - 0.008 * j),
+            Interval(0.002, -0.001, 0.004),
+            0.1,
+        )
         for j, (name, label) in enumerate(named)
     ]
-    missing = Gain("matrix", "matrix scaling", Interval(None), Interval(None), 0.0, "1,000 rows are too few for 110 parameters.")
+    missing = Gain(
+        "matrix",
+        "matrix scaling",
+        Interval(None),
+        Interval(None),
+        0.0,
+        "1,000 rows are too few for 110 parameters.",
+    )
     return Gains(
         "Temperature scaling would lower the log-loss by 0.02 (95 % interval 0.01 to 0.03).",
         (*made, missing),

@@ -42,8 +42,13 @@ class Block:
 def blocks(page):
     """The blocks of a page of the project, in order."""
     text = (ROOT / page).read_text()
-    found = [Block(m["language"], m["title"] or "", m["text"], m["why"] or "") for m in BLOCK.finditer(text)]
-    assert len(found) * 2 == len(re.findall(r"^ *```", text, flags=re.M)), f"{page}: a fence that cannot be read"
+    found = [
+        Block(m["language"], m["title"] or "", m["text"], m["why"] or "")
+        for m in BLOCK.finditer(text)
+    ]
+    assert len(found) * 2 == len(re.findall(r"^ *```", text, flags=re.M)), (
+        f"{page}: a fence that cannot be read"
+    )
     return found
 
 
@@ -61,11 +66,19 @@ def run(some, folder):
             (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.title).write_text(block.text)
         elif block.runs:
-            command = [sys.executable, "-c"] if block.language == "python" else ["bash", "-e", "-o", "pipefail", "-c"]
-            done = subprocess.run([*command, block.text], cwd=folder, env=environment, capture_output=True, text=True)
+            command = (
+                [sys.executable, "-c"]
+                if block.language == "python"
+                else ["bash", "-e", "-o", "pipefail", "-c"]
+            )
+            done = subprocess.run(
+                [*command, block.text], cwd=folder, env=environment, capture_output=True, text=True
+            )
             printed = done.stdout + done.stderr
             assert done.returncode == 0, block.text + printed[-3000:]
-            assert "Traceback" not in done.stderr and " failed, the first" not in done.stderr, block.text + printed[-3000:]
+            assert "Traceback" not in done.stderr and " failed, the first" not in done.stderr, (
+                block.text + printed[-3000:]
+            )
         elif block.language == "text" and not block.why_not:
             assert printed is not None, f"nothing was run that could print {block.text!r}"
             missing = first_missing(block.text, printed)

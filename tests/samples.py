@@ -18,7 +18,9 @@ def vectors(n, k, seed=0):
     """Over-confident predictions of k classes, and labels; class 0 is more frequent than predicted."""
     p = rng(seed).dirichlet(np.full(k, 0.5), n)
     c = p**0.5 + 0.2 * (np.arange(k) == 0)
-    return p, (rng(seed + 100).random((n, 1)) > np.cumsum(c / c.sum(axis=1, keepdims=True), axis=1)[:, :-1]).sum(axis=1)
+    return p, (
+        rng(seed + 100).random((n, 1)) > np.cumsum(c / c.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+    ).sum(axis=1)
 
 
 ODD = {

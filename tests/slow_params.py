@@ -5,4 +5,6 @@ import pytest
 
 def slow(*values):
     """Parameters whose tests only `make slow` runs. A tuple is one value for each argument."""
-    return [pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=pytest.mark.slow) for v in values]
+    return [
+        pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=pytest.mark.slow) for v in values
+    ]

@@ -12,7 +12,13 @@ import harness
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, EXPERIMENTS = ROOT / "results", ROOT / "experiments"
-BERTA, CIOSEK, GRUBER, MOSKVICHEV, POPORDANOSKA = ("berta2026", "ciosek2026", "gruber2025", "moskvichev2025", "popordanoska2024")
+BERTA, CIOSEK, GRUBER, MOSKVICHEV, POPORDANOSKA = (
+    "berta2026",
+    "ciosek2026",
+    "gruber2025",
+    "moskvichev2025",
+    "popordanoska2024",
+)
 DENSENET, RESNET = "DenseNet-40", "ResNet-110"
 
 
@@ -71,7 +77,9 @@ def printed(paper, item, row, column):
 
 def generated(page, row, column):
     """A cell of a table that tools/docs/write.py wrote, as a number."""
-    cells = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", (ROOT / page).read_text(), re.M)[1].split("|")
+    cells = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", (ROOT / page).read_text(), re.M)[1].split(
+        "|"
+    )
     return float(cells[column].split("±")[0])
 
 
@@ -85,7 +93,9 @@ def top_label(model, estimator):
 
 def both(estimator, *columns):
     """These columns of Table 1 for the two networks."""
-    return [top_label(model, estimator)[column] for model in (DENSENET, RESNET) for column in columns]
+    return [
+        top_label(model, estimator)[column] for model in (DENSENET, RESNET) for column in columns
+    ]
 
 
 def kde_and_bins(model):
@@ -99,7 +109,11 @@ def kde_and_bins(model):
 
 
 def printed_both(item, column, *ends):
-    return [printed(GRUBER, item, model, column + end) for model in (DENSENET, RESNET) for end in ends or ("",)]
+    return [
+        printed(GRUBER, item, model, column + end)
+        for model in (DENSENET, RESNET)
+        for end in ends or ("",)
+    ]
 
 
 def dropped_rows():
@@ -121,7 +135,9 @@ def over_brier():
     """The largest excess of a corrected root risk over the Brier score, %, and DenseNet-40's least and largest estimate."""
     excess = []
     for model, problem in ((DENSENET, "cifar10_densenet40"), (RESNET, "cifar10_resnet110")):
-        brier = row(GRUBER, "table1", problem=f"{problem}_toplabel_gruber2025", estimator="brier")["mean"]
+        brier = row(GRUBER, "table1", problem=f"{problem}_toplabel_gruber2025", estimator="brier")[
+            "mean"
+        ]
         excess += [top_label(model, name)["root_risk"] / brier - 100.0 for name in CORRECTED]
     held = [top_label(DENSENET, name)["rms"] for name in CORRECTED]
     return max(excess), min(held), max(held)
@@ -130,7 +146,14 @@ def over_brier():
 def labels(base, problem="simplex5_gruber2025", name="own_labels"):
     """Truth, then mean and standard error of canonical kernel ridge as published and with its own labels."""
     found = [
-        row(GRUBER, name, problem=problem, notion="canonical", estimand="rms", estimator=f"tuned_{base}_{end}")
+        row(
+            GRUBER,
+            name,
+            problem=problem,
+            notion="canonical",
+            estimand="rms",
+            estimator=f"tuned_{base}_{end}",
+        )
         for end in ("gruber2025", "aligned_gruber2025")
     ]
     return [found[0]["truth"], *(one[column] for one in found for column in ("mean", "se"))]
@@ -150,11 +173,18 @@ def lenet():
     """Printed root risk and error of kde on LeNet-5, and of the largest other."""
     columns = ("15 bins", "bins", "kkr", "ukkr")
     worst = max(columns, key=lambda column: printed(GRUBER, "table1", "LeNet-5", column))
-    return [printed(GRUBER, "table1", "LeNet-5", c + end) for c in ("kde", worst) for end in ("", " (standard error)")]
+    return [
+        printed(GRUBER, "table1", "LeNet-5", c + end)
+        for c in ("kde", worst)
+        for end in ("", " (standard error)")
+    ]
 
 
 def seconds(column):
-    return [row(GRUBER, "reproduction", experiment="gruber2025_fig3", row=r)[column] for r in ("kkr", "ukkr", "kde")]
+    return [
+        row(GRUBER, "reproduction", experiment="gruber2025_fig3", row=r)[column]
+        for r in ("kkr", "ukkr", "kde")
+    ]
 
 
 def accuracy():
@@ -188,7 +218,9 @@ def retrained():
 
 
 def bound(problem, estimator, n, column="mean"):
-    return row(CIOSEK, "bound", problem=f"score_{problem}_perturbed", estimator=estimator, n=n)[column]
+    return row(CIOSEK, "bound", problem=f"score_{problem}_perturbed", estimator=estimator, n=n)[
+        column
+    ]
 
 
 def waves(estimator, n, column="mean"):
@@ -205,7 +237,12 @@ def trials():
 
 def lower_misses():
     """The most samples of 1,000 on which a certified lower bound lies above the truth."""
-    found = pd.concat([rows(CIOSEK, name, kind="lower") for name in ("coverage", "coverage_raw", "coverage_adversarial")])
+    found = pd.concat(
+        [
+            rows(CIOSEK, name, kind="lower")
+            for name in ("coverage", "coverage_raw", "coverage_adversarial")
+        ]
+    )
     assert found["cells"].eq(1000).all()
     return round(1000 * (1.0 - found["coverage"].min()))
 
@@ -227,7 +264,8 @@ def slopes(column):
 
 def legacy():
     return [
-        rows(BERTA, "reproduction", experiment=f"berta2026_{name}_legacy", source="authors' data") for name in ("fig1", "fig3")
+        rows(BERTA, "reproduction", experiment=f"berta2026_{name}_legacy", source="authors' data")
+        for name in ("fig1", "fig3")
     ]
 
 
@@ -237,7 +275,10 @@ def largest_difference():
     Files hold nothing below 1e-12, so that 0 means at most that.
     """
     means = pd.concat(legacy())
-    return max(means[~means["reason"].fillna("").str.startswith("their mean")]["difference"].abs().max(), 1e-12)
+    return max(
+        means[~means["reason"].fillna("").str.startswith("their mean")]["difference"].abs().max(),
+        1e-12,
+    )
 
 
 def doubled_means():
@@ -247,7 +288,13 @@ def doubled_means():
 
 
 def nine_runs():
-    held = row(BERTA, "reproduction", experiment="berta2026_fig1_legacy", row="Over-confident, n = 10000", column="Isotonic (CV)")
+    held = row(
+        BERTA,
+        "reproduction",
+        experiment="berta2026_fig1_legacy",
+        row="Over-confident, n = 10000",
+        column="Isotonic (CV)",
+    )
     return held["reported"], held["ours"]
 
 
@@ -255,8 +302,16 @@ def clustered():
     """Least and largest ratio of clustered to printed errors of Table 1's percentages, and its groups and data sets."""
     held = rows(BERTA, "table1_published", grouping="as in the paper")
     ratio = (held["se_clustered"] / held["se"])[held["column"].str.contains("%")]
-    counts = [held[held["column"].eq(c)][["groups", "clusters"]].iloc[0] for c in ("binary L1 (%)", "multiclass L2 (%)")]
-    return ratio.min(), ratio.max(), sum(c["groups"] for c in counts), sum(c["clusters"] for c in counts)
+    counts = [
+        held[held["column"].eq(c)][["groups", "clusters"]].iloc[0]
+        for c in ("binary L1 (%)", "multiclass L2 (%)")
+    ]
+    return (
+        ratio.min(),
+        ratio.max(),
+        sum(c["groups"] for c in counts),
+        sum(c["clusters"] for c in counts),
+    )
 
 
 def text(row_name, column, side="ours"):
@@ -264,7 +319,13 @@ def text(row_name, column, side="ours"):
 
 
 def truth_line():
-    held = row(BERTA, "reproduction", experiment="berta2026_fig1", row="Over-confident, n = 10000", column="True value")
+    held = row(
+        BERTA,
+        "reproduction",
+        experiment="berta2026_fig1",
+        row="Over-confident, n = 10000",
+        column="True value",
+    )
     return (held["reported"] - held["ours"]) / held["plus_minus"], held["ours"]
 
 
@@ -281,8 +342,16 @@ def lightgbm():
 
 def network_errors(relabelled):
     """Least and largest KL error x 100 of the paper's estimator on CIFAR-10 networks, or on their predictions' own labels."""
-    held = rows(POPORDANOSKA, "table2_offline", estimator="kde_popordanoska2024", estimand="kl", notion="classwise")
-    held = held[held["problem"].str.fullmatch(rf"cifar10_[a-z0-9_]+{'_relabelled' if relabelled else ''}")]
+    held = rows(
+        POPORDANOSKA,
+        "table2_offline",
+        estimator="kde_popordanoska2024",
+        estimand="kl",
+        notion="classwise",
+    )
+    held = held[
+        held["problem"].str.fullmatch(rf"cifar10_[a-z0-9_]+{'_relabelled' if relabelled else ''}")
+    ]
     held = held[~held["problem"].str.contains("isotonic|temperature")]
     held = held[held["problem"].str.contains("relabelled").eq(relabelled)]
     return 100.0 * held["mean"].min(), 100.0 * held["mean"].max()
@@ -290,7 +359,11 @@ def network_errors(relabelled):
 
 def printed_errors():
     found = reported(POPORDANOSKA)
-    held = found[found["item"].eq("table2") & found["column"].eq("CE_KL") & found["row"].str.fullmatch("CIFAR-10, .*, none")]
+    held = found[
+        found["item"].eq("table2")
+        & found["column"].eq("CE_KL")
+        & found["row"].str.fullmatch("CIFAR-10, .*, none")
+    ]
     return held["value"].min(), held["value"].max()
 
 
@@ -309,7 +382,11 @@ def limits():
 def on_all_images():
     """How far 2,000 points are from 10,000, and from the truth, %."""
     held = rows(
-        POPORDANOSKA, "fig5_offline", problem="simplex10_popordanoska2024", estimator="kde_popordanoska2024", estimand="kl"
+        POPORDANOSKA,
+        "fig5_offline",
+        problem="simplex10_popordanoska2024",
+        estimator="kde_popordanoska2024",
+        estimand="kl",
     ).set_index("n")
     return (
         100.0 * abs(held["mean"][2000] / held["mean"][10_000] - 1.0),
@@ -328,18 +405,35 @@ KERNELS = ("kde_direct_schedule_popordanoska2024", "kde_risk_schedule_popordanos
 def bins_closer_from():
     """The least n from which bins are closer to the squared error than both forms of the kernel."""
     sizes = sorted(table(POPORDANOSKA, "fig2a")["n"].unique())
-    closer = [all(abs(squared_bias("binned15", n)) < abs(squared_bias(kernel, n)) for kernel in KERNELS) for n in sizes]
+    closer = [
+        all(abs(squared_bias("binned15", n)) < abs(squared_bias(kernel, n)) for kernel in KERNELS)
+        for n in sizes
+    ]
     return next(n for i, n in enumerate(sizes) if all(closer[i:]))
 
 
 def kl_bias(k):
-    held = row(POPORDANOSKA, "fig4", problem=f"simplex{k}_popordanoska2024", estimator=KERNELS[1], estimand="kl", n=10_000)
+    held = row(
+        POPORDANOSKA,
+        "fig4",
+        problem=f"simplex{k}_popordanoska2024",
+        estimator=KERNELS[1],
+        estimand="kl",
+        n=10_000,
+    )
     return 100.0 * held["bias"] / held["truth"]
 
 
 def bandwidths():
     held = [
-        row(POPORDANOSKA, "bandwidths", problem="simplex10_popordanoska2024", estimator=name, estimand="kl", n=2000)
+        row(
+            POPORDANOSKA,
+            "bandwidths",
+            problem="simplex10_popordanoska2024",
+            estimator=name,
+            estimand="kl",
+            n=2000,
+        )
         for name in ("kde_likelihood", "kde")
     ]
     return held[0]["mean"], held[0]["truth"], held[1]["mean"]
@@ -347,7 +441,10 @@ def bandwidths():
 
 def vector_truths():
     held = rows(POPORDANOSKA, "fig4", estimator="vector_truth_popordanoska2024", n=10_000)
-    excess = 100.0 * (held["mean"] / held["truth"] - 1.0)[held["problem"].ne("simplex2_popordanoska2024")]
+    excess = (
+        100.0
+        * (held["mean"] / held["truth"] - 1.0)[held["problem"].ne("simplex2_popordanoska2024")]
+    )
     return excess.min(), excess.max()
 
 
@@ -375,7 +472,10 @@ def falling():
 
 def ridges():
     said = compared(MOSKVICHEV, "CKCE is constant because the conditional laws are")
-    held = [float(re.search(rf"([\d.]+) with {ridge}\b", said)[1]) for ridge in ("0.0001", "1e-06", "1e-08")]
+    held = [
+        float(re.search(rf"([\d.]+) with {ridge}\b", said)[1])
+        for ridge in ("0.0001", "1e-06", "1e-08")
+    ]
     return claim(MOSKVICHEV, "CKCE stays constant under covariate shift")[0], *held
 
 
@@ -385,12 +485,16 @@ def over_p():
 
 
 def networks_printed(column):
-    return [f"{printed(MOSKVICHEV, 'table1', f'ImageNet, {name}', column):.3f}"[1:] for name in ("ResNet", "ViT")]
+    return [
+        f"{printed(MOSKVICHEV, 'table1', f'ImageNet, {name}', column):.3f}"[1:]
+        for name in ("ResNet", "ViT")
+    ]
 
 
 def printed_ratio():
     held = [
-        printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "JKCE") / printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "CKCE")
+        printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "JKCE")
+        / printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "CKCE")
         for name in ("DenseNet", "ResNet")
     ]
     assert round(held[0], 2) == round(held[1], 2)
@@ -403,7 +507,9 @@ def printed_ratio():
 def arena_counts():
     """Estimators of the L1 or the squared error in the arena, and its problems."""
     drawn = re.sub(r"<[^>]+>|\s+", " ", (RESULTS / "arena" / "index.html").read_text())
-    estimators, problems = (int(n) for n in re.search(r"(\d+) estimators were run on (\d+) problems", drawn).groups())
+    estimators, problems = (
+        int(n) for n in re.search(r"(\d+) estimators were run on (\d+) problems", drawn).groups()
+    )
     baseline = json.loads((RESULTS / "baseline" / "baseline.json").read_text())
     assert problems == len(baseline["classes"]) and len(baseline["families"]) == 12
     return estimators, problems
@@ -413,7 +519,9 @@ def best():
     """Of the families that `best` was not designed on, from the table of its notes, that the records give (test_readme)."""
     notes = " ".join((ROOT / "harness/estimators/BEST_NOTES.md").read_text().split())
     held = [
-        re.search(rf"\| {estimand}, test \| ([\d.]+) \(([\d.]+)\) .*?\| \w+ ([\d.]+)", notes).groups()
+        re.search(
+            rf"\| {estimand}, test \| ([\d.]+) \(([\d.]+)\) .*?\| \w+ ([\d.]+)", notes
+        ).groups()
         for estimand in ("l1", "l2_squared")
     ]
     return [float(one[i]) for i in (0, 2, 1) for one in held]
@@ -430,7 +538,9 @@ P, Y = np.array([0.1, 0.4, 0.7, 0.8]), np.array([0, 1, 0, 1])
 
 
 def four_points(estimator, estimand="l1", **changed):
-    return harness.estimate(harness.load_estimator(estimator, **changed), P, Y, "binary")[estimand].value
+    return harness.estimate(harness.load_estimator(estimator, **changed), P, Y, "binary")[
+        estimand
+    ].value
 
 
 def temperature_bound():

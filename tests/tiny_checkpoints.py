@@ -13,9 +13,19 @@ def write_tabpfn(path: Path, seed: int = 0) -> Path:
 
     torch_state = torch.random.get_rng_state()
     torch.manual_seed(seed)
-    config = {"max_num_classes": 10, "num_buckets": -1, "emsize": 16, "nlayers": 2, "nhead": 2, "num_thinking_rows": 4}
+    config = {
+        "max_num_classes": 10,
+        "num_buckets": -1,
+        "emsize": 16,
+        "nlayers": 2,
+        "nhead": 2,
+        "num_thinking_rows": 4,
+    }
     made, _ = tabpfn_v2_5.parse_config(config)
-    state = {name: _redrawn(value) for name, value in tabpfn_v2_5.get_architecture(made).state_dict().items()}
+    state = {
+        name: _redrawn(value)
+        for name, value in tabpfn_v2_5.get_architecture(made).state_dict().items()
+    }
     torch.random.set_rng_state(torch_state)
     return _saved(torch, {"state_dict": state, "config": config, "architecture_name": "base"}, path)
 

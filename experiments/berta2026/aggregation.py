@@ -35,7 +35,9 @@ def kept(function: Callable) -> Callable:
     return remembering
 
 
-def cells_of(records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]) -> pd.DataFrame:
+def cells_of(
+    records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]
+) -> pd.DataFrame:
     """One row per cell, what the other functions here take.
 
     Parameters
@@ -65,13 +67,27 @@ def cells_of(records: pd.DataFrame, settings: Settings, estimands: Iterable[str]
     for row in known.to_dict("records"):
         absent = [name for name in parameters if row[name] is None or row[name] != row[name]]
         if absent:
-            raise BadInputError(f"problem {row['problem']!r} has no {', '.join(absent)}; the table is over tasks that have them.")
+            raise BadInputError(
+                f"problem {row['problem']!r} has no {', '.join(absent)}; the table is over tasks that have them."
+            )
     fine = records[has_number(records)]
-    values = fine.pivot(index="key", columns="estimand", values="value").reindex(columns=list(estimands))
-    cells = records.drop_duplicates("key")[["key", "problem", "notion", "n", "rep", "estimator", "seconds"]]
+    values = fine.pivot(index="key", columns="estimand", values="value").reindex(
+        columns=list(estimands)
+    )
+    cells = records.drop_duplicates("key")[
+        ["key", "problem", "notion", "n", "rep", "estimator", "seconds"]
+    ]
     cells = cells.merge(known, on="problem").join(values, on="key")
     cells[SECONDS] = (cells["seconds"] * 1000 / cells["n"]).where(cells["key"].isin(fine["key"]))
-    cells["sample"] = cells["problem"] + "|" + cells["notion"] + "|" + cells["n"].astype(str) + "|" + cells["rep"].astype(str)
+    cells["sample"] = (
+        cells["problem"]
+        + "|"
+        + cells["notion"]
+        + "|"
+        + cells["n"].astype(str)
+        + "|"
+        + cells["rep"].astype(str)
+    )
     cells["estimator"] = [label(settings, "estimator", name) for name in cells["estimator"]]
     return cells
 
@@ -111,18 +127,24 @@ def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         )
     if not len(cells):
         return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=by))
-    values = cells.pivot(index=[*by, "sample"], columns="estimator", values="value").dropna(how="all")
+    values = cells.pivot(index=[*by, "sample"], columns="estimator", values="value").dropna(
+        how="all"
+    )
     groups = values.groupby(level=by)
     return groups.mean().where(groups.count().eq(groups.size(), axis=0))
 
 
-def largest_means(cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]) -> pd.Series:
+def largest_means(
+    cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
+) -> pd.Series:
     """The largest mean of the `reference` estimators in every group in which one of them has a mean."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return means.reindex(columns=reference).max(axis=1).dropna()
 
 
-def incomplete_groups(cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]) -> int:
+def incomplete_groups(
+    cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
+) -> int:
     """The number of groups in which one of the `reference` estimators has no mean, as of `group_means`."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return int(means.reindex(columns=reference).isna().any(axis=1).sum())
@@ -191,28 +213,39 @@ def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: s
     """`mean_and_errors` of every table of `shares`: one row per column and estimator (`names`, also those without a number),
     clusters being the groups of one value of the index level `cluster`."""
     frames = [
-        mean_and_errors(values.reindex(columns=names), values.index.get_level_values(cluster)).reset_index().assign(column=column)
+        mean_and_errors(values.reindex(columns=names), values.index.get_level_values(cluster))
+        .reset_index()
+        .assign(column=column)
         for column, values in tables.items()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
 def ranked(
-    tables: Mapping[str, Mapping[str, pd.DataFrame]], names: list[str], cluster: str, percentages: Iterable[str]
+    tables: Mapping[str, Mapping[str, pd.DataFrame]],
+    names: list[str],
+    cluster: str,
+    percentages: Iterable[str],
 ) -> pd.DataFrame:
     """`over_groups` of several groupings {grouping: tables of `shares`}, with the column `grouping`: the estimators in the order
     of the mean of the `percentages` in the first grouping, largest first, those without a number last."""
-    parts = [over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()]
+    parts = [
+        over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()
+    ]
     chosen = parts[0][parts[0]["column"].isin(list(percentages))]
     mean = chosen.groupby("estimator")["mean"].mean().reindex(names)
     order = [*tables, *mean.sort_values(ascending=False, kind="stable").index]
     by = ["grouping", "estimator"]
     long = pd.concat(parts, ignore_index=True)
-    long = long.sort_values(by, key=lambda values: values.map(order.index), kind="stable", ignore_index=True)
+    long = long.sort_values(
+        by, key=lambda values: values.map(order.index), kind="stable", ignore_index=True
+    )
     return long[[*by, "column", *ERRORS]]
 
 
-def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]) -> pd.DataFrame:
+def three_ways(
+    long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]
+) -> pd.DataFrame:
     """`over_groups` of one or more groupings (the column `grouping`) as numbers with an error.
 
     Returns
@@ -230,10 +263,14 @@ def three_ways(long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, p
     frame = frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
     most = frame.groupby(["grouping", "column"])["number"].transform("max")
     text = "over {} of {} groups: it lacks some of their estimates"
-    return frame.assign(short=[text.format(n, of) if n < of else None for n, of in zip(frame["number"], most)])
+    return frame.assign(
+        short=[text.format(n, of) if n < of else None for n, of in zip(frame["number"], most)]
+    )
 
 
-def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str) -> pd.DataFrame:
+def table(
+    numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str
+) -> pd.DataFrame:
     """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)', beside it the printed paper_value and
     paper_plus_minus, and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
     rows: dict[Hashable, dict[str, str]] = {}
@@ -242,20 +279,33 @@ def table(numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], h
         digits = 3 if r["column"] == SECONDS else 1
         clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
         row[r["column"]] = wording.format_fixed(r["value"], r["error"], digits) + clustered
-        row[f"{r['column']}, paper"] = wording.format_fixed(r["paper_value"], r["paper_plus_minus"], 1)
+        row[f"{r['column']}, paper"] = wording.format_fixed(
+            r["paper_value"], r["paper_plus_minus"], 1
+        )
         row["groups"] = f"{row['groups']} / {r['number']}" if "groups" in row else str(r["number"])
     first = [name for column in columns for name in (column, f"{column}, paper")]
     return text_tables.wide(rows, index, heading, [*first, "groups"])
 
 
-def keys_of(cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+def keys_of(
+    cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]
+) -> list[tuple[str, ...]]:
     """The keys of the cells with a number behind every row of a table: of its estimator and its notions."""
-    known = cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
-    return [tuple(key for one in of for key in known.get((name, one), ())) for name, of in zip(estimators, notions)]
+    known = (
+        cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
+    )
+    return [
+        tuple(key for one in of for key in known.get((name, one), ()))
+        for name, of in zip(estimators, notions)
+    ]
 
 
 def bootstrap_ranks(
-    tables: Mapping[str, pd.DataFrame], names: Sequence[str], cluster: str, resamples: int, seed: int = 0
+    tables: Mapping[str, pd.DataFrame],
+    names: Sequence[str],
+    cluster: str,
+    resamples: int,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Estimators ranked by the mean of the tables' means, with percentile intervals of a bootstrap over clusters.
 
@@ -287,7 +337,9 @@ def bootstrap_ranks(
     [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
     """
     rng = np.random.default_rng(seed)
-    weights: dict[Hashable, np.ndarray] = {}  # of a cluster: how often each resample has it; first the sample itself, once each
+    weights: dict[
+        Hashable, np.ndarray
+    ] = {}  # of a cluster: how often each resample has it; first the sample itself, once each
     totals = []
     for values in tables.values():
         of = values.index.get_level_values(cluster)
@@ -295,14 +347,19 @@ def bootstrap_ranks(
         if new:
             drawn = rng.multinomial(len(new), [1 / len(new)] * len(new), size=resamples)
             weights |= dict(zip(new, np.vstack([np.ones(len(new), dtype=int), drawn]).T))
-        sums, counts = (frame.groupby(of).sum() for frame in (values[list(names)], values[list(names)].notna()))
+        sums, counts = (
+            frame.groupby(of).sum() for frame in (values[list(names)], values[list(names)].notna())
+        )
         times = np.stack([weights[one] for one in sums.index], axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             totals.append((times @ sums.to_numpy()) / (times @ counts.to_numpy()))
     means = np.mean(totals, axis=0)
     ranks = 1 + (means[:, None, :] > means[:, :, None]).sum(axis=2)
     order = np.argsort(-means[0], kind="stable")
-    low, high = ([np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)] for q in (0.025, 0.975))
+    low, high = (
+        [np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)]
+        for q in (0.025, 0.975)
+    )
     found = {
         "overall": means[0],
         "overall_low": low[0],

@@ -21,7 +21,23 @@ from harness.math.notions import checked
 from harness.problems import Beta
 from harness.problems.base import Wrapper
 
-GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 7562, 10000)  # their sample sizes
+GRID = (
+    200,
+    264,
+    350,
+    462,
+    612,
+    809,
+    1069,
+    1414,
+    1870,
+    2473,
+    3270,
+    4324,
+    5719,
+    7562,
+    10000,
+)  # their sample sizes
 
 
 class AuthorsSeed:
@@ -95,9 +111,13 @@ class LegacyStream(AuthorsSeed, Wrapper):
 
     def sample(self, n, rng):
         if not isinstance(rng, (int, np.integer)):
-            raise BadInputError(f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed.")
+            raise BadInputError(
+                f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed."
+            )
         if n not in GRID:
-            raise BadInputError(f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}.")
+            raise BadInputError(
+                f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}."
+            )
         p, y = _chain(self.problem, int(rng))[n]
         return p.copy(), y.copy()
 
@@ -119,7 +139,11 @@ def _truth_of_draws(problem, p):
 
 def _predictions(problem, stream, n):
     is_vector = hasattr(problem, "alpha")
-    return stream.dirichlet(np.full(problem.classes, problem.alpha), n) if is_vector else stream.beta(problem.a, problem.b, n)
+    return (
+        stream.dirichlet(np.full(problem.classes, problem.alpha), n)
+        if is_vector
+        else stream.beta(problem.a, problem.b, n)
+    )
 
 
 def _truth_draws(problem, stream):
@@ -132,7 +156,10 @@ def _truth_draws(problem, stream):
 def _authors_truths(problem, seed):
     notion = problem.default_notions[0]
     draws = _truth_draws(problem, np.random.RandomState(seed))
-    return {name: estimands.value(name, f, _truth_of_draws(problem, f), notion) for name, f in draws.items()}
+    return {
+        name: estimands.value(name, f, _truth_of_draws(problem, f), notion)
+        for name, f in draws.items()
+    }
 
 
 @lru_cache(maxsize=2)
@@ -144,7 +171,12 @@ def _chain(problem, seed):
     for n in GRID:
         p = _predictions(problem, stream, n)
         c = _truth_of_draws(problem, p)
-        draws[n] = p, stream.binomial(1, c) if c.ndim == 1 else np.array([stream.multinomial(1, one).argmax() for one in c])
+        draws[n] = (
+            p,
+            stream.binomial(1, c)
+            if c.ndim == 1
+            else np.array([stream.multinomial(1, one).argmax() for one in c]),
+        )
     return draws
 
 
@@ -188,7 +220,11 @@ class QuadraticScaling(calibrators.QuadraticScaling):
 
         if len(np.unique(y)) < 2:
             return np.array([np.inf if y[0] else -np.inf, 0.0, 0.0])
-        return LogisticRegression(C=np.inf, fit_intercept=False).fit(powers(self.logits(p)), y).coef_[0]
+        return (
+            LogisticRegression(C=np.inf, fit_intercept=False)
+            .fit(powers(self.logits(p)), y)
+            .coef_[0]
+        )
 
 
 class _BoostingScheme:
@@ -205,8 +241,12 @@ class _BoostingScheme:
         return floored_log(p) if self.init == "log" else super().start(p)
 
     def inner_fold_of(self, y, folds, rng):
-        stratified = np.bincount(y).max() >= folds  # scikit-learn refuses more folds than the largest class has samples
-        return folds_of_scikit_learn(y, folds, stratified, as_seed(rng) if self.inner_seed is None else self.inner_seed)
+        stratified = (
+            np.bincount(y).max() >= folds
+        )  # scikit-learn refuses more folds than the largest class has samples
+        return folds_of_scikit_learn(
+            y, folds, stratified, as_seed(rng) if self.inner_seed is None else self.inner_seed
+        )
 
     def scaling(self, p):
         return QuadraticScaling() if p.ndim == 1 else super().scaling(p)

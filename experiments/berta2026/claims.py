@@ -19,11 +19,17 @@ from harness.figures import claims_plot
 
 from . import aggregation, table1
 
-CV, IN_SAMPLE, TREES = "variational_isotonic_berta2026", "variational_isotonic_insample", "variational_catboost_ws_berta2026"
+CV, IN_SAMPLE, TREES = (
+    "variational_isotonic_berta2026",
+    "variational_isotonic_insample",
+    "variational_catboost_ws_berta2026",
+)
 ECE, CELLS_15, CELLS_30 = "binned15_mass", "kmeans15", "kmeans30"
 CALIBRATED, OVER, SHIFTED = "beta_calibrated", "beta_overconfident", "beta_shifted"
 CALIBRATED_3 = ["dirichlet3_calibrated", "dirichlet10_calibrated"]
-MISCALIBRATED_3 = [f"dirichlet{k}_{name}" for k in (3, 10) for name in ("underconfident", "overconfident")]
+MISCALIBRATED_3 = [
+    f"dirichlet{k}_{name}" for k in (3, 10) for name in ("underconfident", "overconfident")
+]
 CENTRED, MIXED = "beta_overconfident_centred", "beta_mixed"
 FEW, MANY = 200, 10_000  # the smallest and the largest n of Figures 1 and 3
 FOUNDATION = ["TabICLv2", "RealTabPFN-2.5"]
@@ -33,7 +39,12 @@ WARM, SCRATCH = TREE_BASED[:2], TREE_BASED[2:]
 CLASSIFIERS = [*FOUNDATION, *TREE_BASED, *SIMPLE]
 PARTITIONS = 10  # of the authors: replications 10 to 19 of the published runs are rows that stand there twice
 BINARY_L1, BINARY_SQUARED, MULTICLASS_L2, MULTICLASS_SQUARED = table1.COLUMNS
-FIG1, FIG3, TABLE1, TABLE2 = "berta2026_fig1", "berta2026_fig3", "berta2026_table1_published", "berta2026_table2"
+FIG1, FIG3, TABLE1, TABLE2 = (
+    "berta2026_fig1",
+    "berta2026_fig3",
+    "berta2026_table1_published",
+    "berta2026_table2",
+)
 
 
 def statistics(records, settings) -> dict[str, Statistic]:
@@ -57,7 +68,10 @@ def summary(records, settings):
 def reproduced(records, settings):
     """The claims, and the counts of data sets, models and runs that the text gives beside those of the published runs."""
     published = records[records["experiment"].eq(TABLE1)]
-    return pd.concat([claims.reproduced(statistics(records, settings), settings), counted(published)], ignore_index=True)
+    return pd.concat(
+        [claims.reproduced(statistics(records, settings), settings), counted(published)],
+        ignore_index=True,
+    )
 
 
 # Figures 1 and 3
@@ -67,30 +81,44 @@ def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
     """The claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3); both frames are records."""
     one, three = errors(fig1, "l1"), errors(fig3, "l2")
     mis_1 = one[one["problem"].isin([OVER, SHIFTED])]
-    mis_3, calibrated_3 = (three[three["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3))
+    mis_3, calibrated_3 = (
+        three[three["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3)
+    )
     found = {
         "cross-validation gives a lower bound, binary": by_problem(claims.largest, one, CV),
         "cross-validation gives a lower bound, multiclass": by_problem(claims.largest, three, CV),
         "isotonic regression in sample overestimates": by_problem(claims.smallest, one, IN_SAMPLE),
         "binned ECE overestimates": mean_of(one, ECE),
-        "binning overestimates at n = 10,000, multiclass": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_15),
-        "binning with 30 cells overestimates at n = 10,000": mean_of(mis_3[mis_3["n"].eq(MANY)], CELLS_30),
+        "binning overestimates at n = 10,000, multiclass": mean_of(
+            mis_3[mis_3["n"].eq(MANY)], CELLS_15
+        ),
+        "binning with 30 cells overestimates at n = 10,000": mean_of(
+            mis_3[mis_3["n"].eq(MANY)], CELLS_30
+        ),
         "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
         "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
         "closer than binning at n = 10,000, binary": nearer(mis_1[mis_1["n"].eq(MANY)], CV, ECE),
         "closer to the truth than binning, multiclass": nearer(mis_3, CV, CELLS_15),
-        "closer than binning at n = 10,000, multiclass": nearer(mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15),
+        "closer than binning at n = 10,000, multiclass": nearer(
+            mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15
+        ),
     }
     calibrated = one[one["problem"].eq(CALIBRATED)]
     few, many = (one[one["n"].eq(n)] for n in (FEW, MANY))
-    found["isotonic regression in sample: more so with few samples"] = larger_error(few, many, IN_SAMPLE)
+    found["isotonic regression in sample: more so with few samples"] = larger_error(
+        few, many, IN_SAMPLE
+    )
     others = [one[one["problem"].eq(p)] for p in (OVER, SHIFTED)]
-    parts = [larger_error(calibrated, other, IN_SAMPLE, claims.among(len(others))) for other in others]
+    parts = [
+        larger_error(calibrated, other, IN_SAMPLE, claims.among(len(others))) for other in others
+    ]
     found["isotonic regression in sample: more so when calibrated"] = claims.smallest(parts)
     return found
 
 
-def larger_error(first: pd.DataFrame, second: pd.DataFrame, estimator: str, level: float = claims.LEVEL) -> Statistic:
+def larger_error(
+    first: pd.DataFrame, second: pd.DataFrame, estimator: str, level: float = claims.LEVEL
+) -> Statistic:
     """The mean over replications of estimate - truth of one part less that of another."""
     frames = (first, second)
     one, other = (per_replication(frame, estimator) for frame in frames)
@@ -98,7 +126,9 @@ def larger_error(first: pd.DataFrame, second: pd.DataFrame, estimator: str, leve
     if not len(both):
         return claims.untested(f"no cell of {estimator} is recorded")
     keys = [*one["keys"], *other["keys"]]
-    return claims.of_difference(both["a"], both["b"], keys, claims.PAPER, _compared(frames, len(both)), level)
+    return claims.of_difference(
+        both["a"], both["b"], keys, claims.PAPER, _compared(frames, len(both)), level
+    )
 
 
 def by_problem(choose, found: pd.DataFrame, estimator: str) -> Statistic:
@@ -106,7 +136,10 @@ def by_problem(choose, found: pd.DataFrame, estimator: str) -> Statistic:
     problem's distance does not hide another's. The intervals hold for all problems at once."""
     problems = found.loc[found["estimator"].eq(estimator), "problem"].unique()
     level = claims.among(len(problems))
-    parts = [mean_of(found[found["problem"].eq(problem)], estimator, problem, level) for problem in problems]
+    parts = [
+        mean_of(found[found["problem"].eq(problem)], estimator, problem, level)
+        for problem in problems
+    ]
     if not parts:
         return claims.untested(f"no cell of {estimator} is recorded")
     return choose(parts)
@@ -127,7 +160,9 @@ def per_replication(found: pd.DataFrame, estimator: str, value: str = "error") -
     return made[made["cells"].eq(made["cells"].max())]
 
 
-def mean_of(found: pd.DataFrame, estimator: str, of: str | None = None, level: float = claims.LEVEL) -> Statistic:
+def mean_of(
+    found: pd.DataFrame, estimator: str, of: str | None = None, level: float = claims.LEVEL
+) -> Statistic:
     """The mean of estimate - truth over replications; `of` names the problem where it is one of several."""
     mine = per_replication(found, estimator)
     if not len(mine):
@@ -144,7 +179,9 @@ def nearer(found: pd.DataFrame, ours: str, other: str) -> Statistic:
     if not len(both):
         return claims.untested(f"{ours} and {other} have no sample in common")
     keys = [*both["other_keys"], *both["keys"]]
-    return claims.of_difference(both["other_error"], both["error"], keys, claims.PAPER, _compared([found], len(both)))
+    return claims.of_difference(
+        both["other_error"], both["error"], keys, claims.PAPER, _compared([found], len(both))
+    )
 
 
 def _compared(frames, reps):
@@ -173,12 +210,17 @@ def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
         under, keys, claims.PAPER, f"{said}; 0.0005 is what rounds to the printed 0.000"
     )
     over, truth, keys = part(CENTRED, "l1_over")
-    whole = claims.of_mean(over / truth - 1.0, keys, claims.PAPER, f"{said}; 5 % is our reading of matches")
+    whole = claims.of_mean(
+        over / truth - 1.0, keys, claims.PAPER, f"{said}; 5 % is our reading of matches"
+    )
     found["the over-confident part is the true error"] = absolute(whole)
     shares = [part(MIXED, name) for name in ("l1_over", "l1_under")]
     level = claims.among(len(shares))
     why = f"{said}; 10 % is our reading of well separated"
-    parts = [absolute(claims.of_mean(value / truth - 1.0, keys, claims.PAPER, why, level)) for value, truth, keys in shares]
+    parts = [
+        absolute(claims.of_mean(value / truth - 1.0, keys, claims.PAPER, why, level))
+        for value, truth, keys in shares
+    ]
     found["over- and under-confidence are separated"] = claims.largest(parts)
     return found
 
@@ -191,27 +233,53 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
     names = {
         "foundation models recover most": (None, [*table1.COLUMNS]),
         "warm start helps proper errors, binary": (difference(WARM, SCRATCH), [BINARY_SQUARED]),
-        "warm start helps proper errors, multiclass": (difference(WARM, SCRATCH), [MULTICLASS_SQUARED]),
+        "warm start helps proper errors, multiclass": (
+            difference(WARM, SCRATCH),
+            [MULTICLASS_SQUARED],
+        ),
         "both strategies are comparable, binary L1": (difference(SCRATCH, WARM), [BINARY_L1]),
-        "both strategies are comparable, multiclass L2": (difference(SCRATCH, WARM), [MULTICLASS_L2]),
-        "simple methods are less accurate": (difference(FOUNDATION + TREE_BASED, SIMPLE), [*table1.COLUMNS]),
-        "temperature scaling is less accurate than trees": (difference(SCRATCH, ["TS"]), [BINARY_SQUARED]),
+        "both strategies are comparable, multiclass L2": (
+            difference(SCRATCH, WARM),
+            [MULTICLASS_L2],
+        ),
+        "simple methods are less accurate": (
+            difference(FOUNDATION + TREE_BASED, SIMPLE),
+            [*table1.COLUMNS],
+        ),
+        "temperature scaling is less accurate than trees": (
+            difference(SCRATCH, ["TS"]),
+            [BINARY_SQUARED],
+        ),
         "warm-started CatBoost is the best without a GPU": (None, [*table1.COLUMNS]),
     }
     if not items.with_number(records).shape[0]:
         needed = f"it needs the authors' published runs (experiment={TABLE1})"
         return {name: claims.untested(needed) for name in names}
     tables, keys = shares_of(records)
-    found = {name: contrast(tables, weights, columns) for name, (weights, columns) in names.items() if weights}
+    found = {
+        name: contrast(tables, weights, columns)
+        for name, (weights, columns) in names.items()
+        if weights
+    }
     for name in found:
         if name.startswith("both"):
-            found[name] = absolute(replace(found[name], why=f"{found[name].why}; 5 points is our reading of comparable"))
+            found[name] = absolute(
+                replace(
+                    found[name], why=f"{found[name].why}; 5 points is our reading of comparable"
+                )
+            )
     said = "one of the four simple methods, against the trees without a warm start"
     one = found["temperature scaling is less accurate than trees"]
-    found["temperature scaling is less accurate than trees"] = replace(one, why=f"{one.why}; {said}")
-    found["foundation models recover most"] = smallest_lead(tables, FOUNDATION, [*TREE_BASED, *SIMPLE])
+    found["temperature scaling is less accurate than trees"] = replace(
+        one, why=f"{one.why}; {said}"
+    )
+    found["foundation models recover most"] = smallest_lead(
+        tables, FOUNDATION, [*TREE_BASED, *SIMPLE]
+    )
     others = [name for name in (*TREE_BASED, *SIMPLE) if name != "WS CatBoost"]
-    found["warm-started CatBoost is the best without a GPU"] = smallest_lead(tables, ["WS CatBoost"], others)
+    found["warm-started CatBoost is the best without a GPU"] = smallest_lead(
+        tables, ["WS CatBoost"], others
+    )
     return {name: replace(one, keys=keys) for name, one in found.items()}
 
 
@@ -219,10 +287,14 @@ def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str
     """Table 1's percentages of every group, by column, and the keys of the cells."""
     used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
     used = used[used["estimator"].isin(CLASSIFIERS)]
-    cells = aggregation.cells_of(used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART])
+    cells = aggregation.cells_of(
+        used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART]
+    )
     by = table1.BY[table1.PAPER]
     made = aggregation.shares(cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST)
-    return {column: made[column].dropna(how="all") for column in table1.COLUMNS}, tuple(cells["key"])
+    return {column: made[column].dropna(how="all") for column in table1.COLUMNS}, tuple(
+        cells["key"]
+    )
 
 
 def difference(first: list[str], second: list[str]) -> dict[str, float]:
@@ -231,7 +303,10 @@ def difference(first: list[str], second: list[str]) -> dict[str, float]:
 
 
 def contrast(
-    tables: Mapping[str, pd.DataFrame], weights: Mapping[str, float], columns: list[str], level: float = claims.LEVEL
+    tables: Mapping[str, pd.DataFrame],
+    weights: Mapping[str, float],
+    columns: list[str],
+    level: float = claims.LEVEL,
 ) -> Statistic:
     """A weighted sum of classifiers' percentages, averaged over columns, with its interval clustered by data set.
 
@@ -245,7 +320,9 @@ def contrast(
 
     estimate, parts, used = 0.0, {}, []
     for column in columns:
-        values = (tables[column][list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
+        values = (
+            (tables[column][list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
+        )
         estimate += values.mean() / len(columns)
         used.append(len(values))
         of = (values - values.mean()).groupby(level="dataset").sum() / (len(values) * len(columns))
@@ -278,5 +355,12 @@ def counted(records: pd.DataFrame) -> pd.DataFrame:
         runs = (mine["rep"] % PARTITIONS).groupby(mine["problem"]).nunique().mean()
         counts = {"data sets": mine["dataset"].nunique(), "different models": family.nunique()}
         for column, value in (counts | {"runs per data set and model": runs}).items():
-            rows.append({"item": "text", "row": table1.NAMES[notion].capitalize(), "column": column, "value": float(value)})
+            rows.append(
+                {
+                    "item": "text",
+                    "row": table1.NAMES[notion].capitalize(),
+                    "column": column,
+                    "value": float(value),
+                }
+            )
     return pd.DataFrame(rows, columns=items.ANSWER).assign(error=0.0, reps=np.inf)

@@ -12,12 +12,17 @@ table, reproduced = table2.table, table2.reproduced
 def render(records, settings):
     """Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f); below: Table 2."""
     problems = list(settings.problem)
-    figure, axes = panels.grid(2, len(problems), 4.1, sharex="row", sharey="row", height_ratios=[1.9, 1.5])
+    figure, axes = panels.grid(
+        2, len(problems), 4.1, sharex="row", sharey="row", height_ratios=[1.9, 1.5]
+    )
     drawn = items.with_number(records[records["estimator"].eq("points") & records["rep"].eq(0)])
     for ax, problem in zip(axes[0], problems):
         ax.plot([0, 1], [0, 1], color="0.2", linewidth=0.8, label="calibrated")
         held = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
-        f, c = (held[[name for name in held if str(name).startswith(of)]].to_numpy().ravel() for of in ("f ", "c "))
+        f, c = (
+            held[[name for name in held if str(name).startswith(of)]].to_numpy().ravel()
+            for of in ("f ", "c ")
+        )
         ax.plot(f, c, ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")
         ax.set(title=label(settings, "problem", problem), xlabel="prediction $f$", box_aspect=1)
     axes[0, 0].set_ylabel(r"$g^\ast(f) = P(Y = 1 \mid f)$")

@@ -15,7 +15,10 @@ def reproduced(records, settings, estimand):
     ours = items.convergence_numbers(records, settings, estimand)
     if not settings.same_draws_as_paper:
         return ours
-    whys = {label(settings, "estimator", e): WEIGHTS if e in OF_WEIGHTS else NOT_COMPUTED for e in settings.estimator}
+    whys = {
+        label(settings, "estimator", e): WEIGHTS if e in OF_WEIGHTS else NOT_COMPUTED
+        for e in settings.estimator
+    }
     asked = reproduction.reported(settings.paper, settings.compare)
     asked = asked.loc[asked["column"].isin(whys) & asked["value"].notna(), reproduction.KEY]
     mine = pd.MultiIndex.from_frame(ours[reproduction.KEY])

@@ -24,16 +24,30 @@ def render(records, settings):
     ranks = found.drop_duplicates("classifier")
     names = list(ranks["classifier"])
     widths = [1.0] * len(COLUMNS) + [1.15]
-    figure, (axes,) = panels.grid(1, len(widths), 0.95 + 0.27 * len(names), sharey=True, width_ratios=widths)
+    figure, (axes,) = panels.grid(
+        1, len(widths), 0.95 + 0.27 * len(names), sharey=True, width_ratios=widths
+    )
     texts = table1.percentages(axes[:-1], found, names, "printed in Table 1")
     last, rows = axes[-1], np.arange(len(names))
-    look = panels.look(2, label="rank and 95 % interval, data sets resampled", capsize=1.5, elinewidth=0.9)
+    look = panels.look(
+        2, label="rank and 95 % interval, data sets resampled", capsize=1.5, elinewidth=0.9
+    )
     off = [ranks["rank"] - ranks["rank_low"], ranks["rank_high"] - ranks["rank"]]
     last.errorbar(ranks["rank"], rows, xerr=np.array(off), **look)
     last.set(title="rank by the mean", xlim=(0.5, len(names) + 0.5), xticks=[1, 4, 7, 10])
     panels.name_rows(last, names, 0.55, 0.6)
-    figure.supxlabel("% of the largest estimate; rank\n" + table1.counts(records, settings), fontsize=7, color="0.25")
-    panels.legend(figure, axes, 2, texts, texts={**texts, "ours": "from the published runs ± standard error over groups"})
+    figure.supxlabel(
+        "% of the largest estimate; rank\n" + table1.counts(records, settings),
+        fontsize=7,
+        color="0.25",
+    )
+    panels.legend(
+        figure,
+        axes,
+        2,
+        texts,
+        texts={**texts, "ours": "from the published runs ± standard error over groups"},
+    )
     return figure
 
 
@@ -48,16 +62,27 @@ def summary(records, settings):
         return aggregation.shares(of, COLUMNS, PRIMARY, BY[by], reference, least)
 
     first = cells["rep"].lt(PARTITIONS)
-    partitions = cells.assign(partition=cells["rep"] % PARTITIONS).groupby(BY[APART])["partition"].transform("nunique")
+    partitions = (
+        cells.assign(partition=cells["rep"] % PARTITIONS)
+        .groupby(BY[APART])["partition"]
+        .transform("nunique")
+    )
     tables = {PAPER: shares(cells), APART: shares(cells[first], by=APART)}
     tables |= {name: shares(cells, least) for name, least in FILTERS.items()}
-    tables |= {ONCE: shares(cells[first]), TEN: shares(cells[first & partitions.eq(PARTITIONS)], by=APART)}
+    tables |= {
+        ONCE: shares(cells[first]),
+        TEN: shares(cells[first & partitions.eq(PARTITIONS)], by=APART),
+    }
     ten = aggregation.ranked(tables, reference, "dataset", COLUMNS)
     others = [name for name in dict.fromkeys(cells["estimator"]) if name not in reference]
     beside = aggregation.ranked({BESIDE: tables[PAPER]}, others, "dataset", COLUMNS)
-    ranks = aggregation.bootstrap_ranks({name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES)
+    ranks = aggregation.bootstrap_ranks(
+        {name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES
+    )
     ranks = ranks.reset_index().assign(grouping=PAPER)
-    found = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(ranks, "left", ["grouping", "estimator"])
+    found = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(
+        ranks, "left", ["grouping", "estimator"]
+    )
     return found.rename(columns={"estimator": "classifier"})
 
 
@@ -73,24 +98,43 @@ def table(records, settings):
     ours = _numbers(records, settings)
     ours["row"] = _rows(ours, ours["grouping"].replace(PAPER, ""))
     both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
-    heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    heading = (
+        "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    )
     wide = aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
     ranks = summary(records, settings).query("grouping == @PAPER").drop_duplicates("classifier")
-    texts = {(PAPER, r.classifier): f"{r.rank:.0f} ({r.rank_low:.0f} to {r.rank_high:.0f})" for r in ranks.itertuples()}
+    texts = {
+        (PAPER, r.classifier): f"{r.rank:.0f} ({r.rank_low:.0f} to {r.rank_high:.0f})"
+        for r in ranks.itertuples()
+    }
     wide.insert(0, RANK, [texts.get(row, text_tables.DASH) for row in wide.index])
     return wide
 
 
 def _rows(numbers, groupings):
-    return [f"{name}, {grouping}" if grouping else name for name, grouping in zip(numbers["classifier"], groupings)]
+    return [
+        f"{name}, {grouping}" if grouping else name
+        for name, grouping in zip(numbers["classifier"], groupings)
+    ]
 
 
 def reproduced(records, settings):
     """Our numbers for the items of `compare`: they are of the very runs that made the paper's."""
     cells, _ = table1.measured(records, settings)
     ours = _numbers(records, settings)
-    ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(table1.notions, ours["column"]))
+    ours["keys"] = aggregation.keys_of(
+        cells, ours["classifier"], map(table1.notions, ours["column"])
+    )
     printed = ours[ours["grouping"].eq(PAPER)]
     full = ours.assign(row=_rows(ours, ours["grouping"].replace(PAPER, "unrounded")))
-    named = {"table1": printed.assign(row=printed["classifier"]), "table1_sensitivity": full, "table1_filters": full}
-    return items.joined([named[item].rename(columns={"number": "reps"}).assign(item=item) for item in settings.compare])
+    named = {
+        "table1": printed.assign(row=printed["classifier"]),
+        "table1_sensitivity": full,
+        "table1_filters": full,
+    }
+    return items.joined(
+        [
+            named[item].rename(columns={"number": "reps"}).assign(item=item)
+            for item in settings.compare
+        ]
+    )

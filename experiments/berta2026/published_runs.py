@@ -14,7 +14,12 @@ CLASSIFIERS = {
 }  # fmt: skip
 LOSSES = {
     "binary": {"L1_ECE": "l1", "brier_score": "l2_squared", "logloss": "kl"},
-    "multiclass": {"L1_ECE": "l1", "generalized_norm_score_2": "l2", "brier_score": "l2_squared", "logloss": "kl"},
+    "multiclass": {
+        "L1_ECE": "l1",
+        "generalized_norm_score_2": "l2",
+        "brier_score": "l2_squared",
+        "logloss": "kl",
+    },
 }
 NOTIONS = {"binary": "binary", "multiclass": "canonical"}
 PARTITIONS = 10  # experiment_index is 0 to 9; the second row of the same task and index is replication 10 to 19
@@ -31,7 +36,10 @@ def read(path):
     table = pd.read_parquet(path).astype({"task": str, "dataset": str, "config": str})
     again = table.groupby([*task, "experiment_index"]).cumcount()
     table["rep"] = table["experiment_index"].astype(int) + PARTITIONS * again
-    table["problem"] = [f"{dataset}/{fold}/{config}" for dataset, fold, config in zip(*(table[name] for name in task[1:]))]
+    table["problem"] = [
+        f"{dataset}/{fold}/{config}"
+        for dataset, fold, config in zip(*(table[name] for name in task[1:]))
+    ]
     once = table[["dataset", "fold", "config", "n_classes"]].to_dict("records")
     table["problem_parameters"] = [json.dumps(row) for row in once]
     frames = []
@@ -40,11 +48,22 @@ def read(path):
         for name, label in CLASSIFIERS.items():
             for prefix in ("", IN_SAMPLE):
                 classifier = prefix + name
-                columns = {f"ERT_{loss}_{classifier}": e for loss, e in losses.items() if f"ERT_{loss}_{classifier}" in own}
+                columns = {
+                    f"ERT_{loss}_{classifier}": e
+                    for loss, e in losses.items()
+                    if f"ERT_{loss}_{classifier}" in own
+                }
                 if own[list(columns)].notna().any(axis=None):  # else of the other kind alone
-                    frames += [_estimates(own, column, e, kind, classifier, label) for column, e in columns.items()]
+                    frames += [
+                        _estimates(own, column, e, kind, classifier, label)
+                        for column, e in columns.items()
+                    ]
         if kind == "multiclass":
-            frames.append(_estimates(own, "top_class_ECE", "l1", kind, "top_class", "Binning").assign(notion="top_label"))
+            frames.append(
+                _estimates(own, "top_class_ECE", "l1", kind, "top_class", "Binning").assign(
+                    notion="top_label"
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -52,6 +71,10 @@ def _estimates(table, column, estimand, kind, classifier, label):
     """One estimand of one classifier, over all rows of a table."""
     seconds = table.get(f"time_{classifier}", float("nan"))
     named = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
-    records = table[["problem", "problem_parameters", "rep"]].assign(n=table["n_samples"].astype(int), value=table[column])
+    records = table[["problem", "problem_parameters", "rep"]].assign(
+        n=table["n_samples"].astype(int), value=table[column]
+    )
     reason = table[column].isna().map({True: "the authors' table has no number here", False: None})
-    return records.assign(notion=NOTIONS[kind], estimator=named, estimand=estimand, seconds=seconds, reason=reason)
+    return records.assign(
+        notion=NOTIONS[kind], estimator=named, estimand=estimand, seconds=seconds, reason=reason
+    )

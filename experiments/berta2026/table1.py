@@ -20,13 +20,18 @@ COLUMNS = {
     "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),
     "multiclass L2 (%)": ("canonical", "l2"), "multiclass squared (%)": ("canonical", "l2_squared"),
 }  # fmt: skip
-PRIMARY, NAMES = {"binary": "l1", "canonical": "l2"}, {"binary": "binary", "canonical": "multiclass"}
+PRIMARY, NAMES = (
+    {"binary": "l1", "canonical": "l2"},
+    {"binary": "binary", "canonical": "multiclass"},
+)
 TIME = aggregation.SECONDS
 SMALLEST = 300  # tasks with at most that many samples are left out
 LEAST = 0.02  # groups whose largest primary error is at most that are left out
 GROUPS = {"binary": 696, "canonical": 241}  # the paper's, before that filter
 PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
-PARTITIONS = "partitions apart"  # mean of the tables of single replications +- its standard error over these
+PARTITIONS = (
+    "partitions apart"  # mean of the tables of single replications +- its standard error over these
+)
 BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
@@ -35,9 +40,18 @@ def render(records, settings):
     open diamond the paper's value with its error."""
     found = summary(records, settings).query("grouping == @PAPER")
     names = list(dict.fromkeys(found["classifier"]))
-    figure, (axes,) = panels.grid(1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True)
-    texts = percentages(axes, found, names, "paper, on its own data" if set(COLUMNS) & set(settings.reasons) else "paper")
-    figure.supxlabel("% of the largest estimate\n" + counts(records, settings), fontsize=7, color="0.25")
+    figure, (axes,) = panels.grid(
+        1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True
+    )
+    texts = percentages(
+        axes,
+        found,
+        names,
+        "paper, on its own data" if set(COLUMNS) & set(settings.reasons) else "paper",
+    )
+    figure.supxlabel(
+        "% of the largest estimate\n" + counts(records, settings), fontsize=7, color="0.25"
+    )
     panels.legend(figure, axes, 3, texts, texts=texts)
     return figure
 
@@ -45,7 +59,9 @@ def render(records, settings):
 def percentages(axes, found, names, paper):
     """The four panels of a summary's rows, one grouping, with the paper's numbers beside; the texts of the legend by label."""
     theirs = printed()
-    look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {"color": COLOURS[1]}
+    look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {
+        "color": COLOURS[1]
+    }
     own = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
     for ax, column in zip(axes, COLUMNS):
         read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, found))
@@ -54,7 +70,11 @@ def percentages(axes, found, names, paper):
         right = max(100.0, ax.get_xlim()[1])
         ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
-    return {"ours": "ours ± standard error over groups", "clustered error": "± error clustered by data set", "paper": paper}
+    return {
+        "ours": "ours ± standard error over groups",
+        "clustered error": "± error clustered by data set",
+        "paper": paper,
+    }
 
 
 @aggregation.kept
@@ -66,9 +86,13 @@ def measured(records, settings):
             f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only."
         )
     cells = aggregation.cells_of(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
-    reference = [name for name in dict.fromkeys(printed()["row"]) if name in set(cells["estimator"])]
+    reference = [
+        name for name in dict.fromkeys(printed()["row"]) if name in set(cells["estimator"])
+    ]
     if not reference:
-        raise BadInputError("no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %.")
+        raise BadInputError(
+            "no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %."
+        )
     return cells, reference
 
 
@@ -77,22 +101,43 @@ def summary(records, settings):
     """One row per grouping, classifier and column: mean_and_errors(), the classifiers in the order of the mean of the four
     percentages; `groups` is 0 where there is no number."""
     cells, reference = measured(records, settings)
-    names = [label(settings, "estimator", e) for e in settings.estimator if e in set(records["estimator"])]
-    tables = {grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST) for grouping, by in BY.items()}
+    names = [
+        label(settings, "estimator", e)
+        for e in settings.estimator
+        if e in set(records["estimator"])
+    ]
+    tables = {
+        grouping: aggregation.shares(cells, COLUMNS, PRIMARY, by, reference, LEAST)
+        for grouping, by in BY.items()
+    }
     ranked = aggregation.ranked(tables, names, "dataset", COLUMNS)
     known = cells.dropna(subset=TIME)
     reps = known["rep"].unique()
     if len(reps) > 1 and known.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
-        alone = [aggregation.shares(cells[cells["rep"].eq(r)], COLUMNS, PRIMARY, BY[PAPER], reference, LEAST) for r in reps]
-        ranked = pd.concat([ranked, _over_partitions(alone, list(dict.fromkeys(ranked["estimator"])))], ignore_index=True)
+        alone = [
+            aggregation.shares(
+                cells[cells["rep"].eq(r)], COLUMNS, PRIMARY, BY[PAPER], reference, LEAST
+            )
+            for r in reps
+        ]
+        ranked = pd.concat(
+            [ranked, _over_partitions(alone, list(dict.fromkeys(ranked["estimator"])))],
+            ignore_index=True,
+        )
     return ranked.rename(columns={"estimator": "classifier"})
 
 
 def _over_partitions(tables, names):
     """Mean of the tables of single partitions with its standard error over these; `groups` counts the partitions."""
     means = pd.concat([aggregation.over_groups(of, names, "dataset") for of in tables])
-    found = means.groupby(["estimator", "column"], sort=False)["mean"].agg(groups="count", mean="mean", se="sem").reset_index()
-    return found.assign(grouping=PARTITIONS).reindex(columns=["grouping", "estimator", "column", *aggregation.ERRORS])
+    found = (
+        means.groupby(["estimator", "column"], sort=False)["mean"]
+        .agg(groups="count", mean="mean", se="sem")
+        .reset_index()
+    )
+    return found.assign(grouping=PARTITIONS).reindex(
+        columns=["grouping", "estimator", "column", *aggregation.ERRORS]
+    )
 
 
 def _three_ways(records, settings):
@@ -103,11 +148,17 @@ def _three_ways(records, settings):
 def table(records, settings):
     """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
     and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
-    theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
+    theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(
+        ["row", "column"]
+    )
     ours = _three_ways(records, settings)
-    ours["row"] = [c if g == PAPER else f"{c}, {g}" for c, g in zip(ours["classifier"], ours["grouping"])]
+    ours["row"] = [
+        c if g == PAPER else f"{c}, {g}" for c, g in zip(ours["classifier"], ours["grouping"])
+    ]
     both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
-    heading = "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    heading = (
+        "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
+    )
     return aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
 
 
@@ -116,9 +167,14 @@ def reproduced(records, settings):
     largest is over fewer classifiers than the paper's, or where the groups are fewer."""
     cells, reference = measured(records, settings)
     ours, lost = _three_ways(records, settings), items.whys(records, settings, "estimator")
-    other = {column: settings.reasons.get(column) or _unlike(cells, reference, column) for column in (*COLUMNS, TIME)}
+    other = {
+        column: settings.reasons.get(column) or _unlike(cells, reference, column)
+        for column in (*COLUMNS, TIME)
+    }
     ours["why"] = [
-        other[r.column] or r.short if r.number else lost.get(r.classifier, "no group has its estimates in full")
+        other[r.column] or r.short
+        if r.number
+        else lost.get(r.classifier, "no group has its estimates in full")
         for r in ours.itertuples()
     ]
     ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(notions, ours["column"]))
@@ -127,7 +183,12 @@ def reproduced(records, settings):
         "table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)],
         "table1_sensitivity": ours.assign(row=full),
     }
-    return items.joined([of_item[item].rename(columns={"number": "reps"}).assign(item=item) for item in settings.compare])
+    return items.joined(
+        [
+            of_item[item].rename(columns={"number": "reps"}).assign(item=item)
+            for item in settings.compare
+        ]
+    )
 
 
 def notions(column):
@@ -147,11 +208,17 @@ def _unlike(cells, reference, column):
         return f"ours is relative to the largest of {here} classifiers, theirs of {ten}"
     of_notion = cells[cells["notion"].eq(COLUMNS[column][0])]
     short = aggregation.incomplete_groups(of_notion, COLUMNS[column][1], BY[PAPER], reference)
-    return f"in {short} groups ours is relative to the largest of fewer than {ten} classifiers" if short else None
+    return (
+        f"in {short} groups ours is relative to the largest of fewer than {ten} classifiers"
+        if short
+        else None
+    )
 
 
 def _largest(cells, reference, notion):
-    return aggregation.largest_means(cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference)
+    return aggregation.largest_means(
+        cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference
+    )
 
 
 def counts(records, settings):

@@ -22,7 +22,10 @@ def draw_parts(figure, axes, problems, records, settings):
     the paper's printed value, with the standard error of its ten runs, as an open diamond; the legend above the figure."""
     measured, theirs, parts = numbers(records, settings), printed(), list(PARTS.values())
     theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
-    styles = {e: panels.look(j, label=e) for j, e in enumerate(items.labels(settings, "estimator", measured["column"]))}
+    styles = {
+        e: panels.look(j, label=e)
+        for j, e in enumerate(items.labels(settings, "estimator", measured["column"]))
+    }
     paper = panels.look(3, filled=False, label="paper") | {"color": "0.35"}
     for ax, problem in zip(axes, problems):
         mine = measured[measured["problem"].eq(problem)]
@@ -41,15 +44,24 @@ def numbers(records, settings):
     """evaluate() of L1 and its two parts, problems in the experiment's order, with the row of the paper: 'Over-confident, under';
     another n than the paper's is named."""
     found = items.evaluated(records, settings, PARTS, "binary")
-    found = found.assign(part=found["estimand"].map(PARTS), place=found["estimand"].map(list(PARTS).index))
+    found = found.assign(
+        part=found["estimand"].map(PARTS), place=found["estimand"].map(list(PARTS).index)
+    )
     found = items.in_order(found.sort_values(["n", "place"], kind="stable"), settings, "problem")
-    return found.assign(row=[f"{r.model}{'' if r.n == N else f' (n = {r.n})'}, {r.part}" for r in found.itertuples()])
+    return found.assign(
+        row=[
+            f"{r.model}{'' if r.n == N else f' (n = {r.n})'}, {r.part}" for r in found.itertuples()
+        ]
+    )
 
 
 def without(records, settings):
     """Why an estimator has no number at all on a problem."""
     lost = records[records["estimand"].isna()]
-    return [items.without_number(lost, settings, f"{{model}}, {part}", "{column}") for part in PARTS.values()]
+    return [
+        items.without_number(lost, settings, f"{{model}}, {part}", "{column}")
+        for part in PARTS.values()
+    ]
 
 
 def table(records, settings):
@@ -58,15 +70,24 @@ def table(records, settings):
     found, theirs, at = numbers(records, settings), printed(), ["{row}"]
     rows = text_tables.entries(found, at, "truth", "truth", None)
     text_tables.entries(found, at, "paper", text=lambda r: "–", into=rows)
-    text_tables.entries(theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows)
+    text_tables.entries(
+        theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows
+    )
     text_tables.entries(found, at, "{column}", into=rows)
     text_tables.entries(
-        found.assign(mean=found["mean"].clip(lower=0.0)), at, "{column}, clipped", error=None, digits=3, into=rows
+        found.assign(mean=found["mean"].clip(lower=0.0)),
+        at,
+        "{column}, clipped",
+        error=None,
+        digits=3,
+        into=rows,
     )
     for r in items.together(*without(records, settings)).itertuples():
         if r.column not in rows.setdefault((r.row,), {}):
             rows[r.row,] |= {r.column: r.why.split(":")[0], f"{r.column}, clipped": "–"}
-    names = [name + end for name in items.labels(settings, "estimator") for end in ("", ", clipped")]
+    names = [
+        name + end for name in items.labels(settings, "estimator") for end in ("", ", clipped")
+    ]
     rows = {tuple(row.rsplit(", ", 1)): entries for (row,), entries in rows.items()}
     heading = "l1: mean ± standard error; clipped: max(mean, 0), as the paper prints it"
     return text_tables.wide(rows, ["problem", "part"], heading, ["truth", "paper", *names])
@@ -77,9 +98,13 @@ def reproduced(records, settings):
     nowhere else; `over_under` are the authors' unclipped means."""
     found = numbers(records, settings)
     exact = items.exact(found, "{row}", reproduction.TRUTH, "truth", "truth_error")
-    ours = items.together(items.numbers(found, "{row}", "{column}"), exact, *without(records, settings))
+    ours = items.together(
+        items.numbers(found, "{row}", "{column}"), exact, *without(records, settings)
+    )
     clipped = ours.assign(value=ours["value"].clip(lower=0.0))
-    return items.joined([(clipped if item == "table2" else ours).assign(item=item) for item in settings.compare])
+    return items.joined(
+        [(clipped if item == "table2" else ours).assign(item=item) for item in settings.compare]
+    )
 
 
 def printed():

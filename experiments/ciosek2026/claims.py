@@ -30,17 +30,31 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
 
     rising = of("ciosek2026_convergence")
     return {
-        "bounds hold": lowest_coverage(records[records["experiment"].eq("ciosek2026_coverage")], PAPERS),
-        "bounds hold for any distribution": lowest_coverage(records[records["experiment"].isin(ANY_LAW)], [TV]),
-        "perturbed, first derivative": derivative([0.5, 0.0, 0.5], [0.0, 0.0, 1.0], 1, "the least upper bound is 1/2"),
+        "bounds hold": lowest_coverage(
+            records[records["experiment"].eq("ciosek2026_coverage")], PAPERS
+        ),
+        "bounds hold for any distribution": lowest_coverage(
+            records[records["experiment"].isin(ANY_LAW)], [TV]
+        ),
+        "perturbed, first derivative": derivative(
+            [0.5, 0.0, 0.5], [0.0, 0.0, 1.0], 1, "the least upper bound is 1/2"
+        ),
         "perturbed, second derivative": derivative(
-            [0.25, 0.5, 0.25], [1.0, 0.0, 1.0], 2, "the least upper bound is 1/2, a third of the paper's constant"
+            [0.25, 0.5, 0.25],
+            [1.0, 0.0, 1.0],
+            2,
+            "the least upper bound is 1/2, a third of the paper's constant",
         ),
         **of_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
         **of_ece(ece.estimates(of("ciosek2026_ece"))),
         **of_auroc(of("ciosek2026_perturbation")),
         "0.02 is reached at ten million samples": extreme(
-            claims.largest, rising, CALIBRATED, NW, bound.AT, "simulated scores; 0.025 is what rounds to 0.02"
+            claims.largest,
+            rising,
+            CALIBRATED,
+            NW,
+            bound.AT,
+            "simulated scores; 0.025 is what rounds to 0.02",
         ),
         "0.02 needs ten million samples": extreme(
             claims.smallest,
@@ -97,7 +111,10 @@ def derivative(weights, outcomes, order, why):
     x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
     for d in np.linspace(0.5, 3.0, 26):
         places = np.array([-d, 0.0, d])
-        up, at, down = (_eta(x + move, places, np.array(weights) * np.cosh(places), outcomes) for move in (step, 0.0, -step))
+        up, at, down = (
+            _eta(x + move, places, np.array(weights) * np.cosh(places), outcomes)
+            for move in (step, 0.0, -step)
+        )
         change = (up - down) / (2.0 * step) if order == 1 else (up - 2.0 * at + down) / step**2
         most = max(most, np.abs(change).max())
     return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 3 h away; {why}")
@@ -110,23 +127,41 @@ def _eta(x, places, weights, outcomes):
 
 def of_bounds(found):
     """The claims on the paper's three bounds on the four functions."""
-    names = ["NW is tightest", "NW is several times tighter than Lip+Bkt", "NW falls faster than TV"]
-    names += [f"{name}, slopes in the printed range" for name in NAMES.values()] + ["spread over 64 samples is invisible"]
+    names = [
+        "NW is tightest",
+        "NW is several times tighter than Lip+Bkt",
+        "NW falls faster than TV",
+    ]
+    names += [f"{name}, slopes in the printed range" for name in NAMES.values()] + [
+        "spread over 64 samples is invisible"
+    ]
     slopes = rates.excess_slopes(found).dropna(subset="slope")
     if set(slopes["estimator"]) != set(PAPERS):
-        return dict.fromkeys(names, claims.untested("needs all three bounds at three sample sizes or more"))
+        return dict.fromkeys(
+            names, claims.untested("needs all three bounds at three sample sizes or more")
+        )
     tight, times = [], []
     for (problem, n), part in found.groupby(["problem", "n"], sort=False):
         wide = part.pivot(index="rep", columns="estimator", values="value").dropna()
         if set(wide) == set(PAPERS) and len(wide) > 1:
             truth = part["truth"].iloc[0]
             for other in (TV, LIP):
-                of_it = {"where": f"{NAMES[other]}, {problem}, n = {n:,}", "keys": tuple(part["key"])}
-                tight.append({**rates.ratio_of_means(wide[NW].to_numpy(), wide[other].to_numpy()), **of_it})
+                of_it = {
+                    "where": f"{NAMES[other]}, {problem}, n = {n:,}",
+                    "keys": tuple(part["key"]),
+                }
+                tight.append(
+                    {**rates.ratio_of_means(wide[NW].to_numpy(), wide[other].to_numpy()), **of_it}
+                )
             excess = (wide - truth).to_numpy().T[[wide.columns.get_loc(e) for e in (LIP, NW)]]
             times.append({**rates.ratio_of_means(*excess), **of_it})
-    made = [_worst(tight, "mean", 1), _worst(times, "mean", 1, "; 2 as what several times begins with is ours")]
-    both = slopes[slopes["estimator"].eq(TV)].merge(slopes[slopes["estimator"].eq(NW)], on="problem", suffixes=("", "_nw"))
+    made = [
+        _worst(tight, "mean", 1),
+        _worst(times, "mean", 1, "; 2 as what several times begins with is ours"),
+    ]
+    both = slopes[slopes["estimator"].eq(TV)].merge(
+        slopes[slopes["estimator"].eq(NW)], on="problem", suffixes=("", "_nw")
+    )
     steeper = both.assign(
         mean=both["slope"] - both["slope_nw"], se=np.hypot(both["se"], both["se_nw"]), where=both["problem"],
         keys=both["keys"] + both["keys_nw"],
@@ -136,13 +171,23 @@ def of_bounds(found):
         low, high = convergence.paper_range(estimator)
         mine = slopes[slopes["estimator"].eq(estimator)]
         outside = np.maximum(low - mine["slope"], mine["slope"] - high)
-        text = [f"other functions than the paper's; {p}, slope {s:.3f}" for p, s in zip(mine["problem"], mine["slope"])]
+        text = [
+            f"other functions than the paper's; {p}, slope {s:.3f}"
+            for p, s in zip(mine["problem"], mine["slope"])
+        ]
         made.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
     means = items.means(found, ["problem", "estimator", "n"]).dropna(subset="se")
     wide = 1.96 * means["se"] / means["mean"]
     text = means["estimator"] + ", " + means["problem"] + ", n = " + means["n"].map("{:,}".format)
     error = wide / np.sqrt(2.0 * (means["reps"] - 1))
-    made.append(_worst(means.assign(mean=wide, se=error, where=text).to_dict("records"), "mean", 1, "; the threshold is ours"))
+    made.append(
+        _worst(
+            means.assign(mean=wide, se=error, where=text).to_dict("records"),
+            "mean",
+            1,
+            "; the threshold is ours",
+        )
+    )
     return dict(zip(names, made))
 
 
@@ -154,9 +199,16 @@ def _worst(rows, by, sign, more=""):
         return claims.untested("needs two samples or more of every setting")
     worst = max(rows, key=lambda row: sign * row[by])
     level = claims.among(len(rows))
-    parts = [claims.of_estimate(row[by], row["se"], row.get("reps"), row["keys"], claims.OURS, level=level) for row in rows]
+    parts = [
+        claims.of_estimate(
+            row[by], row["se"], row.get("reps"), row["keys"], claims.OURS, level=level
+        )
+        for row in rows
+    ]
     which = "largest" if sign > 0 else "smallest"
-    return (claims.largest if sign > 0 else claims.smallest)(parts, f"{which} of {len(rows)}: {worst['where']}{more}")
+    return (claims.largest if sign > 0 else claims.smallest)(
+        parts, f"{which} of {len(rows)}: {worst['where']}{more}"
+    )
 
 
 def of_ece(found):
@@ -169,7 +221,9 @@ def of_ece(found):
         error = part["value"] / part["truth"] - 1.0
         why = f"largest of the three: {problem}; the threshold of a tenth is ours"
         level = claims.among(len(FIRST_THREE))
-        acceptable.append(claims.of_mean(np.sign(error.mean()) * error, part["key"], claims.OURS, why, level))
+        acceptable.append(
+            claims.of_mean(np.sign(error.mean()) * error, part["key"], claims.OURS, why, level)
+        )
     lacking = len(acceptable) < len(FIRST_THREE)
     none = claims.untested(f"needs samples of n = {LARGE:,} of the three functions")
     return {
@@ -185,11 +239,21 @@ def of_ece(found):
 
 def _not_closer(found, estimator):
     """How much farther the mean estimate is from the truth at LARGE than at SMALL, on FOURTH."""
-    mine = found[found["problem"].eq(FOURTH) & found["estimator"].eq(estimator) & found["n"].isin([SMALL, LARGE])]
-    error = mine.assign(error=mine["value"] - mine["truth"]).pivot(index="rep", columns="n", values="error")
+    mine = found[
+        found["problem"].eq(FOURTH)
+        & found["estimator"].eq(estimator)
+        & found["n"].isin([SMALL, LARGE])
+    ]
+    error = mine.assign(error=mine["value"] - mine["truth"]).pivot(
+        index="rep", columns="n", values="error"
+    )
     error = (error * np.sign(error.mean())).reindex(columns=[LARGE, SMALL])
     return claims.of_difference(
-        error[LARGE], error[SMALL], mine["key"], claims.OURS, "our fourth function, square waves; the paper's own is not at hand"
+        error[LARGE],
+        error[SMALL],
+        mine["key"],
+        claims.OURS,
+        "our fourth function, square waves; the paper's own is not at hand",
     )
 
 
@@ -213,7 +277,9 @@ def of_auroc(records):
             "needs the files cifar_logits/cifar10_*.npz",
         ),
         "AUROC at h = 2^-6, tables": mean_of(
-            "tabular", "interval over the kinds of models, on the same tables", "needs `calharness data make tabular_oof`"
+            "tabular",
+            "interval over the kinds of models, on the same tables",
+            "needs `calharness data make tabular_oof`",
         ),
         "AUROC at h = 2^-6, trained with the perturbation": _end(trained, 1),
         "AUROC at h = 2^-4": _end(found[found["h"].eq(perturbation.NOTABLE)], -1),
@@ -224,16 +290,22 @@ def _end(part, sign):
     """The largest (`sign` 1) or smallest (-1) mean decrease, with t intervals over classes, tables or seeds."""
     part = part[part["members"].gt(1)]
     if not len(part):
-        return claims.untested("needs networks trained here (calharness data make perturbed_networks)")
+        return claims.untested(
+            "needs networks trained here (calharness data make perturbed_networks)"
+        )
     where = part["panel"] + ", " + part["series"]
-    where += part["aware"].map(lambda aware: ", trained with the perturbation" if aware else ", perturbed afterwards")
+    where += part["aware"].map(
+        lambda aware: ", trained with the perturbation" if aware else ", perturbed afterwards"
+    )
     rows = part.assign(where=where, reps=part["members"]).to_dict("records")
     return _worst(rows, "mean", sign, "; a value per class, table or seed")
 
 
 def extreme(choose, found, problems, estimator, n, why):
     """The largest or the smallest, as `choose` says, of the mean estimates of these problems at this n."""
-    found = found[found["estimator"].eq(estimator) & found["n"].eq(n) & found["problem"].isin(problems)]
+    found = found[
+        found["estimator"].eq(estimator) & found["n"].eq(n) & found["problem"].isin(problems)
+    ]
     level = claims.among(len(problems))
     parts = [
         claims.of_mean(part["value"], part["key"], claims.OURS, f"{problem}; {why}", level)

@@ -24,8 +24,14 @@ def render(records, settings):
     def draw(ax, problem):
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
         panels.means(ax, mine, looks, "excess")
-        vacuous = mine.groupby(["estimator", "n"]).agg({"excess": "mean", "vacuous": "any"}).query("vacuous")["excess"]
-        ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4)
+        vacuous = (
+            mine.groupby(["estimator", "n"])
+            .agg({"excess": "mean", "vacuous": "any"})
+            .query("vacuous")["excess"]
+        )
+        ax.plot(
+            vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4
+        )
         panels.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
         truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
         text = bounds.function(problem, settings).removesuffix(", perturbed")
@@ -41,7 +47,10 @@ def render(records, settings):
         ax.sharex(axes[0, 0])
         ax.sharey(axes[0, 0])
         ax.set_ylim(top=1.5)
-        ax.set(ylabel="" if k % 3 else "bound $-$ CE", xlabel=panels.N_AXIS if k + 3 >= len(names) else "")
+        ax.set(
+            ylabel="" if k % 3 else "bound $-$ CE",
+            xlabel=panels.N_AXIS if k + 3 >= len(names) else "",
+        )
     for ax in [*axes[:rows].flat[len(names) :], *axes[rows]]:
         ax.remove()
     panels.legend(figure, axes[:rows], columns=5)
@@ -55,10 +64,24 @@ def slopes_panel(ax, records, settings, names):
     ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
     for y, estimator in enumerate(ours):
         steep, flat = paper_range(estimator)
-        bar = {"height": 0.62, "facecolor": "white", "edgecolor": "0.35", "linewidth": 1.0, "zorder": 1}
-        ax.barh(y, flat - steep, left=steep, label="paper, four functions" if not y else None, **bar)
+        bar = {
+            "height": 0.62,
+            "facecolor": "white",
+            "edgecolor": "0.35",
+            "linewidth": 1.0,
+            "zorder": 1,
+        }
+        ax.barh(
+            y, flat - steep, left=steep, label="paper, four functions" if not y else None, **bar
+        )
         theory = float(reported_theory(bounds.said(estimator, "paper")))
-        ax.plot([theory] * 2, [y - 0.31, y + 0.31], color="0.35", linestyle=":", label="theory" if not y else None)
+        ax.plot(
+            [theory] * 2,
+            [y - 0.31, y + 0.31],
+            color="0.35",
+            linestyle=":",
+            label="theory" if not y else None,
+        )
         for k, problem in enumerate(names):
             mine = fits[fits["estimator"].eq(estimator) & fits["problem"].eq(problem)]
             text = bounds.function(problem, settings).removesuffix(", perturbed") if not y else None
@@ -67,7 +90,14 @@ def slopes_panel(ax, records, settings, names):
     panels.name_rows(ax, [bounds.said(estimator, "paper") for estimator in ours])
     ax.set_xlim(-0.6, -0.14)
     ax.set_xlabel(r"slope of $\log$(bound $-$ CE) on $\log n$")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=8, fontsize=6.5, handlelength=1.4, columnspacing=1.0)
+    ax.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=8,
+        fontsize=6.5,
+        handlelength=1.4,
+        columnspacing=1.0,
+    )
 
 
 def reported_theory(name):
@@ -78,14 +108,20 @@ def reported_theory(name):
 
 def table(records, settings):
     """By function and bound: slope, over the first and the last decade, in theory, the paper's range; mean bound at every n."""
-    means, rows = bounds.named(items.evaluated(records, settings, "l1").sort_values("n"), settings), {}
+    means, rows = (
+        bounds.named(items.evaluated(records, settings, "l1").sort_values("n"), settings),
+        {},
+    )
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
         row = rows[r.function, r.bound] = {"CE": wording.format_fixed(r.truth)}
         if r.kind in ("upper", "lower"):
             row |= text_tables.slope_entries(fit)
-            row |= {"theory": bounds.said(r.estimator, "theory", "–"), "paper's range": f"{low} to {high}" if low == low else "–"}
+            row |= {
+                "theory": bounds.said(r.estimator, "theory", "–"),
+                "paper's range": f"{low} to {high}" if low == low else "–",
+            }
             row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
     rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}", into=rows)
@@ -109,13 +145,29 @@ def verdict(slope, estimator):
 def reproduced(records, settings):
     """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions, the mean of those over
     the last decade beside the exponents of its theory; the mean bounds."""
-    fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope").sort_values("slope", kind="stable")
-    fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(subset="bound")
+    fits = (
+        rates.excess_slopes(items.with_number(records, "l1"))
+        .dropna(subset="slope")
+        .sort_values("slope", kind="stable")
+    )
+    fits = fits.assign(bound=fits["estimator"].map(bounds.ESTIMATORS["paper"])).dropna(
+        subset="bound"
+    )
     by = fits[fits["problem"].str.removesuffix("_perturbed").isin(THE_FOUR)].groupby("bound")
     ends = pd.concat([by.head(1).assign(end=ENDS[0]), by.tail(1).assign(end=ENDS[1])])
     slopes = items.numbers(ends, "{bound}", "{end}", "slope", why=settings.reasons["slopes"])
     last = by.agg(value=("last", "mean"), keys=("keys", "sum")).dropna(subset="value").reset_index()
-    limits = items.numbers(last, "{bound}", THEORY, "value", None, None, why=settings.reasons["theory"])
+    limits = items.numbers(
+        last, "{bound}", THEORY, "value", None, None, why=settings.reasons["theory"]
+    )
     slopes = items.together(slopes, limits)
-    others, means = [item for item in settings.compare if item != "slopes"], items.numbers_by_id(records, settings, "l1")
-    return items.joined([items.answers(slopes, settings, items=["slopes"]), items.answers(means, settings, items=others)])
+    others, means = (
+        [item for item in settings.compare if item != "slopes"],
+        items.numbers_by_id(records, settings, "l1"),
+    )
+    return items.joined(
+        [
+            items.answers(slopes, settings, items=["slopes"]),
+            items.answers(means, settings, items=others),
+        ]
+    )

@@ -18,7 +18,13 @@ def cells(records: pd.DataFrame) -> pd.DataFrame:
     return items.with_number(records).drop_duplicates("key")
 
 
-def figure(found: pd.DataFrame, looks: Mapping[str, Look], total: str, problems: str, lines: Iterable[tuple[float, Look]] = ()):
+def figure(
+    found: pd.DataFrame,
+    looks: Mapping[str, Look],
+    total: str,
+    problems: str,
+    lines: Iterable[tuple[float, Look]] = (),
+):
     """Left: mean CPU seconds of a cell against n. Right: CPU seconds of all cells by estimator, and their sum.
 
     Parameters
@@ -40,7 +46,12 @@ def figure(found: pd.DataFrame, looks: Mapping[str, Look], total: str, problems:
     panels.means(left, found, looks, "cpu_seconds")
     left.set(xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
     sums = [found.loc[found["estimator"].eq(estimator), "cpu_seconds"].sum() for estimator in looks]
-    right.barh([look["label"] for look in looks.values()], sums, color=[look["color"] for look in looks.values()], height=0.6)
+    right.barh(
+        [look["label"] for look in looks.values()],
+        sums,
+        color=[look["color"] for look in looks.values()],
+        height=0.6,
+    )
     if len(looks) > 1:
         right.barh(total, sum(sums), color="0.35", height=0.6)
     for seconds, look in lines:
@@ -49,7 +60,9 @@ def figure(found: pd.DataFrame, looks: Mapping[str, Look], total: str, problems:
     right.invert_yaxis()
     right.set_xlim(0.0, None)
     right.grid(axis="y", visible=False)
-    right.set_xlabel(f"CPU seconds, {found['problem'].nunique()} {problems}, {found['rep'].nunique()} samples")
+    right.set_xlabel(
+        f"CPU seconds, {found['problem'].nunique()} {problems}, {found['rep'].nunique()} samples"
+    )
     panels.legend(figure, [left, right], columns=3)
     return figure
 
@@ -57,4 +70,6 @@ def figure(found: pd.DataFrame, looks: Mapping[str, Look], total: str, problems:
 def row(part: pd.DataFrame, column: str = "cpu_seconds", share: float = 1.0) -> dict[str, str]:
     """A row of a table: the sum of the seconds of these cells, times `share`, at every n and at all n."""
     by = part.groupby("n")[column].sum() * share
-    return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {"all n": f"{by.sum():.3g}"}
+    return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {
+        "all n": f"{by.sum():.3g}"
+    }

@@ -15,7 +15,9 @@ def measured(records):
 def render(records, settings):
     """coverage_plot.figure of every bound."""
     found = measured(records)
-    names = {estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, found)}
+    names = {
+        estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, found)
+    }
     return coverage_plot.figure(found, names, items.chosen(settings, found, "problem"))
 
 
@@ -25,7 +27,9 @@ def table(records, settings):
     parts = found.groupby(["function", "bound", found["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
-    return text_tables.wide(rows, ["problem", "bound", "level"], heading, text_tables.size_columns(found))
+    return text_tables.wide(
+        rows, ["problem", "bound", "level"], heading, text_tables.size_columns(found)
+    )
 
 
 def reproduced(records, settings):
@@ -34,4 +38,6 @@ def reproduced(records, settings):
     of_it = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
     others = settings.reasons.get("prototype")
     shares = coverage_plot.shares(measured(records), *of_it, others)
-    return items.answers(items.together(shares, items.numbers_by_id(records, settings, "l1")), settings, others)
+    return items.answers(
+        items.together(shares, items.numbers_by_id(records, settings, "l1")), settings, others
+    )

@@ -34,12 +34,18 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
         return panels.nothing()
     shape = {"sharey": True, "width_ratios": [3.0, 0.6 + 0.5 * len(sizes)]}
     figure, ((left, right),) = panels.grid(1, 2, 1.1 + 0.3 * len(rows), **shape)
-    mean = np.minimum(found["high"].fillna(np.inf) - found["truth"], found["truth"] - found["low"].fillna(-np.inf))
+    mean = np.minimum(
+        found["high"].fillna(np.inf) - found["truth"], found["truth"] - found["low"].fillna(-np.inf)
+    )
     place = {name: (i + 0.5) / len(problems) - 0.5 for i, name in enumerate(problems)}
     for j, (n, mine) in enumerate(found.groupby("n")):
         at = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
         at += 0.7 * 0.84 / len(sizes) * mine["problem"].map(place)
-        to_mean = {"linewidth": 0.7, "alpha": 0.55, "label": "from the closest sample (mark) to the mean"}
+        to_mean = {
+            "linewidth": 0.7,
+            "alpha": 0.55,
+            "label": "from the closest sample (mark) to the mean",
+        }
         left.hlines(at, mine["margin"], mean[mine.index], color=COLOURS[j], **to_mean)
         left.plot(mine["margin"], at, label=f"$n$ = {n:,}", **panels.look(j, markersize=2.6))
     below = min(-1e-3, 1.6 * found["margin"].min())
@@ -53,11 +59,21 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     for (estimator, n), part in found.groupby(["estimator", "n"]):
         lowest, passes = part["coverage"].min(), part["passes"].all()
         how = {} if passes else {"color": COLOURS[1], "weight": "bold"}
-        text = ("" if passes else "fails ") + f"{np.floor(1e4 * lowest) / 1e4:.{3 if lowest == 1.0 else 4}f}"
-        right.text(sizes.index(n), rows.index(estimator), text, ha="center", va="center", fontsize=7, **how)
-    levels = sorted({(f"{level:g}", f"{least:.3f}") for level, least in zip(found["level"], found["least"])})
+        text = (
+            "" if passes else "fails "
+        ) + f"{np.floor(1e4 * lowest) / 1e4:.{3 if lowest == 1.0 else 4}f}"
+        right.text(
+            sizes.index(n), rows.index(estimator), text, ha="center", va="center", fontsize=7, **how
+        )
+    levels = sorted(
+        {(f"{level:g}", f"{least:.3f}") for level, least in zip(found["level"], found["least"])}
+    )
     passing = "\n".join(f"level {level} passes from {least}" for level, least in levels)
-    right.set(xlim=(-0.5, len(sizes) - 0.5), xticks=range(len(sizes)), xlabel=f"smallest coverage\n{passing}")
+    right.set(
+        xlim=(-0.5, len(sizes) - 0.5),
+        xticks=range(len(sizes)),
+        xlabel=f"smallest coverage\n{passing}",
+    )
     right.set_xticklabels([f"$n$ = {n:,}" for n in sizes], fontsize=6.5)
     right.tick_params(axis="both", length=0)
     right.grid(visible=False)
@@ -65,7 +81,9 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     for ax in (right, left):
         panels.name_rows(ax, list(names.values()))
     right.tick_params(axis="y", labelleft=False)
-    panels.legend(figure, left, columns=5, last=["from the closest sample (mark) to the mean", "not covered"])
+    panels.legend(
+        figure, left, columns=5, last=["from the closest sample (mark) to the mean", "not covered"]
+    )
     return figure
 
 
@@ -80,15 +98,21 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
     return {f"n = {r.n:,}": f"{r.coverage:.4f}" for r in part.itertuples()} | {
         "samples": f"{part['samples'].min():,}" + (f" ({lost:,} without a number)" if lost else ""),
         "smallest that passes": f"{part['least'].min():.4f}",
-        "verdict": f"fails at n = {', '.join(f'{n:,}' for n in failed)}" if len(failed) else "covers",
+        "verdict": f"fails at n = {', '.join(f'{n:,}' for n in failed)}"
+        if len(failed)
+        else "covers",
         "closest margin": f"{part['margin'].min():.5f}",
         "vacuous": ", ".join(f"{x:.3g}" for x in part["vacuous"]) if part["vacuous"].any() else "–",
         "CE": wording.format_fixed(last["truth"]),
-        "mean bound at the largest n": " to ".join(f"{x:.4f}" for x in (last["low"], last["high"]) if x == x),
+        "mean bound at the largest n": " to ".join(
+            f"{x:.4f}" for x in (last["low"], last["high"]) if x == x
+        ),
     }
 
 
-def shares(found: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None) -> pd.DataFrame:
+def shares(
+    found: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None
+) -> pd.DataFrame:
     """`items.numbers` of coverages, with the error of a share, sqrt(c (1 - c) / samples).
 
     Parameters
@@ -102,12 +126,16 @@ def shares(found: pd.DataFrame, by: Sequence[str], row: str, column: str, why: s
     why : str, optional
         Why reported coverages are of other problems of the kind: beside them stands the lowest over n, in rows '<problem id>'.
     """
-    found = found.assign(error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"]))
+    found = found.assign(
+        error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"])
+    )
     ours = items.numbers(found, row, column, "coverage", "error", "samples")
     if why is None or not len(found):
         return ours
     lowest = found.loc[found.groupby(list(by), sort=False)["coverage"].idxmin()]
-    return items.together(ours, items.numbers(lowest, "{problem}", column, "coverage", None, "samples", why))
+    return items.together(
+        ours, items.numbers(lowest, "{problem}", column, "coverage", None, "samples", why)
+    )
 
 
 def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
@@ -127,15 +155,23 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
         As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to pass.
     """
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
-    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(columns="high")
+    fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(
+        columns="high"
+    )
     terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
-    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(columns=VARIANTS if level is None else [ALONE])
-    found = fine.join(made).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
+    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(
+        columns=VARIANTS if level is None else [ALONE]
+    )
+    found = (
+        fine.join(made).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
+    )
     found = rates.coverage(found, "variant")
     return found.assign(detected=~found["passes"])
 
 
-def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]) -> None:
+def variants_panel(
+    ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
+) -> None:
     """Coverage of every bound as it is and without each of its terms, as numbers in fields: orange where it is too small to pass,
     blue where it passes, white where a bound has no such term.
 
@@ -151,12 +187,31 @@ def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: 
     rows = list(names)
     for r in found[found["estimator"].isin(rows) & found["variant"].isin(variants)].itertuples():
         at = list(variants).index(r.variant), rows.index(r.estimator)
-        colour = pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage)) if r.detected else pale(COLOURS[0], 0.16)
-        ax.add_patch(pyplot().Rectangle((at[0] - 0.47, at[1] - 0.45), 0.94, 0.9, color=colour, linewidth=0))
-        text = "1" if r.coverage == 1.0 else "0" if r.coverage == 0.0 else f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
+        colour = (
+            pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage))
+            if r.detected
+            else pale(COLOURS[0], 0.16)
+        )
+        ax.add_patch(
+            pyplot().Rectangle((at[0] - 0.47, at[1] - 0.45), 0.94, 0.9, color=colour, linewidth=0)
+        )
+        text = (
+            "1"
+            if r.coverage == 1.0
+            else "0"
+            if r.coverage == 0.0
+            else f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
+        )
         weight = "bold" if r.detected else "normal"
         ax.text(*at, text, ha="center", va="center", fontsize=6.5, weight=weight)
-    ax.set_xticks(range(len(variants)), variants, rotation=35, ha="right", rotation_mode="anchor", fontsize=6.5)
+    ax.set_xticks(
+        range(len(variants)),
+        variants,
+        rotation=35,
+        ha="right",
+        rotation_mode="anchor",
+        fontsize=6.5,
+    )
     ax.set_xlim(-0.5, len(variants) - 0.5)
     ax.grid(visible=False)
     ax.tick_params(axis="x", length=0)
@@ -167,10 +222,16 @@ def variants_panel(ax, found: pd.DataFrame, names: Mapping[str, str], variants: 
 def variants_entries(part: pd.DataFrame, judged: pd.DataFrame) -> dict[str, str]:
     """A row of a table: the coverage of every variant in `part`, the smallest that passes, and the terms without which the bound
     fails somewhere in `judged`, both as of `without_terms`, of one bound and level."""
-    detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(columns=[*VARIANTS])
+    detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(
+        columns=[*VARIANTS]
+    )
     seen = detected.eq(True).any()
     names = [v.removeprefix("without ") for v in VARIANTS if seen[v] and v.startswith("without ")]
     if (detected[EMPIRICAL].eq(True) & detected[ALONE].eq(False)).any():
         names.append("transfer (where alone)")
-    row = {r.variant: f"{r.coverage:.4f}" for r in part.itertuples()} | {"smallest that passes": f"{part['least'].min():.4f}"}
-    return row | {"detected": "the bound itself fails" if seen[FULL] else ", ".join(names) or "none"}
+    row = {r.variant: f"{r.coverage:.4f}" for r in part.itertuples()} | {
+        "smallest that passes": f"{part['least'].min():.4f}"
+    }
+    return row | {
+        "detected": "the bound itself fails" if seen[FULL] else ", ".join(names) or "none"
+    }

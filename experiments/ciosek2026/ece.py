@@ -13,7 +13,10 @@ from . import bounds
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
-INTERVALS = ("certified_interval", "certified_interval_perturbed")  # the last that a problem has is shown
+INTERVALS = (
+    "certified_interval",
+    "certified_interval_perturbed",
+)  # the last that a problem has is shown
 
 
 def estimates(records):
@@ -21,14 +24,18 @@ def estimates(records):
     found = bounds.measured(records)
     binned = found[found["estimator"].str.fullmatch(r"binned\d+")]
     count = binned["estimator"].str.removeprefix("binned").astype(int)
-    growing = binned[count.eq(np.round(binned["n"] ** (1 / 3)).astype(int))].assign(estimator=GROWING)
+    growing = binned[count.eq(np.round(binned["n"] ** (1 / 3)).astype(int))].assign(
+        estimator=GROWING
+    )
     return pd.concat([binned[binned["estimator"].eq(FIXED)], growing], ignore_index=True)
 
 
 def intervals(records):
     """rates.mean_intervals of the last of INTERVALS that a problem has."""
     found = bounds.measured(records[records["estimator"].isin(INTERVALS)])
-    return rates.mean_intervals(found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))])
+    return rates.mean_intervals(
+        found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
+    )
 
 
 def render(records, settings):
@@ -46,14 +53,20 @@ def render(records, settings):
         band, mine = (frame[frame["problem"].eq(problem)] for frame in (held, means))
         ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
-            how = {"color": COLOURS[colour], "marker": marker, "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$")}
+            how = {
+                "color": COLOURS[colour],
+                "marker": marker,
+                "label": NAMES[name].replace("n^(1/3)", "$n^{1/3}$"),
+            }
             panels.curve(ax, mine[mine["estimator"].eq(name)], error="sd", **how)
         panels.rule(ax, 1.0, label="true value (CE)")
         name = bounds.function(problem, settings).replace(", perturbed", ", pert.")
         ax.set(xscale="log", ylim=(0.0, 2.2), title=f"{name}, CE = {true[problem]:.4f}")
 
     shape = {"height": 1.75, "per_row": 4, "columns": 4, "sharex": True, "sharey": True}
-    return panels.each(items.chosen(settings, heuristic, "problem"), draw, ylabel="estimate / true value", **shape)
+    return panels.each(
+        items.chosen(settings, heuristic, "problem"), draw, ylabel="estimate / true value", **shape
+    )
 
 
 def table(records, settings):
@@ -61,14 +74,20 @@ def table(records, settings):
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, settings, "problem").itertuples():
-        text, row = NAMES[r.estimator], rows.setdefault((bounds.function(r.problem, settings), f"{r.n:,}"), {})
+        text, row = (
+            NAMES[r.estimator],
+            rows.setdefault((bounds.function(r.problem, settings), f"{r.n:,}"), {}),
+        )
         row |= {
             "truth": wording.format_fixed(r.truth),
             text: wording.format_fixed(r.mean, r.sd),
             f"{text} - truth": f"{r.mean - r.truth:+.4f}",
         }
         if r.low == r.low:
-            row |= {"certified interval": f"{r.low:.4f} to {r.high:.4f}", "covers": f"{r.covers:.3f}"}
+            row |= {
+                "certified interval": f"{r.low:.4f} to {r.high:.4f}",
+                "covers": f"{r.covers:.3f}",
+            }
     first = ["truth", *(column for text in NAMES.values() for column in (text, f"{text} - truth"))]
     heading = "estimates: mean ± standard deviation of one sample; interval: mean ends, 95 %"
     return text_tables.wide(rows, ["function", "n"], heading, first)
@@ -76,5 +95,7 @@ def table(records, settings):
 
 def reproduced(records, settings):
     """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
-    both = pd.concat([estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True)
+    both = pd.concat(
+        [estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True
+    )
     return items.answers(items.numbers_by_id(both, settings, "l1"), settings)

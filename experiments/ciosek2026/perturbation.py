@@ -23,7 +23,10 @@ PANELS = {
     "cifar10": "CIFAR-10, class against the others", "tabular": "tables, out-of-fold predictions",
     "logistic": "logistic regressions trained here", "mlp": "networks trained here",
 }  # fmt: skip
-NEAREST = {"CIFAR, ViT": "panel == 'cifar10'", "Spam, BERT": "panel == 'mlp' and series == 'spambase' and aware"}
+NEAREST = {
+    "CIFAR, ViT": "panel == 'cifar10'",
+    "Spam, BERT": "panel == 'mlp' and series == 'spambase' and aware",
+}
 
 
 def curves(records):
@@ -34,20 +37,29 @@ def curves(records):
 def render(records, settings):
     """perturbations.figure; dotted the widths 2^-6 and 2^-4."""
     widths, said = (CLAIMED, NOTABLE), "paper, three other networks at $h = 2^{-6}$"
-    return perturbations.figure(curves(records), settings, PANELS, "decrease of the AUROC", LIMIT, widths, said)
+    return perturbations.figure(
+        curves(records), settings, PANELS, "decrease of the AUROC", LIMIT, widths, said
+    )
 
 
 def table(records, settings):
     """Rows (predictions, training): AUROC as it is, its decrease at every width, and whether it is below 0.001 at h = 2^-6."""
     found, rows = curves(records), {}
     for (panel, series, aware), part in found.groupby(["panel", "series", "aware"], sort=False):
-        key = (PANELS.get(panel, panel), label(settings, "problem", series), "with the perturbation" if aware else "without")
+        key = (
+            PANELS.get(panel, panel),
+            label(settings, "problem", series),
+            "with the perturbation" if aware else "without",
+        )
         rows[key] = {"AUROC": f"{part['raw'].iloc[0]:.4f}", "below 0.001 at 2^-6": "–"}
         for r in part.itertuples():
             rows[key][f"h = 2^{np.log2(r.h):g}"] = f"{r.mean:.4f} ± {r.se:.4f}"
             if r.h == CLAIMED:
                 rows[key]["below 0.001 at 2^-6"] = rates.below(r.mean, r.se, LIMIT)
-    order, widths = [*PANELS.values()], [f"h = 2^{np.log2(h):g}" for h in sorted(found["h"].unique())]
+    order, widths = (
+        [*PANELS.values()],
+        [f"h = 2^{np.log2(h):g}" for h in sorted(found["h"].unique())],
+    )
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
     rows = rows or {("–", "–", "–"): {"AUROC": "none: there are no predictions"}}
     heading = "decrease of the AUROC: mean ± standard error over classes, tables or seeds"
@@ -62,7 +74,13 @@ def reproduced(records, settings):
         mine = found.query(NEAREST.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(width_of(width))]
         none = items.first_reason(records) if name in NEAREST and not len(mine) else None
-        mean = mine["mean"].mean(), mine["se"].mean() / np.sqrt(len(mine) or np.nan), mine["members"].sum()
+        mean = (
+            mine["mean"].mean(),
+            mine["se"].mean() / np.sqrt(len(mine) or np.nan),
+            mine["members"].sum(),
+        )
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
-        rows.append((asked.item, asked.row, asked.column, *mean, none or settings.reasons[name], keys))
+        rows.append(
+            (asked.item, asked.row, asked.column, *mean, none or settings.reasons[name], keys)
+        )
     return pd.DataFrame(rows, columns=items.ANSWER)

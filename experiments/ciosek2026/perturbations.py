@@ -17,7 +17,9 @@ from harness.problems.perturbations import parts_of_id
 MOST_NAMED = 10  # series of a panel with a colour and a name each; more are grey lines
 
 
-def decreases(records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherwise: str) -> pd.DataFrame:
+def decreases(
+    records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherwise: str
+) -> pd.DataFrame:
     """The decrease of an estimand: of the scores as they are, less that of the perturbed scores of the same rows.
 
     Parameters
@@ -43,7 +45,9 @@ def decreases(records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherw
     named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
     fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
     raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
-    found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(raw, on="base", how="inner")
+    found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(
+        raw, on="base", how="inner"
+    )
     if "keys" in found:
         found["keys"] = found["keys"] + found["raw_keys"]
     places = [_place(base, kinds, otherwise) for base in found["base"]]
@@ -52,7 +56,9 @@ def decreases(records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherw
     by = ["panel", "series", "aware", "h"]
     table = items.means(found, by, "decrease").rename(columns={"reps": "members"})
     rest = found.groupby(by, sort=False)[["raw_mean", "se"]].mean().reset_index(drop=True)
-    table = table.assign(raw=rest["raw_mean"], se=np.where(table["members"] > 1, table["se"], rest["se"]))
+    table = table.assign(
+        raw=rest["raw_mean"], se=np.where(table["members"] > 1, table["se"], rest["se"])
+    )
     return table.sort_values("h", kind="stable")
 
 
@@ -89,7 +95,9 @@ def figure(
     drawn = [name for name in titles if found["panel"].eq(name).any()]
     if not drawn:
         return panels.nothing("there are no predictions to draw; the page says how to get them")
-    figure, axes = panels.panels(len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True)
+    figure, axes = panels.panels(
+        len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True
+    )
     for panel, ax in zip(drawn, axes):
         mine = found[found["panel"].eq(panel)]
         numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
@@ -99,14 +107,30 @@ def figure(
                 ax.plot(part["h"], part["mean"], color="0.45", linewidth=0.6, alpha=0.8, label=text)
                 continue
             named = aware or not mine["aware"].any()
-            look = panels.look(numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7)
-            panels.curve(ax, part, "h", label=label(settings, "problem", series) if named else None, **look)
+            look = panels.look(
+                numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7
+            )
+            panels.curve(
+                ax, part, "h", label=label(settings, "problem", series) if named else None, **look
+            )
         ax.axhspan(-1.0, limit, color="0.5", alpha=0.12, linewidth=0)
         for width in widths:
             ax.axvline(width, color="0.4", linewidth=0.7, linestyle=":")
-        arrow = {"arrowstyle": "->", "color": "0.35", "linewidth": 1.0, "shrinkA": 0.0, "shrinkB": 0.0}
+        arrow = {
+            "arrowstyle": "->",
+            "color": "0.35",
+            "linewidth": 1.0,
+            "shrinkA": 0.0,
+            "shrinkB": 0.0,
+        }
         ax.annotate("", (widths[0], 0.45 * limit), (widths[0], limit), arrowprops=arrow, zorder=5)
-        mark = {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 4.5, "linestyle": "none"}
+        mark = {
+            "color": "0.35",
+            "marker": "D",
+            "markerfacecolor": "white",
+            "markersize": 4.5,
+            "linestyle": "none",
+        }
         ax.plot(widths[0], limit, zorder=6, **mark)
         ax.set_title(titles[panel])
         ax.legend(loc="upper left", fontsize=6, handlelength=2.4, labelspacing=0.3)
@@ -115,12 +139,22 @@ def figure(
     axes[0].set_xscale("log", base=2)
     axes[0].set_xticks(all_widths, [f"$2^{{{np.log2(h):g}}}$" for h in all_widths])
     axes[0].set_yscale("symlog", linthresh=limit, linscale=0.7)
-    axes[0].set(ylim=(bottom, 0.9), yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom])
+    axes[0].set(
+        ylim=(bottom, 0.9),
+        yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom],
+    )
     from matplotlib.lines import Line2D
 
     shown = [Line2D([], [], label=f"{said}, below {limit:g}", **mark)]
-    for text, line, face in (("trained with it", "-", "0.2"), ("perturbed afterwards", (0, (3, 2)), "white")):
-        shown.append(Line2D([], [], color="0.2", marker="o", linestyle=line, markerfacecolor=face, label=text))
+    for text, line, face in (
+        ("trained with it", "-", "0.2"),
+        ("perturbed afterwards", (0, (3, 2)), "white"),
+    ):
+        shown.append(
+            Line2D(
+                [], [], color="0.2", marker="o", linestyle=line, markerfacecolor=face, label=text
+            )
+        )
     figure.legend(handles=shown, loc="outside upper center", ncols=3, handlelength=2.6)
     figure.supxlabel("width $h$ of the perturbation", fontsize=8)
     figure.supylabel(ylabel, fontsize=8)

@@ -46,4 +46,6 @@ def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
     known = {name: value for name, value in diagnostics.items() if not math.isnan(value)}
     alone = {**known, "delta_2": 1.0 - level}
     possible = {v: left_out for v, (left_out, name) in VARIANTS.items() if name in known}
-    return {v: from_terms(alone if v == ALONE else known, left_out) for v, left_out in possible.items()}
+    return {
+        v: from_terms(alone if v == ALONE else known, left_out) for v, left_out in possible.items()
+    }

@@ -26,16 +26,27 @@ def ratios(records, settings) -> pd.DataFrame:
 def render(records, settings):
     """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
     found = ratios(records, settings).query("reps > 0")
-    xlim, top = (found["n"].min() / 1.6, found["n"].max() * 1.6), max(1.15, 1.05 * found["largest"].max())
+    xlim, top = (
+        (found["n"].min() / 1.6, found["n"].max() * 1.6),
+        max(1.15, 1.05 * found["largest"].max()),
+    )
 
     def draw(ax, problem):
         for pair, (colour, dash, marker) in PAIRS.items():
-            line, text = found["pair"].eq(" / ".join(pair)), " / ".join(bounds.name(e, settings) for e in pair)
+            line, text = (
+                found["pair"].eq(" / ".join(pair)),
+                " / ".join(bounds.name(e, settings) for e in pair),
+            )
             how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
             panels.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
-        ax.set(xscale="log", xlim=xlim, ylim=(0.0, top), title=bounds.function(problem, settings).removesuffix(", perturbed"))
+        ax.set(
+            xscale="log",
+            xlim=xlim,
+            ylim=(0.0, top),
+            title=bounds.function(problem, settings).removesuffix(", perturbed"),
+        )
 
     more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
     return panels.each(items.chosen(settings, found, "problem"), draw, **more)
@@ -46,13 +57,21 @@ def table(records, settings):
     rows = {}
     for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):
         text = " / ".join(bounds.plain(e, settings) for e in pair.split(" / "))
-        row = rows[bounds.function(problem, settings), text] = {"verdict": rates.smaller_on_all(part, FROM, "tighter")}
+        row = rows[bounds.function(problem, settings), text] = {
+            "verdict": rates.smaller_on_all(part, FROM, "tighter")
+        }
         for r in part.itertuples():
-            row[f"n = {r.n:,}"] = wording.format_fixed(r.mean, r.se, 3) + f" (max. {r.largest:.3f})" if r.reps else "both vacuous"
+            row[f"n = {r.n:,}"] = (
+                wording.format_fixed(r.mean, r.se, 3) + f" (max. {r.largest:.3f})"
+                if r.reps
+                else "both vacuous"
+            )
     heading = "ratio of the mean bounds ± jackknife error (largest ratio on one sample)"
     return text_tables.wide(rows, ["function", "derived / paper-style"], heading)
 
 
 def reproduced(records, settings):
     """Rows '<problem id>, n = <n>', columns '<derived> / <paper-style>': ratio of the means."""
-    return items.answers(items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings)
+    return items.answers(
+        items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings
+    )

@@ -45,7 +45,9 @@ class Binned:
             edges = np.linspace(0.0, 1.0, bins + 1)
 
             def bin_of(x, edges=edges, bins=bins):
-                return (np.digitize(x, edges, right=True) - 1) % bins  # p = 0 falls into their last bin
+                return (
+                    np.digitize(x, edges, right=True) - 1
+                ) % bins  # p = 0 falls into their last bin
 
             mean = bin_residuals(p, y, bin_of, bins)
             yield [ResidualGram(mean[bin_of(x)]) for x in points]
@@ -77,9 +79,14 @@ class DirichletKernel:
         bandwidths = [one["bandwidth"] for one in settings]
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         centres = self._rounded(p)
-        at = [self._ratios(self._rounded(x), centres, hits, bandwidths, p.ndim == 1) for x in points]
+        at = [
+            self._ratios(self._rounded(x), centres, hits, bandwidths, p.ndim == 1) for x in points
+        ]
         for i in range(len(settings)):
-            yield [ResidualGram(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i])) for x, of in zip(points, at)]
+            yield [
+                ResidualGram(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i]))
+                for x, of in zip(points, at)
+            ]
 
     def _rounded(self, p):
         return two_columns(p.astype(np.float32).astype(np.float64) if self.float32 else p)
@@ -158,15 +165,24 @@ class Tuned(Wrapper):
         n = len(p)
         rest_n = int(0.8 * n)
         if rest_n < 2 * self.folds or rest_n == n:
-            raise UndefinedError(f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples")
+            raise UndefinedError(
+                f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples"
+            )
         order = np.random.RandomState(0).permutation(n)
         rest, test = order[:rest_n], order[rest_n:]
-        fold = np.repeat(np.arange(self.folds), [len(part) for part in np.array_split(np.arange(rest_n), self.folds)])
-        settings = settings_of(self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid)
+        fold = np.repeat(
+            np.arange(self.folds),
+            [len(part) for part in np.array_split(np.arange(rest_n), self.folds)],
+        )
+        settings = settings_of(
+            self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
+        )
         fitted = y[:rest_n] if self.misaligned and p.ndim == 2 else y[rest]
         u = residuals(p, y)[rest]
         risks, tests, dropped = np.empty((3, len(settings), self.folds))
-        for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], fitted, fold, None, [p[test]]):
+        for j, i, held_out, (of_test,) in fold_products(
+            self.estimator, settings, p[rest], fitted, fold, None, [p[test]]
+        ):
             risks[i, j] = _risk_of_finite(u[fold == j], held_out)
             values = of_test.diagonal()
             seen = np.isfinite(values)

@@ -18,11 +18,20 @@ from .tuned import BASES
 
 IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
-CORRECTED = {f"{name.replace('binned15', 'crossfit_binned15')}_split_gruber2025": base for name, base in zip(IDS, BASES)}
+CORRECTED = {
+    f"{name.replace('binned15', 'crossfit_binned15')}_split_gruber2025": base
+    for name, base in zip(IDS, BASES)
+}
 DENSENET, RESNET = "cifar10_densenet40_toplabel_gruber2025", "cifar10_resnet110_toplabel_gruber2025"
-TOP_LABEL = [f"gruber2025_{name}" for name in ("table1", "table1_offline", "table2_offline", "table4_offline", "table6_offline")]
+TOP_LABEL = [
+    f"gruber2025_{name}"
+    for name in ("table1", "table1_offline", "table2_offline", "table4_offline", "table6_offline")
+]
 CIFAR10 = TOP_LABEL[:2]
-CIFAR100, CANONICAL = "gruber2025_table2_offline", ["gruber2025_table3_offline", "gruber2025_table5_offline"]
+CIFAR100, CANONICAL = (
+    "gruber2025_table2_offline",
+    ["gruber2025_table3_offline", "gruber2025_table5_offline"],
+)
 NOT_RUN = "needs the records of the experiments that it is made of: `calharness experiment=gruber2025_claims` computes them"
 TABLES = [f"table{i}" for i in range(1, 7)]
 SE = " (standard error)"
@@ -34,7 +43,10 @@ MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
 def statistics(records, settings) -> dict[str, claims.Statistic]:
     """By the name of a claim, what it is judged by."""
     right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
-    top, canonical = right[right["experiment"].isin(TOP_LABEL)], right[right["experiment"].isin(CANONICAL)]
+    top, canonical = (
+        right[right["experiment"].isin(TOP_LABEL)],
+        right[right["experiment"].isin(CANONICAL)],
+    )
     own = [frame[frame["experiment"].eq(TOP_LABEL[0])] for frame in (right, code)]
     found = {
         "the risk finds the truth": valley(records[records["experiment"].eq("gruber2025_fig1")]),
@@ -47,15 +59,24 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
         "differences are within the error bars": spread(top),
         "the risk cannot rank estimators": ranks(top),
         "no estimator dominates": dominance(top),
-        "ukkr has the least risk on CIFAR-10": lead(top[top["experiment"].isin(CIFAR10)], "ukkr", "CIFAR-10"),
-        "tuned bins have the least risk on CIFAR-100": lead(top[top["experiment"].eq(CIFAR100)], "bins", "CIFAR-100"),
+        "ukkr has the least risk on CIFAR-10": lead(
+            top[top["experiment"].isin(CIFAR10)], "ukkr", "CIFAR-10"
+        ),
+        "tuned bins have the least risk on CIFAR-100": lead(
+            top[top["experiment"].eq(CIFAR100)], "bins", "CIFAR-100"
+        ),
         "ukkr beats kkr in all results": printed_trend(),
         "canonical kde wins in some cases": least(canonical, "kde"),
         "canonical estimates agree": agreement(canonical[canonical["experiment"].eq(CANONICAL[1])]),
-        "kernel ridge fits its own labels": labels(records[records["experiment"].eq("gruber2025_own_labels")]),
+        "kernel ridge fits its own labels": labels(
+            records[records["experiment"].eq("gruber2025_own_labels")]
+        ),
         "tuning is costly": cost(records[records["experiment"].eq("gruber2025_fig3")]),
     }
-    return {name: one if np.isfinite(one.value) else claims.untested(NOT_RUN) for name, one in found.items()}
+    return {
+        name: one if np.isfinite(one.value) else claims.untested(NOT_RUN)
+        for name, one in found.items()
+    }
 
 
 def render(records, settings):
@@ -79,16 +100,26 @@ def reproduced(records, settings):
 
 def of_variant(records, ids) -> pd.DataFrame:
     """The cells of the estimators `ids` {id: base}: experiment, problem, base, key, rms, root_risk and root_risk_se (x 100)."""
-    held = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(columns={"value": "rms"})
-    held = items.with_diagnostics(held, "root_risk", "root_risk_se").assign(base=held["estimator"].map(ids))
-    held = held.drop_duplicates(["experiment", "key"]).astype({"root_risk": float, "root_risk_se": float})
+    held = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(
+        columns={"value": "rms"}
+    )
+    held = items.with_diagnostics(held, "root_risk", "root_risk_se").assign(
+        base=held["estimator"].map(ids)
+    )
+    held = held.drop_duplicates(["experiment", "key"]).astype(
+        {"root_risk": float, "root_risk_se": float}
+    )
     held[["root_risk", "root_risk_se"]] *= 100.0
     return held[["experiment", "problem", "base", "key", "rms", "root_risk", "root_risk_se"]]
 
 
 def wide(found, value="root_risk", bases=BASES) -> pd.DataFrame:
     """One row per network, a column per estimator, of the networks that have them all."""
-    return found.pivot_table(index="problem", columns="base", values=value, sort=False).reindex(columns=list(bases)).dropna()
+    return (
+        found.pivot_table(index="problem", columns="base", values=value, sort=False)
+        .reindex(columns=list(bases))
+        .dropna()
+    )
 
 
 def printed() -> pd.DataFrame:
@@ -99,7 +130,11 @@ def printed() -> pd.DataFrame:
 
 def exact(value, keys, where, why):
     """claims.exact of a number of given data; untested where it is missing."""
-    return claims.untested(NOT_RUN) if not np.isfinite(value) else claims.exact(value, 0.0, keys, where, why)
+    return (
+        claims.untested(NOT_RUN)
+        if not np.isfinite(value)
+        else claims.exact(value, 0.0, keys, where, why)
+    )
 
 
 # Statistics
@@ -113,7 +148,9 @@ def valley(records):
     at, *sides = (risks[:, fig1._nearest(thetas, theta)] for theta in (1.0, 0.5**0.5, 2.0**0.5))
     keys = items.with_number(records, "l2_squared")["key"]
     nearest = min(sides, key=np.mean)
-    return claims.of_difference(at, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500")
+    return claims.of_difference(
+        at, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500"
+    )
 
 
 def dropped(records):
@@ -124,21 +161,34 @@ def dropped(records):
         return claims.untested(NOT_RUN)
     one = held.iloc[0]
     return claims.of_share(
-        round(one["saturated_share"] * one["n"]), one["n"], [one["key"]], claims.PAPER, "all rows of its file; 5 % is ours"
+        round(one["saturated_share"] * one["n"]),
+        one["n"],
+        [one["key"]],
+        claims.PAPER,
+        "all rows of its file; 5 % is ours",
     )
 
 
 def dropping(right, code):
     """The largest ratio, over the two networks, of kde's root risk as published to that without dropping."""
-    of = [frame[frame["base"].eq("kde")].set_index("problem")["root_risk"] for frame in (code, right)]
+    of = [
+        frame[frame["base"].eq("kde")].set_index("problem")["root_risk"] for frame in (code, right)
+    ]
     keys = pd.concat([code, right]).loc[lambda both: both["base"].eq("kde"), "key"]
     names = _named((of[0] / of[1]).dropna().index)
-    return exact((of[0] / of[1]).max(), keys, claims.PAPER, f"{names}, the same rows, split and folds; 5 % is ours")
+    return exact(
+        (of[0] / of[1]).max(),
+        keys,
+        claims.PAPER,
+        f"{names}, the same rows, split and folds; 5 % is ours",
+    )
 
 
 def _named(problems):
     """The networks of Table 1 that are at hand, in words."""
-    return " and ".join({DENSENET: "DenseNet-40", RESNET: "ResNet-110"}.get(name, name) for name in problems)
+    return " and ".join(
+        {DENSENET: "DenseNet-40", RESNET: "ResNet-110"}.get(name, name) for name in problems
+    )
 
 
 def printed_gap():
@@ -147,7 +197,12 @@ def printed_gap():
     others = one[[base for base in BASES if base != "kde"]]
     name = others.idxmax(axis=1)
     error = np.hypot(one["kde" + SE], [one.loc[row, base + SE] for row, base in name.items()])
-    return exact(((one["kde"] - others.max(axis=1)) / error).min(), (), claims.PAPER, "Table 1 as printed; it is LeNet-5's")
+    return exact(
+        ((one["kde"] - others.max(axis=1)) / error).min(),
+        (),
+        claims.PAPER,
+        "Table 1 as printed; it is LeNet-5's",
+    )
 
 
 def worst(right):
@@ -164,7 +219,10 @@ def outlier(right):
     ratio = found["kde"] / found.drop(columns="kde").max(axis=1)
     keys = right.loc[right["problem"].eq(DENSENET), "key"]
     return exact(
-        np.max(ratio), keys, claims.PAPER, "DenseNet-40, as Figure 2a but for dropping no point; published: 1.59; 1.25 is ours"
+        np.max(ratio),
+        keys,
+        claims.PAPER,
+        "DenseNet-40, as Figure 2a but for dropping no point; published: 1.59; 1.25 is ours",
     )
 
 
@@ -173,14 +231,18 @@ def marks(top):
     risk, rms = wide(top), wide(top, "rms")
     away = rms.sub(rms.median(axis=1), axis=0).abs()
     each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
-    return claims.of_mean(each, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}")
+    return claims.of_mean(
+        each, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
+    )
 
 
 def spread(top):
     """The mean over networks of the largest difference of two root risks over the largest of their standard errors."""
     risk, error = wide(top), wide(top, "root_risk_se")
     ratio = (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1) if len(risk) else []
-    return claims.of_mean(ratio, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}")
+    return claims.of_mean(
+        ratio, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
+    )
 
 
 def ranks(top):
@@ -188,7 +250,10 @@ def ranks(top):
     found = wide(top).rank(axis=1)
     apart = found["15 bins"] - found["ukkr"] if len(found) else []
     return claims.of_mean(
-        apart, top["key"], claims.OURS, f"five estimators on each network, corrected, one rank is ours; {SHARED}"
+        apart,
+        top["key"],
+        claims.OURS,
+        f"five estimators on each network, corrected, one rank is ours; {SHARED}",
     )
 
 
@@ -197,7 +262,9 @@ def dominance(top):
     found = wide(top)
     first = found.idxmin(axis=1).value_counts() if len(found) else pd.Series({"none": 0})
     why = "five estimators on each network, corrected; most often the least: " + str(first.index[0])
-    return claims.of_share(first.iloc[0], len(found), top["key"], claims.OURS, why, claims.among(len(BASES)))
+    return claims.of_share(
+        first.iloc[0], len(found), top["key"], claims.OURS, why, claims.among(len(BASES))
+    )
 
 
 def lead(found, best, data):
@@ -205,7 +272,10 @@ def lead(found, best, data):
     hold for all of the others at once."""
     risk, others = wide(found), [base for base in BASES if base != best]
     level = claims.among(len(others))
-    parts = [claims.of_difference(risk[other], risk[best], found["key"], claims.OURS, level=level) for other in others]
+    parts = [
+        claims.of_difference(risk[other], risk[best], found["key"], claims.OURS, level=level)
+        for other in others
+    ]
     worst = min(parts, key=lambda part: part.value)
     why = f"{len(risk)} networks on {data}, corrected, the same folds; the next is {others[parts.index(worst)]}"
     return claims.smallest(parts, f"{why}; the networks share the test images")
@@ -223,7 +293,13 @@ def least(canonical, base):
     """The share of the networks on which `base` has the least risk."""
     found = wide(canonical, bases=ON_VECTORS)
     wins = found.idxmin(axis=1).eq(base).sum() if len(found) else 0
-    return claims.of_share(wins, len(found), canonical["key"], claims.OURS, "CIFAR-10 and CIFAR-100 networks, labels aligned")
+    return claims.of_share(
+        wins,
+        len(found),
+        canonical["key"],
+        claims.OURS,
+        "CIFAR-10 and CIFAR-100 networks, labels aligned",
+    )
 
 
 def agreement(canonical):
@@ -231,17 +307,26 @@ def agreement(canonical):
     found = wide(canonical, "rms", ON_VECTORS)
     ratio = found.max(axis=1) / found.min(axis=1) if len(found) else []
     return claims.of_mean(
-        ratio, canonical["key"], claims.OURS, f"kde, kkr and ukkr on CIFAR-10 networks, corrected; 1.5 is ours; {SHARED}"
+        ratio,
+        canonical["key"],
+        claims.OURS,
+        f"kde, kkr and ukkr on CIFAR-10 networks, corrected; 1.5 is ours; {SHARED}",
     )
 
 
 def labels(records):
     """The mean over the samples of canonical kkr as published over the same with its own labels, on the model of Figure 1."""
     held = items.with_number(records, "rms", "canonical")
-    held = held[held["problem"].eq("simplex5_gruber2025") & held["estimator"].isin([MISALIGNED, ALIGNED])]
-    both = held.pivot_table(index="rep", columns="estimator", values="value").reindex(columns=[MISALIGNED, ALIGNED])
+    held = held[
+        held["problem"].eq("simplex5_gruber2025") & held["estimator"].isin([MISALIGNED, ALIGNED])
+    ]
+    both = held.pivot_table(index="rep", columns="estimator", values="value").reindex(
+        columns=[MISALIGNED, ALIGNED]
+    )
     ratio = both[MISALIGNED] / both[ALIGNED]
-    return claims.of_mean(ratio, held["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth")
+    return claims.of_mean(
+        ratio, held["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth"
+    )
 
 
 def cost(records):

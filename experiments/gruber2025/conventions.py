@@ -31,12 +31,19 @@ def render(records, settings):
     found = found.assign(base=[base for base, _ in both], step=[step for _, step in both])
     bases = [base for base in BASES if found["base"].eq(base).any()]
     means = items.means(found, ["problem", "model", "notion", "base", "step"])
-    places = [(model, notion) for model in items.labels(settings, "problem") for notion in settings.notion]
+    places = [
+        (model, notion) for model in items.labels(settings, "problem") for notion in settings.notion
+    ]
     styles = {step: panels.look(i, markersize=4, label=step) for i, step in enumerate(ORDER)}
-    dots = {step: {**panels.look(i), "marker": ".", "markersize": 3.5, "alpha": 0.35} for i, step in enumerate(ORDER)}
+    dots = {
+        step: {**panels.look(i), "marker": ".", "markersize": 3.5, "alpha": 0.35}
+        for i, step in enumerate(ORDER)
+    }
     figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)
     for ax, (model, notion) in zip(axes, places):
-        mine, of = (frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (found, means))
+        mine, of = (
+            frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (found, means)
+        )
         panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", bases, "step", dots)
         panels.dodged(ax, of, "base", bases, "step", styles)
         panels.truth_line(ax, mine, upright=True)

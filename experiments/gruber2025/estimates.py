@@ -29,23 +29,40 @@ def render(records, settings):
     theirs = [model for model in models_of(settings) if twin and model not in ours]
     shown = [(ours, *one) for one in SHOWN.items()]
     if twin:
-        shown = [(theirs, THEIRS, (PAPER,)), *((ours, f"{title} (other networks)", kinds[-1:]) for _, title, kinds in shown)]
+        shown = [
+            (theirs, THEIRS, (PAPER,)),
+            *((ours, f"{title} (other networks)", kinds[-1:]) for _, title, kinds in shown),
+        ]
     figure, axes = panels.grid(len(shown), 1, 0.6 + 1.85 * len(shown), sharey=True)
     step, there = 0.76 / len(bases), set(both.loc[both["kind"].ne(PAPER), "model"])
     for ax, (models, title, kinds) in zip(axes.flat, shown):
         for i, base in enumerate(bases):
-            style = panels.look(BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5)  # the same in all figures
+            style = panels.look(
+                BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5
+            )  # the same in all figures
             for kind in kinds:
-                mine = both[both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)].drop_duplicates("model")
+                mine = both[
+                    both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)
+                ].drop_duplicates("model")
                 at = 0.92 if kind == PAPER and len(kinds) > 1 else 0.5
                 x = [models.index(m) - 0.42 + step * (i + at) for m in mine["model"]]
-                ax.errorbar(x, mine["mean"], yerr=mine["se"], **style, **LOOKS.get(kind, {"label": base, "zorder": 3}))
+                ax.errorbar(
+                    x,
+                    mine["mean"],
+                    yerr=mine["se"],
+                    **style,
+                    **LOOKS.get(kind, {"label": base, "zorder": 3}),
+                )
         ax.set(title=title, ylabel="calibration error\n(root of mean square)")
-        panels.name_columns(ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models])
+        panels.name_columns(
+            ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models]
+        )
     above = axes[0, 0]
     above.set_ylim(0.0, None)  # shared: when all points of all panels are drawn
     if both["kind"].eq(PAPER).any():
-        above.plot([], [], **panels.look(0, filled=False, markersize=4, label=OPEN) | {"color": "0.35"})
+        above.plot(
+            [], [], **panels.look(0, filled=False, markersize=4, label=OPEN) | {"color": "0.35"}
+        )
     panels.legend(figure, axes, 6, first=BASES, last=[OPEN], handletextpad=0.4)
     return figure
 
@@ -54,9 +71,18 @@ def table(records, settings):
     """Rows (network, estimator): the paper's point; ours as published and corrected, +- standard deviation over the folds; the
     published kde times sqrt(1 - q), which is left if the points that it drops count as calibrated (q: of the test part)."""
     both, rows, _ = beside(records, settings, "rms", "rms_sd", SPREAD)
-    text_tables.entries(both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows)
+    text_tables.entries(
+        both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows
+    )
     lost = both[both["base"].eq("kde") & both["kind"].eq(PUBLISHED) & both["dropped"].gt(0.0)]
-    text_tables.entries(lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])), PLACE, LEFT, "left", None, into=rows)
+    text_tables.entries(
+        lost.assign(left=lost["mean"] * np.sqrt(1 - lost["dropped"])),
+        PLACE,
+        LEFT,
+        "left",
+        None,
+        into=rows,
+    )
     heading = "root mean squared calibration error: mean over folds of the root ± standard deviation over folds"
     return text_tables.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
 

@@ -12,47 +12,82 @@ from .risk_curve_plot import RISK, curves, draw, sd
 
 MODEL = "section5_1"  # the item of what the text says of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"
-PLACES = {"near the local minimum": 0.16, "near h = 0": 0.3, "smallest theta": 0.0, "largest theta": np.inf}
+PLACES = {
+    "near the local minimum": 0.16,
+    "near h = 0": 0.3,
+    "smallest theta": 0.0,
+    "largest theta": np.inf,
+}
 
 
 def reported(item):
     """A reported curve: (theta, risk)."""
     found = reproduction.reported("gruber2025", [item])
-    return found["row"].str.removeprefix("theta = ").astype(float).to_numpy(), found["value"].to_numpy()
+    return found["row"].str.removeprefix("theta = ").astype(float).to_numpy(), found[
+        "value"
+    ].to_numpy()
 
 
 def exact_risk():
     """The exact risk by quadrature, good to 1e-4 (NOTES.md): (theta, risk)."""
-    return tuple(pd.read_csv(EXPERIMENTS / "gruber2025" / "fig1_population.csv")[["theta", "risk"]].to_numpy().T)
+    return tuple(
+        pd.read_csv(EXPERIMENTS / "gruber2025" / "fig1_population.csv")[["theta", "risk"]]
+        .to_numpy()
+        .T
+    )
 
 
 def render(records, settings):
     """The whole curve with the exact risk and the paper's mean curve as read from its figure."""
-    return draw(records, {"exact risk": exact_risk()}, {"paper (read from its figure)": reported("fig1")})
+    return draw(
+        records, {"exact risk": exact_risk()}, {"paper (read from its figure)": reported("fig1")}
+    )
 
 
 def table(records, settings):
     """What the figure shows, as numbers: exact, the authors' code (seed 0), ours with its standard error."""
     thetas, risks, chosen = curves(records)
-    mean, error, ours = risks.mean(axis=0), sd(risks) / np.sqrt(len(risks)), label(settings, "estimator", "risk_curve")
-    places = {f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()}
+    mean, error, ours = (
+        risks.mean(axis=0),
+        sd(risks) / np.sqrt(len(risks)),
+        label(settings, "estimator", "risk_curve"),
+    )
+    places = {
+        f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()
+    }
     exact = exact_risk()
-    held = {EXACT: (*exact, None), CODE: (*reported("fig1_authors_code"), None), ours: (thetas, mean, error)}
+    held = {
+        EXACT: (*exact, None),
+        CODE: (*reported("fig1_authors_code"), None),
+        ours: (thetas, mean, error),
+    }
     rows = {}
     for name, (t, risk, se) in held.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
         at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
-        texts = {row: wording.format_fixed(risk[i], np.nan if se is None else se[i], 6) for row, i in at.items()}
+        texts = {
+            row: wording.format_fixed(risk[i], np.nan if se is None else se[i], 6)
+            for row, i in at.items()
+        }
         texts = {"theta of the smallest mean risk": f"{t[best]:.4g}", **texts}
-        for row, text in {**texts, "theta of the local minimum below 0.3": f"{t[left]:.4g}"}.items():
+        for row, text in {
+            **texts,
+            "theta of the local minimum below 0.3": f"{t[left]:.4g}",
+        }.items():
             rows.setdefault(row, {})[name] = text
     low, high = np.quantile(chosen, [0.05, 0.95])
-    rows["theta chosen by one repetition, 5 to 95 %"] = {CODE: "0.84 to 1.23", ours: f"{low:.3g} to {high:.3g}"}
+    rows["theta chosen by one repetition, 5 to 95 %"] = {
+        CODE: "0.84 to 1.23",
+        ours: f"{low:.3g} to {high:.3g}",
+    }
     worst = np.max(np.abs(mean - exact[1]) / error)
     rows["largest |mean - exact| in standard errors"] = {CODE: "0.6", ours: f"{worst:.2g}"}
     fine = items.with_number(records, "l2_squared")
     truth, value = fine["truth"].iloc[0], items.means(fine, ["estimator"]).iloc[0][["mean", "se"]]
-    rows["squared calibration error"] = {EXACT: wording.format_fixed(truth, digits=6), ours: wording.format_fixed(*value, 6)}
+    rows["squared calibration error"] = {
+        EXACT: wording.format_fixed(truth, digits=6),
+        ours: wording.format_fixed(*value, 6),
+    }
     return text_tables.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
 
 
@@ -69,7 +104,12 @@ def reproduced(records, settings):
     at = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
     read = np.array([np.interp(at, np.log(thetas), curve) for curve in risks])
     keys = tuple(items.with_number(records, "l2_squared").get("key", ()))
-    curve = asked.assign(value=read.mean(axis=0), error=sd(read) / np.sqrt(len(read)), reps=len(read), keys=[keys] * len(asked))
+    curve = asked.assign(
+        value=read.mean(axis=0),
+        error=sd(read) / np.sqrt(len(read)),
+        reps=len(read),
+        keys=[keys] * len(asked),
+    )
     right = items.with_number(records, "accuracy")
     rights = items.means(items.labelled(right, settings), ["model"]) if len(right) else right
     return items.joined([curve, items.numbers(rights, "{model}", "accuracy").assign(item=MODEL)])

@@ -15,7 +15,9 @@ from harness.figures.style import COLOURS
 RISK = "risk at "  # the names of the diagnostics that hold the curve
 TICKS = (0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0)
 EXACT = {"color": "black", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 4}
-READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markevery=2, zorder=2) | {"color": "0.35"}
+READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markevery=2, zorder=2) | {
+    "color": "0.35"
+}
 
 
 def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -30,8 +32,14 @@ def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     parts = items.diagnostics(fine[fine["diagnostics"].notna()].sort_values("rep"))
     names = [name for name in parts if name.startswith(RISK)]
     if not names:
-        raise BadInputError("no cell gave a risk curve, which risk_curve does on a problem with a known posterior.")
-    return np.array([float(name.removeprefix(RISK)) for name in names]), parts[names].to_numpy(), parts["theta"].to_numpy()
+        raise BadInputError(
+            "no cell gave a risk curve, which risk_curve does on a problem with a known posterior."
+        )
+    return (
+        np.array([float(name.removeprefix(RISK)) for name in names]),
+        parts[names].to_numpy(),
+        parts["theta"].to_numpy(),
+    )
 
 
 def sd(risks: np.ndarray) -> np.ndarray:

@@ -15,7 +15,11 @@ ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
 REFERENCES = ("bins", "ukkr")
 SHOWN = (PAPER, PUBLISHED, "corrected")  # other splits have other levels
-LINEAR, TICKS, NAMED = 0.01, (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0), (-10.0, -0.1, 0.0, 0.1, 10.0)
+LINEAR, TICKS, NAMED = (
+    0.01,
+    (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0),
+    (-10.0, -0.1, 0.0, 0.1, 10.0),
+)
 
 
 def render(records, settings):
@@ -31,9 +35,14 @@ def render(records, settings):
     level = level[~level.index.duplicated()]
     both = both.join(level["mean"].rename("level"), on=["model", "kind"])
     both = both.assign(gap=both["mean"] - both["level"])
-    models, ours = [m for m in models_of(settings) if m in set(both["model"])], items.labels(settings, "problem")
+    models, ours = (
+        [m for m in models_of(settings) if m in set(both["model"])],
+        items.labels(settings, "problem"),
+    )
     per_row = min(5, max(len(ours), len(set(models) - set(ours))))
-    figure, axes = panels.panels(len(models), per_row, 0.5 + 0.26 * len(bases), None, sharex=True, sharey=True)
+    figure, axes = panels.panels(
+        len(models), per_row, 0.5 + 0.26 * len(bases), None, sharex=True, sharey=True
+    )
     for model, ax in zip(models, axes):
         mine = both[both["model"].eq(model)]
         for i, kind in enumerate(SHOWN):
@@ -68,13 +77,26 @@ def table(records, settings):
     estimator."""
     both, rows, _ = beside(records, settings, *RISK)
     text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
-    held = items.with_diagnostics(items.values(records, settings, ["accuracy"], "top_label"), "saturated_share")
-    shares = held.sort_values("n").drop_duplicates("model", keep="last").set_index("model")["saturated_share"]
+    held = items.with_diagnostics(
+        items.values(records, settings, ["accuracy"], "top_label"), "saturated_share"
+    )
+    shares = (
+        held.sort_values("n")
+        .drop_duplicates("model", keep="last")
+        .set_index("model")["saturated_share"]
+    )
     brier = items.values(records, settings, ["brier"], "top_label").groupby("model")["value"].mean()
     q = both["model"].map(shares).where(both["base"].eq("kde") & both["kind"].eq(PUBLISHED))
     values = (q, 1 / (1 - q), both["mean"] * (1 - q), 100 * both["model"].map(brier))
     for name, value, digits in zip(LOST, values, (4, 3, 2, 2)):
-        text_tables.entries(both.assign(mean=value)[value.notna()], PLACE, name, error=None, digits=digits, into=rows)
+        text_tables.entries(
+            both.assign(mean=value)[value.notna()],
+            PLACE,
+            name,
+            error=None,
+            digits=digits,
+            into=rows,
+        )
     heading = "root of the cross-validated risk x 100: mean ± standard error over the folds"
     return text_tables.wide(rows, ["network", "estimator"], heading, ["paper", *OURS, *LOST])
 

@@ -19,7 +19,9 @@ def seconds(records, settings):
     means = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
     found = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
     grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
-    total = grouped.agg(cpu_seconds=("cpu_seconds", "sum"), parts=("base", "size"), keys=("keys", "sum")).reset_index()
+    total = grouped.agg(
+        cpu_seconds=("cpu_seconds", "sum"), parts=("base", "size"), keys=("keys", "sum")
+    ).reset_index()
     whole = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)[found.columns]
     return pd.concat([found, whole], ignore_index=True)
 
@@ -27,16 +29,35 @@ def seconds(records, settings):
 def render(records, settings):
     """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
     cost = seconds(records, settings)
-    theirs = items.printed(settings).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
+    theirs = (
+        items.printed(settings).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
+    )
     shown = pd.concat([theirs, items.means(cost, ["base", "kind"], "cpu_seconds")])
     figure, ((ax,),) = panels.grid(1, 1, 2.6)
     for kind, shift in ((PAPER, -0.2), (PUBLISHED, 0.0), ("corrected", 0.2)):
-        dots = {"shift": shift, "color": STYLES[kind]["color"], "marker": ".", "alpha": 0.35, "markersize": 3}
-        panels.named_marks(ax, cost[cost["kind"].eq(kind)], "base", ROWS, "cpu_seconds", None, **dots)
-        panels.named_marks(ax, shown[shown["kind"].eq(kind)], "base", ROWS, error=None, **STYLES[kind] | {"shift": shift})
+        dots = {
+            "shift": shift,
+            "color": STYLES[kind]["color"],
+            "marker": ".",
+            "alpha": 0.35,
+            "markersize": 3,
+        }
+        panels.named_marks(
+            ax, cost[cost["kind"].eq(kind)], "base", ROWS, "cpu_seconds", None, **dots
+        )
+        panels.named_marks(
+            ax,
+            shown[shown["kind"].eq(kind)],
+            "base",
+            ROWS,
+            error=None,
+            **STYLES[kind] | {"shift": shift},
+        )
     ax.set_xscale("log")
     panels.name_rows(ax, ["15 bins, in-sample", *ROWS[1:]])
-    ax.set_xlabel("seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)")
+    ax.set_xlabel(
+        "seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)"
+    )
     panels.legend(figure, ax, 3)
     return figure
 
@@ -44,19 +65,34 @@ def render(records, settings):
 def table(records, settings):
     """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
     cost = seconds(records, settings)
-    mean = cost.groupby(["kind", "base"])["cpu_seconds"].mean().unstack("kind").reindex(ROWS, columns=[PUBLISHED, "corrected"])
+    mean = (
+        cost.groupby(["kind", "base"])["cpu_seconds"]
+        .mean()
+        .unstack("kind")
+        .reindex(ROWS, columns=[PUBLISHED, "corrected"])
+    )
     theirs = items.printed(settings).set_index("row")["value"]
-    ratios = [(of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, mean[PUBLISHED])]
+    ratios = [
+        (of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, mean[PUBLISHED])
+    ]
     columns = {
         "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: mean[PUBLISHED].map(SHORT),
         "corrected": mean["corrected"].map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
     }  # fmt: skip
     rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
-    heading = "seconds per network; ours: CPU seconds, mean over " + (", ".join(dict.fromkeys(cost["model"])) or "none")
+    heading = "seconds per network; ours: CPU seconds, mean over " + (
+        ", ".join(dict.fromkeys(cost["model"])) or "none"
+    )
     return text_tables.wide(rows, ["estimator"], heading)
 
 
 def reproduced(records, settings):
     """Our seconds beside theirs, of other hardware and so not judged."""
-    found = items.means(seconds(records, settings).loc[lambda cost: cost["kind"].eq(PUBLISHED)], ["base"], "cpu_seconds")
-    return items.answers(items.numbers(found, "{base}", "seconds", why=settings.reasons["seconds"]), settings)
+    found = items.means(
+        seconds(records, settings).loc[lambda cost: cost["kind"].eq(PUBLISHED)],
+        ["base"],
+        "cpu_seconds",
+    )
+    return items.answers(
+        items.numbers(found, "{base}", "seconds", why=settings.reasons["seconds"]), settings
+    )

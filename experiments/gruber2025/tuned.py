@@ -8,7 +8,10 @@ from harness.figures.style import COLOURS
 from . import tuned_numbers
 
 BASES = ("15 bins", "bins", "kde", "kkr", "ukkr")
-KINDS = {", corrected": "corrected", ", own split": "corrected, own split"}  # by the end of the label; else as published
+KINDS = {
+    ", corrected": "corrected",
+    ", own split": "corrected, own split",
+}  # by the end of the label; else as published
 PAPER, PUBLISHED = "paper", "as published"
 PLACE = ["{model}", "{base}"]
 LOST = ["q", "1 / (1 - q)", "as published × (1 - q)", "100 × Brier"]
@@ -38,7 +41,9 @@ def with_base(found):
 
 def measured(records, settings):
     """tuned_numbers.measured() by network and estimator with base (the paper's label) and kind (of STYLES)."""
-    return tuned_numbers.measured(with_base(items.values(records, settings, ["rms"])), ["base", "kind"])
+    return tuned_numbers.measured(
+        with_base(items.values(records, settings, ["rms"])), ["base", "kind"]
+    )
 
 
 def summary(records, settings):
@@ -56,14 +61,22 @@ def beside(records, settings, value, error, spread=""):
     """(the paper's numbers, of kind PAPER, and ours, by model, base and kind with mean and se; empty rows of a table for all
     models and bases that have one, in the paper's order; these bases). spread: the end of the columns that hold the paper's
     errors; else those are its plus_minus."""
-    theirs = items.printed(settings).rename(columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"})
+    theirs = items.printed(settings).rename(
+        columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"}
+    )
     if spread:
-        errors = theirs.assign(base=theirs["base"].str.removesuffix(spread))[theirs["base"].str.endswith(spread)]
-        theirs = theirs.drop(columns="se").join(errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"])
+        errors = theirs.assign(base=theirs["base"].str.removesuffix(spread))[
+            theirs["base"].str.endswith(spread)
+        ]
+        theirs = theirs.drop(columns="se").join(
+            errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"]
+        )
     models = models_of(settings)
     theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
     found = measured(records, settings).rename(columns={value: "mean", error: "se"})
-    both = pd.concat([frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True)
+    both = pd.concat(
+        [frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True
+    )
     both = both.reindex(columns=list(dict.fromkeys([*found, *theirs])))
     have = set(zip(both["model"], both["base"]))
     rows = {(model, base): {} for model in models for base in BASES if (model, base) in have}
@@ -75,12 +88,24 @@ def reproduced(records, settings, numbers):
     drawn; and for the reported rows without a number the reason: that of the cell, or that the network is none of this run."""
     found = measured(records, settings)
     found = found[found["kind"].eq(PUBLISHED)]
-    ours = items.together(*(items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds") for end, of in numbers.items()))
-    lost, models = items.whys(records, settings, "problem", "estimator"), items.labels(settings, "problem")
+    ours = items.together(
+        *(
+            items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds")
+            for end, of in numbers.items()
+        )
+    )
+    lost, models = (
+        items.whys(records, settings, "problem", "estimator"),
+        items.labels(settings, "problem"),
+    )
     absent = settings.reasons.get(TWIN, "the network is none of this run")
 
     def why(model, column):
-        return lost.get((model, column.split(" (")[0]), "no cell of this run" if model in models else absent)
+        return lost.get(
+            (model, column.split(" (")[0]), "no cell of this run" if model in models else absent
+        )
 
     asked = items.printed(settings)[["item", "row", "column"]]
-    return asked.merge(items.answers(ours, settings, why), on=["item", "row", "column"]).assign(error=0.0)
+    return asked.merge(items.answers(ours, settings, why), on=["item", "row", "column"]).assign(
+        error=0.0
+    )

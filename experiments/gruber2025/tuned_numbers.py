@@ -11,7 +11,17 @@ from harness.evaluation.summary import evaluate
 from harness.records.schema import has_number
 
 BY = ["problem", "model", "notion", "n", "estimator"]
-NUMBERS = ["root_risk", "root_risk_se", "rms", "rms_sd", "dropped", "choice", "folds", "cpu_seconds", "truth"]
+NUMBERS = [
+    "root_risk",
+    "root_risk_se",
+    "rms",
+    "rms_sd",
+    "dropped",
+    "choice",
+    "folds",
+    "cpu_seconds",
+    "truth",
+]
 
 
 def measured(found: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
@@ -32,7 +42,12 @@ def measured(found: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
         cpu_seconds and truth, each the mean over the replications; and the `keys` of the cells.
     """
     found = items.with_diagnostics(
-        found.rename(columns={"value": "rms"}), "root_risk", "root_risk_se", "rms_sd", "choice", dropped="dropped_share"
+        found.rename(columns={"value": "rms"}),
+        "root_risk",
+        "root_risk_se",
+        "rms_sd",
+        "choice",
+        dropped="dropped_share",
     )
     found["folds"] = items.parameters(found, "estimator", "folds")["folds"].fillna(5)
     found = found[found["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))

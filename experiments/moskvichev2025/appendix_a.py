@@ -21,7 +21,9 @@ def printed(settings):
 
 
 def estimates(records, settings):
-    return items.means(_with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"])
+    return items.means(
+        _with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"]
+    )
 
 
 def _with_p(found):
@@ -36,27 +38,65 @@ def render(records, settings):
         panels.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
         panels.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
-    left.set(title="exact values, no ridge", xlabel="$p = P(x = 0)$", ylabel="calibration error", ylim=(0, 0.5))
+    left.set(
+        title="exact values, no ridge",
+        xlabel="$p = P(x = 0)$",
+        ylabel="calibration error",
+        ylim=(0, 0.5),
+    )
     left.text(0.78, 0.2, "paper: ECE = 0.4 - 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.text(0.7, 0.37, "exact: ECE = 0.2 + 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.legend(ncols=2, loc="upper center")
     panels.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        panels.column_line(right, known, RIDGE.format(n), "p", color=COLOURS[i], label=rf"$n = 10^{{{len(str(n)) - 1}}}$")
+        panels.column_line(
+            right,
+            known,
+            RIDGE.format(n),
+            "p",
+            color=COLOURS[i],
+            label=rf"$n = 10^{{{len(str(n)) - 1}}}$",
+        )
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
-        mine = mine.assign(p=mine["p"] + 0.008 * (i - 1))  # side by side: the bars would hide each other
-        panels.curve(right, mine, "p", error="sd", linestyle="none", marker="o", markersize=2.5, color=COLOURS[i])
-    right.set(title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates", xlabel="$p = P(x = 0)$", ylabel="CKCE", ylim=(0, 0.16))
+        mine = mine.assign(
+            p=mine["p"] + 0.008 * (i - 1)
+        )  # side by side: the bars would hide each other
+        panels.curve(
+            right,
+            mine,
+            "p",
+            error="sd",
+            linestyle="none",
+            marker="o",
+            markersize=2.5,
+            color=COLOURS[i],
+        )
+    right.set(
+        title=r"CKCE with the ridge $n^{-1/4}$; marks: estimates",
+        xlabel="$p = P(x = 0)$",
+        ylabel="CKCE",
+        ylim=(0, 0.16),
+    )
     right.legend(ncols=3, loc="upper center")
     return figure
 
 
 def table(records, settings):
     """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
-    known, formulas, first = exact(records), printed(settings), [*METRICS, FORMULA, RIDGE.format(1000)]
-    rows = text_tables.entries(known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None)
-    text_tables.entries(formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows)
-    text_tables.entries(estimates(records, settings), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows)
+    known, formulas, first = (
+        exact(records),
+        printed(settings),
+        [*METRICS, FORMULA, RIDGE.format(1000)],
+    )
+    rows = text_tables.entries(
+        known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None
+    )
+    text_tables.entries(
+        formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows
+    )
+    text_tables.entries(
+        estimates(records, settings), ["{p:.2f}"], "{column}, n = {n:,}", "mean", "sd", into=rows
+    )
     return text_tables.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 

@@ -41,7 +41,9 @@ def wide(records, estimators=METRICS):
     """The values of these estimators by (n, rep), one column per (estimator, problem)."""
     fine = items.with_number(records)
     fine = fine[fine["estimand"].eq(fine["estimator"].map(estimators))]
-    return fine.pivot_table(index=["n", "rep"], columns=["estimator", "problem"], values="value"), fine
+    return fine.pivot_table(
+        index=["n", "rep"], columns=["estimator", "problem"], values="value"
+    ), fine
 
 
 def statistics(records, settings):
@@ -66,7 +68,12 @@ def synthetic_pairs(records):
     """Figure 2: which metric tells a calibrated model from one that is not."""
     values, fine = wide(records)
     right = pd.concat(
-        {(e, pair): values[e, good].lt(values[e, bad]) for e in METRICS for pair, (good, bad) in PAIRS.items()}, axis=1
+        {
+            (e, pair): values[e, good].lt(values[e, bad])
+            for e in METRICS
+            for pair, (good, bad) in PAIRS.items()
+        },
+        axis=1,
     )
     small = right[right.index.get_level_values("n") <= SMALL].groupby("rep").mean()
     by_metric = {e: small[e].mean(axis=1) for e in METRICS}
@@ -83,8 +90,14 @@ def synthetic_pairs(records):
         found[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
     n = right.index.get_level_values("n").max()
     last = right.xs(n, level="n")
-    used = fine[fine["n"].eq(n) & fine["problem"].isin({problem for pair in PAIRS.values() for problem in pair})]
-    parts = [claims.of_share(last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1])) for one in last]
+    used = fine[
+        fine["n"].eq(n)
+        & fine["problem"].isin({problem for pair in PAIRS.values() for problem in pair})
+    ]
+    parts = [
+        claims.of_share(last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1]))
+        for one in last
+    ]
     why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
     least = replace(claims.smallest(parts, why), keys=tuple(used["key"]), cells=len(last))
     found["All three metrics tell the pairs apart at large n"] = least
@@ -92,11 +105,19 @@ def synthetic_pairs(records):
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
     at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
     keys = {e: at.loc[at["estimator"].eq(e), "key"] for e in METRICS}
-    jkce = claims.of_mean(bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours")
+    jkce = claims.of_mean(
+        bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours"
+    )
     found["JKCE is unbiased"] = claims.absolute(jkce)
     both = ("ckce", "simplex_ece")
     parts = [
-        claims.of_mean(bias[e], keys[e], PAPER, f"n = {n}; the less biased of the two, {NAMES[e]}", claims.among(len(both)))
+        claims.of_mean(
+            bias[e],
+            keys[e],
+            PAPER,
+            f"n = {n}; the less biased of the two, {NAMES[e]}",
+            claims.among(len(both)),
+        )
         for e in both
     ]
     found["CKCE and ECE are biased"] = claims.smallest(parts)
@@ -109,8 +130,13 @@ def networks(records):
     n = values.index.get_level_values("n")
     full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
     of_trials = fine[fine["n"].eq(n.min())]
-    in_order = {e: _by_trial(trials[e], [rankings.by_value(dict(full[e][list(models)])) for models in SETS]) for e in METRICS}
-    first = {e: _by_trial(trials[e], [((MARGINAL,), models[1:]) for models in SETS]) for e in METRICS}
+    in_order = {
+        e: _by_trial(trials[e], [rankings.by_value(dict(full[e][list(models)])) for models in SETS])
+        for e in METRICS
+    }
+    first = {
+        e: _by_trial(trials[e], [((MARGINAL,), models[1:]) for models in SETS]) for e in METRICS
+    }
     keys = {e: of_trials.loc[of_trials["estimator"].eq(e), "key"] for e in METRICS}
     found, said = {}, f"mean over two sets of four models, {len(trials):,} trials of the same rows"
     for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
@@ -121,7 +147,9 @@ def networks(records):
     why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {said}"
     pair = (first["ckce"], first[best], [*keys["ckce"], *keys[best]], OURS, why)
     found["CKCE is the best at finding the marginal model"] = claims.of_difference(*pair)
-    found["JKCE misses the order nearly half of the time"] = claims.of_mean(1.0 - in_order["skce"], keys["skce"], OURS, said)
+    found["JKCE misses the order nearly half of the time"] = claims.of_mean(
+        1.0 - in_order["skce"], keys["skce"], OURS, said
+    )
     ranks = [full[e].rank() for e in METRICS]
     alike = [
         all(np.sign(r[a] - r[b]) == np.sign(ranks[0][a] - ranks[0][b]) for r in ranks)
@@ -129,7 +157,11 @@ def networks(records):
         for b in ranks[0].index[:i]
     ]
     found["The three metrics agree on all rows"] = claims.exact(
-        np.mean(alike), 0.0, fine.loc[fine["n"].eq(n.max()), "key"], OURS, f"{sum(alike)} of {len(alike)} pairs of seven models"
+        np.mean(alike),
+        0.0,
+        fine.loc[fine["n"].eq(n.max()), "key"],
+        OURS,
+        f"{sum(alike)} of {len(alike)} pairs of seven models",
     )
     return found
 
@@ -151,11 +183,22 @@ def covariate_shift(records):
     smallest = min(ridges)
     said = "population values at 41 locations, by quadrature"
     exact = {
-        "CKCE stays constant under covariate shift": (ratio["CKCE"], f"{said}, with the ridge n^(-1/4) of n = 1,000"),
-        "JKCE and ECE are sensitive to covariate shift": (others[least], f"{said}; the less sensitive of the two, {least}"),
-        "CKCE is constant because the conditional laws are": (ridges[smallest], f"{said}, bandwidth 0.5, by the ridge: {path}"),
+        "CKCE stays constant under covariate shift": (
+            ratio["CKCE"],
+            f"{said}, with the ridge n^(-1/4) of n = 1,000",
+        ),
+        "JKCE and ECE are sensitive to covariate shift": (
+            others[least],
+            f"{said}; the less sensitive of the two, {least}",
+        ),
+        "CKCE is constant because the conditional laws are": (
+            ridges[smallest],
+            f"{said}, bandwidth 0.5, by the ridge: {path}",
+        ),
     }
-    return {name: claims.exact(value, 0.0, keys, PAPER, why) for name, (value, why) in exact.items()}
+    return {
+        name: claims.exact(value, 0.0, keys, PAPER, why) for name, (value, why) in exact.items()
+    }
 
 
 def toy(records):
@@ -173,8 +216,12 @@ def toy(records):
             ratio["CKCE"], 0.0, keys, PAPER, "exact values at p = 0.05 to 0.95"
         ),
         "CKCE as estimated ignores the marginal law": claims.exact(ckce, 0.0, keys, PAPER, why),
-        "CKCE depends less on the marginal law than JKCE": claims.exact(ckce / jkce, 0.0, keys, PAPER, said),
-        "CKCE depends less on the marginal law than ECE": claims.exact(ckce / ece, 0.0, keys, PAPER, said),
+        "CKCE depends less on the marginal law than JKCE": claims.exact(
+            ckce / jkce, 0.0, keys, PAPER, said
+        ),
+        "CKCE depends less on the marginal law than ECE": claims.exact(
+            ckce / ece, 0.0, keys, PAPER, said
+        ),
     }
 
 
@@ -182,29 +229,46 @@ def brightness(records):
     """Figure 4b on digits: two networks of five seeds under eleven changes of brightness."""
     fine = items.with_number(records, list(fig4b.SHOWN), "canonical")
     named = fine["problem"].str.extract(fig4b.NAME)
-    fine = fine.assign(network=named["network"], seed=named["seed"], percent=named["percent"].astype(float))
+    fine = fine.assign(
+        network=named["network"], seed=named["seed"], percent=named["percent"].astype(float)
+    )
     keys = {e: fine.loc[fine["estimand"].eq(e), "key"] for e in fig4b.SHOWN}
     found, apart, data = {}, {}, "two fully connected networks of five seeds on digits"
     for e in fig4b.SHOWN:
-        values = fine[fine["estimand"].eq(e)].pivot(index="seed", columns=["network", "percent"], values="value")
+        values = fine[fine["estimand"].eq(e)].pivot(
+            index="seed", columns=["network", "percent"], values="value"
+        )
         first, second = dict.fromkeys(values.columns.get_level_values("network"))
         at_zero = values.xs(0.0, axis=1, level="percent").mean()
         preferred, other = sorted((first, second), key=at_zero.get)
-        apart[e] = (values[preferred] - values[other]) / values.mean().mean()  # below 0: the preferred network is better
+        apart[e] = (
+            values[preferred] - values[other]
+        ) / values.mean().mean()  # below 0: the preferred network is better
         if e == "ckce":
             why = f"{data}, changes of brightness from -50 % to +50 %; the network that moves more"
             spreads = [values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)]
-            parts = [claims.of_mean(spread, keys[e], OURS, why, claims.among(len(spreads))) for spread in spreads]
+            parts = [
+                claims.of_mean(spread, keys[e], OURS, why, claims.among(len(spreads)))
+                for spread in spreads
+            ]
             found["CKCE hardly moves with the brightness"] = claims.largest(parts)
     worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
     why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
-    parts = [claims.of_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels)) for at in apart["ckce"]]
+    parts = [
+        claims.of_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels))
+        for at in apart["ckce"]
+    ]
     found["CKCE prefers one network at every brightness"] = claims.largest(parts)
     mean = apart["skce"].mean()
     why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %; {data}"
     leads = [
         claims.largest(
-            [claims.of_mean(sign * apart["skce"][at], keys["skce"], OURS, why, claims.among(2 * levels)) for at in apart["skce"]]
+            [
+                claims.of_mean(
+                    sign * apart["skce"][at], keys["skce"], OURS, why, claims.among(2 * levels)
+                )
+                for at in apart["skce"]
+            ]
         )
         for sign in (1.0, -1.0)
     ]
@@ -217,8 +281,13 @@ def own_cells(records):
     estimators = dict.fromkeys(INTERVALS, "l1") | {"skce": "skce"}
     values, fine = wide(records, estimators)
     binned = fine[fine["estimator"].isin(INTERVALS) & fine["problem"].str.startswith("cifar10_")]
-    by_bins = {name: values[list(INTERVALS)].xs(name, axis=1, level="problem") for name in binned["problem"].unique()}
-    ratio = pd.concat([v.max(axis=1) / v.min(axis=1) for v in by_bins.values()], axis=1).mean(axis=1)
+    by_bins = {
+        name: values[list(INTERVALS)].xs(name, axis=1, level="problem")
+        for name in binned["problem"].unique()
+    }
+    ratio = pd.concat([v.max(axis=1) / v.min(axis=1) for v in by_bins.values()], axis=1).mean(
+        axis=1
+    )
     why = f"2, 3, 5 and 10 intervals of every axis, n = 500, mean over {len(by_bins)} networks"
     found = {"ECE is sensitive to its bins": claims.of_mean(ratio, binned["key"], OURS, why)}
     few, many = "dirichlet3_overconfident", "dirichlet10_overconfident"

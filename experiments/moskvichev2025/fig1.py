@@ -17,17 +17,42 @@ def render(records, settings):
     if not len(found):
         return panels.nothing()
     models = items.labels(settings, "problem")
-    columns = items.labels(settings, "estimator", found.loc[found["estimator"].isin(items.chosen(settings, found)), "column"])
-    figure, (axes,) = panels.grid(1, 1 + len(columns), 2.7, width_ratios=[2.0, *[1.0] * len(columns)])
+    columns = items.labels(
+        settings,
+        "estimator",
+        found.loc[found["estimator"].isin(items.chosen(settings, found)), "column"],
+    )
+    figure, (axes,) = panels.grid(
+        1, 1 + len(columns), 2.7, width_ratios=[2.0, *[1.0] * len(columns)]
+    )
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
     first = records[records["rep"].eq(found["rep"].min()) & has_number(records)]
     for i, name in enumerate(settings.problem):
-        drawn, ckce = (first[first["problem"].eq(name) & first["estimator"].eq(e)] for e in ("bins", "ckce"))
-        text = label(settings, "problem", name) + "".join(f", CKCE {value:.4f}" for value in ckce["value"])
+        drawn, ckce = (
+            first[first["problem"].eq(name) & first["estimator"].eq(e)] for e in ("bins", "ckce")
+        )
+        text = label(settings, "problem", name) + "".join(
+            f", CKCE {value:.4f}" for value in ckce["value"]
+        )
         for held in items.diagnostics(drawn).to_dict("records"):
-            at, share = ([held.get(f"0/{b}/{what}", np.nan) for b in range(10)] for what in ("mean", "share"))
-            axes[0].plot(at, share, color=COLOURS[i], marker=panels.look(i)["marker"], label=text, clip_on=False)
-    axes[0].set(xlabel="confidence in class 0", ylabel="frequency of class 0", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+            at, share = (
+                [held.get(f"0/{b}/{what}", np.nan) for b in range(10)] for what in ("mean", "share")
+            )
+            axes[0].plot(
+                at,
+                share,
+                color=COLOURS[i],
+                marker=panels.look(i)["marker"],
+                label=text,
+                clip_on=False,
+            )
+    axes[0].set(
+        xlabel="confidence in class 0",
+        ylabel="frequency of class 0",
+        xlim=(0, 1),
+        ylim=(0, 1),
+        aspect="equal",
+    )
     for ax, column in zip(axes[1:], columns):
         panels.dots_and_mean(ax, found[found["column"].eq(column)], "model", models)
         ax.set_title(column)
@@ -38,11 +63,17 @@ def render(records, settings):
 def table(records, settings):
     """Rows model: mean +- standard deviation over the replications, and the first replication, by metric."""
     found = metrics.values(records, settings)
-    rows = text_tables.entries(items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd")
+    rows = text_tables.entries(
+        items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd"
+    )
     first = found[found["rep"].eq(found["rep"].min())]
     rows = text_tables.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
-    columns = [column + end for column in items.labels(settings, "estimator") for end in ("", ", drawn")]
-    return text_tables.wide(rows, ["model"], "mean ± standard deviation over the replications", columns)
+    columns = [
+        column + end for column in items.labels(settings, "estimator") for end in ("", ", drawn")
+    ]
+    return text_tables.wide(
+        rows, ["model"], "mean ± standard deviation over the replications", columns
+    )
 
 
 def reproduced(records, settings):

@@ -19,7 +19,10 @@ def render(records, settings):
 
 def reproduced(records, settings):
     """Shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
-    shares, means = rankings.numbers(scored(records, settings), records, settings), metrics.values(records, settings)
+    shares, means = (
+        rankings.numbers(scored(records, settings), records, settings),
+        metrics.values(records, settings),
+    )
     means = items.means(means, ["model", "n", "column"])
     ours = [
         items.numbers(shares, "{order}, n = {n}", "{column}", "share", "error", "trials"),

@@ -13,14 +13,23 @@ from . import metrics
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
-LEGEND = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9, "borderaxespad": 0.2}
+LEGEND = {
+    "frameon": True,
+    "facecolor": "white",
+    "edgecolor": "none",
+    "framealpha": 0.9,
+    "borderaxespad": 0.2,
+}
 SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
 def named_sets(records, settings):
     """{what stands before a row's name: problem ids}: 'set A: ', or nothing where there is one set."""
     several = settings.ranking.sets
-    return {f"{name}: " if several else "": models for name, models in rankings.sets_of(records, settings).items()}
+    return {
+        f"{name}: " if several else "": models
+        for name, models in rankings.sets_of(records, settings).items()
+    }
 
 
 def scored(records, settings):
@@ -49,18 +58,34 @@ def render(records, settings):
     trials, full = both(records, settings)
     if not len(trials):
         return panels.nothing()
-    sets, shares, columns = named_sets(records, settings), scored(records, settings), items.labels(settings, "estimator")
-    figure, axes = panels.grid(len(sets), len(columns) + 1, 0.9 + 1.85 * len(sets), width_ratios=[*[1.0] * len(columns), 0.85])
+    sets, shares, columns = (
+        named_sets(records, settings),
+        scored(records, settings),
+        items.labels(settings, "estimator"),
+    )
+    figure, axes = panels.grid(
+        len(sets),
+        len(columns) + 1,
+        0.9 + 1.85 * len(sets),
+        width_ratios=[*[1.0] * len(columns), 0.85],
+    )
     for row, (name, models) in enumerate(sets.items()):
         of_set = axes[row]
         there = [label(settings, "problem", p) for p in models]
         for ax, column in zip(of_set, columns):
-            mine, known = (frame[frame["column"].eq(column) & frame["model"].isin(there)] for frame in (trials, full))
+            mine, known = (
+                frame[frame["column"].eq(column) & frame["model"].isin(there)]
+                for frame in (trials, full)
+            )
             ranking_plot.histograms(ax, mine, known, there)
             ax.set_title("" if row else column)
-            ax.set_xlabel(f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else "")
+            ax.set_xlabel(
+                f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else ""
+            )
         of_set[0].set_ylabel(f"{name}share of trials")
-        of_set[0].legend(loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.3, **LEGEND)
+        of_set[0].legend(
+            loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.3, **LEGEND
+        )
         _shares(of_set[-1], shares[shares["of_set"].eq(name)], settings, columns)
     axes[-1, -1].set_xlabel("share of trials")
     panels.legend(figure, axes[:, -1], 3)
@@ -73,8 +98,12 @@ def _shares(ax, shares, settings, columns):
     theirs = theirs[theirs["row"].eq(ALL)]
     for i, (of, text) in enumerate(SHARES.items()):
         how = panels.look(i, label=text, shift=0.3 * i - 0.1)
-        panels.named_marks(ax, shares[shares["share_of"].eq(of)], "column", columns, "share", "error", **how)
-    paper = panels.look(3, filled=False, color="0.3", markersize=6, label="all four in order: the paper's networks")
+        panels.named_marks(
+            ax, shares[shares["share_of"].eq(of)], "column", columns, "share", "error", **how
+        )
+    paper = panels.look(
+        3, filled=False, color="0.3", markersize=6, label="all four in order: the paper's networks"
+    )
     panels.named_marks(ax, theirs, "column", columns, "value", None, shift=-0.3, **paper)
     panels.name_rows(ax, columns, 0.6, 0.6)
     ax.set(xlim=(-0.05, 1.05))
@@ -87,13 +116,26 @@ def table(records, settings):
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
-    rows = text_tables.entries(scored(records, settings), ["{row}", "share of trials"], "{column}", text=share)
+    rows = text_tables.entries(
+        scored(records, settings), ["{row}", "share of trials"], "{column}", text=share
+    )
     theirs = items.printed(settings, "fig3")
     where = ["{row}", "the paper's networks"]
-    text_tables.entries(theirs[theirs["unit"].str.startswith("share")], where, "{column}", "value", None, 3, into=rows)
+    text_tables.entries(
+        theirs[theirs["unit"].str.startswith("share")],
+        where,
+        "{column}",
+        "value",
+        None,
+        3,
+        into=rows,
+    )
     trials, full = both(records, settings)
     for model in items.labels(settings, "problem"):
-        here, there = (frame[frame["model"].eq(model)] for frame in (full, items.means(trials, ["model", "n", "column"])))
+        here, there = (
+            frame[frame["model"].eq(model)]
+            for frame in (full, items.means(trials, ["model", "n", "column"]))
+        )
         text_tables.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
         text_tables.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
     heading = "share of trials [95 % Wilson interval]; estimates: mean ± standard deviation"
@@ -108,13 +150,33 @@ def reproduced(records, settings):
     shares, others = scored(records, settings), settings.reasons.get("networks")
     ours = [
         items.numbers(shares, "{row}", "{column}", "share", "error", "trials"),
-        items.numbers(items.means(trials, ["model", "n", "column"]), "{model}, n = {n}", "{column}"),
+        items.numbers(
+            items.means(trials, ["model", "n", "column"]), "{model}, n = {n}", "{column}"
+        ),
         items.exact(full, "{model}, all rows", "{column}"),
     ]
     if not others:
-        return metrics.answers([*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")], records, settings)
-    in_order = shares[shares["share_of"].eq(ALL)].groupby("column")["share"].agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
-    said = {(ALL, column): f"{others}, of which two sets have {values}" for column, values in in_order.items()}
+        return metrics.answers(
+            [*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")],
+            records,
+            settings,
+        )
+    in_order = (
+        shares[shares["share_of"].eq(ALL)]
+        .groupby("column")["share"]
+        .agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
+    )
+    said = {
+        (ALL, column): f"{others}, of which two sets have {values}"
+        for column, values in in_order.items()
+    }
     recomputed = [item for item in settings.compare if item != "fig3"]
-    asked = items.answers(items.together(), settings, lambda row, column: said.get((row, column), others), ["fig3"])
-    return items.joined([metrics.answers(ours, records, replace(settings, compare=recomputed)), asked.assign(error=np.nan)])
+    asked = items.answers(
+        items.together(), settings, lambda row, column: said.get((row, column), others), ["fig3"]
+    )
+    return items.joined(
+        [
+            metrics.answers(ours, records, replace(settings, compare=recomputed)),
+            asked.assign(error=np.nan),
+        ]
+    )

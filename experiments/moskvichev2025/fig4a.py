@@ -16,14 +16,31 @@ from harness.figures.style import COLOURS
 from . import metrics
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
-SHIFT = {"alpha": "location", "scale": "scale", "model_slope": "model_slope", "truth_slope": "truth_slope"}
-SYMBOLS = {"gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2", "gamma sq": r"$\gamma$ = med $d^2$", "CKCE": "as published"}
+SHIFT = {
+    "alpha": "location",
+    "scale": "scale",
+    "model_slope": "model_slope",
+    "truth_slope": "truth_slope",
+}
+SYMBOLS = {
+    "gamma sqhalf": r"$\gamma^2$ = med $d^2$ / 2",
+    "gamma sq": r"$\gamma$ = med $d^2$",
+    "CKCE": "as published",
+}
 
 
 def curves(records, settings):
     """(population values, means, single values) by alpha and column."""
-    found = metrics.values(records, settings, "location").rename(columns={"location": "alpha"}).sort_values("alpha")
-    return items.by_diagnostic(records, "population", **SHIFT), items.means(found, ["alpha", "column"]), found
+    found = (
+        metrics.values(records, settings, "location")
+        .rename(columns={"location": "alpha"})
+        .sort_values("alpha")
+    )
+    return (
+        items.by_diagnostic(records, "population", **SHIFT),
+        items.means(found, ["alpha", "column"]),
+        found,
+    )
 
 
 def render(records, settings):
@@ -34,18 +51,49 @@ def render(records, settings):
     setting, drawn, exact, estimated = axes.flat
     _setting(setting, known)
     for i, (metric, limit) in enumerate(METRICS.items()):
-        panels.column_line(drawn, found[found["rep"].eq(found["rep"].min())], metric, "alpha", alpha=0.45, **panels.look(i))
+        panels.column_line(
+            drawn,
+            found[found["rep"].eq(found["rep"].min())],
+            metric,
+            "alpha",
+            alpha=0.45,
+            **panels.look(i),
+        )
         panels.column_line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
-        panels.column_line(drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9)
+        panels.column_line(
+            drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9
+        )
     for i, ridge in enumerate(RIDGES):
-        text = rf"$\lambda$ = {ridge:g}" if ridge >= 0.01 else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
-        panels.column_line(exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text)
-    for i, column in enumerate(c for c in items.labels(settings, "estimator", means["column"]) if c.startswith("CKCE")):
-        how = {"color": COLOURS[i % 8], "label": _symbols(column.removeprefix("CKCE, ")), "capsize": 0.0}
+        text = (
+            rf"$\lambda$ = {ridge:g}"
+            if ridge >= 0.01
+            else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
+        )
+        panels.column_line(
+            exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text
+        )
+    for i, column in enumerate(
+        c for c in items.labels(settings, "estimator", means["column"]) if c.startswith("CKCE")
+    ):
+        how = {
+            "color": COLOURS[i % 8],
+            "label": _symbols(column.removeprefix("CKCE, ")),
+            "capsize": 0.0,
+        }
         panels.curve(estimated, means[means["column"].eq(column)], "alpha", **how)
-    drawn.set(title="estimates: one draw, mean; population (dashed)", ylabel="calibration error", ylim=(0, 0.8))
-    exact.set(title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", ylabel="CKCE", yscale="log")
-    estimated.set(title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}", ylabel="CKCE", yscale="log")
+    drawn.set(
+        title="estimates: one draw, mean; population (dashed)",
+        ylabel="calibration error",
+        ylim=(0, 0.8),
+    )
+    exact.set(
+        title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", ylabel="CKCE", yscale="log"
+    )
+    estimated.set(
+        title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}",
+        ylabel="CKCE",
+        yscale="log",
+    )
     for ax, columns, top in ((drawn, 3, 0.8), (exact, 3, 3e4), (estimated, 2, 200.0)):
         ax.set_xlabel(r"location $\alpha$")
         ax.set_ylim(top=top)
@@ -54,19 +102,32 @@ def render(records, settings):
 
 
 def _symbols(name):
-    return SYMBOLS.get(name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name)))
+    return SYMBOLS.get(
+        name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name))
+    )
 
 
 def _setting(ax, known):
     """The two functions of x, and the law of x at three locations, of the parameters that all problems have in common."""
-    ax.set(title="the setting: only the law of $x$ moves", xlabel="$x$", ylabel="probability", ylim=(0, 1))
+    ax.set(
+        title="the setting: only the law of $x$ moves",
+        xlabel="$x$",
+        ylabel="probability",
+        ylim=(0, 1),
+    )
     x = np.linspace(-1.0, 1.0, 401)
     for shift in known.head(1).itertuples():
         ax.plot(x, expit(shift.truth_slope * x), color="0.2", label="$P(Y = 1|x)$")
         ax.plot(x, expit(shift.model_slope * x), color="0.2", linestyle="--", label="$Q(Y = 1|x)$")
         for i, alpha in enumerate((-0.75, 0.0, 0.5)):
             density = np.exp(-0.5 * ((x - alpha) / shift.scale) ** 2)
-            ax.fill_between(x, 0.25 * density / (density.sum() * (x[1] - x[0])), color=COLOURS[i], alpha=0.2, linewidth=0)
+            ax.fill_between(
+                x,
+                0.25 * density / (density.sum() * (x[1] - x[0])),
+                color=COLOURS[i],
+                alpha=0.2,
+                linewidth=0,
+            )
             ax.text(alpha, 0.25, rf"$\alpha$ = {alpha:g}", ha="center", fontsize=6.5)
         ax.legend(loc="upper left")
 
@@ -83,8 +144,12 @@ def table(records, settings):
             "sd of one draw, %": wording.format_fixed(noise, digits=0),
         }
     for column, line in known.groupby("column", sort=False):
-        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = text_tables.extremes(line, "value", "alpha")
-    return text_tables.wide(rows, ["", "metric"], "over the locations: smallest, largest, and their ratio")
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = (
+            text_tables.extremes(line, "value", "alpha")
+        )
+    return text_tables.wide(
+        rows, ["", "metric"], "over the locations: smallest, largest, and their ratio"
+    )
 
 
 def reproduced(records, settings):
@@ -93,4 +158,9 @@ def reproduced(records, settings):
     row = "alpha = {alpha:+.2f}"
     exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")
     ours = {item: exact if item.endswith("_population") else estimated for item in settings.compare}
-    return items.joined([metrics.answers([of], records, replace(settings, compare=[item])) for item, of in ours.items()])
+    return items.joined(
+        [
+            metrics.answers([of], records, replace(settings, compare=[item]))
+            for item, of in ours.items()
+        ]
+    )

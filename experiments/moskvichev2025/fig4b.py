@@ -19,11 +19,15 @@ def measured(records, settings):
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
     networks = [label(settings, "problem", name) for name in named["network"]]
-    found = fine.assign(title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float))
+    found = fine.assign(
+        title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float)
+    )
     found = items.means(found[named["network"].notna()], ["title", "network", "percent"])
     order = [*SHOWN.values(), *settings.labels.problem.values(), *sorted(set(networks))]
     found = found.sort_values("percent", kind="stable")
-    return found.sort_values(["title", "network"], key=lambda names: names.map(order.index), kind="stable")
+    return found.sort_values(
+        ["title", "network"], key=lambda names: names.map(order.index), kind="stable"
+    )
 
 
 def render(records, settings):
@@ -35,7 +39,12 @@ def render(records, settings):
     for ax, title in zip(axes, SHOWN.values()):
         mine = lines[lines["title"].eq(title)]
         for i, network in enumerate(dict.fromkeys(lines["network"])):
-            panels.curve(ax, mine[mine["network"].eq(network)], "percent", **panels.look(i, line="-", label=network))
+            panels.curve(
+                ax,
+                mine[mine["network"].eq(network)],
+                "percent",
+                **panels.look(i, line="-", label=network),
+            )
         ax.axvline(0.0, color="0.45", linewidth=0.8, linestyle=":", zorder=0)
         ax.set(xlabel="change of brightness (%)", ylabel=title)
         ax.set_ylim(min(0.0, 1.1 * mine["mean"].min()), None)
@@ -55,7 +64,9 @@ def table(records, settings):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
             shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
-            text_tables.entries(shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows)
+            text_tables.entries(
+                shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows
+            )
             ratio, smaller = (
                 f"{high / low:.2f}" if low > 0 else "–",
                 f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
@@ -66,7 +77,9 @@ def table(records, settings):
             rows[r.column, "the paper's ViT, by its text"] = {COUNTED: f"{r.value:g} of 11"}
         rows = dict(sorted(rows.items(), key=lambda row: list(SHOWN.values()).index(row[0][0])))
     heading = "mean ± standard error over the seeds; the last column counts levels of the means"
-    return text_tables.wide(rows, ["estimator", "network"], heading, none="none: there are no predictions")
+    return text_tables.wide(
+        rows, ["estimator", "network"], heading, none="none: there are no predictions"
+    )
 
 
 def reproduced(records, settings):
@@ -77,10 +90,16 @@ def reproduced(records, settings):
     several = lines["network"].nunique() > 1
     return asked.assign(
         value=[
-            rankings.times_smallest(part, lines["network"].iloc[0], *BY) if several and len(part) else np.nan for part in mine
+            rankings.times_smallest(part, lines["network"].iloc[0], *BY)
+            if several and len(part)
+            else np.nan
+            for part in mine
         ],
         error=0.0,
         reps=[part["reps"].max() if len(part) else 0 for part in mine],
         why=settings.reasons.get("data") or items.first_reason(records),
-        keys=[tuple(k for keys in part["keys"] for k in keys) if "keys" in part else () for part in mine],
+        keys=[
+            tuple(k for keys in part["keys"] for k in keys) if "keys" in part else ()
+            for part in mine
+        ],
     )

@@ -28,19 +28,28 @@ def measured(records, settings):
 
 def both(records, settings):
     """Our values, the paper's, and the models of the rows: those of both, or, of other networks, ours and then the paper's."""
-    found, printed = measured(records, settings), items.printed(settings).rename(columns={"row": "model"})
+    found, printed = (
+        measured(records, settings),
+        items.printed(settings).rename(columns={"row": "model"}),
+    )
     theirs = list(dict.fromkeys(printed["model"]))
     if not settings.reasons.get("data"):
         return found, printed, theirs
     beside = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
-    printed = printed[printed["model"].isin(beside)].assign(model=lambda frame: frame["model"].map(beside))
+    printed = printed[printed["model"].isin(beside)].assign(
+        model=lambda frame: frame["model"].map(beside)
+    )
     return found, printed, [*items.labels(settings, "problem"), *beside.values()]
 
 
 def pairs_of(found, printed):
     """The paper's values with ours, and whether ours rounds to another number than the printed one."""
-    pairs = printed.merge(found[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours"))
-    return pairs.assign(differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9))
+    pairs = printed.merge(
+        found[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours")
+    )
+    return pairs.assign(
+        differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9)
+    )
 
 
 def render(records, settings):
@@ -51,13 +60,25 @@ def render(records, settings):
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
     for ax, (column, factor) in zip(axes, SCALES.items()):
         for frame, style in ((printed, paper), (found, panels.look(0, label="ours"))):
-            panels.named_marks(ax, frame[frame["column"].eq(column)], "model", models, "value", None, **style)
+            panels.named_marks(
+                ax, frame[frame["column"].eq(column)], "model", models, "value", None, **style
+            )
         apart = pairs[pairs["column"].eq(column) & pairs["differs"]]
         ours = {**panels.look(1, label="ours, differs"), "zorder": 4}
         panels.named_marks(ax, apart, "model", models, "value_ours", None, **ours)
         for r in apart.itertuples():
-            where = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 6.5, "color": ours["color"]}
-            ax.annotate(f"{r.value_ours:.3f}, not {r.value:.3f}", (max(r.value, r.value_ours), models.index(r.model)), **where)
+            where = {
+                "xytext": (7, 0),
+                "textcoords": "offset points",
+                "va": "center",
+                "fontsize": 6.5,
+                "color": ours["color"],
+            }
+            ax.annotate(
+                f"{r.value_ours:.3f}, not {r.value:.3f}",
+                (max(r.value, r.value_ours), models.index(r.model)),
+                **where,
+            )
         ax.margins(x=0.12)
         ax.set_title(column + (rf" $\times$ {factor:g}" if factor != 1 else ""))
     panels.name_rows(axes[0], models, 0.6, 0.6)
@@ -74,16 +95,32 @@ def table(records, settings):
     for column in dict.fromkeys([*SCALES, *items.labels(settings, "estimator")]):
         name = column + (f" x {scale(column):g}" if scale(column) != 1 else "")
         for model in models:
-            mine = wording.format_fixed(ours.get((model, column), np.nan)).replace("-0.0000", "0.0000")
+            mine = wording.format_fixed(ours.get((model, column), np.nan)).replace(
+                "-0.0000", "0.0000"
+            )
             reported = wording.format_fixed(theirs.get((model, column), np.nan), digits=3)
-            rows[model][name] = f"{reported} / {mine}" if alike else reported if model in set(printed["model"]) else mine
-    return text_tables.wide(rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's")
+            rows[model][name] = (
+                f"{reported} / {mine}"
+                if alike
+                else reported
+                if model in set(printed["model"])
+                else mine
+            )
+    return text_tables.wide(
+        rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's"
+    )
 
 
 def reproduced(records, settings):
     ours = items.exact(measured(records, settings), "{model}", "{column}")
-    lost = records[~records["problem"].isin(records.loc[has_number(records), "problem"])].drop_duplicates("problem")
+    lost = records[
+        ~records["problem"].isin(records.loc[has_number(records), "problem"])
+    ].drop_duplicates("problem")
     whys = {label(settings, "problem", r.problem): r.reason for r in lost.itertuples()}
     data, imagenet = (settings.reasons.get(name) for name in ("data", "imagenet"))
-    asked = [row for row in items.printed(settings)["row"] if data or (imagenet and row.startswith("ImageNet"))]
+    asked = [
+        row
+        for row in items.printed(settings)["row"]
+        if data or (imagenet and row.startswith("ImageNet"))
+    ]
     return metrics.answers([ours], records, settings, whys | dict.fromkeys(asked, data or imagenet))

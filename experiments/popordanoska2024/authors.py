@@ -38,7 +38,11 @@ class DirichletKernel:
     zero_rows: bool = True
 
     notions = ("binary", "top_label", "classwise", "canonical")
-    estimands = tuple(f"{what}{name}" for what in ("", "refinement_", "sharpness_") for name in ("l2_squared", "kl"))
+    estimands = tuple(
+        f"{what}{name}"
+        for what in ("", "refinement_", "sharpness_")
+        for name in ("l2_squared", "kl")
+    )
     determinism = "rounding"
     revision = 1
     null_bias = 0.5
@@ -47,7 +51,9 @@ class DirichletKernel:
     def __post_init__(self):
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
-            raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+            raise BadInputError(
+                f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}."
+            )
 
     def __call__(self, p, y, rng=None):
         p, y = checked(p, y)
@@ -55,7 +61,9 @@ class DirichletKernel:
             raise UndefinedError("leaving one sample out of one leaves none")
         g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE  # which zeros are exact decides
+        nothing = (
+            -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE
+        )  # which zeros are exact decides
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
@@ -81,7 +89,9 @@ class DirichletKernel:
             return next(b for most, b in SCHEDULE if len(g) <= most)
         if self.bandwidth == "likelihood":
             grid = [float(np.float32(b)) for b in LIKELIHOOD_GRID]
-            likelihoods = dirichlet_sums(g, g, np.empty((len(g), 0)), grid, np.arange(len(g)))[1].sum(axis=1)
+            likelihoods = dirichlet_sums(g, g, np.empty((len(g), 0)), grid, np.arange(len(g)))[
+                1
+            ].sum(axis=1)
             return grid[int(likelihoods.argmax())]
         return float(self.bandwidth)
 
@@ -103,7 +113,11 @@ class HalfOpenBins:
         """(f, y, bin) of the samples that are in a bin."""
         p, y = checked(p, y)
         seen = p > 0.0
-        return p[seen], y[seen], np.searchsorted(np.linspace(0.0, 1.0, self.bins + 1)[1:-1], p[seen], side="left")
+        return (
+            p[seen],
+            y[seen],
+            np.searchsorted(np.linspace(0.0, 1.0, self.bins + 1)[1:-1], p[seen], side="left"),
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +130,10 @@ class BinnedKL(HalfOpenBins):
 
     def __call__(self, p, y, rng=None):
         f, hits, index = self.samples(p, y)
-        m = (np.bincount(index, hits, self.bins) / np.maximum(np.bincount(index, minlength=self.bins), 1))[index]
+        m = (
+            np.bincount(index, hits, self.bins)
+            / np.maximum(np.bincount(index, minlength=self.bins), 1)
+        )[index]
         m, f = (np.maximum(two_columns(x), 1e-45) for x in (m, f))
         return {"kl": Estimate(float((m * (np.log(m) - np.log(f))).sum() / len(p)))}
 
@@ -130,9 +147,15 @@ class Binned(HalfOpenBins):
 
     def __call__(self, p, y, rng=None):
         f, hits, index = self.samples(p, y)
-        sizes, gaps = np.bincount(index, minlength=self.bins), np.bincount(index, f - hits, self.bins)
+        sizes, gaps = (
+            np.bincount(index, minlength=self.bins),
+            np.bincount(index, f - hits, self.bins),
+        )
         gap = np.abs(gaps) / np.maximum(sizes, 1)
-        return {"l1": Estimate(float(sizes @ gap / len(p))), "l2_squared": Estimate(float(sizes @ gap**2 / len(p)))}
+        return {
+            "l1": Estimate(float(sizes @ gap / len(p))),
+            "l2_squared": Estimate(float(sizes @ gap**2 / len(p))),
+        }
 
 
 @dataclass(frozen=True)
@@ -160,8 +183,12 @@ class TemperatureGrid:
         loss = self._loss(z, y)
         if self.objective == "brier":
             return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
-        places = range(len(TEMPERATURES) - 1)  # the first minimum of a convex function: from there on it does not fall
-        first = bisect_left(places, True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1]))
+        places = range(
+            len(TEMPERATURES) - 1
+        )  # the first minimum of a convex function: from there on it does not fall
+        first = bisect_left(
+            places, True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1])
+        )
         return float(TEMPERATURES[first])
 
     def _loss(self, z, y):
@@ -207,7 +234,9 @@ class IsotonicScaled:
         width = np.where(width > 0, width, np.float32(1.0))
         scaled = (x - least) / width
         steps = [
-            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scaled[:, j], hits[:, j]).predict
+            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+            .fit(scaled[:, j], hits[:, j])
+            .predict
             for j in range(x.shape[1])
         ]
 

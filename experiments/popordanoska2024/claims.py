@@ -24,7 +24,15 @@ SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks 
 def statistics(records, settings):
     """{claim: statistic}; those whose experiments have no number here say so."""
     found = {}
-    for make in (of_printed_tables, of_printed_curves, of_simulations, of_rates, of_recalibration, of_networks, of_training):
+    for make in (
+        of_printed_tables,
+        of_printed_curves,
+        of_simulations,
+        of_rates,
+        of_recalibration,
+        of_networks,
+        of_training,
+    ):
         found |= make(records, settings)
     return found
 
@@ -47,7 +55,9 @@ def reproduced(records, settings):
 
 def part(records, settings, *names):
     """The records of experiments of this paper, and a configuration that holds their problems and estimators."""
-    mine = records[records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])].drop_duplicates(["key", "estimand"])
+    mine = records[
+        records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])
+    ].drop_duplicates(["key", "estimand"])
     groups = {group: dict.fromkeys(mine[group].unique(), {}) for group in ("problem", "estimator")}
     return mine, replace(settings, **groups, reasons={}, labels=NO_LABELS)
 
@@ -62,16 +72,31 @@ def absent(name):
 
 def of_printed_tables(records, settings):
     """Tables 2, 3 and 5 as printed. Counts of networks are exact; losses of accuracy are a mean over networks."""
-    printed = reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
-    wide = {method: printed[printed.index.str.endswith(f", {method}")] for method in ("none", "isotonic", "temperature")}
-    wide = {method: frame.rename(index=lambda row: row.rsplit(", ", 1)[0]) for method, frame in wide.items()}
+    printed = (
+        reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
+    )
+    wide = {
+        method: printed[printed.index.str.endswith(f", {method}")]
+        for method in ("none", "isotonic", "temperature")
+    }
+    wide = {
+        method: frame.rename(index=lambda row: row.rsplit(", ", 1)[0])
+        for method, frame in wide.items()
+    }
     iso, temperature, none = (wide[method] for method in ("isotonic", "temperature", "none"))
     kl = (temperature["CE_KL"] < iso["CE_KL"]).sum()
     square = (iso["CE_2^2 change"] < temperature["CE_2^2 change"]).sum()
     hundred = none.index.str.startswith("CIFAR-100")
     harmed = (iso["CE_KL"] > none["CE_KL"])[hundred].sum()
-    three = reproduction.reported(PAPER_ID, ["table3"]).set_index(["row", "column"])["value"].unstack()["Accuracy"].sort_index()
-    loss = [three[three.index.str.endswith(f", {method}")].to_numpy() for method in ("none", "isotonic")]
+    three = (
+        reproduction.reported(PAPER_ID, ["table3"])
+        .set_index(["row", "column"])["value"]
+        .unstack()["Accuracy"]
+        .sort_index()
+    )
+    loss = [
+        three[three.index.str.endswith(f", {method}")].to_numpy() for method in ("none", "isotonic")
+    ]
     five = table5.printed(settings)
     alike = rates.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
     return {
@@ -82,10 +107,17 @@ def of_printed_tables(records, settings):
             PAPER,
             "Table 2, twelve networks; the exception is VGG16BN on CIFAR-10, 1.38 against 1.36, within its errors",
         ),
-        "isotonic is better in squared L2, printed": claims.exact(square, 0, (), PAPER, "Table 2's changes, twelve networks"),
-        "isotonic may harm KL": claims.exact(harmed, 0, (), PAPER, "Table 2, six networks on CIFAR-100"),
+        "isotonic is better in squared L2, printed": claims.exact(
+            square, 0, (), PAPER, "Table 2's changes, twelve networks"
+        ),
+        "isotonic may harm KL": claims.exact(
+            harmed, 0, (), PAPER, "Table 2, six networks on CIFAR-100"
+        ),
         "isotonic keeps the accuracy, printed": claims.of_difference(
-            *loss, (), PAPER, "Table 3, six networks on CIFAR-10; 0.1 points is our reading of retains"
+            *loss,
+            (),
+            PAPER,
+            "Table 3, six networks on CIFAR-10; 0.1 points is our reading of retains",
         ),
         "the estimators order classes alike, printed": claims.exact(
             alike.drop(columns="CE_KL").min().min(),
@@ -111,10 +143,17 @@ def of_printed_curves(records, settings):
 def of_simulations(records, settings):
     """Figures 2 and 5, on data whose truth is known."""
     found = {}
-    for name, estimand, more in (("KL", "kl", ""), ("squared L2", "l2_squared", ", but for the metric: the figure is of KL")):
-        fine = curves.in_two_columns(items.with_number(part(records, settings, "fig2a")[0], estimand))
+    for name, estimand, more in (
+        ("KL", "kl", ""),
+        ("squared L2", "l2_squared", ", but for the metric: the figure is of KL"),
+    ):
+        fine = curves.in_two_columns(
+            items.with_number(part(records, settings, "fig2a")[0], estimand)
+        )
         why = "Figure 2a's setting, 20 paired samples of each n from 100 to 10,000" + more
-        found[f"kernel is better than bins, {name}"] = least_clear(fine, BINNED[estimand], RISK, "fig2a", why)
+        found[f"kernel is better than bins, {name}"] = least_clear(
+            fine, BINNED[estimand], RISK, "fig2a", why
+        )
     fine = items.with_number(part(records, settings, "fig2b")[0], "kl")
     why = "2, 5 and 10 classes, 20 paired samples of each n from 100 to 10,000"
     found["direct is better than via the risk"] = least_clear(fine, RISK, DIRECT, "fig2b", why)
@@ -128,10 +167,16 @@ def of_simulations(records, settings):
     few_last = few["n"].max()  # of which there is no distance
     few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
     why = "simulated data, ten classes, h = 0.02, against the true value; the paper's is the estimate on all images; 10 % is ours"
-    found["close to the truth with a few hundred points"] = relative(few[few["truth"].notna()], OURS, "fig5_offline", why)
+    found["close to the truth with a few hundred points"] = relative(
+        few[few["truth"].notna()], OURS, "fig5_offline", why
+    )
     few = few[few["truth"].isna() & few["n"].lt(few_last)]
     why = "three networks on CIFAR-10, h = 0.02, a value per network: the mean of five orders of the images; 10 % is ours"
-    own_value = claims.of_mean(few["drift"].abs(), few["keys"], OURS, why) if len(few) else absent("fig5_offline")
+    own_value = (
+        claims.of_mean(few["drift"].abs(), few["keys"], OURS, why)
+        if len(few)
+        else absent("fig5_offline")
+    )
     found["close to the estimate on all images with a few hundred points"] = own_value
     return found
 
@@ -143,10 +188,16 @@ def least_clear(fine, first, second, name, why):
         return absent(name)
     reps = fine[fine["estimator"].eq(second)].groupby(["problem", "n"])["rep"].nunique()
     level = claims.among(len(gaps))
-    parts = [claims.of_estimate(r.gap, r.se, reps[r.Index], (), PAPER, level=level) for r in gaps.itertuples()]
+    parts = [
+        claims.of_estimate(r.gap, r.se, reps[r.Index], (), PAPER, level=level)
+        for r in gaps.itertuples()
+    ]
     mine = fine[fine["estimator"].isin([first, second])]
     (_, n) = gaps["gap"].idxmin()
-    worst = replace(claims.smallest(parts, f"{why}; the smallest of {len(gaps)} differences, at n = {n:,}"), keys=mine["key"])
+    worst = replace(
+        claims.smallest(parts, f"{why}; the smallest of {len(gaps)} differences, at n = {n:,}"),
+        keys=mine["key"],
+    )
     return worst
 
 
@@ -157,7 +208,9 @@ def relative(found, where, name, why):
         return absent(name)
     level = claims.among(len(found))
     parts = [
-        claims.absolute(claims.of_estimate(r.relative, r.relative_se, r.reps, r.keys, where, level=level))
+        claims.absolute(
+            claims.of_estimate(r.relative, r.relative_se, r.reps, r.keys, where, level=level)
+        )
         for r in found.itertuples()
     ]
     return claims.largest(parts, why)
@@ -177,8 +230,14 @@ def of_rates(records, settings):
     pairs = fine.pivot(index="rep", columns="n", values="value")[[100, 1600]].dropna() - at["limit"]
     centre = pairs.mean()
     slope = np.log(centre[1600] / centre[100]) / np.log(16)
-    error = (pairs[1600] / centre[1600] - pairs[100] / centre[100]).std() / np.sqrt(len(pairs)) / np.log(16)
-    limits = found.drop_duplicates("estimator").assign(off=lambda f: 100 * (f["limit"] / f["truth"] - 1).abs())
+    error = (
+        (pairs[1600] / centre[1600] - pairs[100] / centre[100]).std()
+        / np.sqrt(len(pairs))
+        / np.log(16)
+    )
+    limits = found.drop_duplicates("estimator").assign(
+        off=lambda f: 100 * (f["limit"] / f["truth"] - 1).abs()
+    )
     nearest = limits.loc[limits["off"].idxmin()]
     return {
         names[0]: claims.exact(
@@ -206,7 +265,11 @@ def of_recalibration(records, settings):
     """Tables 2 and 4 on networks at hand. Digits: the mean over six networks, a value per seed; CIFAR-10: a value per network."""
     found = {}
     mine, own = part(records, settings, "table2_offline")
-    fine = recalibrated(curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])), own, 100)
+    fine = recalibrated(
+        curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])),
+        own,
+        100,
+    )
     better = {"temperature is better in KL": ("kl", "isotonic", "temperature")}
     better["isotonic is better in squared L2"] = ("l2_squared", "temperature", "isotonic")
     said = {
@@ -215,11 +278,20 @@ def of_recalibration(records, settings):
     }
     for claim, (estimand, worse, good) in better.items():
         for data, by in (("digits", "seed"), ("CIFAR-10", "network")):
-            found[f"{claim}, {data}"] = change(fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline")
+            found[f"{claim}, {data}"] = change(
+                fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline"
+            )
     mine, own = part(records, settings, "table4_offline")
     fine = recalibrated(items.with_number(mine, "accuracy"), own, 100)
     found["isotonic keeps the accuracy, digits"] = change(
-        fine, "accuracy", "digits", "none", "isotonic", "seed", f"{said['digits']}; 0.1 points is ours", "table4_offline"
+        fine,
+        "accuracy",
+        "digits",
+        "none",
+        "isotonic",
+        "seed",
+        f"{said['digits']}; 0.1 points is ours",
+        "table4_offline",
     )
     return found
 
@@ -237,7 +309,9 @@ def change(fine, estimand, data, first, second, by, why, name):
     mine = mine[mine["method"].isin([first, second])]
     if not len(mine):
         return absent(name)
-    wide = mine.pivot_table(index=by, columns="method", values="value").reindex(columns=[first, second])
+    wide = mine.pivot_table(index=by, columns="method", values="value").reindex(
+        columns=[first, second]
+    )
     return claims.of_difference(wide[first], wide[second], mine["key"], OURS, why)
 
 
@@ -250,7 +324,9 @@ def of_networks(records, settings):
         return {name: absent("table5_offline")}
     found = table5.measured(mine, own)
     found = found[found["published"].eq(True)]
-    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").drop(columns="CE_KL")
+    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").drop(
+        columns="CE_KL"
+    )
     why = f"{len(alike)} networks on digits and CIFAR-10; of each the smaller of its two correlations; 0.9 is ours"
     mean = claims.of_mean(alike.min(axis=1), found["keys"], OURS, why)
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
@@ -258,26 +334,38 @@ def of_networks(records, settings):
 
 def of_training(records, settings):
     """Figures 3 and 6 on digits, a value per network (five seeds)."""
-    order, only, stop = "sharpness falls from layer to layer", "only the calibration error rises", "the same stopping point"
+    order, only, stop = (
+        "sharpness falls from layer to layer",
+        "only the calibration error rises",
+        "the same stopping point",
+    )
     grows = "the calibration error grows in over-training"
-    found = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys((only, stop, grows), absent("fig6_offline"))
+    found = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys(
+        (only, stop, grows), absent("fig6_offline")
+    )
     mine, own = part(records, settings, "fig3_offline")
     mine = mine[mine["estimator"].eq(fig5.RISK)]
     if len(items.with_number(mine, fig3.L2)):
-        falls = fig3.falling(networks.estimates(mine, own, "canonical")).groupby("seed")["falls"].mean()
+        falls = (
+            fig3.falling(networks.estimates(mine, own, "canonical")).groupby("seed")["falls"].mean()
+        )
         why = "five networks on digits, h = 0.005: share of 14 epochs at which the estimates of the four hidden layers fall"
         of_networks = claims.of_mean(falls, mine["key"], OURS, why)
         if falls.nunique() == 1:  # of which a mean would have an interval without width
-            of_networks = claims.of_share(falls.eq(1.0).sum(), len(falls), mine["key"], OURS, f"{why}, the same for each")
+            of_networks = claims.of_share(
+                falls.eq(1.0).sum(), len(falls), mine["key"], OURS, f"{why}, the same for each"
+            )
         found[order] = of_networks
     mine, own = part(records, settings, "fig6_offline")
     changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], own)
     if len(changes):
         why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
-        found[only] = claims.of_mean(changes["refinement"], changes["keys"], OURS, f"{why}; 0.01 nats is ours")
-        found[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
-        why = (
-            "five networks on digits, validation images, as published; the mean of the distances without sign; ten epochs is ours"
+        found[only] = claims.of_mean(
+            changes["refinement"], changes["keys"], OURS, f"{why}; 0.01 nats is ours"
         )
-        found[stop] = claims.of_mean((changes["least loss"] - changes["least error"]).abs(), changes["keys"], OURS, why)
+        found[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
+        why = "five networks on digits, validation images, as published; the mean of the distances without sign; ten epochs is ours"
+        found[stop] = claims.of_mean(
+            (changes["least loss"] - changes["least error"]).abs(), changes["keys"], OURS, why
+        )
     return found

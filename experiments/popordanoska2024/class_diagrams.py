@@ -39,12 +39,38 @@ def diagram(ax, found: pd.DataFrame, bins: int) -> None:
     high, low = gap.clip(lower=0.0), (-gap).clip(lower=0.0)
     bar = {"width": 1.0 / bins, "align": "edge"}
     ax.bar(left, found["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
-    ax.bar(left, high, bottom=found["share"], color=COLOURS[1], alpha=0.45, linewidth=0, label="prediction too high", **bar)
-    ax.bar(left, low, bottom=found["mean"], color=COLOURS[4], alpha=0.75, linewidth=0, label="prediction too low", **bar)
-    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.7, label="calibrated", zorder=2)
+    ax.bar(
+        left,
+        high,
+        bottom=found["share"],
+        color=COLOURS[1],
+        alpha=0.45,
+        linewidth=0,
+        label="prediction too high",
+        **bar,
+    )
+    ax.bar(
+        left,
+        low,
+        bottom=found["mean"],
+        color=COLOURS[4],
+        alpha=0.75,
+        linewidth=0,
+        label="prediction too low",
+        **bar,
+    )
+    ax.plot(
+        [0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.7, label="calibrated", zorder=2
+    )
     ends = np.abs(np.stack([found["share"] - found["low"], found["high"] - found["share"]]))
     look = {"fmt": ".", "color": "0.1", "markersize": 2.5, "elinewidth": 0.6, "capsize": 0.8}
-    ax.errorbar(left + 0.5 / bins, found["share"], yerr=ends, label="share of the class with 95 % interval", **look)
+    ax.errorbar(
+        left + 0.5 / bins,
+        found["share"],
+        yerr=ends,
+        label="share of the class with 95 % interval",
+        **look,
+    )
 
 
 def figure(found: pd.DataFrame, bins: int, per_row: int = 5):

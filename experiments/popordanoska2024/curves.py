@@ -15,9 +15,16 @@ from harness.figures import panels
 VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
 AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
 ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column
-UNIT = {"l2_squared": (2.0, 0.0), "sharpness_l2_squared": (2.0, 0.0), "refinement_l2_squared": (2.0, -1.0)}  # factor, shift
+UNIT = {
+    "l2_squared": (2.0, 0.0),
+    "sharpness_l2_squared": (2.0, 0.0),
+    "refinement_l2_squared": (2.0, -1.0),
+}  # factor, shift
 SHORT = {"kl": "KL", "l2_squared": "squared L2"}
-AXIS = {"kl": "KL calibration error", "l2_squared": "squared $L_2$ calibration error\n(two columns)"}
+AXIS = {
+    "kl": "KL calibration error",
+    "l2_squared": "squared $L_2$ calibration error\n(two columns)",
+}
 AGAIN, THEIRS = "authors' code, run again", "authors' ground truth"
 
 
@@ -26,7 +33,9 @@ def in_two_columns(records):
     frame = records.copy()
     for estimand, (factor, shift) in UNIT.items():
         mine = frame["estimand"].eq(estimand) & frame["notion"].ne("canonical")
-        plain = mine & (~frame["estimator"].str.endswith(AUTHORS) | frame["estimator"].isin(ONE_COLUMN))
+        plain = mine & (
+            ~frame["estimator"].str.endswith(AUTHORS) | frame["estimator"].isin(ONE_COLUMN)
+        )
         for rows, columns in ((plain, ["value", "low", "high"]), (mine, ["truth"])):
             frame.loc[rows, columns] = frame.loc[rows, columns] * factor + shift
         frame.loc[mine, "truth_error"] *= factor
@@ -36,17 +45,31 @@ def in_two_columns(records):
 def numbers(records, settings, estimands=tuple(SHORT)):
     """items.evaluated of these estimands in the authors' unit, with `short`, their names, `relative`, the bias in per cent of the
     truth, with its error, and `theirs`, what the authors take for the truth."""
-    table = items.evaluated(in_two_columns(records[records["estimator"].ne(VECTOR)]), settings, estimands)
-    nonzero, theirs = table["truth"].where(table["truth"].ne(0.0)), of_vector(records, settings)["value"]
-    table = table.assign(relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero)
-    table["theirs"] = [theirs.get(place, np.nan) for place in zip(table["problem"], table["estimand"])]
+    table = items.evaluated(
+        in_two_columns(records[records["estimator"].ne(VECTOR)]), settings, estimands
+    )
+    nonzero, theirs = (
+        table["truth"].where(table["truth"].ne(0.0)),
+        of_vector(records, settings)["value"],
+    )
+    table = table.assign(
+        relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero
+    )
+    table["theirs"] = [
+        theirs.get(place, np.nan) for place in zip(table["problem"], table["estimand"])
+    ]
     return table.assign(short=table["estimand"].map(SHORT))
 
 
 def of_vector(records, settings):
     """What the authors take for the truth by problem and estimand (index): value, error, short, model, keys."""
-    fine = items.values(records[records["estimator"].eq(VECTOR)], settings, SHORT).drop_duplicates(["problem", "estimand"])
-    fine = fine.assign(error=items.diagnostics(fine).reindex(columns=["error"])["error"], short=fine["estimand"].map(SHORT))
+    fine = items.values(records[records["estimator"].eq(VECTOR)], settings, SHORT).drop_duplicates(
+        ["problem", "estimand"]
+    )
+    fine = fine.assign(
+        error=items.diagnostics(fine).reindex(columns=["error"])["error"],
+        short=fine["estimand"].map(SHORT),
+    )
     return fine.set_index(["problem", "estimand"])
 
 
@@ -64,8 +87,17 @@ def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apar
     `looks`, {label of a problem or an estimator: what its marks have of their own}, and `apart`, {label: factor of n}."""
     found = items.printed(settings, item)
     found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
-    found = found[found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))]
-    look = {"color": "0.45", "marker": "D", "markerfacecolor": "white", "markersize": 3.2, "linestyle": "none", "zorder": 2}
+    found = found[
+        found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))
+    ]
+    look = {
+        "color": "0.45",
+        "marker": "D",
+        "markerfacecolor": "white",
+        "markersize": 3.2,
+        "linestyle": "none",
+        "zorder": 2,
+    }
     found = found.assign(n=1.09 * found["n"].astype(float))
     for (model, column), mine in found.groupby(["model", "column"], sort=False):
         own = (looks or {}).get(model) or (looks or {}).get(column.split(", ")[0], {})

@@ -17,7 +17,9 @@ OPEN = f"open: {curves.AGAIN}"
 APART = (0.86, 1.0, 1.16)  # factors of n
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}
 CONTESTS = {  # column of the table: estimand, and two estimators of which the second is to be closer to the truth
-    "fig2a": {f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()},
+    "fig2a": {
+        f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()
+    },
     "fig2b": {"|bias| via risk - direct": ("kl", RISK, DIRECT)},
     "fig2c": {},
 }
@@ -32,22 +34,45 @@ def render(records, settings):
     """(a) a panel per estimand, (b) a panel per problem, (c) a panel per estimator with a line per problem: the bias."""
     found, which = curves.numbers(records, settings), part_of(settings)
     found = found[found["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
-    shown = [e for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,))) if e in settings.estimator]
-    problems, estimators = curves.titles(settings, "problem", settings.problem), curves.titles(settings, "estimator", shown)
+    shown = [
+        e
+        for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,)))
+        if e in settings.estimator
+    ]
+    problems, estimators = (
+        curves.titles(settings, "problem", settings.problem),
+        curves.titles(settings, "estimator", shown),
+    )
     columns, by, names, value, text = {
         "fig2a": (("estimand", curves.AXIS), "estimator", estimators, "mean", "{column}, {short}"),
         "fig2b": (("problem", problems), "estimator", estimators, "mean", "{column}, {short}"),
-        "fig2c": (("estimator", estimators), "problem", problems, "bias", "{column}, bias of {short}"),
+        "fig2c": (
+            ("estimator", estimators),
+            "problem",
+            problems,
+            "bias",
+            "{column}, bias of {short}",
+        ),
     }[which]
     rows, how = (
-        ("row", {0: "bias of KL calibration error (nats)" if which == "fig2c" else "calibration error"}),
+        (
+            "row",
+            {0: "bias of KL calibration error (nats)" if which == "fig2c" else "calibration error"},
+        ),
         {"value": value, "log": True, "zorder": 3},
     )
     more = {"truth": which != "fig2c", "how": how, "sharey": which != "fig2a"}
-    looks = {label(settings, by, name): panels.look(i, False, label=OPEN, linestyle="none") for i, name in enumerate(names)}
-    apart = dict(zip(looks, APART)) if which == "fig2c" else {}  # three lines that lie close: side by side
+    looks = {
+        label(settings, by, name): panels.look(i, False, label=OPEN, linestyle="none")
+        for i, name in enumerate(names)
+    }
+    apart = (
+        dict(zip(looks, APART)) if which == "fig2c" else {}
+    )  # three lines that lie close: side by side
     found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
-    figure, axes = panels.facets(found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more)
+    figure, axes = panels.facets(
+        found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more
+    )
     for (_, name), ax in axes.items():
         part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
         curves.marks(ax, part, settings, f"{which}_authors_code", text, looks, apart)
@@ -63,16 +88,25 @@ def table(records, settings):
     """By k and n: truth and estimates, and by how much the second of two is closer to the truth; in (c) the bias, also in %."""
     which = part_of(settings)
     found = items.in_order(curves.numbers(records, settings), settings, "problem")
-    found, suffix = found[found["estimand"].eq("kl") | (which == "fig2a")], ", {short}" * (which == "fig2a")
+    found, suffix = (
+        found[found["estimand"].eq("kl") | (which == "fig2a")],
+        ", {short}" * (which == "fig2a"),
+    )
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
         shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
-    rows = text_tables.columns(found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown})
+    rows = text_tables.columns(
+        found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown}
+    )
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
         for (problem, n), d in rates.gap(fine, first, second).iterrows():
-            rows[label(settings, "problem", problem), n][column] = wording.format_fixed(d["gap"], d["se"])
-    return text_tables.wide(rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns")
+            rows[label(settings, "problem", problem), n][column] = wording.format_fixed(
+                d["gap"], d["se"]
+            )
+    return text_tables.wide(
+        rows, ["problem", "n"], "kl: mean ± standard error; squared L2 on two columns"
+    )
 
 
 def reproduced(records, settings):

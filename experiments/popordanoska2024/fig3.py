@@ -26,8 +26,12 @@ def measured(records, settings):
     """(found: the numbers; by estimator, epoch, layer and estimand the mean sharpness; by epoch the accuracy, in percent)."""
     found = networks.estimates(records, settings, "canonical")
     found = found[found["layer"].isin(list(NAMES))]
-    sharpness = items.means(found[found["estimand"].isin(list(ESTIMANDS))], ["column", "epoch", "layer", "estimand"])
-    sharpness = sharpness.assign(of=sharpness["estimand"].map(ESTIMANDS), name=sharpness["layer"].map(NAMES))
+    sharpness = items.means(
+        found[found["estimand"].isin(list(ESTIMANDS))], ["column", "epoch", "layer", "estimand"]
+    )
+    sharpness = sharpness.assign(
+        of=sharpness["estimand"].map(ESTIMANDS), name=sharpness["layer"].map(NAMES)
+    )
     return found, sharpness, items.means(networks.of(found, "accuracy", layer="output"), ["epoch"])
 
 
@@ -37,7 +41,9 @@ def render(records, settings):
     _, sharpness, accuracy = measured(records, settings)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
-    drawn = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)])
+    drawn = pd.concat(
+        [accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]
+    )
     drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
     columns, per_epoch = (
         items.labels(settings, "estimator", sharpness["column"]),
@@ -49,11 +55,21 @@ def render(records, settings):
     paper = paper.assign(what=parts[0].str.replace(" ", ""), epoch=per_epoch * parts[1].astype(int))
 
     def panel(ax, name):
-        panels.lines(ax, drawn[drawn["column"].eq(name)], "layer", {"output": "whole network", **HIDDEN}, "epoch", markersize=2.5)
+        panels.lines(
+            ax,
+            drawn[drawn["column"].eq(name)],
+            "layer",
+            {"output": "whole network", **HIDDEN},
+            "epoch",
+            markersize=2.5,
+        )
         of_panel = ["accuracy"] if name == ACCURACY else list(HIDDEN) if name == columns[0] else []
         for what, line in paper[paper["what"].isin(of_panel)].groupby("what"):
             look = panels.look(
-                1 + list(HIDDEN).index(what) if what in HIDDEN else 0, line=":", label=PAPER if what in HIDDEN else None, zorder=1
+                1 + list(HIDDEN).index(what) if what in HIDDEN else 0,
+                line=":",
+                label=PAPER if what in HIDDEN else None,
+                zorder=1,
             )
             panels.curve(ax, line, "epoch", "value", None, **look | {"marker": ""})
         ax.set(title=name, ylim=(0, 100) if name == ACCURACY else (0, 0.95))
@@ -62,7 +78,13 @@ def render(records, settings):
     more = {"xlabel": "epoch" if per_epoch == 1 else f"epoch (the paper's: {per_epoch} of these)"}
     figure = panels.each([ACCURACY, *columns], panel, 2.1, "", columns=6, **more)
     for ax in figure.axes:
-        ax.set_ylabel("accuracy (%)" if ax.get_title() == ACCURACY else "$L_2$ sharpness" if ax.get_title() else "")
+        ax.set_ylabel(
+            "accuracy (%)"
+            if ax.get_title() == ACCURACY
+            else "$L_2$ sharpness"
+            if ax.get_title()
+            else ""
+        )
     return figure
 
 
@@ -72,20 +94,32 @@ def table(records, settings):
     falls = falling(found)
     for column in items.labels(settings, "estimator", sharpness["column"]):
         mine = falls[falls["column"].eq(column)]
-        counts = mine.groupby("epoch")["falls"].agg(["sum", "size"]).reset_index().assign(column=column)
+        counts = (
+            mine.groupby("epoch")["falls"].agg(["sum", "size"]).reset_index().assign(column=column)
+        )
         text_tables.entries(counts, KEY, FALLS, text=lambda r: f"{r.sum} of {r.size}", into=rows)
         text_tables.entries(accuracy.assign(column=column), KEY, "accuracy", digits=1, into=rows)
-        text_tables.entries(networks.of(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows)
+        text_tables.entries(
+            networks.of(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows
+        )
         pairs = zip(HIDDEN, list(HIDDEN)[1:])
-        rows[column, "all"] = {NAMES[b]: f"≤ {NAMES[a]}: {(mine[b] <= mine[a]).sum()} of {len(mine)}" for a, b in pairs}
-        rows[column, "all"][FALLS] = f"{mine['falls'].sum()} of {len(mine)} ({100 * mine['falls'].mean():.0f} %)"
+        rows[column, "all"] = {
+            NAMES[b]: f"≤ {NAMES[a]}: {(mine[b] <= mine[a]).sum()} of {len(mine)}" for a, b in pairs
+        }
+        rows[column, "all"][FALLS] = (
+            f"{mine['falls'].sum()} of {len(mine)} ({100 * mine['falls'].mean():.0f} %)"
+        )
     heading = "sharpness_l2_squared: mean ± standard error over the seeds; accuracy in percent"
-    return networks.wide(rows, ["estimator", "epoch"], heading, ["accuracy", *NAMES.values(), FALLS])
+    return networks.wide(
+        rows, ["estimator", "epoch"], heading, ["accuracy", *NAMES.values(), FALLS]
+    )
 
 
 def falling(found):
     """Frame column, seed, epoch, the sharpness of every layer, and `falls`: layer 1 >= 2 >= 3 >= 4."""
-    wide = networks.of(found, L2).pivot(index=["column", "network", "seed", "epoch"], columns="layer", values="value")
+    wide = networks.of(found, L2).pivot(
+        index=["column", "network", "seed", "epoch"], columns="layer", values="value"
+    )
     wide = wide.reindex(columns=list(NAMES)).dropna(subset=list(HIDDEN)).reset_index()
     return wide.assign(falls=(np.diff(wide[list(HIDDEN)].to_numpy(), axis=1) <= 0).all(axis=1))
 
@@ -96,6 +130,8 @@ def reproduced(records, settings):
     sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in found)
     ours = items.together(
         items.numbers(accuracy, "accuracy, epoch {epoch:g}", "network", error="error"),
-        items.numbers(sharpness, "{of} sharpness of {name}, epoch {epoch:g}", "{column}", error="error"),
+        items.numbers(
+            sharpness, "{of} sharpness of {name}, epoch {epoch:g}", "{column}", error="error"
+        ),
     )
     return items.answers_or_reason(ours, records, settings)

@@ -19,10 +19,22 @@ ROWS = ("l2_squared", "kl")
 
 def render(records, settings):
     """Errors of each number of classes, and their relative bias via the risk (full lines) and direct (broken)."""
-    found, titles = curves.numbers(records, settings), curves.titles(settings, "problem", settings.problem)
-    rows, columns = ("estimand", {name: curves.AXIS[name] for name in ROWS}), ("problem", {**titles, "": "relative bias (%)"})
-    estimators = curves.titles(settings, "estimator", [e for e in (RISK, DIRECT) if e in settings.estimator])
-    more = {"truth": True, "how": {"log": True, "zorder": 3}, "width_ratios": [1] * len(titles) + [1.15]}
+    found, titles = (
+        curves.numbers(records, settings),
+        curves.titles(settings, "problem", settings.problem),
+    )
+    rows, columns = (
+        ("estimand", {name: curves.AXIS[name] for name in ROWS}),
+        ("problem", {**titles, "": "relative bias (%)"}),
+    )
+    estimators = curves.titles(
+        settings, "estimator", [e for e in (RISK, DIRECT) if e in settings.estimator]
+    )
+    more = {
+        "truth": True,
+        "how": {"log": True, "zorder": 3},
+        "width_ratios": [1] * len(titles) + [1.15],
+    }
     figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
     for (estimand, problem), ax in axes.items():
         mine = found[found["estimand"].eq(estimand)]
@@ -33,9 +45,22 @@ def render(records, settings):
             ax.set_ylim(bottom=0.0)
             continue
         for estimator, texts, style in ((RISK, titles, "-"), (DIRECT, dict.fromkeys(titles), "--")):
-            how = {"value": "relative", "error": "relative_se", "log": True, "first": 2, "linestyle": style, "markersize": 2.5}
+            how = {
+                "value": "relative",
+                "error": "relative_se",
+                "log": True,
+                "first": 2,
+                "linestyle": style,
+                "markersize": 2.5,
+            }
             panels.lines(ax, mine[mine["estimator"].eq(estimator)], "problem", texts, **how)
-            ax.plot([], [], color="0.2", linestyle=style, label=f"relative bias, {estimators.get(estimator)}")
+            ax.plot(
+                [],
+                [],
+                color="0.2",
+                linestyle=style,
+                label=f"relative bias, {estimators.get(estimator)}",
+            )
         panels.rule(ax, 0.0, linestyle="-", linewidth=0.8)
     first = ["true value", THEIRS, *estimators.values(), curves.AGAIN]
     panels.legend(figure, list(axes.values()), first=first)
@@ -44,7 +69,9 @@ def render(records, settings):
 
 def table(records, settings):
     """By estimand, k and n: true value, the authors' ground truth, every estimator and its relative bias in per cent."""
-    found = items.in_orders(curves.numbers(records, settings), {"estimand": ROWS, "problem": settings.problem})
+    found = items.in_orders(
+        curves.numbers(records, settings), {"estimand": ROWS, "problem": settings.problem}
+    )
     shown = {
         "true value": ("truth", None, 5),
         THEIRS: ("theirs", None, 5),
@@ -52,7 +79,11 @@ def table(records, settings):
         "{column}, bias %": ("relative", "relative_se", 0),
     }
     heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
-    return text_tables.wide(text_tables.columns(found, ("short", "model", "n"), shown), ["estimand", "problem", "n"], heading)
+    return text_tables.wide(
+        text_tables.columns(found, ("short", "model", "n"), shown),
+        ["estimand", "problem", "n"],
+        heading,
+    )
 
 
 def reproduced(records, settings):
@@ -62,6 +93,8 @@ def reproduced(records, settings):
     ours = [
         curves.reproduced_rows(records, settings),
         items.numbers(exact, "{model}", "True value, {short}", "truth", "truth_error", np.inf),
-        items.numbers(theirs, "{model}", "Authors' ground truth, {short}", "value", "error", np.inf),
+        items.numbers(
+            theirs, "{model}", "Authors' ground truth, {short}", "value", "error", np.inf
+        ),
     ]
     return items.answers(items.together(*ours), settings)

@@ -13,16 +13,27 @@ from . import curves, networks
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
-TITLES = {"estimate": "estimate", "drift": "% from its own value at the last $n$", "bias": "% bias on simulated data"}
+TITLES = {
+    "estimate": "estimate",
+    "drift": "% from its own value at the last $n$",
+    "bias": "% bias on simulated data",
+}
 METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
 def measured(records, settings):
     """curves.numbers with `own`, the mean at the estimator's largest n, and `drift` (%), the distance from it, with its error."""
     found = curves.numbers(records, settings)
-    last = found.sort_values("n").groupby(["problem", "estimator", "estimand"])["mean"].last().rename("own")
+    last = (
+        found.sort_values("n")
+        .groupby(["problem", "estimator", "estimand"])["mean"]
+        .last()
+        .rename("own")
+    )
     found = found.join(last, on=["problem", "estimator", "estimand"])
-    return found.assign(drift=100 * (found["mean"] / found["own"] - 1), drift_se=100 * found["se"] / found["own"])
+    return found.assign(
+        drift=100 * (found["mean"] / found["own"] - 1), drift_se=100 * found["se"] / found["own"]
+    )
 
 
 def render(records, settings):
@@ -41,8 +52,13 @@ def render(records, settings):
     ])  # fmt: skip
     more = {"how": {"log": True}, "sharex": True}
     dotted = {"linestyle": ":", "markerfacecolor": "white"}
-    names = {name: {"label": name, **(dotted if name.endswith("itself") else {})} for name in drawn["series"]}
-    figure, axes = panels.facets(drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.5, **more)
+    names = {
+        name: {"label": name, **(dotted if name.endswith("itself") else {})}
+        for name in drawn["series"]
+    }
+    figure, axes = panels.facets(
+        drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.5, **more
+    )
     for (_, panel), ax in axes.items():
         if panel == "estimate":
             ax.set_ylim(bottom=0.0)
@@ -62,7 +78,9 @@ def table(records, settings):
         "{short}, % from truth": ("relative", "relative_se", 0),
     }
     rows = text_tables.columns(found, ("{model}", "{column}", "n"), shown)
-    heading = "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
+    heading = (
+        "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
+    )
     return networks.wide(rows, ["problem", "estimator", "n"], heading if rows else "kl: no number")
 
 
@@ -73,4 +91,6 @@ def reproduced(records, settings):
     last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
     most = found["drift"].abs().groupby(found["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
-    return items.answers_or_reason(items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, settings)
+    return items.answers_or_reason(
+        items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, settings
+    )

@@ -21,17 +21,30 @@ CHANGES = {  # column of `changes`: of the table, its digits, and the row beside
     "least loss": ("epoch of the least log-loss", 0, "validation log-loss, epoch of the least"),
     "least error": ("epoch of the least error", 0, "KL calibration error, epoch of the least"),
     "loss": ("log-loss rises by", 4, "validation log-loss, rise from there to the end"),
-    "error": ("calibration error by", 4, "KL calibration error, rise from the epoch of the least log-loss to the end"),
-    "refinement": ("refinement by", 4, "refinement, rise from the epoch of the least log-loss to the end"),
+    "error": (
+        "calibration error by",
+        4,
+        "KL calibration error, rise from the epoch of the least log-loss to the end",
+    ),
+    "refinement": (
+        "refinement by",
+        4,
+        "refinement, rise from the epoch of the least log-loss to the end",
+    ),
 }
 
 
 def measured(records, settings):
     """The records' numbers. The refinement of an estimator that gives a calibration error alone is the log-loss less that."""
     found = networks.estimates(records, settings, "binary")
-    loss, split = of(found, "logloss").set_index("problem")["value"], set(of(found, "refinement_kl")["column"])
+    loss, split = (
+        of(found, "logloss").set_index("problem")["value"],
+        set(of(found, "refinement_kl")["column"]),
+    )
     alone = of(found, "kl")[lambda f: ~f["column"].isin(split)]
-    rest = alone.assign(estimand="refinement_kl", value=alone["problem"].map(loss).astype(float) - alone["value"])
+    rest = alone.assign(
+        estimand="refinement_kl", value=alone["problem"].map(loss).astype(float) - alone["value"]
+    )
     return pd.concat([found, rest.dropna(subset="value")], ignore_index=True)
 
 
@@ -42,12 +55,18 @@ def render(records, settings):
     if not len(of(found, "logloss")):
         return panels.nothing(networks.NO_FILES)
     of_both = found["estimand"].isin(["logloss", "accuracy"])
-    found = found.assign(series=found["part"].map(PARTS).where(of_both, found["column"]))[of_both | found["part"].eq("val")]
+    found = found.assign(series=found["part"].map(PARTS).where(of_both, found["column"]))[
+        of_both | found["part"].eq("val")
+    ]
     drawn = items.means(found, ["estimand", "series", "epoch"]).assign(row=0)
     names = [*PARTS.values(), *items.labels(settings, "estimator", of(found, "kl")["column"])]
-    drawn["at"] = drawn["epoch"] * 1.12 ** (drawn["series"].map(names.index) % 3 - 1)  # side by side: some are the same number
+    drawn["at"] = drawn["epoch"] * 1.12 ** (
+        drawn["series"].map(names.index) % 3 - 1
+    )  # side by side: some are the same number
     more = {"xlabel": "epoch", "how": {"x": "at", "log": True, "markersize": 2.5, "linewidth": 0.9}}
-    figure, axes = panels.facets(drawn, ("row", {0: ""}), ("estimand", PANELS), "series", names, 2.45, **more)
+    figure, axes = panels.facets(
+        drawn, ("row", {0: ""}), ("estimand", PANELS), "series", names, 2.45, **more
+    )
     loss = of(drawn, "logloss", series="validation").set_index("epoch")["mean"]
     for ax in axes.values():
         ax.axvline(loss.idxmin(), color="0.45", linewidth=0.8, linestyle=":", zorder=0)
@@ -63,11 +82,16 @@ def changes(records, settings):
     for column in items.labels(settings, "estimator", of(found, "kl")["column"]):
         mine = found[found["column"].eq(column) | found["estimand"].eq("logloss")]
         for (_, seed), run in mine.groupby(["network", "seed"]):
-            curves = [of(run, name).set_index("epoch")["value"].sort_index() for name in ("logloss", "kl", "refinement_kl")]
+            curves = [
+                of(run, name).set_index("epoch")["value"].sort_index()
+                for name in ("logloss", "kl", "refinement_kl")
+            ]
             if len(curves[0]) and len(curves[1]):
                 at, last = curves[0].idxmin(), curves[0].index.max()
                 rises = [curve[last] - curve[at] for curve in curves]
-                rows.append((column, seed, at, curves[1].idxmin(), *rises, tuple(run["key"].unique())))
+                rows.append(
+                    (column, seed, at, curves[1].idxmin(), *rises, tuple(run["key"].unique()))
+                )
     return pd.DataFrame(rows, columns=["column", "seed", *CHANGES, "keys"])
 
 
@@ -75,7 +99,9 @@ def table(records, settings):
     """`changes` by estimator. The first error, of a network that says 1/2 of everything, is small too and may be the least."""
     found, rows = changes(records, settings), {}
     for name, (text, digits, _) in CHANGES.items():
-        text_tables.entries(items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows)
+        text_tables.entries(
+            items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows
+        )
     heading = "validation: epochs of the least, and rises in nats from the least log-loss to the last epoch; "
     return networks.wide(rows, ["estimator"], heading + "mean ± standard error")
 
@@ -85,5 +111,11 @@ def reproduced(records, settings):
     found = changes(records, settings)
     of_network, ours = found.drop_duplicates("seed").assign(column="network"), []
     for name, (_, _, row) in CHANGES.items():
-        ours.append(items.numbers(items.means(of_network if "loss" in name else found, ["column"], name), row, "{column}"))
+        ours.append(
+            items.numbers(
+                items.means(of_network if "loss" in name else found, ["column"], name),
+                row,
+                "{column}",
+            )
+        )
     return items.answers_or_reason(items.together(*ours), records, settings)

@@ -16,14 +16,21 @@ def snapshots(records, settings):
     and `front`: whether no other snapshot is at least as good in both and better in one."""
     found = networks.estimates(records, settings, "classwise")
     found = found[found["part"].eq("val")].sort_values("epoch", kind="stable")
-    table = items.means(networks.of(found, "kl"), ["column", "epoch"]).rename(columns={"mean": "ce", "se": "ce_se"})
+    table = items.means(networks.of(found, "kl"), ["column", "epoch"]).rename(
+        columns={"mean": "ce", "se": "ce_se"}
+    )
     accuracy = items.means(networks.of(found, "accuracy"), ["epoch"]).set_index("epoch")
-    table["error"], table["error_se"] = 100.0 - table["epoch"].map(accuracy["mean"]), table["epoch"].map(accuracy["se"])
+    table["error"], table["error_se"] = (
+        100.0 - table["epoch"].map(accuracy["mean"]),
+        table["epoch"].map(accuracy["se"]),
+    )
     table["front"] = False
     for _, part in table.groupby("column"):
         table.loc[part.index, "front"] = rates.pareto(part[["error", "ce"]].to_numpy())
     order = items.labels(settings, "estimator")
-    return table.sort_values("column", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
+    return table.sort_values(
+        "column", key=lambda c: c.map(order.index), kind="stable", ignore_index=True
+    )
 
 
 def render(records, settings):
@@ -43,15 +50,21 @@ def render(records, settings):
 def table(records, settings):
     """Rows (estimator, epoch): validation error and calibration error, mean +- standard error over the seeds, and the front."""
     found, key = snapshots(records, settings), ("{column}", "{epoch:g}")
-    rows = text_tables.columns(found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")})
-    text_tables.entries(found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows)
+    rows = text_tables.columns(
+        found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")}
+    )
+    text_tables.entries(
+        found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows
+    )
     return networks.wide(rows, LEVELS, "validation: kl, mean ± standard error over the seeds")
 
 
 def reproduced(records, settings):
     """The paper draws the front and prints no number."""
     found = snapshots(records, settings)
-    count = items.means(found, ["column"], "front").assign(front=lambda f: (f["mean"] * f["reps"]).round())
+    count = items.means(found, ["column"], "front").assign(
+        front=lambda f: (f["mean"] * f["reps"]).round()
+    )
     count["reps"] = count["column"].map(found.groupby("column")["reps"].max())
     ours = items.numbers(count, "snapshots that are Pareto optimal", "{column}", "front", np.nan)
     return items.answers_or_reason(ours, records, settings)

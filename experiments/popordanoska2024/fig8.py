@@ -39,6 +39,11 @@ def table(records, settings):
 
 def reproduced(records, settings):
     """The mean over classes, as the binned estimator recorded it. The paper draws and prints no number."""
-    mine = named(items.values(records[records["estimator"].ne(DIAGRAM)], settings, "l1", "classwise"), settings)
-    ours = items.numbers(mine, "L1 error, mean over classes, {network}", "{column}", "value", np.nan, 1)
+    mine = named(
+        items.values(records[records["estimator"].ne(DIAGRAM)], settings, "l1", "classwise"),
+        settings,
+    )
+    ours = items.numbers(
+        mine, "L1 error, mean over classes, {network}", "{column}", "value", np.nan, 1
+    )
     return items.answers_or_reason(ours, records, settings)

@@ -43,8 +43,15 @@ def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     for problem in frame["problem"].unique():
         base, method, published, of_class = RECALIBRATED.fullmatch(problem).groups()
         variant = "" if method in (None, "relabelled") else THEIRS if published else OURS
-        rows[problem] = [label(settings, "problem", base), method or "none", variant, int(of_class or -1)]
-    named = pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=object), [*KEY, "label_of_class"])
+        rows[problem] = [
+            label(settings, "problem", base),
+            method or "none",
+            variant,
+            int(of_class or -1),
+        ]
+    named = pd.DataFrame(
+        list(rows.values()), pd.Index(list(rows), dtype=object), [*KEY, "label_of_class"]
+    )
     return frame.join(named, on="problem")
 
 
@@ -59,15 +66,23 @@ def printed(settings: Settings, item: str) -> pd.DataFrame:
     found = items.printed(settings, item)
     found = found[~found["column"].str.endswith("(standard error)")]
     parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
-    return found.assign(network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS))
+    return found.assign(
+        network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS)
+    )
 
 
-def of_methods(rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+def of_methods(
+    rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()
+) -> pd.DataFrame:
     """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
     networks = in_order([key[0] for key in rows], settings)
-    keys = sorted(rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS))
+    keys = sorted(
+        rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS)
+    )
     columns = [*first, *(c for row in rows.values() for c in row)]
-    return text_tables.wide({key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns)
+    return text_tables.wide(
+        {key: rows[key] for key in keys}, ["network", "method", "recalibration"], heading, columns
+    )
 
 
 def rows_of(found: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
@@ -77,13 +92,18 @@ def rows_of(found: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> lis
     return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
 
 
-def marks(ax, part: pd.DataFrame, paper: pd.DataFrame, names: list[str], methods: Sequence[str] = METHODS) -> None:
+def marks(
+    ax, part: pd.DataFrame, paper: pd.DataFrame, names: list[str], methods: Sequence[str] = METHODS
+) -> None:
     """A mark per network and method with its error, at the height of the network, which names the row, recalibrated as published;
     the printed numbers are open marks in rows of their own. Rows alternate between white and grey."""
     for i in range(0, len(names), 2):
         ax.axhspan(i - 0.5, i + 0.5, color="0.96", linewidth=0, zorder=0)
     for j, method in enumerate(methods):
-        at, look = 0.24 * (j - (len(methods) - 1) / 2), {"markersize": 3.5, "color": panels.COLOURS[COLOURED[method]]}
+        at, look = (
+            0.24 * (j - (len(methods) - 1) / 2),
+            {"markersize": 3.5, "color": panels.COLOURS[COLOURED[method]]},
+        )
         ours = part[part["method"].eq(method) & part["variant"].ne(OURS)]
         of = panels.look(j, label=TEXTS.get(method, method)) | look
         panels.named_marks(ax, ours, "network", names, shift=at, **of)
@@ -101,9 +121,18 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
         found = IN_TRAINING.fullmatch(problem)
         if found:
             family, network, seed, epoch, layer, part = found.groups()
-            rows[problem] = [family, network, int(seed), np.nan if epoch is None else int(epoch), layer, part]
+            rows[problem] = [
+                family,
+                network,
+                int(seed),
+                np.nan if epoch is None else int(epoch),
+                layer,
+                part,
+            ]
         elif "/absent" not in problem:
-            raise BadInputError(f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>].")
+            raise BadInputError(
+                f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]."
+            )
     names = ["family", "network", "seed", "epoch", "layer", "part"]
     return pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=str, name="problem"), names)
 
@@ -111,8 +140,12 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
 def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.DataFrame:
     """The numbers of one notion beside what the problems' ids say; `column` is the estimator's label. Accuracies in percent."""
     fine = items.values(records, settings, notion=notion)
-    fine = fine[["key", "problem", "column", "estimand", "value"]].join(in_training(fine["problem"]), on="problem", how="inner")
-    return fine.assign(value=np.where(fine["estimand"].eq("accuracy"), 100.0, 1.0) * fine["value"].astype(float))
+    fine = fine[["key", "problem", "column", "estimand", "value"]].join(
+        in_training(fine["problem"]), on="problem", how="inner"
+    )
+    return fine.assign(
+        value=np.where(fine["estimand"].eq("accuracy"), 100.0, 1.0) * fine["value"].astype(float)
+    )
 
 
 def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
@@ -122,7 +155,9 @@ def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
     return found
 
 
-def wide(rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()) -> pd.DataFrame:
+def wide(
+    rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()
+) -> pd.DataFrame:
     """worded.wide, which says so where there are no files."""
     made = text_tables.wide(rows, levels, heading, first, "none: there are no files")
     return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))

@@ -22,10 +22,16 @@ AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$
 def measured(records, settings):
     """By network, method, variant, estimator and estimand: mean over the seeds x 100, se, reps, and `change`, in per cent of
     the mean without recalibration."""
-    fine = networks.recalibrated(items.values(curves.in_two_columns(records), settings, COLUMNS), settings)
-    found = items.means(fine.assign(value=100 * fine["value"]), [*networks.KEY, "estimator", "column", "estimand"])
+    fine = networks.recalibrated(
+        items.values(curves.in_two_columns(records), settings, COLUMNS), settings
+    )
+    found = items.means(
+        fine.assign(value=100 * fine["value"]), [*networks.KEY, "estimator", "column", "estimand"]
+    )
     by = ["network", "estimator", "estimand"]
-    found = found.join(found[found["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by)
+    found = found.join(
+        found[found["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by
+    )
     after = ~found["method"].isin(["none", "relabelled"])
     change = (100 * (found["mean"] / found["before"] - 1)).where(after)
     return found.assign(change=change, metric=found["estimand"].map(COLUMNS))
@@ -40,7 +46,9 @@ def render(records, settings):
     names = networks.rows_of(found, paper, settings)
     figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (metric, text) in zip(axes.flat, AXIS.items()):
-        networks.marks(ax, found[found["metric"].eq(metric)], paper[paper["column"].eq(metric)], names)
+        networks.marks(
+            ax, found[found["metric"].eq(metric)], paper[paper["column"].eq(metric)], names
+        )
         ax.set_xlabel(text)
         ax.set_xlim(left=0.0)
     panels.legend(figure, axes, columns=3, last=[networks.OPEN])
@@ -51,15 +59,31 @@ def table(records, settings):
     """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
 
     def ours(r):
-        return wording.format_fixed(r.mean, r.se, 2) + (f" ({r.change:+.0f} %)" if r.change == r.change else "")
+        return wording.format_fixed(r.mean, r.se, 2) + (
+            f" ({r.change:+.0f} %)" if r.change == r.change else ""
+        )
 
     def theirs(r):
-        return f"{r.value:+.0f} %" if r.column.endswith("change") else wording.format_fixed(r.value, r.plus_minus, 2)
+        return (
+            f"{r.value:+.0f} %"
+            if r.column.endswith("change")
+            else wording.format_fixed(r.value, r.plus_minus, 2)
+        )
 
-    rows = text_tables.entries(measured(records, settings), networks.INDEX, "{metric}, {column}", text=ours)
-    text_tables.entries(networks.printed(settings, "table2"), networks.INDEX, "{column}, paper", text=theirs, into=rows)
+    rows = text_tables.entries(
+        measured(records, settings), networks.INDEX, "{metric}, {column}", text=ours
+    )
+    text_tables.entries(
+        networks.printed(settings, "table2"),
+        networks.INDEX,
+        "{column}, paper",
+        text=theirs,
+        into=rows,
+    )
     return networks.of_methods(
-        rows, settings, "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)"
+        rows,
+        settings,
+        "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)",
     )
 
 
@@ -69,6 +93,12 @@ def reproduced(records, settings):
     found = found[found["estimator"].eq(PUBLISHED) & found["variant"].ne(networks.OURS)]
     ours = items.together(
         items.numbers(found, "{network}, {method}", "{metric}"),
-        items.numbers(found.dropna(subset="change"), "{network}, {method}", "{metric} change", "change", np.nan),
+        items.numbers(
+            found.dropna(subset="change"),
+            "{network}, {method}",
+            "{metric} change",
+            "change",
+            np.nan,
+        ),
     )
     return items.answers_or_reason(ours, records, settings)

@@ -19,20 +19,35 @@ METRICS = pd.DataFrame({
     "estimand": ["kl", "l2_squared", "l1"], "metric": ["CE_KL", "CE_2^2", "CE_1"], "published_by": [KERNEL, KERNEL, BINS],
     "scale": [100, 1000, 1000],
 })  # fmt: skip
-AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$ 1000", "CE_1": r"CE$_1$ $\times$ 1000"}
+AXIS = {
+    "CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100",
+    "CE_2^2": r"CE$_2^2$ $\times$ 1000",
+    "CE_1": r"CE$_1$ $\times$ 1000",
+}
 OURS, PAPERS = "ours, with the rank of the class", "the paper's PreResNet56 and WideResNet28x10"
-LIKE = {"PreResNet56": "CIFAR-10, ResNet-56", "WideResNet28x10": "CIFAR-10, WideResNet"}  # the paper's network: ours
+LIKE = {
+    "PreResNet56": "CIFAR-10, ResNet-56",
+    "WideResNet28x10": "CIFAR-10, WideResNet",
+}  # the paper's network: ours
 PLACE = ["network", "label_of_class"]
 
 
 def measured(records, settings):
     """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator bear its label."""
-    fine = networks.recalibrated(items.values(curves.in_two_columns(records), settings), settings).merge(METRICS, on="estimand")
+    fine = networks.recalibrated(
+        items.values(curves.in_two_columns(records), settings), settings
+    ).merge(METRICS, on="estimand")
     fine["published"] = fine["estimator"].eq(fine["published_by"])
     fine = fine[fine["published"] | ~fine["estimator"].isin([KERNEL, BINS])]
-    fine.loc[~fine["published"], "metric"] = items.formatted(fine[~fine["published"]], "{metric}, {column}")
+    fine.loc[~fine["published"], "metric"] = items.formatted(
+        fine[~fine["published"]], "{metric}, {column}"
+    )
     fine = items.in_orders(fine, {"estimand": METRICS["estimand"], "estimator": settings.estimator})
-    return ranked(items.means(fine.assign(value=fine["scale"] * fine["value"]), [*PLACE, "metric", "published"]))
+    return ranked(
+        items.means(
+            fine.assign(value=fine["scale"] * fine["value"]), [*PLACE, "metric", "published"]
+        )
+    )
 
 
 def ranked(found):
@@ -45,7 +60,12 @@ def printed(settings):
     found = items.printed(settings, "table5")
     found = found[~found["column"].str.endswith("rank")]
     parts = found["row"].str.extract(r"^(.*), class (\d+)$")
-    found = found.assign(network=parts[0], label_of_class=parts[1].astype(int), metric=found["column"], mean=found["value"])
+    found = found.assign(
+        network=parts[0],
+        label_of_class=parts[1].astype(int),
+        metric=found["column"],
+        mean=found["value"],
+    )
     return ranked(found.assign(se=np.nan))
 
 
@@ -56,16 +76,29 @@ def render(records, settings):
     found, have = found[found["published"].eq(True)], set(found["network"])
     if not len(found):
         return panels.nothing(networks.NO_FILES)
-    theirs["network"] = [LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]]
+    theirs["network"] = [
+        LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]
+    ]
     names = networks.in_order([*found["network"], *theirs["network"]], settings)
-    drawn = pd.concat([found.assign(of=OURS), theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35)])
+    drawn = pd.concat(
+        [
+            found.assign(of=OURS),
+            theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35),
+        ]
+    )
     looks = {OURS: {"label": OURS}, PAPERS: {"label": PAPERS, "mfc": "white"}}
     how = {"x": "label_of_class", "linestyle": "none", "markersize": 3.5}
     more = {"xlabel": "class", "how": how, "sharex": True, "sharey": "row"}
     titles = {name: name.replace(", ", "\n") for name in names}
-    figure, axes = panels.facets(drawn, ("metric", AXIS), ("network", titles), "of", looks, 5.0, **more)
+    figure, axes = panels.facets(
+        drawn, ("metric", AXIS), ("network", titles), "of", looks, 5.0, **more
+    )
     for (metric, network), ax in axes.items():
-        for r in found[found["network"].eq(network) & found["metric"].eq(metric)].fillna({"se": 0.0}).itertuples():
+        for r in (
+            found[found["network"].eq(network) & found["metric"].eq(metric)]
+            .fillna({"se": 0.0})
+            .itertuples()
+        ):
             how = {"textcoords": "offset points", "ha": "right", "fontsize": 6, "color": "0.35"}
             ax.annotate(f"{r.rank:.0f}", (r.label_of_class, r.mean + r.se), (2, 3.5), **how)
         ax.margins(y=0.2)
@@ -80,12 +113,20 @@ def table(records, settings):
     rows = {}
     for found, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
         alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
-        found = found.assign(text=[f"{wording.format_fixed(r.mean, r.se, 2)} ({r.rank:.0f})" for r in found.itertuples()])
+        found = found.assign(
+            text=[
+                f"{wording.format_fixed(r.mean, r.se, 2)} ({r.rank:.0f})"
+                for r in found.itertuples()
+            ]
+        )
         found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
         key = ("{network}", "{metric}" + end)
         text_tables.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
         text_tables.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
-    columns = [*sorted({c for row in rows.values() for c in row if c.startswith("class")}), "ranks as CE_KL"]
+    columns = [
+        *sorted({c for row in rows.values() for c in row if c.startswith("class")}),
+        "ranks as CE_KL",
+    ]
     order = networks.in_order([network for network, _ in rows], settings)
     rows = dict(sorted(rows.items(), key=lambda row: order.index(row[0][0])))
     heading = "error of each class (rank): CE_KL x 100, CE_2^2 x 1000, CE_1 x 1000"
@@ -96,5 +137,8 @@ def reproduced(records, settings):
     """The published estimators' numbers, and their ranks."""
     found = measured(records, settings)
     found, row = found[found["published"].eq(True)], "{network}, class {label_of_class}"
-    ours = items.together(items.numbers(found, row, "{metric}"), items.numbers(found, row, "{metric} rank", "rank", 0.0))
+    ours = items.together(
+        items.numbers(found, row, "{metric}"),
+        items.numbers(found, row, "{metric} rank", "rank", 0.0),
+    )
     return items.answers_or_reason(ours, records, settings)

@@ -19,7 +19,9 @@ class Calibrator(Protocol):
     What it may declare beside that, as class attributes or properties, are the fields of `CalibratorSpec`.
     """
 
-    def fit(self, p: NDArray[np.float64], y: NDArray[np.int64], rng: np.random.Generator | int) -> CalibrationMap:
+    def fit(
+        self, p: NDArray[np.float64], y: NDArray[np.int64], rng: np.random.Generator | int
+    ) -> CalibrationMap:
         """Fit the map q, an estimate of E[Y given p].
 
         Parameters
@@ -81,11 +83,15 @@ class CalibratorSpec:
     @classmethod
     def of(cls, calibrator: Any) -> CalibratorSpec:
         """What `calibrator` declares; anybody's class may leave any of the attributes out."""
-        declared: dict[str, Any] = {f.name: getattr(calibrator, f.name) for f in fields(cls) if hasattr(calibrator, f.name)}
+        declared: dict[str, Any] = {
+            f.name: getattr(calibrator, f.name) for f in fields(cls) if hasattr(calibrator, f.name)
+        }
         return cls(**declared)
 
 
-def fit_each(calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64], seen: Any, rng: Any) -> Iterator[CalibrationMap]:
+def fit_each(
+    calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64], seen: Any, rng: Any
+) -> Iterator[CalibrationMap]:
     """The maps fitted on the samples in each row of `seen` (folds, n), booleans, one after the other.
 
     A calibrator may have a method `fit_each` of its own, with the same arguments but the first: what the fits share, such as an

@@ -22,11 +22,17 @@ from harness.math.folds import fold_of
 from harness.math.softmax import softmax
 
 ABSENT_WEIGHT = 1e-8  # of the row that stands for a class without samples
-NO_SAMPLE = 1e-12  # probability up to which a tree may happen to see no sample, which CatBoost refuses
+NO_SAMPLE = (
+    1e-12  # probability up to which a tree may happen to see no sample, which CatBoost refuses
+)
 
 
-RawScores: TypeAlias = Callable[[Any, np.ndarray | None], np.ndarray]  # (features, start) -> raw scores
-InnerFold: TypeAlias = tuple[np.ndarray, np.ndarray, RawScores]  # held-out rows, their probabilities, map
+RawScores: TypeAlias = Callable[
+    [Any, np.ndarray | None], np.ndarray
+]  # (features, start) -> raw scores
+InnerFold: TypeAlias = tuple[
+    np.ndarray, np.ndarray, RawScores
+]  # held-out rows, their probabilities, map
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,13 @@ class BoostedTrees:
         folds = min(self.inner_folds, len(y))
         seed = as_seed(rng) if self.seed is None else self.seed
         if folds < 2 or len(y) - -(-len(y) // folds) < 2:
-            return lambda x: x.copy()  # inner models of one sample teach nothing, and LightGBM refuses three quarters of one
+            return (
+                lambda x: x.copy()
+            )  # inner models of one sample teach nothing, and LightGBM refuses three quarters of one
         fold = self.inner_fold_of(y, folds, rng)
-        rows, found, maps = zip(*self.models(p, y, self.start(p) if self.warm_start else None, fold, seed))
+        rows, found, maps = zip(
+            *self.models(p, y, self.start(p) if self.warm_start else None, fold, seed)
+        )
         labels = np.concatenate([y[held_out] for held_out in rows])
         recalibrate = self.scaling(p).fit(np.concatenate(found), labels)
 
@@ -89,7 +99,9 @@ class BoostedTrees:
         """The logits that warm-started trees add to: (n,), or (n, k)."""
         return log_odds(p) if p.ndim == 1 else floored_log(p)
 
-    def inner_fold_of(self, y: np.ndarray, folds: int, rng: np.random.Generator | int) -> np.ndarray:
+    def inner_fold_of(
+        self, y: np.ndarray, folds: int, rng: np.random.Generator | int
+    ) -> np.ndarray:
         """The inner fold of every sample."""
         return fold_of(y, folds, True, rng)
 
@@ -101,7 +113,9 @@ class BoostedTrees:
         """What the models predict from."""
         raise NotImplementedError
 
-    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
+    def models(
+        self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int
+    ) -> Iterator[InnerFold]:
         """Per inner fold (held-out rows, their probabilities, map from (features, z) to raw scores with z included)."""
         raise NotImplementedError
 
@@ -163,7 +177,9 @@ class CatBoost(BoostedTrees):
 
         return catboost.Pool(in_columns(p), thread_count=1)
 
-    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
+    def models(
+        self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int
+    ) -> Iterator[InnerFold]:
         import catboost  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
@@ -180,14 +196,18 @@ class CatBoost(BoostedTrees):
         fewest = n - np.bincount(fold).max()  # that an inner model learns from
         if self.subsample is not None and (1.0 - self.subsample) ** fewest < NO_SAMPLE:
             settings |= {"bootstrap_type": "Bernoulli", "subsample": self.subsample}
-        rows = np.concatenate([np.arange(n), np.zeros(k, dtype=np.int64)])  # below: one row for every class, should it be absent
+        rows = np.concatenate(
+            [np.arange(n), np.zeros(k, dtype=np.int64)]
+        )  # below: one row for every class, should it be absent
         labels = np.concatenate([y, np.arange(k)])
         weight = np.concatenate([np.ones(n), np.full(k, ABSENT_WEIGHT)])
 
         def pool(chosen: np.ndarray) -> Any:
             start = None if z is None else z[rows[chosen]]
             light = weight[chosen] if (chosen >= n).any() else None
-            return catboost.Pool(columns[rows[chosen]], labels[chosen], weight=light, baseline=start, thread_count=1)
+            return catboost.Pool(
+                columns[rows[chosen]], labels[chosen], weight=light, baseline=start, thread_count=1
+            )
 
         @functools.cache
         def whole() -> Any:
@@ -200,7 +220,13 @@ class CatBoost(BoostedTrees):
             train = np.flatnonzero(~held_out)
             if (columns[train] == columns[train[0]]).all():  # CatBoost refuses constant columns
                 raw = _constant(z, y[train], k)
-                yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
+                yield (
+                    held_out,
+                    _probability(
+                        raw(self.features(p[held_out]), None if z is None else z[held_out])
+                    ),
+                    raw,
+                )
                 continue
             absent = np.setdiff1d(np.arange(k), y[train])  # CatBoost asks for every class
             chosen = (np.concatenate([train, n + absent]), np.flatnonzero(held_out))
@@ -209,13 +235,22 @@ class CatBoost(BoostedTrees):
             model.fit(learned, eval_set=watched)
 
             def raw(features: Any, start: np.ndarray | None, model: Any = model) -> np.ndarray:
-                scores = np.asarray(model.predict(features, prediction_type="RawFormulaVal", thread_count=1))
+                scores = np.asarray(
+                    model.predict(features, prediction_type="RawFormulaVal", thread_count=1)
+                )
                 return scores if start is None else scores + start
 
-            yield held_out, _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])), raw
+            yield (
+                held_out,
+                _probability(raw(self.features(p[held_out]), None if z is None else z[held_out])),
+                raw,
+            )
 
     def pools(
-        self, pool: Callable[[np.ndarray], Any], whole: Callable[[], Any], chosen: tuple[np.ndarray, np.ndarray]
+        self,
+        pool: Callable[[np.ndarray], Any],
+        whole: Callable[[], Any],
+        chosen: tuple[np.ndarray, np.ndarray],
     ) -> Iterator[Any]:
         """The pools of the two sets of rows `chosen`, to learn from and to watch: slices of the quantized pool of all rows,
         whole(), whose borders they share. pool(rows) makes one that has borders of its own."""
@@ -269,7 +304,9 @@ class LightGBM(BoostedTrees):
     def features(self, p: np.ndarray) -> np.ndarray:
         return in_columns(p)
 
-    def models(self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int) -> Iterator[InnerFold]:
+    def models(
+        self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int
+    ) -> Iterator[InnerFold]:
         import lightgbm  # slow to import
 
         columns, k = in_columns(p), 2 if p.ndim == 1 else p.shape[1]
@@ -284,7 +321,9 @@ class LightGBM(BoostedTrees):
 
         def data(rows: slice | np.ndarray = slice(None), reference: Any = None) -> Any:
             start = None if z is None else z[rows].ravel(order="F")
-            return lightgbm.Dataset(columns[rows], y[rows], reference=reference, init_score=start, params=settings)
+            return lightgbm.Dataset(
+                columns[rows], y[rows], reference=reference, init_score=start, params=settings
+            )
 
         @functools.cache
         def whole() -> Any:
@@ -296,13 +335,22 @@ class LightGBM(BoostedTrees):
             booster = lightgbm.Booster(settings, learned)
             trees, found = _boosted(booster, watched, self.iterations, self.patience)
 
-            def raw(features: np.ndarray, start: np.ndarray | None, booster: Any = booster, trees: int = trees) -> np.ndarray:
-                scores = booster.predict(features, raw_score=True, num_iteration=trees, num_threads=1)
+            def raw(
+                features: np.ndarray,
+                start: np.ndarray | None,
+                booster: Any = booster,
+                trees: int = trees,
+            ) -> np.ndarray:
+                scores = booster.predict(
+                    features, raw_score=True, num_iteration=trees, num_threads=1
+                )
                 return scores if start is None else scores + start
 
             yield held_out, found, raw
 
-    def datasets(self, data: Callable[..., Any], whole: Callable[[], Any], held_out: np.ndarray) -> Iterator[Any]:
+    def datasets(
+        self, data: Callable[..., Any], whole: Callable[[], Any], held_out: np.ndarray
+    ) -> Iterator[Any]:
         """The data sets to learn from and to watch: subsets of the binned one of all rows, whole(), whose bins they share.
         data(rows, reference) makes one that has bins of its own, or those of the reference."""
         return (whole().subset(np.flatnonzero(rows)) for rows in (~held_out, held_out))

@@ -99,7 +99,11 @@ class ExtraTrees:
 
 
 def _grown(
-    kind: Any, calibrator: RandomForest | ExtraTrees, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int
+    kind: Any,
+    calibrator: RandomForest | ExtraTrees,
+    p: np.ndarray,
+    y: np.ndarray,
+    rng: np.random.Generator | int,
 ) -> CalibrationMap:
     k = 2 if p.ndim == 1 else p.shape[1]
     seed = as_seed(rng) if calibrator.seed is None else calibrator.seed

@@ -30,7 +30,10 @@ from harness.common import data_files
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
 
-LARGEST_N = {"cpu": 2_000, "cuda": 10_000}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+LARGEST_N = {
+    "cpu": 2_000,
+    "cuda": 10_000,
+}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
 OFFLINE = {
     "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1", "TABPFN_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
@@ -58,10 +61,18 @@ class _FoundationModel:
             object.__setattr__(self, "max_n", LARGEST_N[self.device])
         for name, least in (("seed", 0), ("max_n", 1)):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise BadInputError(f"{name} is {value!r}; an integer of at least {least}, or null, is needed.")
-        if self.sha256 is not None and not (isinstance(self.sha256, str) and len(self.sha256) == 64):
-            raise BadInputError(f"sha256 is {self.sha256!r}; 64 hexadecimal digits, or null for any, are needed.")
+            if value is not None and (
+                not isinstance(value, int) or isinstance(value, bool) or value < least
+            ):
+                raise BadInputError(
+                    f"{name} is {value!r}; an integer of at least {least}, or null, is needed."
+                )
+        if self.sha256 is not None and not (
+            isinstance(self.sha256, str) and len(self.sha256) == 64
+        ):
+            raise BadInputError(
+                f"sha256 is {self.sha256!r}; 64 hexadecimal digits, or null for any, are needed."
+            )
 
     @property
     def unavailable(self) -> str | None:
@@ -72,7 +83,9 @@ class _FoundationModel:
         try:
             path = data_files.find(self.weights)
         except BadInputError as absent:
-            return f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
+            return (
+                f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
+            )
         found = _checksum(path)
         if self.sha256 is not None and found != self.sha256.lower():
             return f"{path} has sha256 {found}, but sha256 asks for {self.sha256}"
@@ -104,12 +117,16 @@ class _FoundationModel:
             raise BadInputError(f"{type(self).__name__} cannot run: {reason}.")
         path = data_files.find(self.weights)
         if _checksum(path) != self.checksum:
-            raise BadInputError(f"{path} changed after this calibrator was made, and with it the cells' keys; make it again.")
+            raise BadInputError(
+                f"{path} changed after this calibrator was made, and with it the cells' keys; make it again."
+            )
         k = 2 if p.ndim == 1 else p.shape[1]
         seed = as_seed(rng) if self.seed is None else self.seed
         share = np.bincount(y, minlength=k) / len(y)
         if share.max() == 1.0 or not self.sees(p):
-            return lambda x: np.full(len(x), share[1]) if x.ndim == 1 else np.tile(share, (len(x), 1))
+            return lambda x: (
+                np.full(len(x), share[1]) if x.ndim == 1 else np.tile(share, (len(x), 1))
+            )
         with _isolated():
             model = self.model(str(path), seed)
             model.fit(in_columns(p), y)
@@ -118,9 +135,13 @@ class _FoundationModel:
             with _isolated():
                 found = np.asarray(model.predict_proba(in_columns(x)), dtype=np.float64)
             if not np.isfinite(found).all():
-                raise UndefinedError(f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite")
+                raise UndefinedError(
+                    f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite"
+                )
             full = np.zeros((len(x), k))
-            full[:, np.asarray(model.classes_, dtype=np.int64)] = found / found.sum(axis=1, keepdims=True)
+            full[:, np.asarray(model.classes_, dtype=np.int64)] = found / found.sum(
+                axis=1, keepdims=True
+            )
             return full[:, 1] if x.ndim == 1 else full
 
         return q
@@ -181,7 +202,9 @@ class TabPFN(_FoundationModel):
     def model(self, path: str, seed: int) -> Any:
         from tabpfn import TabPFNClassifier
 
-        return TabPFNClassifier(model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed)
+        return TabPFNClassifier(
+            model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed
+        )
 
     def sees(self, p: np.ndarray) -> bool:
         columns = in_columns(p)
@@ -226,7 +249,9 @@ class TabICL(_FoundationModel):
     def model(self, path: str, seed: int) -> Any:
         from tabicl import TabICLClassifier
 
-        return TabICLClassifier(model_path=path, allow_auto_download=False, device=self.device, random_state=seed)
+        return TabICLClassifier(
+            model_path=path, allow_auto_download=False, device=self.device, random_state=seed
+        )
 
 
 def _checksum(path: Path) -> str:
@@ -251,10 +276,16 @@ def _isolated() -> Iterator[None]:
     """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and the
     generator of torch are as they were."""
     import torch
-    from huggingface_hub import constants  # before the environment changes: it is read once, for everybody in this process
+    from huggingface_hub import (
+        constants,
+    )  # before the environment changes: it is read once, for everybody in this process
 
     environment = {name: os.environ.get(name) for name in OFFLINE}
-    threads, offline, silent = torch.get_num_threads(), constants.HF_HUB_OFFLINE, logging.root.manager.disable
+    threads, offline, silent = (
+        torch.get_num_threads(),
+        constants.HF_HUB_OFFLINE,
+        logging.root.manager.disable,
+    )
     os.environ.update(OFFLINE)
     constants.HF_HUB_OFFLINE = True
     torch.set_num_threads(1)

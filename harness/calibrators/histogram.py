@@ -64,7 +64,9 @@ class HistogramBinning:
         if not 0.0 <= self.smoothing < np.inf:
             raise BadInputError(f"smoothing is {self.smoothing}; a number of at least 0 is needed.")
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         if p.ndim == 1:

@@ -34,5 +34,7 @@ class Identity:
     determinism = "exact"
     seconds = 1e-6
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return lambda x: x.copy()

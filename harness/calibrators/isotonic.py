@@ -42,11 +42,17 @@ class Isotonic:
 
     determinism = "exact"
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             order = np.argsort(p)
@@ -57,7 +63,9 @@ class Isotonic:
         return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
 
 
-def _one_versus_rest(columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]) -> CalibrationMap:
+def _one_versus_rest(
+    columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]
+) -> CalibrationMap:
     maps = [_fitted(ordered[own], hit[own]) for (ordered, hit), own in zip(columns, seen)]
     return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
@@ -69,7 +77,9 @@ def _fitted(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
     places, counts, sums = _pooled(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
     flat = level[1:] == level[:-1]
-    knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])  # the ends of every level
+    knot = np.concatenate([[True], ~flat]) | np.concatenate(
+        [~flat, [True]]
+    )  # the ends of every level
     places, level = places[knot], level[knot]
     return lambda x: np.interp(x, places, level)
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from harness.calibrators.base import CalibrationMap, Calibrator
 
-LOG_FLOOR = float(np.log(np.finfo(np.float32).tiny))  # -87.336, the log of the smallest normal float32: p = 0 has a finite logit
+LOG_FLOOR = float(
+    np.log(np.finfo(np.float32).tiny)
+)  # -87.336, the log of the smallest normal float32: p = 0 has a finite logit
 
 
 def floored_log(p: np.ndarray) -> np.ndarray:

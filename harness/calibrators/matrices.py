@@ -50,11 +50,17 @@ class VectorScaling:
     determinism = "exact"
     seconds = 3e-3
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit_each(p, y, seen, rng)
@@ -64,12 +70,16 @@ class VectorScaling:
         """w and b as rows, (2, k), of more than two classes."""
         return next(self._vectors(p, y, [slice(None)]))
 
-    def _vectors(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]) -> Iterator[np.ndarray]:
+    def _vectors(
+        self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
+    ) -> Iterator[np.ndarray]:
         z, w = centred_logits(p), None
         for own in seen:
             labels = y[own]
             k = p.shape[1]
-            start = np.repeat([_start(p[own], labels), 0.0], k) if w is None else w.ravel()  # else next to the last minimum
+            start = (
+                np.repeat([_start(p[own], labels), 0.0], k) if w is None else w.ravel()
+            )  # else next to the last minimum
             w = _vector(z[own], labels, start)
             yield w
 
@@ -124,11 +134,17 @@ class MatrixScaling:
         if not 0.0 <= self.ridge < np.inf:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             return Platt().fit_each(p, y, seen, rng)
@@ -138,7 +154,9 @@ class MatrixScaling:
         """[W, b], (k, k + 1), of more than two classes."""
         return next(self._matrices(p, y, [slice(None)]))
 
-    def _matrices(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]) -> Iterator[np.ndarray]:
+    def _matrices(
+        self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
+    ) -> Iterator[np.ndarray]:
         return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
 
 
@@ -196,11 +214,17 @@ class DirichletCalibration:
             if value is not None and not 0.0 <= value < np.inf:
                 raise BadInputError(f"{name} is {value}; a number of at least 0 is needed.")
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             maps = self.fit_each(np.column_stack([1.0 - p, p]), y, seen, rng)
@@ -208,7 +232,9 @@ class DirichletCalibration:
         k = p.shape[1]
         mu = self.off_diagonal if self.intercept is None else self.intercept
         penalties = self.off_diagonal / (k * (k - 1)), mu / k
-        return (_map(w, floored_log) for w in _matrices(floored_log(p), p, y, seen, lambda n: penalties))
+        return (
+            _map(w, floored_log) for w in _matrices(floored_log(p), p, y, seen, lambda n: penalties)
+        )
 
 
 def _vector_map(w: np.ndarray, b: np.ndarray) -> CalibrationMap:
@@ -255,7 +281,9 @@ def _vector(z: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
     def value(v: np.ndarray) -> tuple[float, np.ndarray]:
         loss, residual = _of_outcome(z * v[:k] + v[k:], y)
         gradient = np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)]) / n
-        return loss + 0.5 * RIDGE * float(((v - identity) ** 2).sum()), gradient + RIDGE * (v - identity)
+        return loss + 0.5 * RIDGE * float(((v - identity) ** 2).sum()), gradient + RIDGE * (
+            v - identity
+        )
 
     def hessian(v: np.ndarray) -> np.ndarray:
         s = softmax(few * v[:k] + v[k:])

@@ -47,7 +47,9 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 2.0:
-            raise BadInputError(f"weight is {self.weight!r}; a positive number of at most 2 is needed.")
+            raise BadInputError(
+                f"weight is {self.weight!r}; a positive number of at most 2 is needed."
+            )
 
     @property
     def determinism(self) -> str:
@@ -77,7 +79,9 @@ class Mixture:
     def unavailable(self) -> str | None:
         return CalibratorSpec.of(self.calibrator).unavailable
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         inner = self.calibrator.fit(p, y, rng)
         w, k = self.weight / (len(p) + 1), 2 if p.ndim == 1 else p.shape[1]
         return lambda x: (1.0 - w) * inner(x) + w / k

@@ -12,7 +12,9 @@ from harness.math.notions import one_hot
 BLOCK = 4_000_000  # kernel entries held at a time
 DENSE = 200_000  # below this many entries the dense sum is faster than the expansion
 DEGREE_PER_WIDTH = 7.5
-LEAST_EXPANDED = 1e-2  # mean kernel value above which the rounding of the expansion stays below 1e-12 of the sum
+LEAST_EXPANDED = (
+    1e-2  # mean kernel value above which the rounding of the expansion stays below 1e-12 of the sum
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class NadarayaWatson:
     bandwidth: float = 0.1
     determinism = "exact"
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         if p.ndim == 1:
             return lambda x: self._scalar(x, p, y.astype(np.float64))
         hits = one_hot(y, p.shape[1])
@@ -74,7 +78,9 @@ class NadarayaWatson:
                 total[small], weighted[small] = self._dense(x[small], p, y)
         return np.where(total > 0, weighted / np.maximum(total, 1e-12), 0.5)
 
-    def _expanded(self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+    def _expanded(
+        self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """K(x, x') = sum_ab T_a(2x-1) M_ab T_b(2x'-1) with M from the values at Chebyshev nodes."""
         nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
         at_nodes = np.polynomial.chebyshev.chebvander(nodes, degree - 1)
@@ -95,7 +101,9 @@ class NadarayaWatson:
         )
         return both[:, 0].copy(), both[:, 1].copy()
 
-    def _dense(self, x: np.ndarray, p: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _dense(
+        self, x: np.ndarray, p: np.ndarray, hits: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         scale = -0.5 / self.bandwidth**2
         total = np.empty(len(x))
         weighted = np.empty((len(x), *hits.shape[1:]))
@@ -103,7 +111,9 @@ class NadarayaWatson:
             if p.ndim == 1:
                 distance = (x[rows, None] - p) ** 2
             else:
-                distance = (x[rows] ** 2).sum(axis=1)[:, None] + (p**2).sum(axis=1) - 2.0 * (x[rows] @ p.T)
+                distance = (
+                    (x[rows] ** 2).sum(axis=1)[:, None] + (p**2).sum(axis=1) - 2.0 * (x[rows] @ p.T)
+                )
                 np.maximum(distance, 0.0, out=distance)
             kernel = np.exp(distance * scale)
             total[rows] = kernel.sum(axis=1)

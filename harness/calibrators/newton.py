@@ -48,7 +48,9 @@ def newton(value: Objective, hessian: Hessian, start: np.ndarray) -> np.ndarray:
     return w
 
 
-def logistic(x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarray | None = None) -> np.ndarray:
+def logistic(
+    x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarray | None = None
+) -> np.ndarray:
     """w (d,) of least mean log-loss of sigma(x w) + (w - centre)' penalty (w - centre) / 2.
 
     x: features (n, d); y: labels (n,) in {0, 1}; centre: (d,); penalty: (d, d), RIDGE times the unit matrix if None. The steps
@@ -57,7 +59,9 @@ def logistic(x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarr
     penalty = RIDGE * np.eye(len(centre)) if penalty is None else penalty
     target = x.T @ y / n
 
-    last: dict[str, np.ndarray] = {}  # the steps ask for the Hessian where they asked for the value last
+    last: dict[
+        str, np.ndarray
+    ] = {}  # the steps ask for the Hessian where they asked for the value last
 
     def value(w: np.ndarray) -> tuple[float, np.ndarray]:
         t = x @ w
@@ -73,7 +77,9 @@ def logistic(x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarr
     return newton(value, hessian, np.zeros(x.shape[1]))
 
 
-def logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+def logistics(
+    x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None = None
+) -> np.ndarray:
     """Rows w (r, d) of `logistic` for r problems of the same size at once, with its default penalty.
 
     x: features (r, d, n); hit: labels (r, n), as 0.0 and 1.0; centre: (d,); start: (r, d), where the steps begin, 0 if None. A
@@ -90,7 +96,9 @@ def _blocks(rows: int, n: int) -> list[slice]:
     return [slice(at, at + size) for at in range(0, rows, size)]
 
 
-def _logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+def _logistics(
+    x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None
+) -> np.ndarray:
     r, d, n = x.shape
     pairs = np.triu_indices(d)
     products = x[:, pairs[0]] * x[:, pairs[1]]
@@ -109,7 +117,9 @@ def _logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.nda
         gradient = _rows_times(of, np.where(t >= 0.0, larger, e)) / n - target[rows] + RIDGE * away
         e *= larger
         hessian = np.empty((len(w), d, d))
-        hessian[:, pairs[0], pairs[1]] = hessian[:, pairs[1], pairs[0]] = _rows_times(of_pairs, e) / n
+        hessian[:, pairs[0], pairs[1]] = hessian[:, pairs[1], pairs[0]] = (
+            _rows_times(of_pairs, e) / n
+        )
         hessian[:, np.arange(d), np.arange(d)] += RIDGE
         return loss, gradient, hessian
 
@@ -135,7 +145,9 @@ def _logistics(x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.nda
             for part, again in zip(trial, value(rows[at], w[at] - size[at, None] * step[at])):
                 part[at] = again
         w = w - size[:, None] * step
-        if stuck.any():  # rounding: nothing is left to gain; or far from the minimum, where all is flat
+        if (
+            stuck.any()
+        ):  # rounding: nothing is left to gain; or far from the minimum, where all is flat
             at = rows[stuck]
             w[stuck] += size[stuck, None] * step[stuck]
             found[at] = w[stuck] if start is None else _logistics(x[at], hit[at], centre, None)
@@ -153,7 +165,9 @@ def _rows_times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (x @ v[:, :, None])[:, :, 0]
 
 
-def one_versus_rest(fit_one: Callable[[np.ndarray, np.ndarray], CalibrationMap], p: np.ndarray, y: np.ndarray) -> CalibrationMap:
+def one_versus_rest(
+    fit_one: Callable[[np.ndarray, np.ndarray], CalibrationMap], p: np.ndarray, y: np.ndarray
+) -> CalibrationMap:
     """The map of vectors from maps of scalars: q_j of p_j against 1{y = j}, divided by the row's sum (1/k where all are 0).
 
     fit_one(p (n,), hit (n,)) returns a map of (m,) to (m,)."""
@@ -165,4 +179,6 @@ def one_versus_rest(fit_one: Callable[[np.ndarray, np.ndarray], CalibrationMap],
 def normalised(scores: np.ndarray) -> np.ndarray:
     """Rows of scores divided by their sum, 1/k where all are 0."""
     total = scores.sum(axis=1, keepdims=True)
-    return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)
+    return np.divide(
+        scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0
+    )

@@ -48,13 +48,17 @@ class Partition:
     vector_bins: int = 30
     random_state: int | None = None
 
-    null_bias = 0.15  # kl of vectors: a bin that lacks a class says 0, which held-out samples punish
+    null_bias = (
+        0.15  # kl of vectors: a bin that lacks a class says 0, which held-out samples punish
+    )
 
     @property
     def determinism(self) -> str:
         return "statistical" if self.random_state is None else "exact"
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state
@@ -63,7 +67,9 @@ class Partition:
         sizes = np.bincount(index, minlength=count)
         sums = np.column_stack([np.bincount(index, h, minlength=count) for h in hits.T])
         blank = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
-        means = np.divide(sums, sizes[:, None], out=np.full_like(sums, blank), where=sizes[:, None] > 0)
+        means = np.divide(
+            sums, sizes[:, None], out=np.full_like(sums, blank), where=sizes[:, None] > 0
+        )
 
         def q(x: np.ndarray) -> np.ndarray:
             values = means[bin_of(in_columns(x))]

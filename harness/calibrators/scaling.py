@@ -69,10 +69,14 @@ class QuadraticScaling:
     determinism = "exact"
     max_classes = 2
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         if p.ndim == 2:
             if p.shape[1] != 2:
-                raise BadInputError(f"p has {p.shape[1]} columns; quadratic scaling is of two classes.")
+                raise BadInputError(
+                    f"p has {p.shape[1]} columns; quadratic scaling is of two classes."
+                )
             return on_columns(self, p, y, rng)
         w, n = self.coefficients(p, y), len(p)
 
@@ -130,18 +134,26 @@ class StructuredMatrixScaling:
     determinism = "exact"
     revision = 1  # minimised to the end
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             quadratic = QuadraticScaling(mixture=self.mixture)
             return (quadratic.fit(p[own], y[own], rng) for own in seen)
         return self._fits(p, y, seen)
 
-    def _fits(self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray]) -> Iterator[CalibrationMap]:
+    def _fits(
+        self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray]
+    ) -> Iterator[CalibrationMap]:
         fit = SoftmaxFit()
         for own in seen:
             labels = y[own]
@@ -177,7 +189,9 @@ def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize  # slow to import
 
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
-    scale = np.maximum(np.abs(features).max(axis=0), 1.0)  # the trust region is a ball: coordinates of one size
+    scale = np.maximum(
+        np.abs(features).max(axis=0), 1.0
+    )  # the trust region is a ball: coordinates of one size
     x = features / scale
 
     def value(v: np.ndarray) -> tuple[float, np.ndarray]:
@@ -190,5 +204,7 @@ def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
         s = expit(x @ v)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + np.diag(RIDGE / scale**2)
 
-    found = minimize(value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=TRUST_REGION)
+    found = minimize(
+        value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=TRUST_REGION
+    )
     return found.x / scale

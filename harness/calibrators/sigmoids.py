@@ -48,13 +48,25 @@ class Platt:
 
     determinism = "exact"
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
-        return _fits(p, y, seen, _platt_features, lambda x, hit, start: (found := logistics(x, hit, PLATT, start), found))
+        return _fits(
+            p,
+            y,
+            seen,
+            _platt_features,
+            lambda x, hit, start: (found := logistics(x, hit, PLATT, start), found),
+        )
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(a, b), (2,)."""
@@ -94,11 +106,17 @@ class BetaCalibration:
     determinism = "exact"
     seconds = 1e-3
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         return fit_all(self, p, y)
 
     def fit_each(
-        self, p: np.ndarray, y: np.ndarray, seen: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
         return _fits(p, y, seen, _beta_features, _quadrant)
 
@@ -118,7 +136,12 @@ def _fits(
 
     features(p (r, n)) returns (r, d, n); coefficients(features, labels (r, n), start) the rows w (r, d) of each class and what
     the next fit starts from, which is almost of the same samples."""
-    rows, hit = _rows(p), (y == np.arange(p.shape[1])[:, None] if p.ndim == 2 and p.shape[1] > 2 else y[None]).astype(np.float64)
+    rows, hit = (
+        _rows(p),
+        (y == np.arange(p.shape[1])[:, None] if p.ndim == 2 and p.shape[1] > 2 else y[None]).astype(
+            np.float64
+        ),
+    )
     x, start = features(rows), None
 
     def fitted(w: np.ndarray) -> CalibrationMap:
@@ -155,7 +178,9 @@ def _beta_features(p: np.ndarray) -> np.ndarray:
     return np.stack([floored_log(p), -floored_log(1.0 - p), np.ones_like(p)], axis=1)
 
 
-def _quadrant(x: np.ndarray, hit: np.ndarray, start: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _quadrant(
+    x: np.ndarray, hit: np.ndarray, start: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """(w, free one), (r, 3) each: a convex function without its minimum in the quadrant has it on a side, or in the corner."""
     free = logistics(x, hit, BETA, start)
     w = free.copy()
@@ -178,4 +203,8 @@ def _quadrant(x: np.ndarray, hit: np.ndarray, start: np.ndarray | None) -> tuple
 
 def _penalised(x: np.ndarray, hit: np.ndarray, w: np.ndarray) -> np.ndarray:
     t = (w[:, None, :] @ x)[:, 0]
-    return np.logaddexp(0.0, t).mean(axis=1) - (t * hit).mean(axis=1) + 0.5 * RIDGE * ((w - BETA) ** 2).sum(axis=1)
+    return (
+        np.logaddexp(0.0, t).mean(axis=1)
+        - (t * hit).mean(axis=1)
+        + 0.5 * RIDGE * ((w - BETA) ** 2).sum(axis=1)
+    )

@@ -21,10 +21,18 @@ from harness.math.softmax import softmax
 DENSE_CLASSES = 30  # up to here a Hessian of k d coefficients is formed
 HESSIAN_ROWS = 4096  # samples that it is estimated from
 BLOCK_ROWS = 512  # for more classes: those that the blocks of single classes are estimated from
-NEWTON_PRODUCTS = 4_000_000  # samples times squared coefficients: up to here Newton's steps are cheap
+NEWTON_PRODUCTS = (
+    4_000_000  # samples times squared coefficients: up to here Newton's steps are cheap
+)
 REFRESH = 40  # steps after which the Hessian is formed again
 ROUNDS = 12  # of these, before it is formed for every step
-QUASI_NEWTON = {"maxiter": REFRESH, "maxfun": 4 * REFRESH, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9}
+QUASI_NEWTON = {
+    "maxiter": REFRESH,
+    "maxfun": 4 * REFRESH,
+    "maxcor": 20,
+    "ftol": 1e-15,
+    "gtol": 1e-9,
+}
 Step: TypeAlias = Callable[[np.ndarray], np.ndarray]
 Scaling: TypeAlias = tuple[Step, Step]  # from coordinates to a step of w, from a gradient to theirs
 
@@ -36,7 +44,9 @@ class SoftmaxFit:
         self.w: np.ndarray | None = None
         self.scaling: Scaling | None = None
 
-    def __call__(self, x: np.ndarray, y: np.ndarray, penalty: np.ndarray, start: np.ndarray) -> np.ndarray:
+    def __call__(
+        self, x: np.ndarray, y: np.ndarray, penalty: np.ndarray, start: np.ndarray
+    ) -> np.ndarray:
         first = self.w is None
         value, hessian = _objective(x, y, penalty)
         k, d = penalty.shape
@@ -45,7 +55,11 @@ class SoftmaxFit:
             w = newton(value, hessian, w)
         else:
             w = self._quasi_newton(
-                value, hessian, lambda at: _scaling(x, at.reshape(k, d), penalty, hessian), w, k <= DENSE_CLASSES
+                value,
+                hessian,
+                lambda at: _scaling(x, at.reshape(k, d), penalty, hessian),
+                w,
+                k <= DENSE_CLASSES,
             )
             if first and k <= DENSE_CLASSES:
                 self.scaling = _scaling(x, w.reshape(k, d), penalty, hessian)
@@ -53,7 +67,12 @@ class SoftmaxFit:
         return self.w
 
     def _quasi_newton(
-        self, value: Objective, hessian: Hessian, scaling: Callable[[np.ndarray], Scaling], w: np.ndarray, dense: bool
+        self,
+        value: Objective,
+        hessian: Hessian,
+        scaling: Callable[[np.ndarray], Scaling],
+        w: np.ndarray,
+        dense: bool,
     ) -> np.ndarray:
         from scipy.optimize import minimize  # slow to import
 
@@ -63,18 +82,24 @@ class SoftmaxFit:
                 self.scaling = scaling(w)
             down, up = self.scaling
 
-            def objective(v: np.ndarray, at: np.ndarray = w, down: Step = down, up: Step = up) -> tuple[float, np.ndarray]:
+            def objective(
+                v: np.ndarray, at: np.ndarray = w, down: Step = down, up: Step = up
+            ) -> tuple[float, np.ndarray]:
                 loss, gradient = value(at + down(v))
                 return loss, up(gradient)
 
-            found = minimize(objective, np.zeros(w.size), jac=True, method="L-BFGS-B", options=options)
+            found = minimize(
+                objective, np.zeros(w.size), jac=True, method="L-BFGS-B", options=options
+            )
             w = w + down(found.x)
             if found.status == 0 or not dense:
                 return w
             self.scaling = None
             if found.status == 2:  # no step along the direction is an improvement
                 break
-        return newton(value, hessian, w)  # few samples of many classes: the Hessian changes with every step
+        return newton(
+            value, hessian, w
+        )  # few samples of many classes: the Hessian changes with every step
 
 
 def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objective, Hessian]:
@@ -124,7 +149,9 @@ def _scaling(x: np.ndarray, w: np.ndarray, penalty: np.ndarray, hessian: Hessian
     more than DENSE_CLASSES classes but for what couples them."""
     k, d = penalty.shape
     if k <= DENSE_CLASSES:
-        inverse = solve_triangular(np.linalg.cholesky(hessian(w.ravel())), np.eye(k * d), lower=True, check_finite=False)
+        inverse = solve_triangular(
+            np.linalg.cholesky(hessian(w.ravel())), np.eye(k * d), lower=True, check_finite=False
+        )
         back = np.ascontiguousarray(inverse.T)
         return (lambda v: back @ v), (lambda g: inverse @ g)
     part = x[:, :: -(-x.shape[1] // BLOCK_ROWS)]

@@ -72,7 +72,9 @@ class Spline:
         if not 0.0 <= self.ridge < np.inf:
             raise BadInputError(f"ridge is {self.ridge}; a number of at least 0 is needed.")
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(f"p has {p.shape[1]} columns; the spline is of two classes.")
@@ -103,7 +105,9 @@ def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
 
     last = cubes(-2)
     at_the_end = [(1.0 - v[i]) ** 2 - (1.0 - v[-2]) ** 2 for i in range(len(knots) - 2)]
-    return np.column_stack([*line, *(cubes(i) - last - end * u for i, end in enumerate(at_the_end))])
+    return np.column_stack(
+        [*line, *(cubes(i) - last - end * u for i, end in enumerate(at_the_end))]
+    )
 
 
 def roughness(knots: np.ndarray) -> np.ndarray:
@@ -117,6 +121,8 @@ def roughness(knots: np.ndarray) -> np.ndarray:
         return 6.0 * (np.maximum(v - v[i], 0.0) - np.maximum(v - v[-1], 0.0)) / (v[-1] - v[i])
 
     last = second(-2)
-    curves = np.column_stack([np.zeros((size, 2)), *(second(i) - last for i in range(size - 2))])  # linear between knots
+    curves = np.column_stack(
+        [np.zeros((size, 2)), *(second(i) - last for i in range(size - 2))]
+    )  # linear between knots
     left, right, width = curves[:-1], curves[1:], np.diff(v)[:, None] / 6.0
     return left.T @ (width * (2.0 * left + right)) + right.T @ (width * (left + 2.0 * right))

@@ -45,7 +45,9 @@ class Temperature:
 
     determinism = "exact"
 
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> CalibrationMap:
+    def fit(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> CalibrationMap:
         beta = self.slope(p, y)
         if p.ndim == 1:
             return lambda t: expit(beta * log_odds(t))
@@ -101,7 +103,9 @@ def _newton(slope: Callable[[float], tuple[float, float]]) -> tuple[float, float
         if not derivative > 0.0:
             break
         step = -gradient / (derivative * np.exp(at))
-        if abs(step) < 1e-7:  # the error is now about step^2, or what the gradient's rounding makes of it
+        if (
+            abs(step) < 1e-7
+        ):  # the error is now about step^2, or what the gradient's rounding makes of it
             error = max(1e-9, GRADIENT_ROUNDING / (derivative * np.exp(at)))
             return (at + step, error) if error < 1e-3 else (0.0, np.inf)
         at += float(np.clip(step, -1.0, 1.0))

@@ -33,10 +33,14 @@ def of_papers() -> list[str]:
 def chosen(words: list[str]) -> list[str]:
     """The experiments of papers that match one of the patterns; all of them without any."""
     every = of_papers()
-    found = [name for name in every if not words or any(fnmatch.fnmatch(name, word) for word in words)]
+    found = [
+        name for name in every if not words or any(fnmatch.fnmatch(name, word) for word in words)
+    ]
     lost = [word for word in words if not fnmatch.filter(every, word)]
     if lost:
-        raise BadInputError(f"no experiment of a paper matches {lost[0]!r}; `calharness list experiments` shows all.")
+        raise BadInputError(
+            f"no experiment of a paper matches {lost[0]!r}; `calharness list experiments` shows all."
+        )
     return found
 
 
@@ -51,7 +55,11 @@ def redraw(chosen: list[str], out: Path) -> int:
         with tempfile.TemporaryDirectory() as scratch:
             unpacked: set[str] = set()
             for name in names:
-                drawn += _attempt(name, failed, functools.partial(_redraw_one, name, folder, Path(scratch), unpacked))
+                drawn += _attempt(
+                    name,
+                    failed,
+                    functools.partial(_redraw_one, name, folder, Path(scratch), unpacked),
+                )
             _put(Path(scratch) / paper, out / paper)
     _index(out, failed)
     return _said(drawn, failed, out, started)
@@ -64,7 +72,11 @@ def _paper(name: str) -> str:
 def _redraw_one(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
     """Unpack and draw one experiment; whether it has any number."""
     config = option("experiment", name).config
-    if not (stored.path_of(folder, name).is_file() or config.get("records_of") or config.get("records_from")):
+    if not (
+        stored.path_of(folder, name).is_file()
+        or config.get("records_of")
+        or config.get("records_from")
+    ):
         return False
     experiment = Experiment.of([f"experiment={name}", f"out={scratch}"], stored_in=folder)
     for one in experiment.family:
@@ -115,15 +127,26 @@ def compute(chosen: list[str], overrides: list[str], out: Path) -> int:
     print(f"planning {len(chosen):,} experiments", file=sys.stderr)
     planned = _planned(chosen, overrides, failed)
     states, past = recorded.states(out), reader.seconds_per_cell(out)
-    costs = [sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned]
+    costs = [
+        sum(one.expected_seconds(states=states, past=past) for one in e.family) for e in planned
+    ]
     order = sorted(range(len(planned)), key=lambda position: costs[position])
-    print(f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare", file=sys.stderr)
+    print(
+        f"{len(planned):,} experiments, about {clock(sum(costs))} by past records and what estimators declare",
+        file=sys.stderr,
+    )
     drawn = 0
     for number, position in enumerate(order, 1):
         experiment, later = planned[position], sum(costs[other] for other in order[number:])
-        left = f"about {clock(costs[position] + later)} left" if costs[position] + later else "nothing left to compute"
+        left = (
+            f"about {clock(costs[position] + later)} left"
+            if costs[position] + later
+            else "nothing left to compute"
+        )
         print(f"{number} of {len(order)}: {experiment.name}, {left}", file=sys.stderr)
-        drawn += _attempt(experiment.name, failed, functools.partial(_compute_one, experiment, later, failed))
+        drawn += _attempt(
+            experiment.name, failed, functools.partial(_compute_one, experiment, later, failed)
+        )
     _index(out, failed)
     return _said(drawn, failed, out, started)
 
@@ -144,12 +167,16 @@ def _planned(chosen: list[str], overrides: list[str], failed: list[str]) -> list
 def _compute_one(experiment: Experiment, later: float, failed: list[str]) -> bool:
     counts = experiment.compute(later=later)
     if counts["failed"]:
-        failed.append(f"{experiment.name}: {counts['failed']:,} cells failed; they run again with the same command")
+        failed.append(
+            f"{experiment.name}: {counts['failed']:,} cells failed; they run again with the same command"
+        )
     drawn = _draw(experiment)
     if not drawn:
         from harness.evaluation import missing
 
-        for line in missing.reasons(experiment.records(), experiment.shown_settings(), of_table=False):
+        for line in missing.reasons(
+            experiment.records(), experiment.shown_settings(), of_table=False
+        ):
             print(f"  {experiment.name}: {line}")
     return drawn
 
@@ -164,7 +191,9 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
             of_paper = [one for one in planned if one.paper == experiment.paper]
             paper, loaded = (
                 experiment.paper,
-                reader.load_records(out, {c.key for one in of_paper for c in one.plan.cells}, categories=False),
+                reader.load_records(
+                    out, {c.key for one in of_paper for c in one.plan.cells}, categories=False
+                ),
             )
 
         def one(experiment: Experiment = experiment, loaded: pd.DataFrame | None = loaded) -> bool:
@@ -172,11 +201,18 @@ def store(chosen: list[str], overrides: list[str], out: Path) -> int:
             frame = experiment.computed(loaded)
             if not len(frame) or not experiment.has_numbers(frame):
                 return False
-            path = stored.store(frame, experiment.plan, experiment.out, stored.path_of(out / stored.FOLDER, experiment.name))
+            path = stored.store(
+                frame,
+                experiment.plan,
+                experiment.out,
+                stored.path_of(out / stored.FOLDER, experiment.name),
+            )
             size, own = path.stat().st_size, frame["key"].nunique()
             missing = len(experiment.plan.cells) - own
             lack = f"; {missing:,} cells are missing" if missing else ""
-            print(f"  {experiment.name}: {own:,} cells, {size / 1e3:,.0f} kB, {size / own:.1f} bytes a cell{lack}")
+            print(
+                f"  {experiment.name}: {own:,} cells, {size / 1e3:,.0f} kB, {size / own:.1f} bytes a cell{lack}"
+            )
             total, cells = total + size, cells + own
             return True
 
@@ -212,7 +248,9 @@ def _index(out: Path, failed: list[str]) -> None:
 
 
 def _said(drawn: int, failed: list[str], out: Path, started: float) -> int:
-    print(f"{drawn:,} experiment{'' if drawn == 1 else 's'} drawn into {out}, {clock(time.monotonic() - started)}")
+    print(
+        f"{drawn:,} experiment{'' if drawn == 1 else 's'} drawn into {out}, {clock(time.monotonic() - started)}"
+    )
     for text in failed:
         print(f"  {text}", file=sys.stderr)
     return int(bool(failed))

@@ -10,7 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.commands import check, compare, data, doctor, info, judge, listing, plan, report, results, run, site, status
+from harness.commands import (
+    check,
+    compare,
+    data,
+    doctor,
+    info,
+    judge,
+    listing,
+    plan,
+    report,
+    results,
+    run,
+    site,
+    status,
+)
 from harness.commands.base import HYDRAS, SETTINGS, Command, Commands
 from harness.common.escaping import escape
 from harness.common.version import VERSION
@@ -117,11 +131,15 @@ def _print_version(asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", help="Print the whole trace of an error; at any place of the line."),
+        typer.Option(
+            "--traceback", help="Print the whole trace of an error; at any place of the line."
+        ),
     ] = False,
 ) -> None:
     """Estimators of calibration error against problems with known truth.
@@ -150,7 +168,9 @@ def options(
 
 @app.command("help", cls=Command, context_settings=SETTINGS)
 def help_of(
-    command: Annotated[str | None, typer.Argument(autocompletion=lambda incomplete: list(COMMANDS))] = None,
+    command: Annotated[
+        str | None, typer.Argument(autocompletion=lambda incomplete: list(COMMANDS))
+    ] = None,
 ) -> int:
     """Print the help of a command, as COMMAND --help does."""
     return dispatch([command, "--help"] if command else ["--help"])

@@ -18,7 +18,10 @@ from harness.errors import BadInputError, guess
 
 WIDTH = 100  # columns of a help text
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
-HYDRAS = {**SETTINGS, "ignore_unknown_options": True}  # flags of Hydra are checked with the overrides
+HYDRAS = {
+    **SETTINGS,
+    "ignore_unknown_options": True,
+}  # flags of Hydra are checked with the overrides
 
 Overrides = Annotated[
     list[str] | None,
@@ -95,5 +98,7 @@ def results_folder(overrides: list[str]) -> Path:
         raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
     folder = out_folder(compose(overrides).out if overrides else None)
     if overrides and not folder.is_dir():
-        raise BadInputError(f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to.")
+        raise BadInputError(
+            f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to."
+        )
     return folder

@@ -28,7 +28,9 @@ def command(
     ] = None,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Compute the baseline anew, cheapest first (hours), and store it."),
+        typer.Option(
+            "--rebuild", help="Compute the baseline anew, cheapest first (hours), and store it."
+        ),
     ] = False,
 ) -> int:
     """Compare an own estimator with all of the arena, on one page.
@@ -73,7 +75,10 @@ def command(
     for sentence in found.sentences:
         print(f"\n{sentence}")
     ends = {"figure": ".png", "table": ".tex", "settings": "_settings.csv", "page": ".html"}
-    rows = [(what, short_path(next(f for f in found.files if f.name.endswith(end)))) for what, end in ends.items()]
+    rows = [
+        (what, short_path(next(f for f in found.files if f.name.endswith(end))))
+        for what, end in ends.items()
+    ]
     rows.append(("your runs", short_path(own_results.save(found.files[-1].parent.parent.parent))))
     print(f"\n{text_table(rows)}")
     return 0
@@ -91,12 +96,16 @@ def _asked(arguments: Sequence[str]) -> Asked:
             try:
                 read = yaml.safe_load(value if value.startswith("[") else f"[{value}]")
             except yaml.YAMLError as error:
-                raise BadInputError(f"{text!r} cannot be read; give NAME=VALUE, a list as NAME=A,B.") from error
+                raise BadInputError(
+                    f"{text!r} cannot be read; give NAME=VALUE, a list as NAME=A,B."
+                ) from error
             given[name] = read
     refuse_unknown(given)
     kinds = {kind: given.pop(kind)[0] for kind in ("problem", "calibrator") if given.get(kind)}
     if len(words) + len(kinds) != 1:
-        what = " ".join([*words, *(f"{kind}={target}" for kind, target in kinds.items())]) or "nothing"
+        what = (
+            " ".join([*words, *(f"{kind}={target}" for kind, target in kinds.items())]) or "nothing"
+        )
         raise BadInputError(
             f"compare takes one estimator (module.Name or an id), problem=module.Name, or calibrator=module.Name; found {what}."
         )
@@ -116,10 +125,17 @@ def _rebuild(arguments: list[str]) -> int:
     from harness.records import baseline
 
     allowed = ("out", "jobs", "engine", "baseline")
-    wrong = next((text for text in arguments if text.partition("=")[0] not in allowed or "=" not in text), None)
+    wrong = next(
+        (text for text in arguments if text.partition("=")[0] not in allowed or "=" not in text),
+        None,
+    )
     if wrong:
-        raise BadInputError(f"compare --rebuild has no option {wrong!r}; it takes {', '.join(f'{name}=' for name in allowed)}.")
-    folder = next((text.partition("=")[2] for text in arguments if text.startswith("baseline=")), None)
+        raise BadInputError(
+            f"compare --rebuild has no option {wrong!r}; it takes {', '.join(f'{name}=' for name in allowed)}."
+        )
+    folder = next(
+        (text.partition("=")[2] for text in arguments if text.startswith("baseline=")), None
+    )
     given = [text for text in arguments if not text.startswith("baseline=")]
     started = time.monotonic()
     planned = [Experiment.of([*words, *given]) for words in baseline.experiments().values()]
@@ -127,7 +143,9 @@ def _rebuild(arguments: list[str]) -> int:
     for position, one in sorted(enumerate(planned), key=lambda pair: costs[pair[0]]):
         print(f"{one.name}: {len(one.plan.cells):,} cells", file=sys.stderr)
         counts = one.compute(later=sum(cost for cost in costs if cost > costs[position]))
-        print(f"{one.name}: {counts['todo']:,} computed, {counts['failed']:,} failed, {time.monotonic() - started:.0f} s")
+        print(
+            f"{one.name}: {counts['todo']:,} computed, {counts['failed']:,} failed, {time.monotonic() - started:.0f} s"
+        )
     for path in baseline.store(planned[0].out, folder):
         print(f"  {short_path(path)}, {path.stat().st_size / 1e6:.2f} MB")
     return 0

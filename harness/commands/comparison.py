@@ -37,7 +37,10 @@ FOLDER = "compare"
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:
     """The rows of `harness.compare` (see there)."""
     refuse_unknown(options)
-    given: dict[str, Any] = {name: tuple(as_list(options.pop(name, None))) for name in ("n", "family", "notion", "estimand")}
+    given: dict[str, Any] = {
+        name: tuple(as_list(options.pop(name, None)))
+        for name in ("n", "family", "notion", "estimand")
+    }
     found = verdict(checked(Asked(kind, target, **given, **options)), say=lambda text: None)
     table = found.settings
     best = table["estimator"].eq(table["best"])
@@ -56,21 +59,30 @@ def verdict(asked: Asked, say: Callable[[str], None]) -> Verdict:
     name, config, recordable = _own(asked)
     out = out_folder(asked.out)
     with tempfile.TemporaryDirectory() as scratch:
-        store = out if recordable else Path(scratch)  # typed at a prompt: its key does not change when it does
+        store = (
+            out if recordable else Path(scratch)
+        )  # typed at a prompt: its key does not change when it does
         group = "problem" if asked.kind == "problem" else "estimator"
         own = components.configured(group, name, config)
         requirements.verify(group, own)
         for estimand in asked.estimand:
             estimands.check_name(str(estimand))
         held = baseline.read(asked.baseline)
-        of_run = {"out": str(store), "jobs": asked.jobs, "engine": "loky" if recordable else "serial", "seed": 0}
+        of_run = {
+            "out": str(store),
+            "jobs": asked.jobs,
+            "engine": "loky" if recordable else "serial",
+            "seed": 0,
+        }
         if group == "estimator":
             plan, absent = baseline.estimator_plan(held, own, of_run)
         else:
             plan, absent = baseline.problem_plan(held, own.id, config, CHEAP, of_run), {}
         plan = _restricted(plan, asked, held)
         findings: list[Finding] = []
-        say(f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, then the contract test, then all")
+        say(
+            f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, then the contract test, then all"
+        )
         counts = comparison_cells.computed(
             plan,
             own,
@@ -86,7 +98,11 @@ def verdict(asked: Asked, say: Callable[[str], None]) -> Verdict:
             f"{len(names)} of the arena's problems are left out: {reason}"
             for reason, names in comparison_verdicts.by_reason(absent).items()
         ]
-        write = comparison_verdicts.of_estimator if group == "estimator" else comparison_verdicts.of_problem
+        write = (
+            comparison_verdicts.of_estimator
+            if group == "estimator"
+            else comparison_verdicts.of_problem
+        )
         found = write(own.id, frame, held, asked, out / FOLDER / name, plan, findings, notes)
     return replace(found, counts=counts)
 
@@ -103,7 +119,9 @@ def _own(asked: Asked) -> tuple[str, dict[str, Any], bool]:
             )
         from omegaconf import OmegaConf
 
-        config: Any = OmegaConf.to_container(OmegaConf.create(option(group, target).config), resolve=True)
+        config: Any = OmegaConf.to_container(
+            OmegaConf.create(option(group, target).config), resolve=True
+        )
         return target, config, True
     if isinstance(target, str):
         if "." not in target:
@@ -112,17 +130,28 @@ def _own(asked: Asked) -> tuple[str, dict[str, Any], bool]:
     elif dataclasses.is_dataclass(target) and not isinstance(target, type):
         name, config = type(target).__name__, components.configuration(target)
     elif inspect.isfunction(target) or isinstance(target, type):
-        name, config = target.__qualname__, {"_target_": f"{target.__module__}.{target.__qualname__}"}
+        name, config = (
+            target.__qualname__,
+            {"_target_": f"{target.__module__}.{target.__qualname__}"},
+        )
     else:
         raise BadInputError(
             f"{kind} is {target!r}; an id, 'module.Name', a function, a class, or an instance of a dataclass is needed."
         )
     if not isinstance(target, str):
-        made, of = config["_target_"], target if inspect.isfunction(target) or isinstance(target, type) else type(target)
+        made, of = (
+            config["_target_"],
+            target if inspect.isfunction(target) or isinstance(target, type) else type(target),
+        )
         if "<" in made or components.imported(made, kind) is not of:
-            raise BadInputError(f"{kind} {name} cannot be found again as {made}; define it at the top of a module.")
+            raise BadInputError(
+                f"{kind} {name} cannot be found again as {made}; define it at the top of a module."
+            )
     if kind == "calibrator":
-        name, config = f"variational_{name}", {"_target_": "harness.estimators.Variational", "calibrator": config}
+        name, config = (
+            f"variational_{name}",
+            {"_target_": "harness.estimators.Variational", "calibrator": config},
+        )
     name = re.sub(r"\W", "_", name)
     return f"own_{name}" if name in ids(group) else name, config, "__main__." not in str(config)
 

@@ -23,7 +23,11 @@ from harness.records import baseline, reader
 from harness.records.truths import read_truths, write_truths
 
 OF_THE_CHECK = 20.0  # times the limit: what the whole contract test may take
-FATAL = ("declared properties", "determinism", "returns numbers")  # items without which no number can be compared
+FATAL = (
+    "declared properties",
+    "determinism",
+    "returns numbers",
+)  # items without which no number can be compared
 
 
 def findings_of(given: tuple[str, str, dict[str, Any]]) -> list[Finding]:
@@ -32,7 +36,9 @@ def findings_of(given: tuple[str, str, dict[str, Any]]) -> list[Finding]:
     return examine(components.build(group, name, config), name)
 
 
-def findings(asked: Asked, own: Component, say: Callable[[str], None], apart: bool) -> list[Finding]:
+def findings(
+    asked: Asked, own: Component, say: Callable[[str], None], apart: bool
+) -> list[Finding]:
     """The contract test, in a process of its own; those of its findings that are no success. Raises BadInputError where nothing
     could be compared."""
     if asked.kind in ("estimator", "problem") and own.id in ids(asked.kind):
@@ -53,7 +59,11 @@ def findings(asked: Asked, own: Component, say: Callable[[str], None], apart: bo
         say(f"the contract test of {name} {end}; the comparison goes on")
         return []
     broken = [one for one in found if one.outcome == "failed"]
-    fatal = [one for one in broken if one.item in FATAL or asked.kind == "problem" and one.item != "docstring"]
+    fatal = [
+        one
+        for one in broken
+        if one.item in FATAL or asked.kind == "problem" and one.item != "docstring"
+    ]
     if fatal:
         detail = fatal[0].detail.rstrip(".")
         raise BadInputError(
@@ -95,10 +105,16 @@ def computed(
         judge()
     if group == "problem":
         _store_truths(todo, out)
-    return {**counts, "cells": len(plan.cells), "done": counts["done"] + len(plan.cells) - len(todo.cells)}
+    return {
+        **counts,
+        "cells": len(plan.cells),
+        "done": counts["done"] + len(plan.cells) - len(todo.cells),
+    }
 
 
-def _supervised(plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judge: Callable[[], None]) -> dict[str, Any]:
+def _supervised(
+    plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judge: Callable[[], None]
+) -> dict[str, Any]:
     """Compute pending cells in supervised processes, those that are `tried` first; then call `judge`.
 
     Raises
@@ -113,7 +129,9 @@ def _supervised(plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judg
     first = [cell for cell in tried if cell.key in todo]
     try:
         if first:
-            run.execute(replace(plan, cells=first, settings=replace(plan.settings, jobs=1)), quiet=True)
+            run.execute(
+                replace(plan, cells=first, settings=replace(plan.settings, jobs=1)), quiet=True
+            )
         judge()
         run.execute(plan)
     except CellFailedError as error:
@@ -123,8 +141,15 @@ def _supervised(plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judg
 
 
 def _store_truths(plan: Plan, out: Path) -> None:
-    given = reader.estimated(out, [one.key for one in plan.problems.values()], [one.key for one in plan.estimators.values()])
-    pairs = {one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key] for one in plan.problems.values()}
+    given = reader.estimated(
+        out,
+        [one.key for one in plan.problems.values()],
+        [one.key for one in plan.estimators.values()],
+    )
+    pairs = {
+        one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key]
+        for one in plan.problems.values()
+    }
     truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
 
@@ -137,7 +162,9 @@ def _first(plan: Plan, held: baseline.Baseline) -> list[Cell]:
     return sorted(found.values(), key=lambda cell: cell.n)
 
 
-def _judge(name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, held: baseline.Baseline) -> None:
+def _judge(
+    name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, held: baseline.Baseline
+) -> None:
     """Raise BadInputError where the first cells failed, are no numbers, or are of nothing that the baseline knows."""
     for cell in tried:
         where = (
@@ -147,14 +174,18 @@ def _judge(name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, he
         )
         for row in frame[frame["key"].eq(cell.key)].itertuples(index=False):
             if row.status == "failed":
-                raise BadInputError(f"{where} fails: {str(row.reason).strip().splitlines()[-1].rstrip('.')}.")
+                raise BadInputError(
+                    f"{where} fails: {str(row.reason).strip().splitlines()[-1].rstrip('.')}."
+                )
             if group == "estimator" and row.status == "undefined" and isinstance(row.estimand, str):
                 raise BadInputError(
                     f"{where} returned {row.value} as {row.estimand}; raise harness.UndefinedError where a sample has no value."
                 )
     if group == "estimator":
         if not frame["status"].eq("ok").any():
-            raise BadInputError(f"{name} has no value in any of the first {len(tried)} cells: {frame['reason'].iloc[0]}.")
+            raise BadInputError(
+                f"{name} has no value in any of the first {len(tried)} cells: {frame['reason'].iloc[0]}."
+            )
         given = set(frame["estimand"].dropna())
         known = set(held.records.loc[held.records["truth"].notna(), "estimand"])
         if not given & known:
@@ -163,14 +194,18 @@ def _judge(name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, he
             )
 
 
-def records(plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group: str) -> pd.DataFrame:
+def records(
+    plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group: str
+) -> pd.DataFrame:
     """The records of the plan's cells and, of an estimator, those of all others on the same draws."""
     keys = {cell.key for cell in plan.cells}
     own = reader.load_records(out, keys, categories=False)
     known = held.records
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
     if group == "estimator":
-        draws = pd.MultiIndex.from_tuples({(cell.problem, cell.notion, cell.n, cell.rep) for cell in plan.cells})
+        draws = pd.MultiIndex.from_tuples(
+            {(cell.problem, cell.notion, cell.n, cell.rep) for cell in plan.cells}
+        )
         here = pd.MultiIndex.from_frame(known[["problem", "notion", "n", "rep"]]).isin(draws)
         parts.append(known[here & ~known["key"].isin(keys)])
     frame = pd.concat([part for part in parts if len(part)], ignore_index=True)

@@ -63,8 +63,14 @@ def of_estimator(
     others = [one for one in frame["estimator"].unique() if one != name and arena.is_published(one)]
     table = arena.settings(frame, held.families, held.classes, others)
     mine = table[table["estimator"].eq(name) & table["regret"].notna()]
-    without = table[table["estimator"].eq(name) & table["regret"].isna() & table["kind"].isin(["interval", "lower", "upper"])]
-    no_regret = [NO_REGRET[kind].format(listed) for kind, listed in _estimands_by_kind(without).items()]
+    without = table[
+        table["estimator"].eq(name)
+        & table["regret"].isna()
+        & table["kind"].isin(["interval", "lower", "upper"])
+    ]
+    no_regret = [
+        NO_REGRET[kind].format(listed) for kind, listed in _estimands_by_kind(without).items()
+    ]
     if not len(mine):
         why = f": {no_regret[0]}" if no_regret else "."
         raise BadInputError(f"{name} gave no point estimate whose truth is known{why}")
@@ -78,9 +84,16 @@ def of_estimator(
     notes = [
         *notes,
         *no_regret,
-        *(f"{count:,} of its cells are {word} and count by the rule below" for word, count in counted.items() if count),
+        *(
+            f"{count:,} of its cells are {word} and count by the rule below"
+            for word, count in counted.items()
+            if count
+        ),
     ]
-    lists = [("Where it wins", words.extremes(cells, "wins")), ("Where it loses", words.extremes(cells, "loses"))]
+    lists = [
+        ("Where it wins", words.extremes(cells, "wins")),
+        ("Where it loses", words.extremes(cells, "loses")),
+    ]
     own = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
     frames = {"": families, "_cells": cells, "_settings": own}
     files = words.save(
@@ -92,7 +105,9 @@ def of_estimator(
 
 
 def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
-    return {kind: ", ".join(sorted(set(part["estimand"]))) for kind, part in settings.groupby("kind")}
+    return {
+        kind: ", ".join(sorted(set(part["estimand"]))) for kind, part in settings.groupby("kind")
+    }
 
 
 def of_problem(
@@ -109,13 +124,23 @@ def of_problem(
 
     classes = {pid: ProblemSpec.of(one.object).classes for pid, one in plan.problems.items()}
     wanted = list(asked.estimand) or [one for one in arena.MAIN if one in set(frame["estimand"])]
-    table = arena.settings(frame[frame["estimand"].isin(wanted) | frame["estimand"].isna()], {}, classes)
+    table = arena.settings(
+        frame[frame["estimand"].isin(wanted) | frame["estimand"].isna()], {}, classes
+    )
     judged = comparison.best_of(table)
     if not len(judged):
-        raise BadInputError(f"no estimator gave a number of {', '.join(wanted) or 'l1'} on {name} whose truth is known.")
+        raise BadInputError(
+            f"no estimator gave a number of {', '.join(wanted) or 'l1'} on {name} whose truth is known."
+        )
     said = words.problem_sentences(judged, name, int(judged["reps"].max()))
-    frames = {"": judged.drop(columns=["errors", "lost"]), "_settings": table.drop(columns=["errors", "lost"])}
-    notes = [*notes, f"The estimators are those of the arena whose cells take at most {CHEAP:g} CPU seconds at its largest n."]
+    frames = {
+        "": judged.drop(columns=["errors", "lost"]),
+        "_settings": table.drop(columns=["errors", "lost"]),
+    }
+    notes = [
+        *notes,
+        f"The estimators are those of the arena whose cells take at most {CHEAP:g} CPU seconds at its largest n.",
+    ]
     files = words.save(
         folder / name, f"The arena's estimators on {name}", comparison_plot.problem_figure(judged, name),
         words.problem_table(judged, name),

@@ -66,7 +66,11 @@ class Configured:
     @property
     def sentence(self) -> str:
         """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
-        base = variations.sentence(self.settings, self.differs) if self.differs or not self.settings.experiment else None
+        base = (
+            variations.sentence(self.settings, self.differs)
+            if self.differs or not self.settings.experiment
+            else None
+        )
         if not self.is_sweep:
             return base or str(self.settings.experiment)
         over = f"a sweep over {', '.join(self.plan.swept.values())}"
@@ -79,8 +83,13 @@ class Configured:
         if not self.is_variation or not experiment:
             return self.settings.title or self.name
         over = f" swept over {', '.join(self.plan.swept.values())}" if self.is_sweep else ""
-        changes = variations.changes(self.settings, {p: pair for p, pair in self.differs.items() if p not in ("title", "name")})
-        title = f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
+        changes = variations.changes(
+            self.settings,
+            {p: pair for p, pair in self.differs.items() if p not in ("title", "name")},
+        )
+        title = (
+            f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
+        )
         title = f"{title}: {changes}" if changes else title
         return f"{self.settings.title}. {title}" if "title" in self.differs else title
 
@@ -103,7 +112,9 @@ class Configured:
 
     def _own_name(self) -> str:
         given = self.settings.name
-        as_configured = self.is_sweep and not self.differs and self.plan.points == self.configured_points
+        as_configured = (
+            self.is_sweep and not self.differs and self.plan.points == self.configured_points
+        )
         if given and (not self.settings.experiment or "name" in self.differs or as_configured):
             return str(given)
         words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
@@ -120,7 +131,10 @@ class Configured:
     def swept(self) -> dict[str, list[str]]:
         """{path: its values, as texts} of a sweep."""
         plan = self.plan
-        return {path: list(dict.fromkeys(sweeps.said(p[path]) for p in plan.points if path in p)) for path in plan.swept}
+        return {
+            path: list(dict.fromkeys(sweeps.said(p[path]) for p in plan.points if path in p))
+            for path in plan.swept
+        }
 
     def shown_settings(self) -> Settings:
         """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
@@ -129,13 +143,25 @@ class Configured:
         population = self.paper or self.settings.ranking
         ids: dict[bool, set[tuple[str, int]]] = {True: set(), False: set()}
         for plan in (one.plan for one in self.family):
-            held = {name for name, problem in plan.problems.items() if ProblemSpec.of(problem.object).rows_of_a_file}
-            drawn = {(c.problem, c.n) for c in plan.cells if c.problem in held} if held and not population else set()
+            held = {
+                name
+                for name, problem in plan.problems.items()
+                if ProblemSpec.of(problem.object).rows_of_a_file
+            }
+            drawn = (
+                {(c.problem, c.n) for c in plan.cells if c.problem in held}
+                if held and not population
+                else set()
+            )
             for name, n in drawn | plan.all_rows:
                 ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
-        return replace(self.settings, files=sorted(ids[True] | ids[False]), subsets=sorted(ids[False]))
+        return replace(
+            self.settings, files=sorted(ids[True] | ids[False]), subsets=sorted(ids[False])
+        )
 
     def page_settings(self) -> dict[str, Any]:
         """The configuration without what says where and on how many processes it runs, and without an arena where it is none."""
-        silent = {*variations.OPERATIONAL, *(["arena"] if self.settings.arena is None else [])} - {"experiment"}
+        silent = {*variations.OPERATIONAL, *(["arena"] if self.settings.arena is None else [])} - {
+            "experiment"
+        }
         return {k: v for k, v in self.settings.to_dict().items() if k not in silent}

@@ -38,16 +38,31 @@ def list_packs() -> int:
 
 @app.command("fetch", cls=Command, context_settings=SETTINGS)
 def fetch(
-    name: Annotated[str, typer.Argument(help="A pack, a group of packs, or tabrepo.", autocompletion=completion.pack)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A pack, a group of packs, or tabrepo.", autocompletion=completion.pack
+        ),
+    ],
     table1: Annotated[
-        bool, typer.Option("--table1", help="tabrepo: the tasks that an experiment lists (the default, 2.3 GB).")
+        bool,
+        typer.Option(
+            "--table1", help="tabrepo: the tasks that an experiment lists (the default, 2.3 GB)."
+        ),
     ] = False,
-    datasets: Annotated[str | None, typer.Option(help="tabrepo: these data sets, comma-separated.")] = None,
-    folds: Annotated[str | None, typer.Option(help="tabrepo: these folds, comma-separated, of 0,1,2.")] = None,
-    base: Annotated[
-        str | None, typer.Option("--from", metavar="URL", help="tabrepo: another server with the same files.")
+    datasets: Annotated[
+        str | None, typer.Option(help="tabrepo: these data sets, comma-separated.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="tabrepo: the folder.", show_default="tabrepo in the cache")] = None,
+    folds: Annotated[
+        str | None, typer.Option(help="tabrepo: these folds, comma-separated, of 0,1,2.")
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="tabrepo: another server with the same files."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="tabrepo: the folder.", show_default="tabrepo in the cache")
+    ] = None,
 ) -> int:
     """Download one pack or a group of packs below CALHARNESS_DATA.
 
@@ -58,7 +73,9 @@ def fetch(
     if name == "tabrepo":
         return _fetch_tabrepo(table1, datasets, folds, base, out or CACHE / "tabrepo")
     if table1 or datasets or folds or base or out:
-        raise BadInputError(f"data fetch {name} takes no options; --table1, --datasets and others are of tabrepo.")
+        raise BadInputError(
+            f"data fetch {name} takes no options; --table1, --datasets and others are of tabrepo."
+        )
     known = packs.packs()
     chosen = _named(known, name)
     if name not in known:
@@ -71,10 +88,16 @@ def fetch(
 def verify(
     name: Annotated[
         str | None,
-        typer.Argument(help="A pack, a group, tabrepo or tabular_oof; all packs without it.", autocompletion=completion.pack),
+        typer.Argument(
+            help="A pack, a group, tabrepo or tabular_oof; all packs without it.",
+            autocompletion=completion.pack,
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="tabrepo, tabular_oof: the folder.", show_default="where the problems find it")
+        Path | None,
+        typer.Option(
+            help="tabrepo, tabular_oof: the folder.", show_default="where the problems find it"
+        ),
     ] = None,
 ) -> int:
     """Compare checksums. Exit status 1 if a file is wrong or missing."""
@@ -83,12 +106,18 @@ def verify(
     if name in tabrepo.COMMANDS:
         return _verify_repository(str(out or name))
     if out:
-        raise BadInputError(f"data verify {name or ''} takes no --out; that is of {' and '.join(tabrepo.COMMANDS)}.")
+        raise BadInputError(
+            f"data verify {name or ''} takes no --out; that is of {' and '.join(tabrepo.COMMANDS)}."
+        )
     known = packs.packs()
-    return packs.verify(list(known.values()) if name is None else _named(known, name), packs.folder())
+    return packs.verify(
+        list(known.values()) if name is None else _named(known, name), packs.folder()
+    )
 
 
-def _fetch_tabrepo(table1: bool, datasets: str | None, folds: str | None, base: str | None, out: Path) -> int:
+def _fetch_tabrepo(
+    table1: bool, datasets: str | None, folds: str | None, base: str | None, out: Path
+) -> int:
     """Fetch parts of TabRepo. Returns 1 if a file could not be had or is wrong."""
     from harness.sources import tabrepo_fetch
 
@@ -110,7 +139,9 @@ def _verify_repository(where: str) -> int:
     files, pinned, problems = tabrepo_fetch.verify(held)
     for problem in problems:
         print(f"  {problem}")
-    print(f"{held.root}: {files:,} files, {pinned:,} of them with a checksum of when they came, {len(problems):,} problems")
+    print(
+        f"{held.root}: {files:,} files, {pinned:,} of them with a checksum of when they came, {len(problems):,} problems"
+    )
     return int(bool(problems))
 
 
@@ -120,7 +151,9 @@ def _tasks(table1: bool, datasets: Sequence[str], folds: Sequence[int]) -> list[
         return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
     import pandas as pd
 
-    listed = pd.concat([pd.read_csv(path) for path in sorted(EXPERIMENTS.glob("*/table1_tasks.csv"))])
+    listed = pd.concat(
+        [pd.read_csv(path) for path in sorted(EXPERIMENTS.glob("*/table1_tasks.csv"))]
+    )
     pairs = list(dict.fromkeys(zip(listed["dataset"].astype(str), listed["fold"].tolist())))
     for name, wanted, column in (("datasets", datasets, 0), ("folds", folds, 1)):
         unknown = [w for w in wanted if w not in {pair[column] for pair in pairs}]
@@ -148,17 +181,27 @@ def _row(name: str, size: int | None, state: str, licence: str) -> str:
 
 def _named(known: dict[str, Pack], name: str) -> list[Pack]:
     """The pack of that name, or the packs of that group."""
-    chosen = [known[name]] if name in known else [pack for pack in known.values() if name and pack.group == name]
+    chosen = (
+        [known[name]]
+        if name in known
+        else [pack for pack in known.values() if name and pack.group == name]
+    )
     if not chosen:
         groups = ", ".join(dict.fromkeys(pack.group for pack in known.values() if pack.group))
         close = guess(name, [*known, *(pack.group for pack in known.values())])
-        raise BadInputError(f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs.")
+        raise BadInputError(
+            f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs."
+        )
     return chosen
 
 
 def _own_checksum(pack: Pack) -> str:
     """The checksum of a file that is there and has no published one."""
-    return f"  sha256 {sha256(pack.at(packs.folder()))}" if pack.sha256 is None and _state(pack) == "present" else ""
+    return (
+        f"  sha256 {sha256(pack.at(packs.folder()))}"
+        if pack.sha256 is None and _state(pack) == "present"
+        else ""
+    )
 
 
 def _state(pack: Pack) -> str:

@@ -11,7 +11,9 @@ from harness.commands.base import Overrides, results_folder
 
 def command(
     overrides: Overrides = None,
-    compact: Annotated[bool, typer.Option("--compact", help="Join the readable parts into one.")] = False,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Join the readable parts into one.")
+    ] = False,
     repair: Annotated[
         bool,
         typer.Option(

@@ -49,11 +49,15 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     """
     require_records(experiment, frame)
     if not experiment.has_numbers(frame) and (experiment.is_variation or has_picture(experiment)):
-        raise BadInputError(f"no cell of {experiment.name} has a number; nothing is drawn and nothing overwritten.")
+        raise BadInputError(
+            f"no cell of {experiment.name} has a number; nothing is drawn and nothing overwritten."
+        )
     notes = _keep_other_results(experiment) if experiment.is_variation else []
     undisturbed: Any = contextlib.nullcontext()
     if experiment.is_variation:
-        undisturbed = variations.undisturbed(experiment.folder, experiment.stem, experiment.identity)
+        undisturbed = variations.undisturbed(
+            experiment.folder, experiment.stem, experiment.identity
+        )
     if experiment.settings.arena and not experiment.is_sweep:
         with undisturbed:
             return arena_page.save(experiment, frame), {}, notes
@@ -76,7 +80,9 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
             files += drawn
         page = experiment.folder / f"{experiment.stem}.html"
         caption, lines = _caption(experiment, figure), file_diagrams.notes(experiment)
-        files.append(pages.save(experiment, frame, files, wide, compared, page, caption, diagrams, lines))
+        files.append(
+            pages.save(experiment, frame, files, wide, compared, page, caption, diagrams, lines)
+        )
     return files, reproduction.counts_by_source(compared) if compared is not None else {}, notes
 
 
@@ -121,9 +127,13 @@ def is_drawn(experiment: Experiment, frame: pd.DataFrame) -> bool:
     """Whether figure, table and page are there and current. The page, which is written last, has
     the stamp of these records and is no older than the code that draws."""
     page = experiment.folder / f"{experiment.stem}.html"
-    if not all(page.with_name(f"{experiment.stem}{end}").is_file() for end in (".html", ".png", ".csv")):
+    if not all(
+        page.with_name(f"{experiment.stem}{end}").is_file() for end in (".html", ".png", ".csv")
+    ):
         return False
-    sources = (p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES)
+    sources = (
+        p for folder in (PACKAGE, EXPERIMENTS) for p in folder.rglob("*") if p.suffix in SOURCES
+    )
     newest = max(path.stat().st_mtime_ns for path in sources)
     stamp = f'content="{experiment.stamp(frame)}"'
     return page.stat().st_mtime_ns >= newest and stamp in page.read_text()[:2000]
@@ -136,7 +146,10 @@ def load_item(paper: str, item: str) -> ModuleType:
     try:
         return importlib.import_module(f"harness.experiments.{paper}.{item}")
     except ModuleNotFoundError as error:
-        if error.name not in (f"harness.experiments.{paper}", f"harness.experiments.{paper}.{item}"):
+        if error.name not in (
+            f"harness.experiments.{paper}",
+            f"harness.experiments.{paper}.{item}",
+        ):
             raise
         raise BadInputError(
             f"there is no {item!r} for paper {paper!r}; an item is a module experiments/<paper>/<item>.py."
@@ -156,7 +169,9 @@ def _keep_other_results(experiment: Experiment) -> list[str]:
     moved = variations.keep_other(experiment.folder, experiment.stem, plain)
     if not moved:
         return []
-    return [f"{experiment.folder} held the results of another configuration; they are kept in {moved}"]
+    return [
+        f"{experiment.folder} held the results of another configuration; they are kept in {moved}"
+    ]
 
 
 def _caption(experiment: Experiment, figure: Figure) -> str:
@@ -187,13 +202,17 @@ def _drawn(
         figure = _painter(experiment)(shown, settings)
         summary = getattr(view, "summary", tables.summary)(shown, settings)
         wide = getattr(view, "table", tables.wide)(shown, settings)
-        compared = _compared(experiment, item, frame, settings) if item and settings.compare else None
+        compared = (
+            _compared(experiment, item, frame, settings) if item and settings.compare else None
+        )
     except Exception as error:
         if not (item and experiment.differs):
             raise
         kind = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         name = experiment.settings.experiment
-        notes.append(f"the drawing of {name} does not fit this variation ({kind}); drawn in general")
+        notes.append(
+            f"the drawing of {name} does not fit this variation ({kind}); drawn in general"
+        )
         general = plots.overview(shown, settings)
         return general, tables.summary(shown, settings), tables.wide(shown, settings), None
     if compared is not None and experiment.differs:
@@ -203,7 +222,9 @@ def _drawn(
     return figure, summary, wide, compared if compared is not None and len(compared) else None
 
 
-def _compared(experiment: Experiment, item: Any, frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def _compared(
+    experiment: Experiment, item: Any, frame: pd.DataFrame, settings: Settings
+) -> pd.DataFrame:
     """The paper's numbers beside ours."""
     plans = [one.plan for one in experiment.family]
     names = {*frame["estimator"], *(name for plan in plans for name in plan.estimators)}

@@ -41,7 +41,9 @@ def notes(experiment: Experiment) -> list[str]:
     with_intervals = {e.id for e in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]
     if files and costly and experiment.settings.bootstrap is None:
-        found.append(f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it")
+        found.append(
+            f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it"
+        )
     return found
 
 
@@ -62,7 +64,9 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
         own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(files) > 1 else ""
         stem = experiment.folder / f"{experiment.stem}_reliability{own}"
         pictures = figure_files.save(
-            reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size), stem, settings
+            reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size),
+            stem,
+            settings,
         )
         table = stem.with_name(f"{stem.name}.csv")
         with whole_file(table) as temporary:
@@ -73,4 +77,6 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
 def _files(experiment: Experiment) -> dict[str, Component]:
     """The problems of the run whose samples are rows of a file."""
     problems = experiment.plan.problems
-    return {name: one for name, one in problems.items() if ProblemSpec.of(one.object).rows_of_a_file}
+    return {
+        name: one for name, one in problems.items() if ProblemSpec.of(one.object).rows_of_a_file
+    }

@@ -15,7 +15,14 @@ from harness.common.tables import text_table
 from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, truths
 
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)  # of JSON that is none, or another's
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+)  # of JSON that is none, or another's
 
 
 def status_text(out: Path) -> str:
@@ -42,7 +49,9 @@ def status_text(out: Path) -> str:
     return "\n".join(lines)
 
 
-def examine(out: Path, overrides: list[str] | None = None, compact: bool = False, repair: bool = False) -> tuple[str, int]:
+def examine(
+    out: Path, overrides: list[str] | None = None, compact: bool = False, repair: bool = False
+) -> tuple[str, int]:
     """(text, number of problems): broken parts, leftovers of killed writers, cells recorded twice, twice with different values,
     records without provenance, unreadable truths, and mistakes in the papers' paper.yaml and reported.csv; with `overrides` also
     the cells that this experiment misses. `compact` joins the readable parts into one. `repair` moves broken parts and
@@ -76,7 +85,11 @@ def examine(out: Path, overrides: list[str] | None = None, compact: bool = False
         problems += _missing(out, overrides, lines)
     if compact:
         before, rows = compaction.compact(out)
-        lines.append(f"  compacted {before} parts into one of {rows:,} rows" if rows else "  nothing to compact")
+        lines.append(
+            f"  compacted {before} parts into one of {rows:,} rows"
+            if rows
+            else "  nothing to compact"
+        )
     lines.append(f"  {problems} problem{'' if problems == 1 else 's'}")
     return "\n".join(lines), problems
 
@@ -110,7 +123,12 @@ def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool
     good = [path for path in every if path not in broken]
     found.append(("", f"{len(good):,} readable parts"))
     for path in sorted((out / "records").glob(".*.tmp")):
-        found.append(("note", f"{path.name} is what a killed writer left; it holds no finished cell and can be deleted"))
+        found.append(
+            (
+                "note",
+                f"{path.name} is what a killed writer left; it holds no finished cell and can be deleted",
+            )
+        )
     if not good:
         return found, bool(broken)
     twice, contradictions = _duplicates(good, _refreshes(out))
@@ -133,12 +151,18 @@ def _of_files(out: Path, every: list[Path]) -> tuple[list[tuple[str, str]], bool
 
 def _repair(out: Path) -> list[str]:
     """Move what cannot be read aside; a line on each."""
-    found = [(f"records/{path.name}", reason) for path in parts.part_files(out) if (reason := parts.broken_reason(path))]
+    found = [
+        (f"records/{path.name}", reason)
+        for path in parts.part_files(out)
+        if (reason := parts.broken_reason(path))
+    ]
     for name in buckets.names(out, "truths"):
         try:
             truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
-            found.append((name, str(error).removeprefix(f"{buckets.named(out)}/{name} ").partition(";")[0]))
+            found.append(
+                (name, str(error).removeprefix(f"{buckets.named(out)}/{name} ").partition(";")[0])
+            )
     notes = []
     for name, reason in found:
         aside = out / "broken" / name.replace("/", "-")
@@ -170,13 +194,19 @@ def _refreshes(out: Path) -> list[str]:
     runs = {}
     for name in buckets.names(out, "runs"):
         with contextlib.suppress(*UNREADABLE):
-            runs[Path(name).stem] = json.loads(buckets.read(out, name)).get("config", {}).get("refresh")
+            runs[Path(name).stem] = (
+                json.loads(buckets.read(out, name)).get("config", {}).get("refresh")
+            )
     return [run for run, refresh in runs.items() if refresh is True]
 
 
-def _duplicates(files: list[Path], refreshes: list[str]) -> tuple[int, list[tuple[str, str, float, float]]]:
+def _duplicates(
+    files: list[Path], refreshes: list[str]
+) -> tuple[int, list[tuple[str, str, float, float]]]:
     """(number of cells recorded more than once, those whose records differ since they were last refreshed)."""
-    refreshed = " or ".join("run_id = '" + run.replace("'", "''") + "'" for run in refreshes) or "false"
+    refreshed = (
+        " or ".join("run_id = '" + run.replace("'", "''") + "'" for run in refreshes) or "false"
+    )
     sql = f"""with fine as (select *, max(written) filter ({refreshed}) over (partition by key) since from r where status = 'ok'),
              cells as (select key, estimand, any_value(estimator) estimator, count(*) c,
                        min(value) filter (since is null or written >= since) low,
@@ -184,7 +214,9 @@ def _duplicates(files: list[Path], refreshes: list[str]) -> tuple[int, list[tupl
              select key, estimator, max(c), arg_max(low, high - low), arg_max(high, high - low), max(high - low)
              from cells group by key, estimator having max(c) > 1"""
     rows = reader.query(files, sql)
-    return len(rows), [(key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0]
+    return len(rows), [
+        (key, e, low, high) for key, e, _, low, high, gap in rows if gap is not None and gap > 0
+    ]
 
 
 def _runs_without_provenance(files: list[Path], out: Path) -> list[str]:
@@ -205,8 +237,13 @@ def _missing(out: Path, overrides: list[str], lines: list[str]) -> int:
     experiment = Experiment.of([*overrides, f"out={out}"])
     frame = experiment.records(to_draw=True)
     missing = experiment.missing(frame)
-    state = {status: int(n) for status, n in frame.drop_duplicates("key")["status"].value_counts().items()}
-    lines.append(f"  {experiment.name}: {experiment.cell_count:,} cells planned, recorded {state or 'none'}, {missing:,} missing")
+    state = {
+        status: int(n)
+        for status, n in frame.drop_duplicates("key")["status"].value_counts().items()
+    }
+    lines.append(
+        f"  {experiment.name}: {experiment.cell_count:,} cells planned, recorded {state or 'none'}, {missing:,} missing"
+    )
     if missing:
         lines.append("  PROBLEM  cells are missing; run the experiment again to compute them")
     return int(missing > 0)

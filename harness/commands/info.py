@@ -26,7 +26,12 @@ SHOWN = {
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="ID", autocompletion=completion.any_id, help="An id, or module.Class.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", autocompletion=completion.any_id, help="An id, or module.Class."
+        ),
+    ],
 ) -> int:
     """Print what a problem, estimator, experiment or calibrator is.
 
@@ -43,7 +48,9 @@ def command(
     if group is None:
         every = [i for g in (*GROUPS, "calibrator") for i in catalogue.every(g)]
         what = "`calharness list problems|estimators|experiments|calibrators` shows all"
-        raise BadInputError(f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class.")
+        raise BadInputError(
+            f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class."
+        )
     print(f"{group} {name}\n")
     if group != "calibrator":
         print(f"{options.text(group, name)}\n")
@@ -52,7 +59,11 @@ def command(
     else:
         from harness.plan.parts import made_of
 
-        _describe(group, *made_of(group, name), {} if group == "calibrator" else options.option(group, name).meaning)
+        _describe(
+            group,
+            *made_of(group, name),
+            {} if group == "calibrator" else options.option(group, name).meaning,
+        )
     return 0
 
 
@@ -66,24 +77,36 @@ def _own(target: str) -> int:
     return 0
 
 
-def _describe(group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None) -> None:
+def _describe(
+    group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None
+) -> None:
     """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
     _print_parts(made, node, comments or {})
     from harness.calibrators.base import CalibratorSpec
     from harness.estimators.base import EstimatorSpec
     from harness.problems.base import ProblemSpec, members_of
 
-    specs: dict[str, Any] = {"problem": ProblemSpec, "estimator": EstimatorSpec, "calibrator": CalibratorSpec}
+    specs: dict[str, Any] = {
+        "problem": ProblemSpec,
+        "estimator": EstimatorSpec,
+        "calibrator": CalibratorSpec,
+    }
     try:
         members = members_of(made)
         if members:
             ids = list(members)
-            print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"1 problem, {''.join(ids)}")
+            print(
+                f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}"
+                if len(ids) > 1
+                else f"1 problem, {''.join(ids)}"
+            )
             return
         spec = specs[group].of(made)
         for attribute in SHOWN[group]:
             if (value := getattr(spec, attribute)) is not None:
-                print(f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}")
+                print(
+                    f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+                )
         if group == "problem" and hasattr(made, "truth"):
             _print_truths(made)
     except BadInputError as error:  # a problem whose file is not given yet
@@ -108,7 +131,9 @@ def _print_truths(problem: Any) -> None:
         for name in estimands.names(notion):
             truth = truth_of(problem, name, notion)
             if truth is not None:
-                print(f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}")
+                print(
+                    f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}"
+                )
 
 
 def _experiment(name: str) -> None:
@@ -125,11 +150,21 @@ def _experiment(name: str) -> None:
         ("notion", _setting(settings.notion)),
     ]
     if settings.paper:
-        rows.append(("paper", f"{settings.paper}, compared with {', '.join(settings.compare or [])} of its reported numbers"))
+        rows.append(
+            (
+                "paper",
+                f"{settings.paper}, compared with {', '.join(settings.compare or [])} of its reported numbers",
+            )
+        )
     try:
         plan = planning.plan(settings)
         runnable = len(plan.cells) - len(plan.skips)
-        rows.append(("cells", f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped"))
+        rows.append(
+            (
+                "cells",
+                f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped",
+            )
+        )
     except BadInputError as error:  # a family without files
         plan = None
         rows.append(("cells", str(error)))
@@ -138,7 +173,15 @@ def _experiment(name: str) -> None:
         rows.append(("files", "; ".join(files)))
     rows.append(("run", f"calharness experiment={name}"))
     for what, text in rows:
-        print(textwrap.fill(text, 118, initial_indent=f"{what:<12}", subsequent_indent=" " * 12, break_on_hyphens=False))
+        print(
+            textwrap.fill(
+                text,
+                118,
+                initial_indent=f"{what:<12}",
+                subsequent_indent=" " * 12,
+                break_on_hyphens=False,
+            )
+        )
     if plan:
         for reason, count in Counter(plan.skips.values()).most_common():
             print(f"{'':<12}{count:,} cells: {reason}")
@@ -157,7 +200,10 @@ def _files(nodes: dict[str, Any]) -> list[str]:
     data = os.environ.get("CALHARNESS_DATA")
     places = [Path.cwd(), *([Path(data).expanduser()] if data else []), CACHE]
     paths = dict.fromkeys(_paths(nodes))
-    return [f"{path} ({'present' if any((place / path).exists() for place in places) else 'absent'})" for path in paths]
+    return [
+        f"{path} ({'present' if any((place / path).exists() for place in places) else 'absent'})"
+        for path in paths
+    ]
 
 
 def _paths(node: Any) -> Iterator[str]:

@@ -45,11 +45,15 @@ def command(
     ] = None,
     json: Annotated[
         str | None,
-        typer.Option(metavar="[FILE.json]", help="Write the values, to a file or in place of the text."),
+        typer.Option(
+            metavar="[FILE.json]", help="Write the values, to a file or in place of the text."
+        ),
     ] = None,
     fail_above: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=X...", help="Exit status 1 if a number is above X.", show_default=False),
+        typer.Option(
+            metavar="NAME=X...", help="Exit status 1 if a number is above X.", show_default=False
+        ),
     ] = None,
     save_calibrator: Annotated[
         str | None,
@@ -58,10 +62,16 @@ def command(
             help="Write the recalibration map that gained most: map = harness.judging.saved.load(FILE), then q = map(p).",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of all tests and intervals, in [0.5, 1).")] = 0.95,
+    level: Annotated[
+        float, typer.Option(help="Level of all tests and intervals, in [0.5, 1).")
+    ] = 0.95,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Judge the rows of each value of a column, too.", show_default=False),
+        typer.Option(
+            metavar="COLUMN",
+            help="Judge the rows of each value of a column, too.",
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
 ) -> int:
@@ -224,4 +234,6 @@ def _value(word: str, value: str) -> Any:
     try:
         return yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise BadInputError(f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B].") from error
+        raise BadInputError(
+            f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B]."
+        ) from error

@@ -28,7 +28,11 @@ class Outputs:
     def refuse(self) -> None:
         """Raise BadInputError, before anything is computed, where a file would be overwritten that judge did not make, or there
         is no folder that it can be written to."""
-        outputs = [path for path in (self.html, self.json, self.save) if path is not None and path != STDOUT]
+        outputs = [
+            path
+            for path in (self.html, self.json, self.save)
+            if path is not None and path != STDOUT
+        ]
         twice = next((path for path in outputs if outputs.count(path) > 1), None)
         if twice:
             raise BadInputError(f"{twice} is named for two outputs; give each a name of its own.")
@@ -74,7 +78,9 @@ def _refuse(path: Path, mark: str, what: str) -> None:
     if path.is_dir():
         raise BadInputError(f"{path} is a folder; name a file.")
     if path.exists() and mark not in path.read_bytes()[:200].decode("utf-8", "replace"):
-        raise BadInputError(f"{path} is there already and no {what}; it is not overwritten: give another name.")
+        raise BadInputError(
+            f"{path} is there already and no {what}; it is not overwritten: give another name."
+        )
 
 
 def _refuse_folder(path: Path) -> None:

@@ -38,7 +38,11 @@ def command(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also variants of papers (their ids end in the paper's) and legacy streams.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Also variants of papers (their ids end in the paper's) and legacy streams.",
+        ),
     ] = False,
 ) -> int:
     """Print ids, a line on each, or the papers with their items.
@@ -62,11 +66,24 @@ def command(
     if names[0] not in NAMES:
         known = [*NAMES, PAPERS]
         close = guess(names[0], known)
-        raise BadInputError(f"list what? `calharness list` takes one of {', '.join(known)}, found {names[0]}{close}.")
-    group, filters = NAMES[names[0]], sorted(names[1:], key=lambda text: "=" in text)  # words are cheaper than properties
-    found = [name for name in catalogue.every(group) if all(_matches(group, name, text) for text in filters)]
+        raise BadInputError(
+            f"list what? `calharness list` takes one of {', '.join(known)}, found {names[0]}{close}."
+        )
+    group, filters = (
+        NAMES[names[0]],
+        sorted(names[1:], key=lambda text: "=" in text),
+    )  # words are cheaper than properties
+    found = [
+        name
+        for name in catalogue.every(group)
+        if all(_matches(group, name, text) for text in filters)
+    ]
     wanted = " ".join(filters)
-    shown = [name for name in found if everything or not (variant := catalogue.variant(name)) or variant in wanted]
+    shown = [
+        name
+        for name in found
+        if everything or not (variant := catalogue.variant(name)) or variant in wanted
+    ]
     if not found:
         raise BadInputError(
             f"no {group} matches {wanted}; `calharness list {names[0]}` shows all, and `--all` paper variants too."
@@ -74,14 +91,21 @@ def command(
     _print(group, shown)
     hidden = len(found) - len(shown)
     if hidden:
-        print(f"{hidden} variants of papers and legacy streams are hidden; --all shows them", file=sys.stderr)
+        print(
+            f"{hidden} variants of papers and legacy streams are hidden; --all shows them",
+            file=sys.stderr,
+        )
     return 0
 
 
 def _counts() -> int:
     for names, group in NAMES.items():
         listed, variants = catalogue.counts(group)
-        hidden = f" shows {listed}; {variants} variants of papers and legacy streams with --all" if variants else ""
+        hidden = (
+            f" shows {listed}; {variants} variants of papers and legacy streams with --all"
+            if variants
+            else ""
+        )
         print(f"{names:<12}{listed + variants:>4}   calharness list {names}{hidden}")
     print(f"{PAPERS:<12}{len(catalogue.papers()):>4}   calharness list {PAPERS}")
     print(
@@ -117,16 +141,33 @@ def _papers(words: list[str]) -> int:
         parts = [paper.title, paper.citation, paper.address]
         print(("\n" if printed else "") + "\n".join(_wrapped(paper.id, parts, "  ")))
         for item in items:
-            print("\n".join(_wrapped(f"  {item.name}", _said_of(paper, item, found, folder), "      ")))
+            print(
+                "\n".join(
+                    _wrapped(f"  {item.name}", _said_of(paper, item, found, folder), "      ")
+                )
+            )
         printed += 1
     if not printed:
         of = f"has {' '.join(words)}" if words else "is described (experiments/<paper>/paper.yaml)"
-        raise BadInputError(f"no paper or item {of}; `calharness list papers` shows all that are described.")
+        raise BadInputError(
+            f"no paper or item {of}; `calharness list papers` shows all that are described."
+        )
     return 0
 
 
 def _has(wanted: list[str], head: str, item: Any) -> bool:
-    text = " ".join(str(one) for one in (item.id, item.name, item.about, item.how, item.needs, item.command, *item.experiments))
+    text = " ".join(
+        str(one)
+        for one in (
+            item.id,
+            item.name,
+            item.about,
+            item.how,
+            item.needs,
+            item.command,
+            *item.experiments,
+        )
+    )
     return all(word in f"{head} {text}".lower() for word in wanted)
 
 
@@ -144,7 +185,9 @@ def _said_of(paper: Any, item: Any, found: Any, folder: Path) -> Iterator[str]:
     if item.command:
         yield f"command: {item.command}"
     page = papers.page(paper, item, folder)
-    yield f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
+    yield (
+        f"page: {min(str(page), os.path.relpath(page), key=len)}" if page else "page: not drawn yet"
+    )
 
 
 def _wrapped(first: str, texts: Iterable[str], indent: str) -> Iterator[str]:
@@ -152,7 +195,13 @@ def _wrapped(first: str, texts: Iterable[str], indent: str) -> Iterator[str]:
     room = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
     yield first
     for text in texts:
-        yield from textwrap.wrap(text, room, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+        yield from textwrap.wrap(
+            text,
+            room,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_on_hyphens=False,
+        )
 
 
 def _matches(group: str, name: str, text: str) -> bool:
@@ -161,14 +210,18 @@ def _matches(group: str, name: str, text: str) -> bool:
         return text.lower() in f"{name} {catalogue.describe(group, name)}".lower()
     if key not in KEYS[group]:
         allowed = ", ".join(KEYS[group])
-        raise BadInputError(f"{group}s are not listed by {key!r}{guess(key, list(KEYS[group]))}; allowed are {allowed}.")
+        raise BadInputError(
+            f"{group}s are not listed by {key!r}{guess(key, list(KEYS[group]))}; allowed are {allowed}."
+        )
     return _PROPERTIES[key](group, name, value)
 
 
 def _of_paper(group: str, name: str, paper: str) -> bool:
     """Whether an id is an item or a variant of the paper, or cites it in its docstring."""
     if paper not in catalogue.papers():
-        raise BadInputError(f"paper is {paper!r}{guess(paper, catalogue.papers())}; allowed are {', '.join(catalogue.papers())}.")
+        raise BadInputError(
+            f"paper is {paper!r}{guess(paper, catalogue.papers())}; allowed are {', '.join(catalogue.papers())}."
+        )
     if group == "experiment":
         return catalogue.config(group, name).get("paper") == paper
     if group == "calibrator":
@@ -181,9 +234,13 @@ def _uses(kind: str) -> Callable[[str, str, str], bool]:
     def uses(group: str, name: str, wanted: str) -> bool:
         """Whether an experiment has this problem or estimator by itself."""
         if wanted not in catalogue.every(kind):
-            raise BadInputError(f"there is no {kind} {wanted!r}{guess(wanted, catalogue.every(kind))}.")
+            raise BadInputError(
+                f"there is no {kind} {wanted!r}{guess(wanted, catalogue.every(kind))}."
+            )
         defaults = catalogue.config(group, name).get("defaults", [])
-        chosen: str | list[str] = next((entry[f"override /{kind}"] for entry in defaults if f"override /{kind}" in entry), [])
+        chosen: str | list[str] = next(
+            (entry[f"override /{kind}"] for entry in defaults if f"override /{kind}" in entry), []
+        )
         return wanted in ([chosen] if isinstance(chosen, str) else chosen or [])
 
     return uses
@@ -196,7 +253,9 @@ def _has_notion(group: str, name: str, notion: str) -> bool:
     from harness.problems.base import ProblemSpec, members_of
 
     if notion not in NOTIONS:
-        raise BadInputError(f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}.")
+        raise BadInputError(
+            f"notion is {notion!r}{guess(notion, list(NOTIONS))}; allowed are {', '.join(NOTIONS)}."
+        )
     made = load(group, name, {})
     try:
         members = members_of(made)

@@ -25,7 +25,20 @@ from harness.errors import BadInputError
 from harness.execute import pending
 
 OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
-UNSWEPT = ("name", "out", "sweep", "hydra", "figure", "labels", "title", "paper", "item", "compare", "ranking", "reasons")
+UNSWEPT = (
+    "name",
+    "out",
+    "sweep",
+    "hydra",
+    "figure",
+    "labels",
+    "title",
+    "paper",
+    "item",
+    "compare",
+    "ranking",
+    "reasons",
+)
 
 current: Multirun | None = None  # of this process, while it is going on
 
@@ -60,7 +73,12 @@ class Multirun:
         self.status = max(self.status, status)
         if self.searches:
             own = [text for text in overrides if text not in self.constant]
-            self.tried.append(({text.partition("=")[0].lstrip("+"): _value(text) for text in own}, experiment.settings))
+            self.tried.append(
+                (
+                    {text.partition("=")[0].lstrip("+"): _value(text) for text in own},
+                    experiment.settings,
+                )
+            )
         self.computed |= _of_shard(experiment)
         for position, result in enumerate(self.experiments):
             if position not in self.drawn and result.cells <= self.computed:
@@ -69,7 +87,12 @@ class Multirun:
     def draw_rest(self) -> None:
         """Draw what is not drawn yet."""
         if self.tried:
-            points = list({json.dumps(values, default=str): (values, settings) for values, settings in self.tried}.values())
+            points = list(
+                {
+                    json.dumps(values, default=str): (values, settings)
+                    for values, settings in self.tried
+                }.values()
+            )
             self.experiments = [Experiment.of_settings(points[0][1], points)]
         for position in range(len(self.experiments)):
             if position not in self.drawn:
@@ -90,13 +113,18 @@ class Sweep(Callback):
         try:
             current.draw_rest()
         except Exception as error:
-            print(f"calharness: the jobs have ended, but drawing failed ({type(error).__name__}: {error})", file=sys.stderr)
+            print(
+                f"calharness: the jobs have ended, but drawing failed ({type(error).__name__}: {error})",
+                file=sys.stderr,
+            )
             current.status = max(current.status, 1)
 
 
 def is_basic(overrides: list[str]) -> bool:
     """Whether the jobs are a product of the values given; other sweepers of Hydra choose them as they go."""
-    return not any(text.startswith("hydra/sweeper=") and text != "hydra/sweeper=basic" for text in overrides)
+    return not any(
+        text.startswith("hydra/sweeper=") and text != "hydra/sweeper=basic" for text in overrides
+    )
 
 
 def experiments_of(arguments: list[str]) -> list[Experiment]:
@@ -110,7 +138,9 @@ def results(overrides: list[str]) -> list[Experiment]:
     constant, swept = parsed(overrides)
     wrong = next((key for key in swept if key.split(".")[0] in UNSWEPT), None)
     if wrong:
-        raise BadInputError(f"{wrong} cannot be swept by -m; parameters, n, seed, problems, estimators and experiments can.")
+        raise BadInputError(
+            f"{wrong} cannot be swept by -m; parameters, n, seed, problems, estimators and experiments can."
+        )
     whole = next((key for key in swept if key.endswith("._target_") and key.count(".") == 2), None)
     if whole:
         group = whole.lstrip("+").split(".")[0]
@@ -122,19 +152,39 @@ def results(overrides: list[str]) -> list[Experiment]:
     groups = {key: swept.pop(key) for key in ("problem", "estimator") if key in swept}
     parts = {key: swept.pop(key) for key in OF_ONE_RUN if key in swept}
     if "shard" in parts:
-        given = next((text.partition("=")[2] for text in constant if text.startswith("shards=")), None)
-        most = max((int(text) for text in parts.get("shards", [given or "1"]) if text.isdigit()), default=1)
-        wrong = next((text for text in parts["shard"] if not text.isdigit() or int(text) >= most), None)
+        given = next(
+            (text.partition("=")[2] for text in constant if text.startswith("shards=")), None
+        )
+        most = max(
+            (int(text) for text in parts.get("shards", [given or "1"]) if text.isdigit()), default=1
+        )
+        wrong = next(
+            (text for text in parts["shard"] if not text.isdigit() or int(text) >= most), None
+        )
         if wrong is not None:
-            raise BadInputError(f"shard is {wrong} of shards={most}; shards are counted from 0: shards=2 shard=0,1.")
-    constant = [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
-    paths = {key.lstrip("+"): [_value(f"{key}={value}") for value in values] for key, values in swept.items()}
+            raise BadInputError(
+                f"shard is {wrong} of shards={most}; shards are counted from 0: shards=2 shard=0,1."
+            )
+    constant = (
+        [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
+    )
+    paths = {
+        key.lstrip("+"): [_value(f"{key}={value}") for value in values]
+        for key, values in swept.items()
+    }
     grid = {key: _together(key, paths.pop(key)) for key in sweeps.GRID if key in paths}
-    paths = {key: values for key, values in paths.items() if key not in ("jobs", "engine", "address", "on_error", "refresh")}
+    paths = {
+        key: values
+        for key, values in paths.items()
+        if key not in ("jobs", "engine", "address", "on_error", "refresh")
+    }
     found = []
     for experiment in experiments:
         chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
-        bases = [Settings.from_dict({**compose([*chosen, *choice]).to_dict(), **grid}) for choice in _choices(groups)]
+        bases = [
+            Settings.from_dict({**compose([*chosen, *choice]).to_dict(), **grid})
+            for choice in _choices(groups)
+        ]
         settings = replace(
             bases[0],
             problem=_merged(base.problem for base in bases),
@@ -161,7 +211,9 @@ def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dic
                 if searches:
                     continue
                 if not override.is_discrete_sweep():
-                    raise BadInputError(f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5.")
+                    raise BadInputError(
+                        f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5."
+                    )
                 swept[override.get_key_element()] = list(_texts(override))
             elif not text.startswith("hydra") or text.startswith("hydra.searchpath="):
                 constant.append(text)
@@ -169,14 +221,19 @@ def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dic
 
 
 def _texts(override: Any) -> Iterator[str]:
-    if override.get_key_element() not in ("problem", "estimator", "experiment") or "glob(" not in override.input_line:
+    if (
+        override.get_key_element() not in ("problem", "estimator", "experiment")
+        or "glob(" not in override.input_line
+    ):
         yield from override.sweep_string_iterator()
         return
     from harness.configure.options import ids
 
     found = override.value().filter(ids(override.get_key_element()))
     if not found:
-        raise BadInputError(f"no {override.get_key_element()} matches {override.input_line.partition('=')[2]}.")
+        raise BadInputError(
+            f"no {override.get_key_element()} matches {override.input_line.partition('=')[2]}."
+        )
     yield from found
 
 
@@ -189,9 +246,10 @@ def _together(key: str, values: list[Any]) -> Any:
 
 
 def _choices(groups: Mapping[Any, list[str]]) -> list[list[str]]:
-    return [[f"{group}={value}" for group, value in zip(groups, values)] for values in itertools.product(*groups.values())] or [
-        []
-    ]
+    return [
+        [f"{group}={value}" for group, value in zip(groups, values)]
+        for values in itertools.product(*groups.values())
+    ] or [[]]
 
 
 def _merged(nodes: Iterable[dict[str, Any] | None]) -> dict[str, Any]:

@@ -20,7 +20,9 @@ def command(overrides: Overrides = None) -> int:
     from harness.commands.plan_text import describe_plan
 
     for experiment in multirun.experiments_of(overrides or []):
-        print(f"{experiment.name} in {short_path(experiment.out)}, results in {short_path(experiment.folder)}")
+        print(
+            f"{experiment.name} in {short_path(experiment.out)}, results in {short_path(experiment.folder)}"
+        )
         for one in experiment.family:
             if experiment.others and one.plan.cells:
                 own = one is experiment

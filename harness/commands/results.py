@@ -20,10 +20,15 @@ def command(
             autocompletion=completion.experiment_of_paper,
         ),
     ] = None,
-    compute: Annotated[bool, typer.Option("--compute", help="Compute what no record holds, cheapest first, then draw.")] = False,
+    compute: Annotated[
+        bool,
+        typer.Option("--compute", help="Compute what no record holds, cheapest first, then draw."),
+    ] = False,
     store: Annotated[
         bool,
-        typer.Option("--store", help="Write results/records_of/EXPERIMENT.parquet from the records."),
+        typer.Option(
+            "--store", help="Write results/records_of/EXPERIMENT.parquet from the records."
+        ),
     ] = False,
 ) -> int:
     """Draw the results of all papers from stored records.
@@ -40,7 +45,9 @@ def command(
     from harness.configure.compose import out_folder
 
     overrides = [word for word in words or [] if "=" in word]
-    other = next((w for w in overrides if w.partition("=")[0] not in ("out", "jobs", "engine")), None)
+    other = next(
+        (w for w in overrides if w.partition("=")[0] not in ("out", "jobs", "engine")), None
+    )
     if other or compute and store:
         raise BadInputError(
             f"results has no option {other or '--compute --store'!r}; it takes --compute or --store, "
@@ -53,4 +60,6 @@ def command(
     out = out_folder(given)
     if store:
         return all_results.store(chosen, overrides, out)
-    return all_results.compute(chosen, overrides, out) if compute else all_results.redraw(chosen, out)
+    return (
+        all_results.compute(chosen, overrides, out) if compute else all_results.redraw(chosen, out)
+    )

@@ -108,7 +108,9 @@ def _compute(experiment: Any, finish: bool, later: float = 0.0, name: str | None
     failed = frame.loc[frame["status"].eq("failed"), "key"].nunique()
     missing = experiment.missing(frame) - failed
     if missing > 0:
-        print(f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there")
+        print(
+            f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there"
+        )
         if experiment.settings.shards > 1:
             return int(counts["failed"] > 0)
     with profile.stage("figures"):
@@ -130,13 +132,17 @@ def _through_hydra(arguments: list[str]) -> int:
     given = get_args_parser().parse_args(arguments)
     if given.multirun:
         if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
-            raise BadInputError("profile=true is of one run; leave out -m, or profile one of its jobs.")
+            raise BadInputError(
+                "profile=true is of one run; leave out -m, or profile one of its jobs."
+            )
         multirun.current = multirun.Multirun(given.overrides, summary.finish_recorded)
         for experiment in multirun.current.experiments:
             if experiment.is_variation:
                 print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
     constant = multirun.parsed(given.overrides, searches=True)[0]
-    if multirun.current is None or multirun.current.searches:  # before Hydra calls what its node names
+    if (
+        multirun.current is None or multirun.current.searches
+    ):  # before Hydra calls what its node names
         composing.compose(constant)
     composing.check_hydra_choices(constant, given.overrides)
     statuses: list[int] = []

@@ -14,7 +14,8 @@ from harness.errors import BadInputError
 
 def command(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results.")
+        list[str] | None,
+        typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results."),
     ] = None,
 ) -> int:
     """Write all results as one static site; some two minutes.
@@ -34,7 +35,9 @@ def command(
 
     wrong = next((text for text in words or [] if not text.startswith("out=")), None)
     if wrong:
-        raise BadInputError(f"site does not take {wrong!r}; it takes out=DIR, the folder of results.")
+        raise BadInputError(
+            f"site does not take {wrong!r}; it takes out=DIR, the folder of results."
+        )
     started = time.monotonic()
     given = next((text.partition("=")[2] for text in words or []), None)
     path = build(out_folder(given), say=lambda text: print(text, file=sys.stderr))

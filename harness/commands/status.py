@@ -11,7 +11,8 @@ from harness.commands.base import results_folder
 
 def command(
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results.")
+        list[str] | None,
+        typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results."),
     ] = None,
 ) -> int:
     """Print what the records of a results folder hold.

@@ -53,9 +53,13 @@ def print_recorded(experiment: Experiment, frame: pd.DataFrame) -> None:
     absent = experiment.missing_truths(frame)
     if absent:
         name, pairs = next(iter(absent.items()))
-        which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (" and more" if len(pairs) > 3 else "")
+        which = ", ".join(" ".join(pair) for pair in pairs[:3]) + (
+            " and more" if len(pairs) > 3 else ""
+        )
         others = f" and of {len(absent) - 1:,} more problems" if len(absent) > 1 else ""
-        print(f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until it is run again")
+        print(
+            f"  no truth is stored of {name} ({which}){others}: bias and coverage are empty there until it is run again"
+        )
 
 
 def finish_recorded(experiment: Experiment) -> int:
@@ -76,7 +80,9 @@ def finish(experiment: Experiment, frame: pd.DataFrame, fresh: bool) -> int:
     else:
         _print_table(experiment, frame)
         page = short_path(experiment.folder / f"{experiment.stem}.html")
-        print(f"  {'up to date':<14}{page}, with figure and tables beside it (`calharness report ...` draws them anew)")
+        print(
+            f"  {'up to date':<14}{page}, with figure and tables beside it (`calharness report ...` draws them anew)"
+        )
     return 0
 
 
@@ -104,7 +110,9 @@ def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
         if wide.size <= MOST_SHOWN:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
         else:
-            print(f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them")
+            print(
+                f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown here; table and page have them"
+            )
     for line in missing.reasons(frame, experiment.shown_settings(), of_table=not of_paper):
         print(f"  {line}")
 
@@ -117,13 +125,19 @@ def _print_files(experiment: Experiment, frame: pd.DataFrame) -> None:
         print(f"  note: {note}")
     pictures = tuple(f".{kind}" for kind in FORMATS)
     rows = []
-    for what, ends in (("figure", pictures), ("table", (".csv", ".parquet", ".tex")), ("page", (".html",))):
+    for what, ends in (
+        ("figure", pictures),
+        ("table", (".csv", ".parquet", ".tex")),
+        ("page", (".html",)),
+    ):
         same = [path for path in files if path.suffix in ends and path.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         rows.append((what, f"{short_path(same[0])}{others}"))
         if what == "table" and verdicts:
             compared = [short_path(path) for path in files if path.stem.startswith("reproduction")]
-            counts = "; ".join(f"{source}: {reproduction.said(n)}" for source, n in verdicts.items())
+            counts = "; ".join(
+                f"{source}: {reproduction.said(n)}" for source, n in verdicts.items()
+            )
             rows.append(("paper vs ours", f"{', '.join(compared)}: {counts}"))
     if experiment.paper and not experiment.is_variation:
         rows.append(("all results", short_path(index.save(experiment.out))))

@@ -46,7 +46,9 @@ def folder_of(address: str) -> Path:
         If the address has a password or no folder, or the bucket is absent or cannot be read.
     """
     if re.match(r"[^/]*//[^/@]*:[^/@]*@", address):
-        raise BadInputError("out has a password in its address, which every run would record; give it as the environment does.")
+        raise BadInputError(
+            "out has a password in its address, which every run would record; give it as the environment does."
+        )
     if not (_folder(address) / ".store").is_file():
         _check_bucket(address)
     return here(address)
@@ -208,13 +210,17 @@ def _check_bucket(address: str) -> None:
     """Raise BadInputError if the bucket is absent: it would list like an empty one."""
     files, base = _opened(address)
     if not base and files.type_name != "local":
-        raise BadInputError(f"out is {address!r}, which names no folder; give an address such as s3://BUCKET/FOLDER.")
+        raise BadInputError(
+            f"out is {address!r}, which names no folder; give an address such as s3://BUCKET/FOLDER."
+        )
     bucket = base.split("/")[0]
     with _reading(address):
         kind = files.get_file_info(bucket).type
     absent = files.type_name != "local" and kind == fs.FileType.NotFound
     if absent:
-        raise BadInputError(f"out is {address!r}, where there is no {bucket}; make it, or give another address.")
+        raise BadInputError(
+            f"out is {address!r}, where there is no {bucket}; make it, or give another address."
+        )
 
 
 def _opened(address: str) -> tuple[Any, str]:
@@ -241,7 +247,9 @@ def _opened_in(address: str, process: int) -> tuple[Any, str]:
                 f"{_message(second)}); give a folder, or an address such as s3://BUCKET/FOLDER."
             ) from None
     except OSError as error:
-        raise BadInputError(f"out is {address!r}, which cannot be read: {_message(error)}") from error
+        raise BadInputError(
+            f"out is {address!r}, which cannot be read: {_message(error)}"
+        ) from error
     return files, base.rstrip("/")
 
 
@@ -253,7 +261,9 @@ def _reading(address: str) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise BadInputError(f"out is {address!r}, which cannot be read: {_message(error)}.") from error
+        raise BadInputError(
+            f"out is {address!r}, which cannot be read: {_message(error)}."
+        ) from error
 
 
 def _send(address: str, name: str, content: bytes) -> None:

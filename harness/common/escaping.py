@@ -7,7 +7,9 @@ from typing import Any, TextIO
 
 # control characters but tab and line feed, marks that turn the direction of text,
 # line separators of Unicode, and lone surrogates, which UTF-8 cannot encode
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def escape(text: str) -> str:

@@ -8,7 +8,9 @@ import time
 from harness.common.escaping import unescaped
 
 START_SECONDS = 2.0  # until workers are there; the expected pace counts as much as this many seconds of what is seen
-SHORTEST_ANNOUNCED = 3.0  # seconds: work that takes less is over before an announcement of its length is read
+SHORTEST_ANNOUNCED = (
+    3.0  # seconds: work that takes less is over before an announcement of its length is read
+)
 SECONDS_BETWEEN_BARS = 0.2
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -35,9 +37,17 @@ class Progress:
         self.expected, self.later, self.weight = expected, later, 0.0
         self.start = self.last = time.monotonic()
         self.bar = _Bar(total) if sys.stderr.isatty() and not quiet else None
-        if known and expected is not None and total and not quiet and (expected + later) > SHORTEST_ANNOUNCED:
+        if (
+            known
+            and expected is not None
+            and total
+            and not quiet
+            and (expected + later) > SHORTEST_ANNOUNCED
+        ):
             over = f", {clock(expected + later)} with the jobs that follow" if later else ""
-            _print_line(f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}")
+            _print_line(
+                f"{total:,} {unit} to compute, about {clock(expected)} by past records{over}"
+            )
 
     def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
         """Count cells as done and, at most every so often, show it. seconds: their part of `expected`."""

@@ -50,7 +50,9 @@ def identity(problem: Draws, problem_key: str) -> str:
     return problem.content or problem_key
 
 
-def estimator_rng(seed: int, problem_key: str, rep: int, n: int, estimator_key: str) -> np.random.Generator:
+def estimator_rng(
+    seed: int, problem_key: str, rep: int, n: int, estimator_key: str
+) -> np.random.Generator:
     """The stream of an estimator's own randomness in one cell."""
     return np.random.default_rng([seed, int(problem_key, 16), rep, n, int(estimator_key, 16)])
 

@@ -30,12 +30,19 @@ from harness.experiments import module_name
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = tuple(
     os.path.realpath(folder) + os.sep
-    for folder in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], PACKAGE, EXPERIMENTS)
+    for folder in (
+        sysconfig.get_paths()["stdlib"],
+        sysconfig.get_paths()["platstdlib"],
+        PACKAGE,
+        EXPERIMENTS,
+    )
 )
 # code that needs no process of its own: Python's, and what the harness computes with
 _KNOWN = {*sys.stdlib_module_names, "numpy"}
 _ran: set[str] = set()  # modules of other people that this process was asked to import
-_imported_as: dict[str, str] = {}  # {local module: digest of its file when this process imported it}
+_imported_as: dict[
+    str, str
+] = {}  # {local module: digest of its file when this process imported it}
 
 
 def ours(module: str) -> bool:
@@ -68,7 +75,9 @@ def is_local(path: str) -> bool:
 def sources(name: str) -> list[str]:
     """["module:digest of its file", ...] of a module and of all local modules that it imports, directly or not."""
     found = {module: own for module, (own, _) in _closure(name).items()}
-    return sorted(f"{module}:{own}" for module, own in (found or {name: "source not at hand"}).items())
+    return sorted(
+        f"{module}:{own}" for module, own in (found or {name: "source not at hand"}).items()
+    )
 
 
 def current(name: str) -> ModuleType:
@@ -96,7 +105,9 @@ def current(name: str) -> ModuleType:
     finally:
         complete = name in sys.modules
         for module, now in digests.items():
-            if module in sys.modules or complete:  # what a call imports later counts too; what failed may be repaired
+            if (
+                module in sys.modules or complete
+            ):  # what a call imports later counts too; what failed may be repaired
                 _imported_as[module] = now
 
 
@@ -115,7 +126,9 @@ def _closure(name: str) -> dict[str, tuple[str, list[str]]]:
         content = Path(path).read_bytes()
         package = module if os.path.basename(path) == "__init__.py" else module.rpartition(".")[0]
         named = _imports(content, module, package) if path.endswith(".py") else []
-        imported = [m for m in dict.fromkeys(named) if m != module and _is_local_file(_file(m, specs))]
+        imported = [
+            m for m in dict.fromkeys(named) if m != module and _is_local_file(_file(m, specs))
+        ]
         found[module] = digest(content.hex()), imported
         waiting += imported
     return found
@@ -140,8 +153,15 @@ def _imports(source: bytes, module: str, package: str) -> list[str]:
         elif isinstance(at, ast.ImportFrom):
             with contextlib.suppress(ImportError):  # more dots than there are packages
                 base = importlib.util.resolve_name("." * at.level + (at.module or ""), package)
-                names += [base, *(f"{base}.{alias.name}" for alias in at.names if alias.name != "*")]
-    return [".".join(parts[: i + 1]) for parts in (n.split(".") for n in names if n) for i in range(len(parts))]
+                names += [
+                    base,
+                    *(f"{base}.{alias.name}" for alias in at.names if alias.name != "*"),
+                ]
+    return [
+        ".".join(parts[: i + 1])
+        for parts in (n.split(".") for n in names if n)
+        for i in range(len(parts))
+    ]
 
 
 def _file(name: str, specs: dict[str, Any] | None = None) -> str | None:
@@ -161,7 +181,9 @@ def _spec(name: str, specs: dict[str, Any]) -> Any:
                 specs[name] = importlib.util.find_spec(name)
             else:
                 above = sys.modules[package] if package in sys.modules else _spec(package, specs)
-                folders = getattr(above, "submodule_search_locations", None) or getattr(above, "__path__", None)
+                folders = getattr(above, "submodule_search_locations", None) or getattr(
+                    above, "__path__", None
+                )
                 specs[name] = PathFinder.find_spec(name, folders) if folders else None
         except (ImportError, ValueError, AttributeError):
             specs[name] = None

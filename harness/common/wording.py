@@ -11,7 +11,12 @@ from typing import Any, TypeGuard
 from harness.common.writing import SMALLEST
 
 DASH = "–"
-NOTIONS = {"binary": "binary", "top_label": "top-label", "classwise": "class-wise", "canonical": "canonical"}
+NOTIONS = {
+    "binary": "binary",
+    "top_label": "top-label",
+    "classwise": "class-wise",
+    "canonical": "canonical",
+}
 ESTIMANDS = {
     "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
     "linf": "largest error", "l1_over": "over-confident part of the L1 error",
@@ -171,7 +176,9 @@ def format_tolerance(share: float | None) -> str:
         return ""
     if math.isinf(share) or share < 1e-6:
         return "any" if math.isinf(share) else "exact"
-    digits = ",.0f" if share >= 1.0 else ".3g" if share >= 0.1 else ".2g"  # 50.4 % is more than half
+    digits = (
+        ",.0f" if share >= 1.0 else ".3g" if share >= 0.1 else ".2g"
+    )  # 50.4 % is more than half
     return f"± {100 * share:{digits}} %"
 
 
@@ -268,7 +275,11 @@ def format_rank(value: float, low: float, high: float) -> str:
     """
     if math.isnan(value):
         return DASH
-    return f"{value:.0f}" if math.isnan(low) or low == high else f"{value:.0f} ({low:.0f} to {high:.0f})"
+    return (
+        f"{value:.0f}"
+        if math.isnan(low) or low == high
+        else f"{value:.0f} ({low:.0f} to {high:.0f})"
+    )
 
 
 def format_ends(low: float | None, high: float | None) -> str:
@@ -350,7 +361,9 @@ def clean(text: object) -> str:
     'a[31mred b'
     """
     spaced = re.sub(r"\s+", " ", str(text))
-    return "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).strip()
+    return "".join(
+        c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+    ).strip()
 
 
 def fitted(text: object, most: int = 24) -> str:
@@ -362,4 +375,8 @@ def fitted(text: object, most: int = 24) -> str:
     'abc…hij'
     """
     whole = clean(text)
-    return whole if len(whole) <= most else f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+    return (
+        whole
+        if len(whole) <= most
+        else f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+    )

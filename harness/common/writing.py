@@ -15,7 +15,9 @@ from harness.errors import BadInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-DIGITS = 10  # of the numbers in tables: processors differ in the last few of the 17 that a double has
+DIGITS = (
+    10  # of the numbers in tables: processors differ in the last few of the 17 that a double has
+)
 SMALLEST = 1e-12  # a smaller number in a table is rounding, whose size depends on the processor: it is written as 0
 
 
@@ -28,8 +30,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        if error.errno is not None:  # else the text is all there is, and with a name it would not be shown
-            error.filename, error.filename2 = os.fspath(path), None  # of a full disk none is named, and ours is temporary
+        if (
+            error.errno is not None
+        ):  # else the text is all there is, and with a name it would not be shown
+            error.filename, error.filename2 = (
+                os.fspath(path),
+                None,
+            )  # of a full disk none is named, and ours is temporary
         raise
     finally:
         with contextlib.suppress(OSError):
@@ -61,7 +68,9 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table of results with the same bytes on every processor, whose numbers are the same but for rounding: ten
     significant digits, and 0 below 1e-12."""
     numbers = frame.select_dtypes("float")
-    frame = frame.assign(**{str(name): numbers[name].mask(numbers[name].abs() < SMALLEST, 0.0) for name in numbers})
+    frame = frame.assign(
+        **{str(name): numbers[name].mask(numbers[name].abs() < SMALLEST, 0.0) for name in numbers}
+    )
     frame.to_csv(path, index=False, float_format=f"%.{DIGITS}g")
 
 

@@ -29,6 +29,10 @@ def check_address(engine: str, address: Any) -> None:
     if address is None:
         return
     if engine not in ADDRESSES:
-        raise BadInputError(f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster.")
+        raise BadInputError(
+            f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster."
+        )
     if not (engine == "ray" and address == "auto") and not host_and_port(engine, address):
-        raise BadInputError(f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine.")
+        raise BadInputError(
+            f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine."
+        )

@@ -26,7 +26,11 @@ class Arena:
         if value is None:
             return None
         fits = isinstance(value, dict) and "families" in value
-        if not fits or set(value) - {"families", "development"} or not _are_families(value["families"]):
+        if (
+            not fits
+            or set(value) - {"families", "development"}
+            or not _are_families(value["families"])
+        ):
             raise BadInputError(
                 f"arena is {value!r}; {{families: {{NAME: [problem ids]}}}} is needed, or {{families: EXPERIMENT}}."
             )
@@ -34,7 +38,9 @@ class Arena:
         if isinstance(families, dict):
             _check_development(families, development or [])
         elif not isinstance(development or [], list):
-            raise BadInputError(f"arena.development is {development!r}; a list of families is needed.")
+            raise BadInputError(
+                f"arena.development is {development!r}; a list of families is needed."
+            )
         return cls(families, development)
 
 
@@ -50,4 +56,6 @@ def _check_development(families: dict[str, list[str]], development: Any) -> None
     if twice:
         raise BadInputError(f"arena.families has {twice} twice; a problem is of one family.")
     if not isinstance(development, list) or not set(development) <= set(families):
-        raise BadInputError(f"arena.development is {development!r}; a list of names of arena.families is needed.")
+        raise BadInputError(
+            f"arena.development is {development!r}; a list of names of arena.families is needed."
+        )

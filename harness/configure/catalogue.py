@@ -17,12 +17,20 @@ from harness.experiments import written_name
 @functools.cache
 def defaults() -> dict[str, Any]:
     """The settings of conf/config.yaml by name, without the groups and what is Hydra's."""
-    return {name: value for name, value in read(CONF / "config.yaml").items() if name not in ("defaults", "hydra")}
+    return {
+        name: value
+        for name, value in read(CONF / "config.yaml").items()
+        if name not in ("defaults", "hydra")
+    }
 
 
 def default_estimators() -> list[str]:
     """The estimators of a run that names none."""
-    chosen = [entry["estimator"] for entry in read(CONF / "config.yaml")["defaults"] if "estimator" in entry]
+    chosen = [
+        entry["estimator"]
+        for entry in read(CONF / "config.yaml")["defaults"]
+        if "estimator" in entry
+    ]
     return list(chosen[0])
 
 
@@ -47,13 +55,20 @@ def config(group: str, name: str) -> dict[str, Any]:
 
 def papers() -> list[str]:
     """Ids of the papers: the folders of experiments/."""
-    return sorted(path.name for path in EXPERIMENTS.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+    return sorted(
+        path.name
+        for path in EXPERIMENTS.iterdir()
+        if path.is_dir() and not path.name.startswith(("_", "."))
+    )
 
 
 def calibrators() -> list[str]:
     """Class names of harness.calibrators, as a YAML's _target_ has them behind `harness.calibrators.`."""
     for statement in _tree(PACKAGE / "calibrators" / "__init__.py").body:
-        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", None) == "__all__":
+        if (
+            isinstance(statement, ast.Assign)
+            and getattr(statement.targets[0], "id", None) == "__all__"
+        ):
             return sorted(ast.literal_eval(statement.value))
     return []
 
@@ -103,13 +118,19 @@ def fields(target: str) -> list[Field]:
     module, node = found
     if isinstance(node, ast.FunctionDef):
         names = [*node.args.args, *node.args.kwonlyargs]
-        return [Field(a.arg, ast.unparse(a.annotation) if a.annotation else None, None) for a in names]
+        return [
+            Field(a.arg, ast.unparse(a.annotation) if a.annotation else None, None) for a in names
+        ]
     known: dict[str, Field] = {}
     for base in node.bases:
         known |= {field.name: field for field in fields(_path_of(ast.unparse(base), module))}
-    is_dataclass = any("dataclass" in ast.unparse(one) for one in node.decorator_list)  # else annotations are no parameters
+    is_dataclass = any(
+        "dataclass" in ast.unparse(one) for one in node.decorator_list
+    )  # else annotations are no parameters
     for statement in node.body if is_dataclass else ():
-        if isinstance(statement, ast.AnnAssign) and "init=False" not in (value := _text(statement.value) or ""):
+        if isinstance(statement, ast.AnnAssign) and "init=False" not in (
+            value := _text(statement.value) or ""
+        ):
             name = ast.unparse(statement.target)
             known[name] = Field(name, _text(statement.annotation), value or None)
     return list(known.values())
@@ -135,7 +156,11 @@ def _text(node: ast.expr | None) -> str | None:
 def parameters(group: str, name: str) -> list[str]:
     """Names of all parameters of a problem or estimator: those of its YAML, then the others that its class has."""
     node = config(group, name)
-    return list(dict.fromkeys([*(k for k in node if k != "_target_"), *(f.name for f in fields(node["_target_"]))]))
+    return list(
+        dict.fromkeys(
+            [*(k for k in node if k != "_target_"), *(f.name for f in fields(node["_target_"]))]
+        )
+    )
 
 
 def first_sentence(text: str) -> str:
@@ -150,7 +175,11 @@ def short(value: Any) -> str:
     """A YAML value in a few characters; a nested object by its class and what it is given."""
     if isinstance(value, dict) and "_target_" in value:
         name = value["_target_"].rpartition(".")[2]
-        given = ", ".join(f"{k}={short(v)}" for k, v in value.items() if k != "_target_" and v is not None and v != "")
+        given = ", ".join(
+            f"{k}={short(v)}"
+            for k, v in value.items()
+            if k != "_target_" and v is not None and v != ""
+        )
         return f"{name}({given})" if given else name
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k}: {short(v)}" for k, v in value.items()) + "}"

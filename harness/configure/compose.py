@@ -48,7 +48,13 @@ def _of_experiment(override: str, stamp: int) -> Settings:
 def _stamp() -> int:
     """Changes with every file that a configuration is made of."""
     files = [PACKS, *(Path(folder, name) for folder, _, names in os.walk(CONF) for name in names)]
-    return hash(tuple((str(path), found.st_mtime_ns, found.st_size) for path in files for found in [path.stat()]))
+    return hash(
+        tuple(
+            (str(path), found.st_mtime_ns, found.st_size)
+            for path in files
+            for found in [path.stat()]
+        )
+    )
 
 
 def _composed(overrides: list[str]) -> Settings:
@@ -69,8 +75,14 @@ def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
     """The same with every key that Hydra accepts, known or not. `typed` is all that the command line holds, if that is more."""
     hydra_source.register()
-    with hydra_mistakes(overrides), _apart_from_a_job(), initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = hydra_compose("config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True)
+    with (
+        hydra_mistakes(overrides),
+        _apart_from_a_job(),
+        initialize_config_dir(str(CONF), version_base="1.3"),
+    ):
+        composed = hydra_compose(
+            "config", overrides=expand_globs(free_paths(overrides)), return_hydra_config=True
+        )
         trust.check_hydra(composed.hydra, overrides if typed is None else typed)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
 
@@ -78,7 +90,11 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
 def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
     """Raise BadInputError where a choice of Hydra's own among `typed`, hydra/launcher=mine, is of a file that names foreign code;
     `overrides` are those of the same in all jobs. `compose` sees the node without these choices."""
-    own = [text for text in typed if re.match(r"[+~]*hydra[./]", text) and not text.startswith("hydra.searchpath=")]
+    own = [
+        text
+        for text in typed
+        if re.match(r"[+~]*hydra[./]", text) and not text.startswith("hydra.searchpath=")
+    ]
     if own:
         compose_unchecked([*overrides, *own], typed)
 
@@ -97,17 +113,27 @@ def _apart_from_a_job() -> Iterator[None]:
 def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     """A composed configuration as dictionaries and lists, without Hydra's own node; `experiment` is the one chosen."""
     own = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
-    empty: dict[str, Any] = {"problem": {}, "estimator": {}}  # Hydra leaves a group out of which nothing is selected
+    empty: dict[str, Any] = {
+        "problem": {},
+        "estimator": {},
+    }  # Hydra leaves a group out of which nothing is selected
     chosen: Any = OmegaConf.to_container(own, resolve=True)
     config = {**empty, **chosen, "experiment": experiment}
     uses_others = not config["problem"] and (config.get("records_of") or config.get("records_from"))
     by_default = list(config["estimator"]) == catalogue.default_estimators()
-    return {**config, "estimator": {}} if uses_others and by_default else config  # they are not of it, nor were they asked for
+    return (
+        {**config, "estimator": {}} if uses_others and by_default else config
+    )  # they are not of it, nor were they asked for
 
 
 def free_paths(overrides: list[str]) -> list[str]:
     """The overrides with `++` before those whose names are the user's own: texts of labels, reasons and swept parameters."""
-    return [f"++{text}" if re.match(r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+=", text) else text for text in overrides]
+    return [
+        f"++{text}"
+        if re.match(r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+=", text)
+        else text
+        for text in overrides
+    ]
 
 
 @contextlib.contextmanager
@@ -116,8 +142,12 @@ def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        known = isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra")
-        known |= isinstance(error, ValueError) and not isinstance(error, BadInputError)  # Hydra on group=null
+        known = isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith(
+            "hydra"
+        )
+        known |= isinstance(error, ValueError) and not isinstance(
+            error, BadInputError
+        )  # Hydra on group=null
         if not known:
             raise
         raise BadInputError(messages.in_one_sentence(error, overrides, chosen_without)) from error
@@ -136,7 +166,9 @@ def expand_globs(overrides: list[str]) -> list[str]:
     """The overrides with a list in place of `estimator=glob(kde*)` or `problem=glob(...)`: Hydra itself globs only in sweeps."""
     expanded = []
     for text in overrides:
-        match = re.fullmatch(r"(\+?(?:problem|estimator))=(\[.*\]|glob\(.*\))", text.replace(" ", ""))
+        match = re.fullmatch(
+            r"(\+?(?:problem|estimator))=(\[.*\]|glob\(.*\))", text.replace(" ", "")
+        )
         if not match or "glob(" not in text:
             expanded.append(text)
             continue
@@ -147,7 +179,9 @@ def expand_globs(overrides: list[str]) -> list[str]:
         for pattern, plain in parts:
             found = fnmatch.filter(ids(group), pattern) if pattern else [plain]
             if not found:
-                raise BadInputError(f"no {group} matches {pattern!r}; `calharness list {group}s` shows all.")
+                raise BadInputError(
+                    f"no {group} matches {pattern!r}; `calharness list {group}s` shows all."
+                )
             chosen += [name for name in found if name not in chosen]
         expanded.append(f"{given}=[{','.join(chosen)}]")
     return expanded
@@ -170,12 +204,18 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
         if not equals and not text.startswith("~"):
             raise BadInputError(messages.without_value(text, before))
         if not name.strip("+~ ") and not text.startswith("~"):
-            raise BadInputError(f"{text!r} has no name before its equals sign; options are NAME=VALUE, as n=500.")
+            raise BadInputError(
+                f"{text!r} has no name before its equals sign; options are NAME=VALUE, as n=500."
+            )
         if value.startswith("=") or name.rstrip() != name:
             right = f"{name.rstrip()}={value.lstrip('= ')}"
-            raise BadInputError(f"{text!r} is no option; there is one equals sign, without spaces around it: {right}.")
+            raise BadInputError(
+                f"{text!r} is no option; there is one equals sign, without spaces around it: {right}."
+            )
         if name in GROUPS and not value:
-            raise BadInputError(f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` shows all).")
+            raise BadInputError(
+                f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` shows all)."
+            )
         top, dot, _ = name.lstrip("+~").partition(".")
         if dot and top in defaults() and top != "ranking" and not isinstance(defaults()[top], dict):
             raise BadInputError(messages.no_setting(name.lstrip("+~"), overrides, chosen_without))
@@ -186,13 +226,21 @@ def _check_added(text: str, composed: dict[str, Any]) -> None:
     """Raise BadInputError if `+problem=`, `+estimator=` or the label of an estimator names what is not in the run."""
     added = re.fullmatch(r"\+(problem|estimator)=\[?([\w.,-]*)\]?", text.replace(" ", ""))
     if added:
-        lost = [name for name in added[2].split(",") if name and name not in (composed.get(added[1]) or {})]
+        lost = [
+            name
+            for name in added[2].split(",")
+            if name and name not in (composed.get(added[1]) or {})
+        ]
         if lost:
-            raise BadInputError(f"{text} adds to a list that {added[1]}= gives anew; name {', '.join(lost)} in that list.")
+            raise BadInputError(
+                f"{text} adds to a list that {added[1]}= gives anew; name {', '.join(lost)} in that list."
+            )
     labelled = re.match(r"\+*labels\.estimator\.([^=.]+)=", text)
     if labelled and labelled[1] not in (composed.get("estimator") or {}):
         have = list(composed.get("estimator") or {})
-        raise BadInputError(f"{text} names no estimator of this run{guess(labelled[1], have)}; they are {', '.join(have)}.")
+        raise BadInputError(
+            f"{text} names no estimator of this run{guess(labelled[1], have)}; they are {', '.join(have)}."
+        )
 
 
 def check_known(config: dict[str, Any]) -> dict[str, Any]:
@@ -203,7 +251,11 @@ def check_known(config: dict[str, Any]) -> dict[str, Any]:
             raise BadInputError(messages.no_option(str(name)))
     for name, default in defaults().items():
         if name not in config:
-            remedy = f"leave ~{name} out" if isinstance(default, dict) else f"{name}={_plain(default)} is its default"
+            remedy = (
+                f"leave ~{name} out"
+                if isinstance(default, dict)
+                else f"{name}={_plain(default)} is its default"
+            )
             raise BadInputError(f"{name} is removed, but a run needs it; {remedy}.")
         if isinstance(default, dict):
             _check_mapping(name, config[name], default)
@@ -229,10 +281,14 @@ def _check_mapping(name: str, found: Any, default: dict[str, Any]) -> None:
     gone = [key for key in keys if key not in found]
     if gone:
         path = f"{name}.{gone[0]}"
-        raise BadInputError(f"{path} is removed, but a run needs it; {path}={_plain(default[gone[0]])} is its default.")
+        raise BadInputError(
+            f"{path} is removed, but a run needs it; {path}={_plain(default[gone[0]])} is its default."
+        )
     for key, value in default.items():
         if isinstance(value, dict) and not (found[key] is None or isinstance(found[key], dict)):
-            raise BadInputError(f"{name}.{key} is {found[key]!r}; it holds texts by id: {name}.{key}.ID=TEXT.")
+            raise BadInputError(
+                f"{name}.{key} is {found[key]!r}; it holds texts by id: {name}.{key}.ID=TEXT."
+            )
 
 
 def _check_node(group: str, name: str, node: Any, chosen: dict[str, Any]) -> None:
@@ -245,14 +301,22 @@ def _check_node(group: str, name: str, node: Any, chosen: dict[str, Any]) -> Non
                     f"({', '.join(others) or 'none'}); add it by +{group}={name}."
                 )
             known = ", ".join(f"{group}.{name}.{key}" for key in catalogue.parameters(group, name))
-            raise BadInputError(f"{group}.{name} is {node!r}; it holds parameters: {known or 'none'}.")
+            raise BadInputError(
+                f"{group}.{name} is {node!r}; it holds parameters: {known or 'none'}."
+            )
         if not isinstance(node, dict):
-            raise BadInputError(f"{group}.{name} is {node!r}; give +{group}.{name}._target_=module.ClassOrFunction.")
+            raise BadInputError(
+                f"{group}.{name} is {node!r}; give +{group}.{name}._target_=module.ClassOrFunction."
+            )
 
 
 def _plain(value: Any) -> str:
     """A value as YAML has it."""
-    return {None: "null", False: "false", True: "true"}[value] if value is None or isinstance(value, bool) else str(value)
+    return (
+        {None: "null", False: "false", True: "true"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def check_flags(arguments: list[str]) -> list[str]:
@@ -265,12 +329,16 @@ def check_flags(arguments: list[str]) -> list[str]:
             raise BadInputError(messages.no_flag(text, after))
 
     def refuse(message: str) -> NoReturn:
-        raise BadInputError(f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows what there is.")
+        raise BadInputError(
+            f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows what there is."
+        )
 
     parser.error = refuse  # type: ignore[method-assign]
     given = parser.parse_intermixed_args(arguments)
     if given.config_path or given.config_name:
-        raise BadInputError("--config-path and --config-name are not taken; --config-dir=FOLDER adds problems and estimators.")
+        raise BadInputError(
+            "--config-path and --config-name are not taken; --config-dir=FOLDER adds problems and estimators."
+        )
     if given.config_dir:
         arguments, given = _with_folder(arguments, given.config_dir, parser)
     check_overrides(given.overrides, sweep=given.multirun)
@@ -282,8 +350,12 @@ def check_flags(arguments: list[str]) -> list[str]:
         for one in plain[1].split(",") if plain and name in GROUPS else ():
             if one not in ids(name):
                 raise BadInputError(messages.no_id(name, one))
-    if given.multirun and not any(re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides):
-        raise BadInputError("-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`.")
+    if given.multirun and not any(
+        re.match(r"\+*(experiment|problem)[=.]", text) for text in given.overrides
+    ):
+        raise BadInputError(
+            "-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke seed=0,1`."
+        )
     return [*(text for text in arguments if text not in given.overrides), *given.overrides]
 
 
@@ -317,17 +389,29 @@ def out_folder(given: Any) -> Path:
         where, chosen = "CALHARNESS_OUT", os.environ["CALHARNESS_OUT"]
     if chosen is None:
         here = Path.cwd()
-        chosen = (CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here) / "results"
+        chosen = (
+            CHECKOUT if CHECKOUT is not None and here.is_relative_to(CHECKOUT) else here
+        ) / "results"
     if buckets.is_address(chosen):
         return buckets.folder_of(str(chosen))
-    if isinstance(chosen, str) and (slashes := re.match(r"(s3|gs|gcs|abfss?|hdfs|file):/*", chosen)):
+    if isinstance(chosen, str) and (
+        slashes := re.match(r"(s3|gs|gcs|abfss?|hdfs|file):/*", chosen)
+    ):
         meant = f"{slashes[1]}://{chosen[slashes.end() :]}"
-        raise BadInputError(f"{where} is {chosen!r}; the address of a store has two slashes, {meant}, and a folder ./{chosen}.")
+        raise BadInputError(
+            f"{where} is {chosen!r}; the address of a store has two slashes, {meant}, and a folder ./{chosen}."
+        )
     try:
         folder = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL
-        raise BadInputError(f"{where} is {str(chosen)!r}, which is no path ({error}); give the path of a folder.") from error
-    file = next((part for part in (folder, *folder.parents) if part.exists() and not part.is_dir()), None)
+        raise BadInputError(
+            f"{where} is {str(chosen)!r}, which is no path ({error}); give the path of a folder."
+        ) from error
+    file = next(
+        (part for part in (folder, *folder.parents) if part.exists() and not part.is_dir()), None
+    )
     if file:
-        raise BadInputError(f"{where} is {str(chosen)!r}, but {file} is a file; a folder is needed.")
+        raise BadInputError(
+            f"{where} is {str(chosen)!r}, but {file} is a file; a folder is needed."
+        )
     return folder

@@ -16,7 +16,11 @@ EXAMPLE_SIZE = "width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,
 
 def _is_size(value: Any) -> bool:
     inches = rules.number(0.5, 40, "").allows
-    return value is None or (isinstance(value, list) and len(value) == 2 and all(x is not None and inches(x) for x in value))
+    return value is None or (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(x is not None and inches(x) for x in value)
+    )
 
 
 def _are_formats(value: Any) -> bool:
@@ -31,7 +35,9 @@ class Figure:
     estimand: str | list[str] | None = option(rules.ANYTHING)
     panels_per_row: int = option(rules.integer(1))
     estimators: str | list[str] | None = option(rules.ANYTHING)
-    caption: str | None = option(Rule(rules.TEXT.words, lambda value: value is None or isinstance(value, str)))
+    caption: str | None = option(
+        Rule(rules.TEXT.words, lambda value: value is None or isinstance(value, str))
+    )
     size: list[float] | None = option(Rule(f"give {EXAMPLE_SIZE}", _is_size))
     format: str | list[str] | None = option(
         Rule(

@@ -26,7 +26,9 @@ class Tables(ConfigSource):
     def load_config(self, config_path: str) -> ConfigResult:
         group, _, name = config_path.removesuffix(".yaml").partition("/")
         node = OmegaConf.create({name: options.made(group)[name].config})
-        return ConfigResult(config=node, path=self.full_path(), provider=self.provider, header={"package": None})
+        return ConfigResult(
+            config=node, path=self.full_path(), provider=self.provider, header={"package": None}
+        )
 
     def is_group(self, config_path: str) -> bool:
         return config_path.rstrip("/") in options.GROUPS

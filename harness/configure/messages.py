@@ -14,8 +14,13 @@ from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
 from harness.errors import guess
 
-EXTRAS = {"submitit": "slurm", "optuna": "optuna"}  # the extra that has a launcher or sweeper, by how its name begins
-Chosen = Callable[[str, str, list[str]], list[str] | None]  # `harness.configure.compose.chosen_without`
+EXTRAS = {
+    "submitit": "slurm",
+    "optuna": "optuna",
+}  # the extra that has a launcher or sweeper, by how its name begins
+Chosen = Callable[
+    [str, str, list[str]], list[str] | None
+]  # `harness.configure.compose.chosen_without`
 
 
 def no_flag(text: str, after: str = "") -> str:
@@ -34,7 +39,9 @@ def no_flag(text: str, after: str = "") -> str:
 def without_value(text: str, before: str | None) -> str:
     """The answer to a word without an equals sign behind the word `before`: it may be the rest of a list that the shell took
     apart, an id without its group, or a setting without a value."""
-    if before is not None and before.count("[") + before.count("(") > before.count("]") + before.count(")"):
+    if before is not None and before.count("[") + before.count("(") > before.count(
+        "]"
+    ) + before.count(")"):
         return f"{before} {text} came apart at the space; quote the whole, as '{before} {text}'."
     if before is not None and before.endswith("="):
         return f"{before} {text} came apart at the space; write {before}{text}."
@@ -73,7 +80,11 @@ def in_one_sentence(error: Exception, overrides: list[str], chosen_without: Chos
         group, name = missing.groups()
         have = re.findall(r"^\t([^\s=]+)$", text, flags=re.M)
         extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-        remedy = f"`pip install 'calharness[{extra}]'` gets it" if extra else f"there are {', '.join(have) or 'none'}"
+        remedy = (
+            f"`pip install 'calharness[{extra}]'` gets it"
+            if extra
+            else f"there are {', '.join(have) or 'none'}"
+        )
         return f"there is no {group} {name!r}{guess(name, have)}; {remedy}."
     wrong = re.search(r"Could not override '([^']+)'", text)
     if wrong:
@@ -105,7 +116,9 @@ def in_one_sentence(error: Exception, overrides: list[str], chosen_without: Chos
         return _unread(unread)
     if "Config group override" in first:
         first += ", as estimator=[binned15]"
-    advice = "; ".join(line.strip() for line in more if line.strip() and not line.startswith("See https"))
+    advice = "; ".join(
+        line.strip() for line in more if line.strip() and not line.startswith("See https")
+    )
     said = f"{first.rstrip('.')}{f' ({advice})' if advice and len(advice) < 300 else ''}"
     return f"the options {' '.join(overrides)} are not valid: {said}."
 
@@ -122,7 +135,11 @@ def _unreadable(override: str) -> bool:
 def _unread(text: str) -> str:
     """The answer to an override that Hydra's grammar cannot read."""
     name, _, value = text.partition("=")
-    if value.count("[") != value.count("]") or value.count("(") != value.count(")") or value.count("{") != value.count("}"):
+    if (
+        value.count("[") != value.count("]")
+        or value.count("(") != value.count(")")
+        or value.count("{") != value.count("}")
+    ):
         return f"{text} is cut off, or has a bracket too many; quote a value that has spaces or brackets, as '{name}=[a, b]'."
     if value.count("'") % 2 or value.count('"') % 2:
         return f"{text} has a quote that is not closed; a text with an apostrophe is given as '{name}=\"it is one\"'."
@@ -153,7 +170,9 @@ def _no_parameter(group: str, rest: list[str], path: str, chosen: list[str] | No
         run = f"this run's {group}s, {', '.join(chosen) or 'none'}"
         if name not in ids(group):
             return f"there is no setting {path!r}: {name} is not among {run}{guess(name, [*chosen, *ids(group)])}."
-        return f"there is no setting {path!r}: {name} is not among {run}; add it by +{group}={name}."
+        return (
+            f"there is no setting {path!r}: {name} is not among {run}; add it by +{group}={name}."
+        )
     if name in ids(group) and len(rest) == 2:
         known, own = catalogue.parameters(group, name), catalogue.config(group, name)
         if parameter not in known:

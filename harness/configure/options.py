@@ -58,7 +58,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """Reads 1e-3 as a number, as Hydra does."""
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
 
 
 def read(path: Path) -> Any:
@@ -79,7 +81,9 @@ def made(group: str) -> dict[str, Option]:
         for block in read(path):
             for name, option in _of_block(block, path):
                 if name in found or name in _files(group):
-                    raise BadInputError(f"{path} makes the {group} {name!r}, which is there already; an id is given once.")
+                    raise BadInputError(
+                        f"{path} makes the {group} {name!r}, which is there already; an id is given once."
+                    )
                 found[name] = option
     return found
 
@@ -89,14 +93,22 @@ def _of_block(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option]]
         for template, config in block["make"].items():
             given = dict(_filled(config, row))
             about = given.pop("about", row.get("about", ""))
-            yield Template(template).substitute(row), Option(given, about, block.get("meaning", {}), path)
+            yield (
+                Template(template).substitute(row),
+                Option(given, about, block.get("meaning", {}), path),
+            )
 
 
 def _rows(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What the names in a block's templates stand for, once for each of its options."""
-    axes = [[{axis: name, **fields} for name, fields in rows.items()] for axis, rows in block.get("each", {}).items()]
+    axes = [
+        [{axis: name, **fields} for name, fields in rows.items()]
+        for axis, rows in block.get("each", {}).items()
+    ]
     if "packs" in block:
-        packs = {name: pack for name, pack in read(PACKS).items() if pack["group"] == block["packs"]}
+        packs = {
+            name: pack for name, pack in read(PACKS).items() if pack["group"] == block["packs"]
+        }
         axes.append([{"pack": name, "path": pack["path"]} for name, pack in packs.items()])
     for fields in itertools.product(*axes):
         yield {name: value for one in fields for name, value in one.items()}
@@ -109,7 +121,11 @@ def _filled(value: Any, row: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [_filled(item, row) for item in value]
     if isinstance(value, str):
-        return row[value[1:]] if value[:1] == "$" and value[1:] in row else Template(value).substitute(row)
+        return (
+            row[value[1:]]
+            if value[:1] == "$" and value[1:] in row
+            else Template(value).substitute(row)
+        )
     return value
 
 
@@ -126,7 +142,9 @@ def option(group: str, name: str) -> Option:
     text = path.read_text(encoding="utf-8")
     if group == "experiment":
         return Option(_experiment(path), _leading_comment(text), {}, path)
-    meaning = {key: said.strip() for key, said in re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)}
+    meaning = {
+        key: said.strip() for key, said in re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)
+    }
     return Option(read(path)[name], _leading_comment(text), meaning, path)
 
 
@@ -138,7 +156,11 @@ def _experiment(path: Path) -> dict[str, Any]:
     """
     own = read(path)
     entries = own.get("defaults", [])
-    bases = [_experiment(path.parent / f"{name}.yaml") for name in entries if isinstance(name, str) and name != "_self_"]
+    bases = [
+        _experiment(path.parent / f"{name}.yaml")
+        for name in entries
+        if isinstance(name, str) and name != "_self_"
+    ]
     choices = [entry for entry in entries if isinstance(entry, dict)]
     choices += [entry for base in bases for entry in base["defaults"]]
     nearest = {key: ids for entry in reversed(choices) for key, ids in entry.items()}
@@ -157,8 +179,13 @@ def text(group: str, name: str) -> str:
     found = option(group, name)
     if name not in made(group):
         return found.file.read_text(encoding="utf-8").rstrip()
-    lines = [f"# made by conf/{found.file.relative_to(CONF)}{f': {found.about}' if found.about else ''}", f"{name}:"]
-    for key, value in json.loads(json.dumps(found.config)).items():  # what two places share is written out in both
+    lines = [
+        f"# made by conf/{found.file.relative_to(CONF)}{f': {found.about}' if found.about else ''}",
+        f"{name}:",
+    ]
+    for key, value in json.loads(
+        json.dumps(found.config)
+    ).items():  # what two places share is written out in both
         said = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, width=10_000)
         lines.append(f"  {key}: {said.removesuffix('...' + chr(10)).rstrip()}")
     return "\n".join(lines)

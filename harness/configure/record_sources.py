@@ -29,10 +29,17 @@ def _named(names: list[str], chain: list[str]) -> list[str]:
                 "`calharness list experiments` shows all."
             )
         if name == chain[-1]:
-            raise BadInputError(f"records_of of {name} names {name} itself, whose records it has anyway; leave it out.")
+            raise BadInputError(
+                f"records_of of {name} names {name} itself, whose records it has anyway; leave it out."
+            )
         if name in chain:
-            raise BadInputError(f"records_of goes in a circle: {' names '.join([*chain[chain.index(name) :], name])}.")
-        found += [name, *_named(option("experiment", name).config.get("records_of") or [], [*chain, name])]
+            raise BadInputError(
+                f"records_of goes in a circle: {' names '.join([*chain[chain.index(name) :], name])}."
+            )
+        found += [
+            name,
+            *_named(option("experiment", name).config.get("records_of") or [], [*chain, name]),
+        ]
     return found
 
 
@@ -44,7 +51,9 @@ def without_cells(settings: Settings) -> bool:
 def check(settings: Settings) -> None:
     """Raise BadInputError where records of others go with an option that needs cells of the run's own."""
     if (settings.records_of or settings.records_from) and settings.sweep:
-        raise BadInputError("a sweep draws its own cells alone; leave out sweep, or records_of and records_from.")
+        raise BadInputError(
+            "a sweep draws its own cells alone; leave out sweep, or records_of and records_from."
+        )
     if without_cells(settings):
         of_cells = names_of(Settings, Role.CELLS)
         idle = [name for name in of_cells if getattr(settings, name) != defaults()[name]]

@@ -72,7 +72,9 @@ def integer(low: int) -> Rule:
 
 def one_of(*names: str) -> Rule:
     """Some names."""
-    return Rule(f"allowed are {', '.join(names)}", lambda value: isinstance(value, str) and value in names)
+    return Rule(
+        f"allowed are {', '.join(names)}", lambda value: isinstance(value, str) and value in names
+    )
 
 
 def number(low: float, high: float, remedy: str) -> Rule:
@@ -102,9 +104,14 @@ def _is_file_name(value: Any) -> bool:
 
 ANYTHING = Rule("any value is allowed", lambda value: True)
 TRUTH_VALUE = Rule("allowed are true, false", lambda value: isinstance(value, bool))
-TEXT = Rule("a text is needed, in quotes: 'Two words'", lambda value: not isinstance(value, (bool, dict, list)))
+TEXT = Rule(
+    "a text is needed, in quotes: 'Two words'",
+    lambda value: not isinstance(value, (bool, dict, list)),
+)
 TEXTS = Rule("a list of texts is needed, [one,two]", lambda value: is_list_of(str, value))
-TEXTS_OR_NULL = Rule(f"{TEXTS.words}, or null", lambda value: value is None or is_list_of(str, value))
+TEXTS_OR_NULL = Rule(
+    f"{TEXTS.words}, or null", lambda value: value is None or is_list_of(str, value)
+)
 FILE_NAME = Rule(
     "it becomes a file name: letters, digits, '_', '-' and '.' are allowed",
     lambda value: value is None or _is_file_name(value),

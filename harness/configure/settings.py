@@ -41,7 +41,11 @@ def _are_replications(value: Any) -> bool:
 
 def _are_notions(value: Any) -> bool:
     notions = rules.as_list(value)
-    return value is None or len(notions) > 0 and all(one in (*NOTIONS, "all", "main") for one in notions)
+    return (
+        value is None
+        or len(notions) > 0
+        and all(one in (*NOTIONS, "all", "main") for one in notions)
+    )
 
 
 def _is_number_of_workers(value: Any) -> bool:
@@ -54,7 +58,9 @@ def _is_number_of_resamples(value: Any) -> bool:
 
 def _are_sources(value: Any) -> bool:
     forms = ({"file", "reader"}, {"pack", "reader"})
-    texts = rules.is_list_of(dict, value) and all(rules.is_list_of(str, [*one.values()]) for one in value)
+    texts = rules.is_list_of(dict, value) and all(
+        rules.is_list_of(str, [*one.values()]) for one in value
+    )
     return texts and all(set(one) in forms for one in value)
 
 
@@ -68,19 +74,29 @@ class Settings:
         Rule("positive integers are needed, or null for the problem's own", _are_sizes), Role.CELLS
     )
     reps: int | list[int] | None = option(
-        Rule("a positive number, or a list of indices from 0, or null, is needed", _are_replications),
+        Rule(
+            "a positive number, or a list of indices from 0, or null, is needed", _are_replications
+        ),
         Role.CELLS,
     )
     notion: str | list[str] | None = option(
-        Rule(f"allowed are {', '.join(NOTIONS)}, all and main, one or a list, or null", _are_notions),
+        Rule(
+            f"allowed are {', '.join(NOTIONS)}, all and main, one or a list, or null", _are_notions
+        ),
         Role.CELLS,
     )
     estimand: str | list[str] | None = option(rules.ANYTHING, Role.DRAWING)
     seed: int = option(
-        Rule("an integer from 0 to 2^63 - 1 is needed", lambda value: rules.is_integer(value, 0, 2**63 - 1)), Role.CELLS
+        Rule(
+            "an integer from 0 to 2^63 - 1 is needed",
+            lambda value: rules.is_integer(value, 0, 2**63 - 1),
+        ),
+        Role.CELLS,
     )
     jobs: int = option(
-        Rule("a positive number of workers, or -1 for one per core, is needed", _is_number_of_workers),
+        Rule(
+            "a positive number of workers, or -1 for one per core, is needed", _is_number_of_workers
+        ),
         Role.OPERATION,
     )
     engine: str = option(rules.one_of(*ENGINES), Role.OPERATION)
@@ -131,7 +147,9 @@ class Settings:
     reasons: dict[str, str] = option(rules.MAPPING)
     labels: Labels = option(rules.MAPPING)
     figure: Figure = option(rules.MAPPING, Role.DRAWING)
-    experiment: str | None = option(rules.ANYTHING, Role.OPERATION)  # says which one; no setting of it
+    experiment: str | None = option(
+        rules.ANYTHING, Role.OPERATION
+    )  # says which one; no setting of it
     # no options, but known once the run is planned: (problem, n) whose rows are those of a file,
     # and among them those that are some of its rows
     files: list[tuple[str, int]] | tuple[()] = ()
@@ -161,16 +179,24 @@ class Settings:
     def _check_together(self) -> None:
         """Raise BadInputError where one option does not go with another."""
         if self.shard >= self.shards:
-            raise BadInputError(f"shard is {self.shard} of shards={self.shards}; shards are counted from 0.")
+            raise BadInputError(
+                f"shard is {self.shard} of shards={self.shards}; shards are counted from 0."
+            )
         check_address(self.engine, self.address)
         for name in ("cell_timeout", "max_memory"):
             if getattr(self, name) is not None and self.engine == "serial":
-                raise BadInputError(f"{name} is given with engine=serial, where nothing can stop a cell; use another engine.")
+                raise BadInputError(
+                    f"{name} is given with engine=serial, where nothing can stop a cell; use another engine."
+                )
         for name in ("name", "paper", "item"):
             if (value := getattr(self, name)) in RESERVED:
-                raise BadInputError(f"{name} is {value!r}, the folder of the {value} themselves; choose another.")
+                raise BadInputError(
+                    f"{name} is {value!r}, the folder of the {value} themselves; choose another."
+                )
         if self.item and not self.paper:
-            raise BadInputError(f"item is {self.item!r}, but paper is not given; an item belongs to an experiment.")
+            raise BadInputError(
+                f"item is {self.item!r}, but paper is not given; an item belongs to an experiment."
+            )
         for estimand in (*rules.as_list(self.estimand), *rules.as_list(self.figure.estimand)):
             estimands.check_name(str(estimand))
 
@@ -180,7 +206,11 @@ class Settings:
         for name in ("labels", "figure", "ranking", "arena"):
             if values[name] is not None:
                 nested = vars(values[name])
-                values[name] = {key: value for key, value in nested.items() if value is not None or key not in OMITTED_WHEN_NULL}
+                values[name] = {
+                    key: value
+                    for key, value in nested.items()
+                    if value is not None or key not in OMITTED_WHEN_NULL
+                }
         return values
 
     def chosen(self, group: str) -> dict[str, Any]:

@@ -20,9 +20,16 @@ from harness.configure.rules import Role, names_of
 from harness.configure.settings import OPTIONS, Settings
 from harness.errors import BadInputError, guess
 
-GRID = ("n", "notion", "reps")  # lists as they are: their values make one larger run, and no parameter
+GRID = (
+    "n",
+    "notion",
+    "reps",
+)  # lists as they are: their values make one larger run, and no parameter
 SWEPT = [name for name in names_of(Settings, Role.CELLS) if name not in GRID]
-FIXED = ("hydra", *(name for name in OPTIONS if name not in (*SWEPT, *GRID, "problem", "estimator")))
+FIXED = (
+    "hydra",
+    *(name for name in OPTIONS if name not in (*SWEPT, *GRID, "problem", "estimator")),
+)
 LARGEST_SWEEP = 10_000
 
 
@@ -43,29 +50,43 @@ def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
     paths = flatten(settings.sweep)
     for path, values in paths.items():
         _check(path, values, settings)
-        trust.refuse(trust.targets({path.rpartition(".")[2]: values}, f"sweep.{path.rpartition('.')[0]}"), settings.trust)
+        trust.refuse(
+            trust.targets({path.rpartition(".")[2]: values}, f"sweep.{path.rpartition('.')[0]}"),
+            settings.trust,
+        )
     size = 1
     for values in paths.values():
         size *= len(values)
     if size > LARGEST_SWEEP:
-        raise BadInputError(f"the sweep has {size:,} points; at most {LARGEST_SWEEP:,} are allowed: give fewer values.")
+        raise BadInputError(
+            f"the sweep has {size:,} points; at most {LARGEST_SWEEP:,} are allowed: give fewer values."
+        )
     base = replace(settings, sweep={})
     return [
-        (values, placed(base, values)) for values in (dict(zip(paths, point)) for point in itertools.product(*paths.values()))
+        (values, placed(base, values))
+        for values in (dict(zip(paths, point)) for point in itertools.product(*paths.values()))
     ]
 
 
 def _check(path: str, values: list[Any], settings: Settings) -> None:
     head, *rest = path.split(".")
     if settings.ranking:
-        raise BadInputError(f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking.")
+        raise BadInputError(
+            f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking."
+        )
     if path == "estimand":
         given = ",".join(map(str, values))
-        raise BadInputError(f"estimand cannot be swept; estimand=[{given}] shows several, of one computation.")
+        raise BadInputError(
+            f"estimand cannot be swept; estimand=[{given}] shows several, of one computation."
+        )
     if head in FIXED:
-        raise BadInputError(f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap can.")
+        raise BadInputError(
+            f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap can."
+        )
     if head in GRID:
-        raise BadInputError(f"sweep.{path} is given, but {head} takes several values as it is; give {head}={json.dumps(values)}.")
+        raise BadInputError(
+            f"sweep.{path} is given, but {head} takes several values as it is; give {head}={json.dumps(values)}."
+        )
     if head in ("problem", "estimator"):
         if len(rest) < 2:
             raise BadInputError(
@@ -77,7 +98,9 @@ def _check(path: str, values: list[Any], settings: Settings) -> None:
                 f"sweep.{path} is of {rest[0]!r}, but the {head}s of this run are {chosen}; add it to {head}=[...]."
             )
     elif rest or head not in OPTIONS:
-        raise BadInputError(f"there is no option {path!r} to sweep{guess(path, SWEPT)}; options are {', '.join(SWEPT)}.")
+        raise BadInputError(
+            f"there is no option {path!r} to sweep{guess(path, SWEPT)}; options are {', '.join(SWEPT)}."
+        )
     if not values:
         raise BadInputError(f"sweep.{path} is an empty list; give at least one value.")
     seen: set[str] = set()
@@ -101,7 +124,9 @@ def placed(settings: Settings, values: dict[str, Any]) -> Settings:
         place = made
         for folder in folders:
             if not isinstance(place.get(folder), dict):
-                raise BadInputError(f"there is no setting {path!r} in this run: {folder!r} holds no parameters.")
+                raise BadInputError(
+                    f"there is no setting {path!r} in this run: {folder!r} holds no parameters."
+                )
             place = place[folder]
         place[last] = value
     return Settings.from_dict(made)
@@ -116,7 +141,9 @@ def words(paths: Iterable[str]) -> dict[str, str]:
         parts = path.split(".")
         for size in range(1, len(parts) + 1):
             end = ".".join(parts[-size:])
-            alike = any(other != path and (other == end or other.endswith(f".{end}")) for other in paths)
+            alike = any(
+                other != path and (other == end or other.endswith(f".{end}")) for other in paths
+            )
             if not alike and end not in SUMMARY_COLUMNS:
                 break
         found[path] = end
@@ -137,7 +164,11 @@ def bearing(values: dict[str, Any], problem: str, estimator: str) -> dict[str, A
 
 def suffixed(name: str, values: dict[str, Any], words_of: dict[str, str]) -> str:
     """'binned15 (bins=10)'; the name alone without values."""
-    return f"{name} ({', '.join(f'{words_of[path]}={said(value)}' for path, value in values.items())})" if values else name
+    return (
+        f"{name} ({', '.join(f'{words_of[path]}={said(value)}' for path, value in values.items())})"
+        if values
+        else name
+    )
 
 
 def said(value: Any) -> str:

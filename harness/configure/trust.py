@@ -26,9 +26,16 @@ OF_HYDRA = re.compile(
     r"hydra\.experimental\.(\w+\.)?\w+Callback|hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
     r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
 )
-_CALLED = ("_target_", "class", "()", "custom_search_space")  # keys whose value Hydra, or Python's logging, imports and calls
+_CALLED = (
+    "_target_",
+    "class",
+    "()",
+    "custom_search_space",
+)  # keys whose value Hydra, or Python's logging, imports and calls
 _OF_A_QUEUE = ("queue", "listener")  # likewise, of a handler of logging
-_ELSEWHERE = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")  # what would come from beside Hydra's node
+_ELSEWHERE = re.compile(
+    r"\$\{(?!now:|oc\.env:|hydra[.:])"
+)  # what would come from beside Hydra's node
 _WORD = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
@@ -60,8 +67,13 @@ def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """
     allowed = named(overrides)
     given = config.get("trust") or []
-    if not (isinstance(given, list) and all(isinstance(one, str) and re.fullmatch(_WORD, one) for one in given)):
-        raise BadInputError(f"trust is {given!r}; a list of modules is needed, as trust=[my_module].")
+    if not (
+        isinstance(given, list)
+        and all(isinstance(one, str) and re.fullmatch(_WORD, one) for one in given)
+    ):
+        raise BadInputError(
+            f"trust is {given!r}; a list of modules is needed, as trust=[my_module]."
+        )
     if not set(given) <= allowed:
         raise BadInputError(
             f"trust is {given!r} in a configuration file; only the command line can say it, as trust=[my_module]."
@@ -88,7 +100,9 @@ def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
     (True, False, True)
     """
     given = module_name(path)
-    return any(f"{given}.".startswith(f"{module}.") and given != module for module in (*OURS, *allowed))
+    return any(
+        f"{given}.".startswith(f"{module}.") and given != module for module in (*OURS, *allowed)
+    )
 
 
 def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -105,7 +119,10 @@ def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for name, item in value.items():
             if name == "_target_":
-                yield from ((f"{place}.{name}", str(one)) for one in (item if isinstance(item, list) else [item]))
+                yield from (
+                    (f"{place}.{name}", str(one))
+                    for one in (item if isinstance(item, list) else [item])
+                )
             else:
                 yield from targets(item, f"{place}.{name}")
     elif isinstance(value, list):
@@ -119,9 +136,13 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
     plain = OmegaConf.to_container(node, resolve=False)
     typed = named(overrides)
     for place, path in _hydra_code(plain, "hydra"):
-        if place == "hydra.job.override_dirname":  # Hydra writes what was typed there, whatever a file says
+        if (
+            place == "hydra.job.override_dirname"
+        ):  # Hydra writes what was typed there, whatever a file says
             continue
-        is_typed = is_allowed(path, typed) or "${" in path and any(path in text for text in overrides)
+        is_typed = (
+            is_allowed(path, typed) or "${" in path and any(path in text for text in overrides)
+        )
         if not OF_HYDRA.fullmatch(path) and not is_typed:
             raise BadInputError(
                 f"{place} is {path!r} in a configuration file, which is no part of Hydra or of Python's logging; take it out."
@@ -144,5 +165,7 @@ def _hydra_code(value: Any, place: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _hydra_code(item, f"{place}[{number}]")
-    elif isinstance(value, str) and ("ext://" in value and not value.startswith("ext://sys.") or _ELSEWHERE.search(value)):
+    elif isinstance(value, str) and (
+        "ext://" in value and not value.startswith("ext://sys.") or _ELSEWHERE.search(value)
+    ):
         yield place, value.removeprefix("ext://")

@@ -36,7 +36,9 @@ def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settin
     """Settings of an experiment with nothing changed; None without one. `trusted`: the modules whose code it may name."""
     if not experiment:
         return None
-    return compose([f"experiment={experiment}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])])
+    return compose(
+        [f"experiment={experiment}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])]
+    )
 
 
 def differences(settings: Settings, reference: Settings | None) -> Differences:
@@ -49,13 +51,23 @@ def differences(settings: Settings, reference: Settings | None) -> Differences:
 
 def _without(settings: Settings, *names: str) -> dict[str, Any]:
     """The options, but for these and the operational ones."""
-    return {name: value for name, value in settings.to_dict().items() if name not in (*OPERATIONAL, *names)}
+    return {
+        name: value
+        for name, value in settings.to_dict().items()
+        if name not in (*OPERATIONAL, *names)
+    }
 
 
 def _differing(before: Any, after: Any, path: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    if isinstance(before, dict) and isinstance(after, dict) and not ("_target_" in before) ^ ("_target_" in after):
+    if (
+        isinstance(before, dict)
+        and isinstance(after, dict)
+        and not ("_target_" in before) ^ ("_target_" in after)
+    ):
         for key in [*before, *(key for key in after if key not in before)]:
-            yield from _differing(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+            yield from _differing(
+                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
+            )
     elif _canonical(before) != _canonical(after):
         yield path, (before, after)
 
@@ -71,14 +83,20 @@ def identity(settings: Settings) -> str:
 
 def changed_components(differs: Differences, group: str) -> set[str]:
     """The ids of problems or estimators of the run that are not as the experiment has them, in parameters or at all."""
-    return {path.split(".")[1] for path, (_, after) in differs.items() if path.startswith(f"{group}.") and after is not None}
+    return {
+        path.split(".")[1]
+        for path, (_, after) in differs.items()
+        if path.startswith(f"{group}.") and after is not None
+    }
 
 
 def same_quantities(differs: Differences) -> bool:
     """Whether the run differs from its experiment in sampling and drawing alone, or leaves some problems and estimators out, so
     that its numbers answer to the paper's."""
     node = re.compile(r"(problem|estimator)\.[^.]+")
-    left_out = {path for path, (_, after) in differs.items() if after is None and node.fullmatch(path)}
+    left_out = {
+        path for path, (_, after) in differs.items() if after is None and node.fullmatch(path)
+    }
     return all(path in left_out or path.split(".")[0] in SAME_QUANTITIES for path in differs)
 
 
@@ -156,7 +174,11 @@ def brief(value: Any, most: int = 60) -> str:
 
 def _head(path: str, before: Any, after: Any) -> str:
     """The path; of a problem or estimator that only one of both has, problem or estimator."""
-    chosen = path.startswith(("problem.", "estimator.")) and (before is None or after is None) and path.count(".") == 1
+    chosen = (
+        path.startswith(("problem.", "estimator."))
+        and (before is None or after is None)
+        and path.count(".") == 1
+    )
     return path.split(".")[0] if chosen else path
 
 
@@ -176,6 +198,8 @@ def sentence(settings: Settings, differs: Differences) -> str:
     """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
     if not settings.experiment:
         return "a run of its own"
-    heads = list(dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name"))
+    heads = list(
+        dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")
+    )
     shown = ", ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
     return f"a variation of {settings.experiment} ({shown or 'name'})"

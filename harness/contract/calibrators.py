@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from harness.calibrators.base import CalibrationMap, CalibratorSpec
-from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
+from harness.contract.items import (
+    DECLARED,
+    SAME,
+    SEED,
+    ContractBrokenError,
+    documented,
+    global_states,
+    unseeded_generators,
+)
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
 from harness.plan import requirements
@@ -36,16 +44,25 @@ def cases(calibrator: Any) -> list[Case]:
     n = min(SAMPLES, spec.max_n or SAMPLES)
     classes = max(2, min(3, spec.max_classes or 3))
     found = []
-    for name, problem in (("scalars", Beta(map=LogitAffine(0.4, 0.3))), ("vectors", Dirichlet(classes, map=Power(0.3)))):
+    for name, problem in (
+        ("scalars", Beta(map=LogitAffine(0.4, 0.3))),
+        ("vectors", Dirichlet(classes, map=Power(0.3))),
+    ):
         p, y = problem.sample(n, np.random.default_rng([SEED, 0]))
-        found.append(Case(calibrator, name, p, y, problem.sample(POINTS, np.random.default_rng([SEED, 1]))[0]))
+        found.append(
+            Case(
+                calibrator, name, p, y, problem.sample(POINTS, np.random.default_rng([SEED, 1]))[0]
+            )
+        )
     return found
 
 
 def _fit(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0) -> CalibrationMap:
     q = case.calibrator.fit(p, y, np.random.default_rng([SEED, seed]))
     if not callable(q):
-        raise ContractBrokenError(f"fit returned a {type(q).__name__}; a function q(p) is needed, of the same shape as p")
+        raise ContractBrokenError(
+            f"fit returned a {type(q).__name__}; a function q(p) is needed, of the same shape as p"
+        )
     return q
 
 
@@ -54,9 +71,17 @@ def _predicted(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
     found = q(x)
     values = np.asarray(found)
     if values.shape != x.shape:
-        raise ContractBrokenError(f"q has shape {values.shape} for p of shape {x.shape}; they must be the same")
-    if values.dtype.kind not in "fiu" or not (values.min() >= -SAME and values.max() <= 1.0 + SAME):  # also false for NaN
-        span = f"goes from {values.min():.6g} to {values.max():.6g}" if values.dtype.kind in "fiu" else f"has {values.dtype}"
+        raise ContractBrokenError(
+            f"q has shape {values.shape} for p of shape {x.shape}; they must be the same"
+        )
+    if values.dtype.kind not in "fiu" or not (
+        values.min() >= -SAME and values.max() <= 1.0 + SAME
+    ):  # also false for NaN
+        span = (
+            f"goes from {values.min():.6g} to {values.max():.6g}"
+            if values.dtype.kind in "fiu"
+            else f"has {values.dtype}"
+        )
         raise ContractBrokenError(f"q {span}; probabilities in [0, 1] are needed")
     return values
 
@@ -66,7 +91,11 @@ def rows_sum_to_one(case: Case) -> str:
     if case.p.ndim == 1:
         raise UndefinedError("scalars have no rows")
     few, same = np.arange(len(case.p)) % 3, np.zeros(len(case.p), dtype=int)
-    for rows, which in ((slice(None), "ordinary samples"), (few, "three distinct p"), (same, "one distinct p")):
+    for rows, which in (
+        (slice(None), "ordinary samples"),
+        (few, "three distinct p"),
+        (same, "one distinct p"),
+    ):
         sums = _predicted(_fit(case, case.p[rows].copy(), case.y.copy()), case.x.copy()).sum(axis=1)
         if np.abs(sums - 1.0).max() > ROW_SUM_TOLERANCE:
             raise ContractBrokenError(
@@ -128,12 +157,18 @@ def determinism(case: Case) -> str:
         before = global_states()
         first = values()
         if global_states() != before:
-            raise ContractBrokenError("a global random generator was used; draw from the rng that is given")
+            raise ContractBrokenError(
+                "a global random generator was used; draw from the rng that is given"
+            )
     tolerance = 0.0 if declared == "exact" else SAME
     if (gap := np.abs(first - values()).max()) > tolerance:
-        raise ContractBrokenError(f"declared {declared}, but the same input and seed give another q: by up to {gap:.3g}")
+        raise ContractBrokenError(
+            f"declared {declared}, but the same input and seed give another q: by up to {gap:.3g}"
+        )
     if declared != "statistical" and (gap := np.abs(first - values(seed=1)).max()) > tolerance:
-        raise ContractBrokenError(f"declared {declared}, but q depends on the seed: by up to {gap:.3g}")
+        raise ContractBrokenError(
+            f"declared {declared}, but q depends on the seed: by up to {gap:.3g}"
+        )
     return declared
 
 
@@ -151,7 +186,10 @@ def input_kept(case: Case) -> str:
 
 
 def declarations(case: Case) -> str:
-    return ", ".join(requirements.calibrator(case.calibrator)) or "nothing is declared: taken as statistical"
+    return (
+        ", ".join(requirements.calibrator(case.calibrator))
+        or "nothing is declared: taken as statistical"
+    )
 
 
 ITEMS = {
@@ -167,5 +205,7 @@ ITEMS = {
     "determinism": determinism,
     "input not modified": input_kept,
     DECLARED: declarations,
-    "docstring": lambda case: documented(case.calibrator, "how q is fitted, its cost and the source"),
+    "docstring": lambda case: documented(
+        case.calibrator, "how q is fitted, its cost and the source"
+    ),
 }

@@ -45,7 +45,9 @@ def check(target: str) -> list[Finding]:
     """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInputError if it cannot be made."""
     made = _made(target)
     members = members_of(made)
-    return examine(next(iter(members.values())) if members else made, target)  # a family of problems: its first member
+    return examine(
+        next(iter(members.values())) if members else made, target
+    )  # a family of problems: its first member
 
 
 def examine(made: Any, target: str) -> list[Finding]:
@@ -55,17 +57,24 @@ def examine(made: Any, target: str) -> list[Finding]:
     items, cases_of, rules, reason = _contract_of(made, target)
     if isinstance(reason, str):
         return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
-    getattr(made, "notions", None)  # a problem whose file is not given raises the sentence that says so
+    getattr(
+        made, "notions", None
+    )  # a problem whose file is not given raises the sentence that says so
     try:
         rules(made)
     except BadInputError as wrong:
         found = Finding(DECLARED, "failed", str(wrong).rstrip("."))
-        return [found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first") for item in items]
+        return [
+            found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first")
+            for item in items
+        ]
     findings = []
     with generators_put_back():
         cases = cases_of(made)
         for item, rule in items.items():
-            with threadpool_limits(1):  # anew for each item: libraries loaded meanwhile are limited too
+            with threadpool_limits(
+                1
+            ):  # anew for each item: libraries loaded meanwhile are limited too
                 findings.append(_finding(item, rule, cases))
     return findings
 
@@ -74,11 +83,26 @@ def _contract_of(made: Any, target: str) -> tuple[Any, Any, Any, str | None]:
     """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
     is."""
     if callable(getattr(made, "sample", None)):
-        return problems.ITEMS, problems.cases, requirements.problem, ProblemSpec.of(made).unavailable
+        return (
+            problems.ITEMS,
+            problems.cases,
+            requirements.problem,
+            ProblemSpec.of(made).unavailable,
+        )
     if callable(made):
-        return estimators.ITEMS, estimators.cases, requirements.estimator, EstimatorSpec.of(made).unavailable
+        return (
+            estimators.ITEMS,
+            estimators.cases,
+            requirements.estimator,
+            EstimatorSpec.of(made).unavailable,
+        )
     if callable(getattr(made, "fit", None)):
-        return calibrators.ITEMS, calibrators.cases, requirements.calibrator, CalibratorSpec.of(made).unavailable
+        return (
+            calibrators.ITEMS,
+            calibrators.cases,
+            requirements.calibrator,
+            CalibratorSpec.of(made).unavailable,
+        )
     raise BadInputError(
         f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
         "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
@@ -119,4 +143,8 @@ def _finding(item: str, examine: Callable[[Any], str], cases: Any) -> Finding:
     outcome = next(o for o, sentences in said.items() if sentences)
     if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
         return Finding(item, outcome, next(iter(said[outcome])))
-    return Finding(item, outcome, "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()))
+    return Finding(
+        item,
+        outcome,
+        "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()),
+    )

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from harness.common.escaping import message_of
-from harness.contract.items import DECLARED, SAME, SEED, ContractBrokenError, documented, global_states, unseeded_generators
+from harness.contract.items import (
+    DECLARED,
+    SAME,
+    SEED,
+    ContractBrokenError,
+    documented,
+    global_states,
+    unseeded_generators,
+)
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.math import estimands
@@ -60,11 +68,15 @@ def _at_most(spec: EstimatorSpec, n: int) -> int:
     return min(n, spec.max_n or n)
 
 
-def _answer(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None) -> dict[str, Estimate]:
+def _answer(
+    case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None
+) -> dict[str, Estimate]:
     return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
 
 
-def _apply(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None) -> dict[str, Estimate]:
+def _apply(
+    case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None
+) -> dict[str, Estimate]:
     """Estimates of reduced data."""
     seeded = case.spec.replication_rng
     rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
@@ -105,7 +117,9 @@ def returns_numbers(case: Case) -> str:
     try:
         found = _answer(case, case.p, case.y)
     except UndefinedError as reason:
-        raise ContractBrokenError(f"undefined on {len(case.p)} ordinary samples: {reason}") from None
+        raise ContractBrokenError(
+            f"undefined on {len(case.p)} ordinary samples: {reason}"
+        ) from None
     if not found:
         raise ContractBrokenError("no estimate was returned")
     for name, e in found.items():
@@ -113,7 +127,11 @@ def returns_numbers(case: Case) -> str:
         if not is_finite(e):
             raise ContractBrokenError(f"{name} is not finite on ordinary data: {e}")
     without = [name for name, e in found.items() if e.kind == "interval"]
-    said = f"; without a point, so that compare has no regret of it: {', '.join(without)}" if without else ""
+    said = (
+        f"; without a point, so that compare has no regret of it: {', '.join(without)}"
+        if without
+        else ""
+    )
     return ", ".join(found) + said
 
 
@@ -129,10 +147,20 @@ def class_relabelling(case: Case) -> str:
     if case.notion == "binary":
         raise UndefinedError("a binary estimator may treat the two outcomes differently")
     order = np.roll(np.arange(case.classes), -1)
-    return _unchanged(case, (case.p, case.y), (case.p[:, order], np.argsort(order)[case.y]), "with the classes renamed")
+    return _unchanged(
+        case,
+        (case.p, case.y),
+        (case.p[:, order], np.argsort(order)[case.y]),
+        "with the classes renamed",
+    )
 
 
-def _unchanged(case: Case, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], how: str) -> str:
+def _unchanged(
+    case: Case,
+    before: tuple[np.ndarray, np.ndarray],
+    after: tuple[np.ndarray, np.ndarray],
+    how: str,
+) -> str:
     """The estimates of two samples agree: to 1e-9, or in distribution if they depend on the random stream."""
     first, *others = (_numbers(_answer(case, *before, seed)) for seed in range(3))
     if not any(_gap(first, other, SAME) for other in others):
@@ -144,7 +172,9 @@ def _unchanged(case: Case, before: tuple[np.ndarray, np.ndarray], after: tuple[n
         b = [_numbers(_answer(case, *after, 1000 + seed)) for seed in range(seeds)]
         if not (gap := _gap_in_distribution(a, b)):
             return f"unchanged in distribution ({seeds} seeds)"
-    raise ContractBrokenError(f"the same samples {how} give another result over {seeds} seeds: {gap}")
+    raise ContractBrokenError(
+        f"the same samples {how} give another result over {seeds} seeds: {gap}"
+    )
 
 
 def _gap_in_distribution(a: list[dict[str, float]], b: list[dict[str, float]]) -> str | None:
@@ -166,12 +196,21 @@ def zero_and_one(case: Case) -> str:
         p = top.astype(np.float64) if binary else one_hot(top, case.classes)
         _unless_undefined(case, p, top)
         l1 = _unless_undefined(case, p, (top + 1) % case.classes, opposite).get("l1")
-        if l1 and l1.kind in ("point", "upper") and case.notion in ("binary", "top_label") and l1.value <= 0.5:
-            raise ContractBrokenError(f"l1 is {l1.value:.6g} where p is 0 or 1 and every outcome wrong; above 0.5 is expected")
+        if (
+            l1
+            and l1.kind in ("point", "upper")
+            and case.notion in ("binary", "top_label")
+            and l1.value <= 0.5
+        ):
+            raise ContractBrokenError(
+                f"l1 is {l1.value:.6g} where p is 0 or 1 and every outcome wrong; above 0.5 is expected"
+            )
     return "with right and with wrong outcomes"
 
 
-def _unless_undefined(case: Case, p: np.ndarray, y: np.ndarray, problem: Any = None) -> dict[str, Estimate]:
+def _unless_undefined(
+    case: Case, p: np.ndarray, y: np.ndarray, problem: Any = None
+) -> dict[str, Estimate]:
     """The estimates of an unusual sample, {} where they are undefined; every other exception passes."""
     try:
         return _answer(case, p, y, problem=problem)
@@ -183,7 +222,9 @@ def _unusual(*samples: Sample) -> Callable[[Case], str]:
     """An item: no exception but UndefinedError on these samples, functions of (p, y, number of classes)."""
 
     def examine(case: Case) -> str:
-        answers = [_unless_undefined(case, *sample(case.p, case.y, case.classes)) for sample in samples]
+        answers = [
+            _unless_undefined(case, *sample(case.p, case.y, case.classes)) for sample in samples
+        ]
         finite = [bool(found) and all(map(is_finite, found.values())) for found in answers]
         return "a value" if all(finite) else "sometimes undefined" if any(finite) else "undefined"
 
@@ -211,12 +252,18 @@ def determinism(case: Case) -> str:
         before = global_states()
         first = _numbers(_answer(case, case.p, case.y))
         if global_states() != before:
-            raise ContractBrokenError("a global random generator was used; draw from the rng that is given")
+            raise ContractBrokenError(
+                "a global random generator was used; draw from the rng that is given"
+            )
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_answer(case, case.p, case.y)), tolerance):
-        raise ContractBrokenError(f"declared {declared}, but the same input and seed give another result: {gap}")
+        raise ContractBrokenError(
+            f"declared {declared}, but the same input and seed give another result: {gap}"
+        )
     seeded = declared == "statistical" or case.spec.replication_rng is not None
-    if not seeded and (gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)):
+    if not seeded and (
+        gap := _gap(first, _numbers(_answer(case, case.p, case.y, seed=1)), tolerance)
+    ):
         raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
     return declared
 
@@ -239,7 +286,9 @@ def near_zero(case: Case) -> str:
     for size, mean, error, name in rows:
         if not size <= bound + 3 * error:
             of = f"over {reps} calibrated samples of {n}"
-            raise ContractBrokenError(f"mean {name} is {mean:.4g} ± {error:.2g} {of}; null_bias is {bound:g}")
+            raise ContractBrokenError(
+                f"mean {name} is {mean:.4g} ± {error:.2g} {of}; null_bias is {bound:g}"
+            )
     _, mean, _, name = max(rows)
     return f"largest mean is {name} = {mean:.2g}, null_bias is {bound:g}"
 
@@ -271,7 +320,9 @@ def declarations(case: Case) -> str:
     names = case.spec.estimands
     extra = set(_answer(case, case.p, case.y)) - set(names) if names is not None else set()
     if names is not None and extra:
-        raise ContractBrokenError(f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}")
+        raise ContractBrokenError(
+            f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}"
+        )
     return ", ".join(declared) or "nothing is declared: taken as scalar and statistical"
 
 
@@ -284,11 +335,15 @@ ITEMS = {
     "fewer samples than bins": _unusual(lambda p, y, classes: (p[:7], y[:7])),
     "unseen class": _unusual(lambda p, y, classes: (p, y % (classes - 1))),
     "constant p": _unusual(lambda p, y, classes: (p[np.zeros(len(p), dtype=int)], y)),
-    "one sample": _unusual(*(lambda p, y, classes, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(6))),
+    "one sample": _unusual(
+        *(lambda p, y, classes, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(6))
+    ),
     "NaN refused": nan_refused,
     "determinism": determinism,
     "near zero if calibrated": near_zero,
     "input not modified": input_kept,
     DECLARED: declarations,
-    "docstring": lambda case: documented(case.estimator, "what is estimated, its bias, its cost and the source"),
+    "docstring": lambda case: documented(
+        case.estimator, "what is estimated, its bias, its cost and the source"
+    ),
 }

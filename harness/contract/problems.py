@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.contract.items import DECLARED, SEED, ContractBrokenError, documented, global_states, kept, unseeded_generators
+from harness.contract.items import (
+    DECLARED,
+    SEED,
+    ContractBrokenError,
+    documented,
+    global_states,
+    kept,
+    unseeded_generators,
+)
 from harness.errors import UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
@@ -58,7 +66,9 @@ def _size(case: Case, n: int) -> int:
 
 
 def _same(a: Sequence[np.ndarray], b: Sequence[np.ndarray], tolerance: float = 0.0) -> bool:
-    return all(x.shape == y.shape and np.allclose(x, y, rtol=0.0, atol=tolerance) for x, y in zip(a, b))
+    return all(
+        x.shape == y.shape and np.allclose(x, y, rtol=0.0, atol=tolerance) for x, y in zip(a, b)
+    )
 
 
 def returns_samples(case: Case) -> str:
@@ -89,12 +99,18 @@ def same_draws(case: Case) -> str:
         before = global_states()
         first = _draw(case, n)
         if global_states() != before:
-            raise ContractBrokenError("a global random generator was used; draw from the rng that is given")
+            raise ContractBrokenError(
+                "a global random generator was used; draw from the rng that is given"
+            )
     _draw(case, n, seed=1)
     again = _draw(case, n)
     if not _same(first, again):
         raise ContractBrokenError("the same rng gives other samples the second time")
-    return "another rng gives other samples" if not _same(first, _draw(case, n, seed=1)) else "the same samples from every rng"
+    return (
+        "another rng gives other samples"
+        if not _same(first, _draw(case, n, seed=1))
+        else "the same samples from every rng"
+    )
 
 
 def arrays_are_given_away(case: Case) -> str:
@@ -104,7 +120,9 @@ def arrays_are_given_away(case: Case) -> str:
         if isinstance(array, np.ndarray) and array.flags.writeable:
             array[...] = 0
     if not _same(before, _draw(case, n)):
-        raise ContractBrokenError("what is written into a sample shows in the next one; return copies, or read-only arrays")
+        raise ContractBrokenError(
+            "what is written into a sample shows in the next one; return copies, or read-only arrays"
+        )
     return "writing into a sample leaves the next as it is"
 
 
@@ -124,9 +142,13 @@ def _known(case: Case, p: np.ndarray) -> np.ndarray:
     given.flags.writeable = False
     c = np.asarray(known(given))
     if c.shape != p.shape:
-        raise ContractBrokenError(f"posterior has shape {c.shape} for p of shape {p.shape}; they must be the same")
+        raise ContractBrokenError(
+            f"posterior has shape {c.shape} for p of shape {p.shape}; they must be the same"
+        )
     if not (c.min() >= -ROUNDING and c.max() <= 1.0 + ROUNDING):  # also false for NaN
-        raise ContractBrokenError(f"posterior goes from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1]")
+        raise ContractBrokenError(
+            f"posterior goes from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1]"
+        )
     if c.ndim == 2 and not np.allclose(c.sum(axis=1), 1.0, atol=1e-6):
         raise ContractBrokenError(
             f"posterior has rows that sum to {c.sum(axis=1).min():.6g} ... {c.sum(axis=1).max():.6g}; 1 is needed"
@@ -143,8 +165,13 @@ def posterior(case: Case) -> str:
     deviation = math.log(2 * GROUPS * len(columns) / CHANCE)
     for j, (x, hit, mean) in enumerate(columns):
         for rows in np.array_split(np.argsort(x, kind="stable"), GROUPS):
-            rest, variance = float((hit[rows] - mean[rows]).sum()), float((mean[rows] * (1.0 - mean[rows])).sum())
-            if abs(rest) > deviation / 3 + math.sqrt(deviation**2 / 9 + 2 * max(variance, 0.0) * deviation) and len(rows):
+            rest, variance = (
+                float((hit[rows] - mean[rows]).sum()),
+                float((mean[rows] * (1.0 - mean[rows])).sum()),
+            )
+            if abs(rest) > deviation / 3 + math.sqrt(
+                deviation**2 / 9 + 2 * max(variance, 0.0) * deviation
+            ) and len(rows):
                 between = f"p{f'_{j}' if p.ndim == 2 else ''} lies in [{x[rows].min():.3g}, {x[rows].max():.3g}]"
                 raise ContractBrokenError(
                     f"where {between} the mean outcome of {len(rows):,} samples is {hit[rows].mean():.4g}, the posterior's mean "
@@ -156,7 +183,10 @@ def posterior(case: Case) -> str:
 def truth(case: Case) -> str:
     """Truths against the mean over a large sample: of d(p, C) where E[Y given what the notion sees] is the posterior, of the loss
     of the outcomes where the estimand is an expected score."""
-    known = {name: kept(truth_of, case.problem, name, case.notion) for name in estimands.names(case.notion)}
+    known = {
+        name: kept(truth_of, case.problem, name, case.notion)
+        for name in estimands.names(case.notion)
+    }
     known = {name: found for name, found in known.items() if found is not None}
     if not known:
         raise UndefinedError("no truth is known")
@@ -173,7 +203,9 @@ def truth(case: Case) -> str:
         value, error = seen
         allowed = ERRORS * math.hypot(error, found.error) + ROUNDING * (1.0 + abs(found.value))
         supremum = name == "linf" and case.notion != "canonical"
-        if not (value - found.value <= allowed if supremum else abs(value - found.value) <= allowed):
+        if not (
+            value - found.value <= allowed if supremum else abs(value - found.value) <= allowed
+        ):
             how = "at least " if supremum else ""
             raise ContractBrokenError(
                 f"truth({name!r}, {case.notion!r}) is {found.value:.6g} ± {found.error:.2g}; {len(p):,} samples give {how}"
@@ -181,7 +213,9 @@ def truth(case: Case) -> str:
             )
         compared.append(name)
     if not compared:
-        raise UndefinedError(f"truths of {', '.join(known)} are known, but there is no posterior to compare them with")
+        raise UndefinedError(
+            f"truths of {', '.join(known)} are known, but there is no posterior to compare them with"
+        )
     return f"{len(compared)} of {len(known)} truths compared with {len(p):,} samples: {', '.join(compared[:3])} ..."
 
 
@@ -200,22 +234,35 @@ def _reduced_posterior(case: Case, p: np.ndarray) -> np.ndarray | None:
 
 def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
     """(what a sample says of an estimand, its standard error); None where it says nothing."""
-    if name == "rms" or name.startswith("sharpness_") or c is None and name not in ("brier", "logloss"):
+    if (
+        name == "rms"
+        or name.startswith("sharpness_")
+        or c is None
+        and name not in ("brier", "logloss")
+    ):
         return None
     target = outcome if c is None else c
     with np.errstate(all="ignore"):
         if name == "linf" and notion != "canonical":
             return float(np.abs(f - target).max(axis=0).mean()), 0.0
         if notion == "classwise":
-            x = np.mean([estimands.pointwise(name, a, b, notion) for a, b in zip(f.T, target.T)], axis=0)
+            x = np.mean(
+                [estimands.pointwise(name, a, b, notion) for a, b in zip(f.T, target.T)], axis=0
+            )
         else:
             x = estimands.pointwise(name, f, target, notion)
-        value, error = float(x.mean()), float(x.std(ddof=1) / math.sqrt(len(x))) if len(x) > 1 else math.inf
+        value, error = (
+            float(x.mean()),
+            float(x.std(ddof=1) / math.sqrt(len(x))) if len(x) > 1 else math.inf,
+        )
     return (value, error) if math.isfinite(value) and math.isfinite(error) else None
 
 
 def declarations(case: Case) -> str:
-    return ", ".join(requirements.problem(case.problem)) or "nothing is declared: taken as binary, 1,000 samples, 10 reps"
+    return (
+        ", ".join(requirements.problem(case.problem))
+        or "nothing is declared: taken as binary, 1,000 samples, 10 reps"
+    )
 
 
 ITEMS = {
@@ -227,5 +274,7 @@ ITEMS = {
     "posterior": posterior,
     "truth": truth,
     DECLARED: declarations,
-    "docstring": lambda case: documented(case.problem, "the law of p and y, which truths are known, and the source"),
+    "docstring": lambda case: documented(
+        case.problem, "the law of p and y, which truths are known, and the source"
+    ),
 }

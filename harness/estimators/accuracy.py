@@ -38,7 +38,9 @@ class Accuracy:
     wants = ("notion",)
     takes_classwise = True
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None, notion: str | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: object = None, notion: str | None = None
+    ) -> dict[str, Estimate]:
         """The accuracy of predictions p (n,) or (n, k) for outcomes y (n,), classwise indicators (n, k)."""
         y = np.asarray(y)
         p, y = checked(p, y.argmax(axis=1) if y.ndim == 2 else y)

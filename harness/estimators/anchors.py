@@ -42,7 +42,9 @@ class Brier:
     revision = 1
     null_bias = 1.0
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         d = p - (y if p.ndim == 1 else one_hot(y, p.shape[1]))
         return {"brier": Estimate(float((d * d).sum() / len(p)))}
@@ -71,7 +73,9 @@ class LogLossScore:
     revision = 1
     null_bias = 10.0
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         of_outcome = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
         with np.errstate(divide="ignore"):
@@ -105,16 +109,29 @@ class Oracle:
     null_bias = 1e-12
     wants = ("notion", "problem")
     needs_posterior = True
-    estimands = tuple(dict.fromkeys(n for n in estimands.SCALAR + estimands.CANONICAL if n not in ("brier", "logloss")))
+    estimands = tuple(
+        dict.fromkeys(
+            n for n in estimands.SCALAR + estimands.CANONICAL if n not in ("brier", "logloss")
+        )
+    )
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
-            raise BadInputError("problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p).")
+            raise BadInputError(
+                "problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p)."
+            )
         if p.ndim == 1 and problem.classes > 2:
-            raise UndefinedError("the oracle knows E[Y given the whole vector], not given one coordinate")
+            raise UndefinedError(
+                "the oracle knows E[Y given the whole vector], not given one coordinate"
+            )
         notion = notion or ("binary" if p.ndim == 1 else "canonical")
         c = problem.posterior(p)
         wanted = [name for name in estimands.names(notion) if name in self.estimands]

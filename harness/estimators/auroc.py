@@ -35,12 +35,16 @@ class Auroc:
     revision = 1
     null_bias = 1.0
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         ones = int(y.sum())
         zeros = len(y) - ones
         if not (ones and zeros):
-            raise UndefinedError(f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed")
+            raise UndefinedError(
+                f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed"
+            )
         _, at, counts = np.unique(p, return_inverse=True, return_counts=True)
         twice_rank = 2 * np.cumsum(counts) - counts + 1  # of ties the mean; integers, so exact
         wins = int(twice_rank[at][y == 1].sum()) - ones * (ones + 1)

@@ -130,12 +130,18 @@ class EstimatorSpec:
     @classmethod
     def of(cls, estimator: Estimator) -> EstimatorSpec:
         """All that the estimator declares."""
-        return cls(**{field.name: cls.read(estimator, field.name) for field in dataclasses.fields(cls)})
+        return cls(
+            **{field.name: cls.read(estimator, field.name) for field in dataclasses.fields(cls)}
+        )
 
     @classmethod
     def read(cls, estimator: Estimator, name: str) -> Any:
         """One attribute of the estimator, or what holds without it."""
-        return _level_of(estimator) if name == "level" else getattr(estimator, name, getattr(cls, name))
+        return (
+            _level_of(estimator)
+            if name == "level"
+            else getattr(estimator, name, getattr(cls, name))
+        )
 
     def out_of_range(self, notion: str, n: int, classes: int) -> str | None:
         """Why the estimator does not take n samples of so many classes under a notion; None where it does."""
@@ -204,7 +210,12 @@ class Wrapper:
 
 
 def apply(
-    estimator: Estimator, p: NDArray[np.float64], y: NDArray[np.int64], notion: str, rng: Any, problem: Any = None
+    estimator: Estimator,
+    p: NDArray[np.float64],
+    y: NDArray[np.int64],
+    notion: str,
+    rng: Any,
+    problem: Any = None,
 ) -> dict[str, Estimate]:
     """Apply an estimator to reduced data.
 
@@ -252,14 +263,20 @@ def apply(
         estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])  # type: ignore[type-var]
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
-        raise UndefinedError("a mean over classes of bounds is no bound; only point estimates are averaged classwise")
+        raise UndefinedError(
+            "a mean over classes of bounds is no bound; only point estimates are averaged classwise"
+        )
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
 def _level_of(estimator: Any) -> float | None:
     """The confidence level that can be asked of the estimator: its field `level`, None without one."""
     fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
-    level = getattr(estimator, "level", None) if any(f.name == "level" and f.init for f in fields) else None
+    level = (
+        getattr(estimator, "level", None)
+        if any(f.name == "level" and f.init for f in fields)
+        else None
+    )
     return level if isinstance(level, float) and 0.0 < level < 1.0 else None
 
 
@@ -274,7 +291,9 @@ def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
 
     low, high = mean("low"), mean("high")
     bounded = low is not None or high is not None
-    return Estimate(float(np.mean([e.value for e in estimates])), low, high, level if bounded else None)
+    return Estimate(
+        float(np.mean([e.value for e in estimates])), low, high, level if bounded else None
+    )
 
 
 def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
@@ -289,7 +308,9 @@ def takes_rng(estimator: Any) -> bool | str:
     (p, y, bins=15)."""
     if isinstance(estimator, type) or not dataclasses.is_dataclass(estimator):
         return _takes_rng(estimator)
-    kind = type(estimator)  # whose instances are called alike; a look at the signature takes longer than a cheap estimator
+    kind = type(
+        estimator
+    )  # whose instances are called alike; a look at the signature takes longer than a cheap estimator
     if kind not in _called:
         _called[kind] = _takes_rng(estimator)
     return _called[kind]
@@ -314,12 +335,22 @@ def _takes_rng(estimator: Any) -> bool | str:
 def _normal(result: Any) -> dict[str, Estimate]:
     if isinstance(result, dict):
         pass
-    elif isinstance(result, Estimate) or not isinstance(result, (list, tuple)) and np.ndim(result) == 0 and result is not None:
+    elif (
+        isinstance(result, Estimate)
+        or not isinstance(result, (list, tuple))
+        and np.ndim(result) == 0
+        and result is not None
+    ):
         result = {"l1": result}
     else:
         found = "None" if result is None else f"a {type(result).__name__}"
-        raise WrongAnswerError(f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}.")
-    return {str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v)) for k, v in result.items()}
+        raise WrongAnswerError(
+            f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}."
+        )
+    return {
+        str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v))
+        for k, v in result.items()
+    }
 
 
 def _sound(name: str, e: Estimate) -> Estimate:
@@ -327,17 +358,29 @@ def _sound(name: str, e: Estimate) -> Estimate:
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
         diagnostics = {
-            str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v) for k, v in (e.diagnostics or {}).items()
+            str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v)
+            for k, v in (e.diagnostics or {}).items()
         } or None
         e = Estimate(number(e.value), low, high, level, e.kind, diagnostics)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise WrongAnswerError(f"{name} is {str(e)[:300]}; value, low, high, level and diagnostics must be numbers.") from error
+        raise WrongAnswerError(
+            f"{name} is {str(e)[:300]}; value, low, high, level and diagnostics must be numbers."
+        ) from error
     if e.kind not in KINDS:
         raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
-    if e.kind in ("lower", "interval") and low is None or e.kind in ("upper", "interval") and high is None:
-        raise WrongAnswerError(f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high.")
+    if (
+        e.kind in ("lower", "interval")
+        and low is None
+        or e.kind in ("upper", "interval")
+        and high is None
+    ):
+        raise WrongAnswerError(
+            f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high."
+        )
     if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
-        raise WrongAnswerError(f"{name} is an upper bound of value {e.value} and high {high}; they must be equal.")
+        raise WrongAnswerError(
+            f"{name} is an upper bound of value {e.value} and high {high}; they must be equal."
+        )
     if low is not None and high is not None and low > high:
         raise WrongAnswerError(f"{name} has low {low} above high {high}.")
     return e
@@ -354,7 +397,9 @@ def is_positive(value: Any) -> bool:
 def check_level(level: float) -> None:
     """Raise BadInputError unless it is a confidence level."""
     if not (isinstance(level, numbers.Real) and 0.0 < level < 1.0):
-        raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95.")
+        raise BadInputError(
+            f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95."
+        )
 
 
 def is_finite(e: Estimate) -> bool:

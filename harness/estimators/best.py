@@ -22,7 +22,9 @@ FOLDS = 5
 LEAST_SAMPLES = 20  # below, cross-fitting says nothing
 LEARNED_SAMPLES = 1e4, 1e6  # up to the first the network alone, from the second on the stack alone
 MOST_MATRIX_CLASSES = 30  # above, matrix scaling takes minutes
-ROUNDING = 16.0 * np.finfo(np.float64).eps  # of a value: a lower end below this multiple of it is 0, value - value of a mean
+ROUNDING = (
+    16.0 * np.finfo(np.float64).eps
+)  # of a value: a lower end below this multiple of it is 0, value - value of a mean
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,12 @@ class BestLower:
     (0.15, True)
     """
 
-    calibrators: tuple[Calibrator, ...] = (Isotonic(), Temperature(), StructuredMatrixScaling(), NadarayaWatson(0.1))
+    calibrators: tuple[Calibrator, ...] = (
+        Isotonic(),
+        Temperature(),
+        StructuredMatrixScaling(),
+        NadarayaWatson(0.1),
+    )
     folds: int = 5
     level: float = 0.95
 
@@ -73,7 +80,9 @@ class BestLower:
 
     def __post_init__(self) -> None:
         if int(self.folds) != self.folds or self.folds < 3:
-            raise BadInputError(f"folds is {self.folds}; an integer of at least 3 is needed, as folds are left out in pairs.")
+            raise BadInputError(
+                f"folds is {self.folds}; an integer of at least 3 is needed, as folds are left out in pairs."
+            )
         if not self.calibrators:
             raise BadInputError("calibrators is empty; give at least one.")
         object.__setattr__(self, "calibrators", tuple(self.calibrators))
@@ -89,10 +98,19 @@ class BestLower:
 
     @property
     def seconds(self) -> float:
-        return self.folds * (self.folds + 1) / 2 * sum(CalibratorSpec.of(one).seconds for one in self.calibrators)
+        return (
+            self.folds
+            * (self.folds + 1)
+            / 2
+            * sum(CalibratorSpec.of(one).seconds for one in self.calibrators)
+        )
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str = "binary"
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str = "binary",
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         stream = rng if rng is None else np.random.default_rng(rng)
@@ -103,7 +121,10 @@ class BestLower:
         q, weights = stacked(p, y, fold, cross_fit_pairs(calibrators, p, y, fold, stream))
         found = self._variational().evaluate(p, y, [(fold, q)], notion)
         share = {"weight_identity": float(1.0 - weights.sum(axis=1).mean())}
-        return {name: Estimate(e.value, e.low, e.high, e.level, e.kind, share) for name, e in found.items()}
+        return {
+            name: Estimate(e.value, e.low, e.high, e.level, e.kind, share)
+            for name, e in found.items()
+        }
 
     def _variational(self) -> Variational:
         return Variational(folds=self.folds, level=self.level)
@@ -114,7 +135,9 @@ def _takes(calibrator: Calibrator, p: np.ndarray) -> bool:
     classes = 2 if p.ndim == 1 else p.shape[1]
     if isinstance(calibrator, StructuredMatrixScaling) and classes > MOST_MATRIX_CLASSES:
         return False
-    return (spec.max_n is None or len(p) <= spec.max_n) and (spec.max_classes is None or classes <= spec.max_classes)
+    return (spec.max_n is None or len(p) <= spec.max_n) and (
+        spec.max_classes is None or classes <= spec.max_classes
+    )
 
 
 @dataclass(frozen=True)
@@ -172,13 +195,17 @@ class Best:
         if int(self.repeats) != self.repeats or self.repeats < 1:
             raise BadInputError(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
         if not 0.0 < self.level < 1.0:
-            raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
+            raise BadInputError(
+                f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95."
+            )
 
     @property
     def seconds(self) -> float:
         return 0.012 * self.repeats
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which decides the folds.")
         rng = np.random.default_rng(rng)
@@ -194,10 +221,14 @@ class Best:
         for name, (value, low, high) in ends.items():
             value = float(min(value, most[name]))
             low = float(np.clip(low, 0.0, value))  # cut here, once the classes are averaged
-            estimates[name] = Estimate(value, low, float(max(min(high, most[name]), value)), self.level)
+            estimates[name] = Estimate(
+                value, low, float(max(min(high, most[name]), value)), self.level
+            )
         return estimates
 
-    def _ends(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
+    def _ends(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, tuple[float, float, float]]:
         """{estimand: (value, low, high)} of scalars or vectors; low may be negative."""
         p, y = checked(p, y)
         ends = self._of_means(p, y) if len(p) < LEAST_SAMPLES else self._learned(p, y, rng)
@@ -206,12 +237,22 @@ class Best:
         return ends | {"rms": tuple(np.sign(end) * abs(end) ** 0.5 for end in ends["l2_squared"])}
 
     def _of_means(self, p: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, float, float]]:
-        most = {"l1": 1.0, "l2_squared": 1.0} if p.ndim == 1 else {"l1": 2.0, "l2_squared": 2.0, "l2": 2.0**0.5}
+        most = (
+            {"l1": 1.0, "l2_squared": 1.0}
+            if p.ndim == 1
+            else {"l1": 2.0, "l2_squared": 2.0, "l2": 2.0**0.5}
+        )
         gap = np.atleast_1d(((y if p.ndim == 1 else one_hot(y, p.shape[1])) - p).mean(axis=0))
-        values = {"l1": np.abs(gap).sum(), "l2_squared": (gap**2).sum(), "l2": np.sqrt((gap**2).sum())}
+        values = {
+            "l1": np.abs(gap).sum(),
+            "l2_squared": (gap**2).sum(),
+            "l2": np.sqrt((gap**2).sum()),
+        }
         return {name: (float(values[name]), 0.0, high) for name, high in most.items()}
 
-    def _learned(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
+    def _learned(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, tuple[float, float, float]]:
         kind = "scalar" if p.ndim == 1 else "vector"
         first, last = np.log(LEARNED_SAMPLES)
         share = float(np.clip((np.log(len(p)) - first) / (last - first), 0.0, 1.0))
@@ -220,16 +261,27 @@ class Best:
         for _ in range(self.repeats):
             ingredients = of_sample(p, y, fold_of(y, FOLDS, False, rng), rng, shared)
             answers = learned.evaluate(kind, ingredients)
-            parts.append({name: _moved(*answer, ingredients.limits[name], share) for name, answer in answers.items()})
+            parts.append(
+                {
+                    name: _moved(*answer, ingredients.limits[name], share)
+                    for name, answer in answers.items()
+                }
+            )
         wider = ndtri((1.0 - self.level) / 2.0) / ndtri(0.025)
         combined = {}
         for name in parts[0]:
             value, below, above = np.mean([part[name] for part in parts], axis=0)
-            combined[name] = (float(value), float(value - wider * below), float(value + wider * above))
+            combined[name] = (
+                float(value),
+                float(value - wider * below),
+                float(value + wider * above),
+            )
         return combined
 
 
-def _moved(value: float, below: float, above: float, limit: float, share: float) -> tuple[float, float, float]:
+def _moved(
+    value: float, below: float, above: float, limit: float, share: float
+) -> tuple[float, float, float]:
     """(value, below, above) once the network has given way to the stack by `share`.
 
     The interval is the hull of the network's and of the same one around the moved value. The network has seen no sample of

@@ -62,7 +62,9 @@ class AdaptiveClasswise:
     def __post_init__(self) -> None:
         check_bins(self.bins)
         if not 0.0 <= self.threshold < 1.0:
-            raise BadInputError(f"threshold is {self.threshold!r}; a number of at least 0 and below 1 is needed.")
+            raise BadInputError(
+                f"threshold is {self.threshold!r}; a number of at least 0 and below 1 is needed."
+            )
 
     @property
     def estimands(self) -> tuple[str, ...]:
@@ -75,7 +77,9 @@ class AdaptiveClasswise:
         kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
         if not any(len(x) for x, _ in kept):
             raise UndefinedError(f"no prediction is at least {self.threshold}")
-        errors = [Binned(self.bins, "mass")(x, hits)["l1"].value if len(x) else 0.0 for x, hits in kept]
+        errors = [
+            Binned(self.bins, "mass")(x, hits)["l1"].value if len(x) else 0.0 for x, hits in kept
+        ]
         return {self.estimands[0]: Estimate(float(np.mean(errors)))}
 
 
@@ -126,7 +130,11 @@ class AverageBinned:
         """The mean gap of predictions p (n,) for outcomes y (n,)."""
         p, y = checked(p, y)
         _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
-        return {"ace_average": Estimate(float(np.abs(mean_p - mean_y).mean()), diagnostics={"bins": float(len(mean_p))})}
+        return {
+            "ace_average": Estimate(
+                float(np.abs(mean_p - mean_y).mean()), diagnostics={"bins": float(len(mean_p))}
+            )
+        }
 
 
 @dataclass(frozen=True)

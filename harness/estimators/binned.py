@@ -73,9 +73,13 @@ class Binned:
 
     @property
     def null_bias(self) -> float:
-        return 0.3 if self.rule == "kmeans" else 0.05  # k-means also serves vectors, whose many bin means are noisier
+        return (
+            0.3 if self.rule == "kmeans" else 0.05
+        )  # k-means also serves vectors, whose many bin means are noisier
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if p.ndim == 1:
             sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
@@ -84,7 +88,10 @@ class Binned:
             sizes, mean_p, mean_y = _vector_bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "canonical", self.estimands
         weights = sizes / len(p)
-        return {name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights)) for name in wanted}
+        return {
+            name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights))
+            for name in wanted
+        }
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries (gruber2025, Appendix B)."""
@@ -147,7 +154,9 @@ class Debiased:
     def __post_init__(self) -> None:
         check_binning(self.bins, self.rule)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
@@ -190,7 +199,9 @@ def partition(
         bin_of, count = kmeans.fitted(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
-        raise BadInputError(f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'.")
+        raise BadInputError(
+            f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'."
+        )
     if rule == "width":
         return (lambda x: bin_sums.width_index(x, bins)), bins
     edges = bin_sums.mass_edges(p, bins)
@@ -204,7 +215,9 @@ def _vector_bin_means(
     return _means(bin_of(p), count, p, one_hot(y, p.shape[1]))
 
 
-def bin_residuals(p: np.ndarray, y: np.ndarray, bin_of: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
+def bin_residuals(
+    p: np.ndarray, y: np.ndarray, bin_of: Callable[[np.ndarray], np.ndarray], count: int
+) -> np.ndarray:
     """Mean of p - y in every bin, (bins, 1) or (bins, k); an empty bin takes the mean over all samples."""
     u, index = residuals(p, y), bin_of(p)
     sizes = np.bincount(index, minlength=count)
@@ -221,6 +234,8 @@ def _means(
     sizes = np.bincount(index, minlength=count)
     used = sizes > 0
     mean_p, mean_y = (
-        np.column_stack([np.bincount(index, column, minlength=count) for column in a.T])[used] / sizes[used, None] for a in (p, y)
+        np.column_stack([np.bincount(index, column, minlength=count) for column in a.T])[used]
+        / sizes[used, None]
+        for a in (p, y)
     )
     return (sizes[used], mean_p[:, 0], mean_y[:, 0]) if squeeze else (sizes[used], mean_p, mean_y)

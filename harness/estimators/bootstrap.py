@@ -19,7 +19,9 @@ OWN_REVISION = 1
 FORMS = ("half", "pivotal")
 MIN_ROWS = 20  # of fewer, halves say nothing
 MAX_UNDEFINED_SHARE = 0.05  # share of halves without a value up to which there is an interval
-SLOW_BIAS_FACTOR = 1.0 / (math.sqrt(2.0) - 1.0)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
+SLOW_BIAS_FACTOR = 1.0 / (
+    math.sqrt(2.0) - 1.0
+)  # bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,12 @@ class Bootstrap(Wrapper):
         return math.ceil(4.0 / (1.0 - self.level) - 1e-9) - 1
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the halves.")
@@ -153,14 +160,19 @@ class Bootstrap(Wrapper):
         if not open_:
             return found
         if len(p) < MIN_ROWS:
-            return {**found, **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in open_}}
+            return {
+                **found,
+                **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in open_},
+            }
         halves, null = own_streams(rng, 2)
         on_halves = self._on_halves(p, y, notion, problem, halves)
         for name in open_:
             found[name] = self._interval(name, found[name], on_halves.get(name, []), len(p))
         if self.form == "half":
             positive = [name for name in open_ if is_error(name) and (found[name].low or 0.0) > 0.0]
-            for name in self._like_calibrated(p, y, notion, problem, null, {name: found[name].value for name in positive}):
+            for name in self._like_calibrated(
+                p, y, notion, problem, null, {name: found[name].value for name in positive}
+            ):
                 found[name] = replace(found[name], low=0.0)
         return found
 
@@ -181,7 +193,9 @@ class Bootstrap(Wrapper):
             diagnostics["undefined_resamples"] = float(self.resamples - len(values))
         if len(values) < (1.0 - MAX_UNDEFINED_SHARE) * self.resamples:
             return with_diagnostics(e, diagnostics)
-        if np.ptp(values) <= 1e-12 * max(1.0, abs(e.value)):  # nothing varies: no sampling error of 0, but none that halves show
+        if np.ptp(values) <= 1e-12 * max(
+            1.0, abs(e.value)
+        ):  # nothing varies: no sampling error of 0, but none that halves show
             return with_diagnostics(e, {**diagnostics, "bootstrap_se": 0.0})
         half = n // 2
         scale = math.sqrt(half / (n - half))  # 1 but for an odd n
@@ -200,10 +214,18 @@ class Bootstrap(Wrapper):
             diagnostics |= {"bootstrap_se": float(change.std(ddof=1)), "bootstrap_bias": fast}
         if is_error(name):  # the truth is not below 0
             low, high = max(low, 0.0), max(high, 0.0)
-        return with_diagnostics(replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics)
+        return with_diagnostics(
+            replace(e, low=float(low), high=float(high), level=float(self.level)), diagnostics
+        )
 
     def _like_calibrated(
-        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator, values: Mapping[str, float]
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
+        values: Mapping[str, float],
     ) -> list[str]:
         """The names of those values that are no larger than what calibrated labels Y ~ p give: of `_null_draws` draws, more than
         one is at least as large (as one without a value is taken to be)."""
@@ -219,7 +241,12 @@ class Bootstrap(Wrapper):
 
 
 def finite_values(
-    wrapper: Wrapper, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+    wrapper: Wrapper,
+    p: np.ndarray,
+    y: np.ndarray,
+    notion: str,
+    problem: Any,
+    rng: np.random.Generator,
 ) -> dict[str, float]:
     """The finite values of a wrapper's estimator on a resample; none where it refuses it, by whatever error of values: a half may
     lack a class."""
@@ -234,7 +261,9 @@ def finite_values(
 
 def without_bounds(found: dict[str, Estimate]) -> list[str]:
     """The names of the finite points without a bound of their own: those that are given an interval; a p-value is none."""
-    points = {name: e for name, e in found.items() if e.kind == "point" and name not in estimands.TESTS}
+    points = {
+        name: e for name, e in found.items() if e.kind == "point" and name not in estimands.TESTS
+    }
     return [name for name, e in points.items() if e.low is None and e.high is None and is_finite(e)]
 
 
@@ -246,14 +275,18 @@ def notion_of(p: np.ndarray, y: np.ndarray) -> str:
 def check_callable(estimator: object) -> None:
     """Raise BadInputError if it cannot be called."""
     if not callable(estimator):
-        raise BadInputError(f"estimator is a {type(estimator).__name__}; a callable (p, y) is needed.")
+        raise BadInputError(
+            f"estimator is a {type(estimator).__name__}; a callable (p, y) is needed."
+        )
 
 
 def check_count(name: str, value: Any, least: int, usual: int) -> None:
     """Raise BadInputError unless the value is an integer of at least so many."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
-        raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed, such as {usual}.")
+        raise BadInputError(
+            f"{name} is {value!r}; an integer of at least {least} is needed, such as {usual}."
+        )
 
 
 def is_error(name: str) -> bool:

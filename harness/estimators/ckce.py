@@ -34,10 +34,15 @@ CHOLESKY_MAX_N = 10_000
 AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
 NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
 MAX_PIVOTS = 256
-FEW_CLASSES, FEW_PIVOTS = 30, 150  # up to so many classes a product costs no more than pivots beyond so many
+FEW_CLASSES, FEW_PIVOTS = (
+    30,
+    150,
+)  # up to so many classes a product costs no more than pivots beyond so many
 MAX_PRODUCTS = 50
 BLOCK_ROWS = 4096
-SMALL_REST = 0.005  # of c: a trace left out that one product with twice the columns mostly makes up for
+SMALL_REST = (
+    0.005  # of c: a trace left out that one product with twice the columns mostly makes up for
+)
 NEGLIGIBLE_SHARE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
 
 
@@ -121,15 +126,23 @@ class CKCE:
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
         if not (self.ridge is None or is_positive(self.ridge)):
-            raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed.")
+            raise BadInputError(
+                f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed."
+            )
         for name, allowed in (("method", METHODS), ("kernel", KERNELS)):
             if getattr(self, name) not in allowed:
-                raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+                raise BadInputError(
+                    f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}."
+                )
         if self.kernel == "kronecker" and self.method != "auto":
-            raise BadInputError(f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone.")
+            raise BadInputError(
+                f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone."
+            )
         check_integer("features", self.features)
         if not (is_positive(self.accuracy) and self.accuracy < 1.0):
-            raise BadInputError(f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed.")
+            raise BadInputError(
+                f"accuracy is {self.accuracy!r}; a number between 0 and 1 is needed."
+            )
 
     @property
     def determinism(self) -> str:
@@ -139,7 +152,9 @@ class CKCE:
     def max_n(self) -> int | None:
         return CHOLESKY_MAX_N if self.method == "cholesky" else None
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         n = len(q)
         ridge = n**-0.25 if self.ridge is None else float(self.ridge)
@@ -148,7 +163,10 @@ class CKCE:
         if self.kernel == "kronecker":
             group, sums, sizes = group_sums(q, r)
             value = float(((sums / (sizes + c)[:, None]) ** 2).sum())
-            diagnostics = {"rank": len(sizes), "noise_floor": float((spread / (sizes[group] + c) ** 2).sum())}
+            diagnostics = {
+                "rank": len(sizes),
+                "noise_floor": float((spread / (sizes[group] + c) ** 2).sum()),
+            }
         else:
             gamma = gamma_of(self.gamma, q)
             value, diagnostics = self._value(q, r, gamma, c, spread, rng)
@@ -156,16 +174,27 @@ class CKCE:
         return {"ckce": Estimate(value, diagnostics={"ridge": ridge, **diagnostics})}
 
     def _value(
-        self, q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray, rng: np.random.Generator | None
+        self,
+        q: np.ndarray,
+        r: np.ndarray,
+        gamma: float,
+        c: float,
+        spread: np.ndarray,
+        rng: np.random.Generator | None,
     ) -> tuple[float, dict[str, float]]:
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
-            return system.primal(r), {"rank": system.features.shape[1], "noise_floor": system.trace(spread)}
+            return system.primal(r), {
+                "rank": system.features.shape[1],
+                "noise_floor": system.trace(spread),
+            }
         small = self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO
         if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
             low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK, spread=True)
             if low.residual <= EXACT_RESIDUAL:
-                value, diagnostics = by_low_rank(q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low)
+                value, diagnostics = by_low_rank(
+                    q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low
+                )
                 if value is not None and not diagnostics["products"]:
                     return value, diagnostics
         if small or self.method == "cholesky":
@@ -216,7 +245,9 @@ class System:
         return float(np.trace(self._inner(self._inner(found).T)))
 
 
-def by_cholesky(q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray) -> tuple[float, dict[str, float]]:
+def by_cholesky(
+    q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray
+) -> tuple[float, dict[str, float]]:
     """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
     n = len(q)
     matrix = np.empty((n, n))
@@ -237,13 +268,21 @@ def by_cholesky(q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np
 
 
 def by_low_rank(
-    q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray, accuracy: float, low: LowRank | None = None
+    q: np.ndarray,
+    r: np.ndarray,
+    gamma: float,
+    c: float,
+    spread: np.ndarray,
+    accuracy: float,
+    low: LowRank | None = None,
 ) -> tuple[float | None, dict[str, float]]:
     """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached. low: the pivoted Cholesky decomposition,
     None to make it."""
     if low is None:
         most = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
-        low = pivoted_cholesky(q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1), spread=True)
+        low = pivoted_cholesky(
+            q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1), spread=True
+        )
     system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
     if left > 0.0:
@@ -270,7 +309,9 @@ def _enough(value: float, r: np.ndarray, c: float, accuracy: float) -> float:
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
-def _corrected(q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float) -> tuple[float, float]:
+def _corrected(
+    q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float
+) -> tuple[float, float]:
     """(value, bound of its error) of third order in E, from one product with X = P R and Y = P X at once, see `CKCE`."""
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
@@ -280,14 +321,25 @@ def _corrected(q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np
     t = image[:, d:] + c * y - x
     solved = system.solve(np.column_stack([s, t]))
     z = solved[:, :d]
-    value = np.vdot(x, r - c * x) + np.vdot(x - 2.0 * c * y, s) + np.vdot(s + 2.0 * c * t, z) - c * np.vdot(z, z)
+    value = (
+        np.vdot(x, r - c * x)
+        + np.vdot(x - 2.0 * c * y, s)
+        + np.vdot(s + 2.0 * c * t, z)
+        - c * np.vdot(z, z)
+    )
     of_x, of_s, of_t, of_z = (np.linalg.norm(v) for v in (x, s, t, z))
     rounding = np.finfo(float).eps * 4.0 * len(x) * of_x**2  # of the products, K being at most 2 n
     return value, left * of_z * (of_z + 2.0 * of_s / c + 2.0 * of_t) + rounding
 
 
 def _refined(
-    q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float, accuracy: float
+    q: np.ndarray,
+    r: np.ndarray,
+    gamma: float,
+    system: System,
+    x: np.ndarray,
+    left: float,
+    accuracy: float,
 ) -> tuple[float, float, int]:
     """(value, bound of its error, number of products) by preconditioned conjugate gradients from x, all columns at once."""
     c, products = system.c, 1
@@ -302,16 +354,22 @@ def _refined(
         k_direction = times(q, gamma, direction)
         m_direction = k_direction + c * direction
         curved = np.einsum("ij,ij->j", direction, m_direction)
-        step = np.divide(now, curved, out=np.zeros_like(now), where=curved > 0.0)  # a column without residual stays
+        step = np.divide(
+            now, curved, out=np.zeros_like(now), where=curved > 0.0
+        )  # a column without residual stays
         x, kx, s = x + step * direction, kx + step * k_direction, s - step * m_direction
         before, products = np.where(now > 0.0, now, 1.0), products + 1
         value, error = _judged(x, kx, s, system, left)
     return value, error, products
 
 
-def _judged(x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, left: float) -> tuple[float, float]:
+def _judged(
+    x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, left: float
+) -> tuple[float, float]:
     """(value, bound of its error) from X, K X and the residual S."""
     px, size = system.solve(x), np.linalg.norm(x)
-    off = np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size  # K is at most 2 n: rounding of its products
+    off = (
+        np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size
+    )  # K is at most 2 n: rounding of its products
     value = np.vdot(x, kx) + 2.0 * np.vdot(x - system.c * px, s)
     return value, 2.0 * min(size, left * np.linalg.norm(px)) * off + off**2 / (4.0 * system.c)

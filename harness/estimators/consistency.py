@@ -10,7 +10,13 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate
-from harness.estimators.bootstrap import calibrated_labels, check_callable, check_count, finite_values, own_streams
+from harness.estimators.bootstrap import (
+    calibrated_labels,
+    check_callable,
+    check_count,
+    finite_values,
+    own_streams,
+)
 from harness.estimators.resampling import SAME, Resampling, no_statistic
 
 MIN_LABELS = 19  # redrawn labels with which a p-value can be as small as 0.05
@@ -84,7 +90,12 @@ class Consistency(Resampling):
         return (1.0 + self.resamples) * self._inner_seconds
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         notion, found = self._applied(p, y, rng, notion, problem)
         if self.statistic not in found:
@@ -106,4 +117,6 @@ class Consistency(Resampling):
             diagnostics |= {"null_mean": float(np.mean(at_null)), "null_sd": float(np.std(at_null))}
         if lost:
             diagnostics["undefined_resamples"] = float(lost)
-        return {"p_value": Estimate((1 + larger + lost) / (self.resamples + 1), diagnostics=diagnostics)}
+        return {
+            "p_value": Estimate((1 + larger + lost) / (self.resamples + 1), diagnostics=diagnostics)
+        }

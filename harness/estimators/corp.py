@@ -59,10 +59,14 @@ class Corp:
         constant = np.full(len(at), hits.sum() / len(p))
         found: dict[str, Estimate] = {}
         for name, score in (("l2_squared", _brier), ("kl", _logloss)):
-            given, recalibrated, unc = (float(score(x, hits, counts).sum() / len(p)) for x in (at, fit, constant))
+            given, recalibrated, unc = (
+                float(score(x, hits, counts).sum() / len(p)) for x in (at, fit, constant)
+            )
             # q is best among the non-decreasing functions of p, p itself and the constant included, but for rounding
             parts = max(given - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
-            found |= dict(zip((name, f"sharpness_{name}", f"uncertainty_{name}"), map(Estimate, parts)))
+            found |= dict(
+                zip((name, f"sharpness_{name}", f"uncertainty_{name}"), map(Estimate, parts))
+            )
         return found
 
 

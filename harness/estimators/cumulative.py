@@ -61,7 +61,9 @@ class Cumulative:
 
     def __post_init__(self) -> None:
         if self.statistic not in STATISTICS:
-            raise BadInputError(f"statistic is {self.statistic!r}; allowed are {', '.join(STATISTICS)}.")
+            raise BadInputError(
+                f"statistic is {self.statistic!r}; allowed are {', '.join(STATISTICS)}."
+            )
 
     @property
     def estimands(self) -> tuple[str, ...]:
@@ -80,7 +82,10 @@ class Cumulative:
         tail = largest_tail if self.statistic == "ks" else range_tail
         scaled = value / sigma if sigma > 0.0 else math.inf if value > 0.0 else 0.0
         said = {"sigma": sigma, "scaled": scaled}
-        return {self.statistic: Estimate(value, diagnostics=said), "p_value": Estimate(tail(scaled), diagnostics=said)}
+        return {
+            self.statistic: Estimate(value, diagnostics=said),
+            "p_value": Estimate(tail(scaled), diagnostics=said),
+        }
 
 
 def largest_tail(x: float) -> float:
@@ -99,7 +104,9 @@ def largest_tail(x: float) -> float:
     if x <= 0.0:
         return 1.0
     if x < 1.0:
-        return float(1.0 - 4.0 / np.pi * np.sum(sign / odd * np.exp(-((odd * np.pi / x) ** 2) / 8.0)))
+        return float(
+            1.0 - 4.0 / np.pi * np.sum(sign / odd * np.exp(-((odd * np.pi / x) ** 2) / 8.0))
+        )
     return float(min(1.0, 4.0 * np.sum(sign * ndtr(-odd * x))))
 
 

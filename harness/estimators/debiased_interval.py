@@ -67,21 +67,33 @@ class DebiasedInterval:
     def __post_init__(self) -> None:
         check_binning(self.bins, self.rule)
         if not 0.0 < self.level < 1.0:
-            raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
+            raise BadInputError(
+                f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95."
+            )
 
     @property
     def determinism(self) -> str:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         n = len(p)
         bin_of, count = partition(p, self.bins, self.rule, rng)
         index, r, c = bin_of(p), y - p, p * (1.0 - p)
-        sizes, sums, squares = (np.bincount(index, x, minlength=count) for x in (np.ones(n), r, r * r))
+        sizes, sums, squares = (
+            np.bincount(index, x, minlength=count) for x in (np.ones(n), r, r * r)
+        )
         value = pair_mean(sizes, sums, squares, n)
-        s, s_0 = np.sqrt(variance(sizes, sums, squares) / n), null_deviation(sizes, *_sums(index, count, c), n)
-        one, two = ndtri(self.level), ndtri(0.5 + self.level / 2.0)  # quantiles of the one- and the two-sided interval
+        s, s_0 = (
+            np.sqrt(variance(sizes, sums, squares) / n),
+            null_deviation(sizes, *_sums(index, count, c), n),
+        )
+        one, two = (
+            ndtri(self.level),
+            ndtri(0.5 + self.level / 2.0),
+        )  # quantiles of the one- and the two-sided interval
         top = max(value, 0.0)
         if top >= 2.0 * two * s:
             low = top - two * s
@@ -89,7 +101,11 @@ class DebiasedInterval:
             low = top / 2.0 if top >= 2.0 * one * s else max(top - one * s, 0.0)
         if value < one * s_0:
             low = 0.0
-        return {"l2_squared": Estimate(value, float(low), float(top + two * s), self.level, diagnostics={"null_sd": s_0})}
+        return {
+            "l2_squared": Estimate(
+                value, float(low), float(top + two * s), self.level, diagnostics={"null_sd": s_0}
+            )
+        }
 
 
 def _sums(index: np.ndarray, count: int, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,4 +130,11 @@ def null_deviation(sizes: np.ndarray, variances: np.ndarray, squares: np.ndarray
     """The standard deviation of `pair_mean`, given the predictions, if they are calibrated; from the sums in the bins of c = p
     (1 - p) and of c^2."""
     used = sizes > 1
-    return float(np.sqrt((2.0 * np.maximum(variances[used] ** 2 - squares[used], 0.0) / (sizes[used] - 1) ** 2).sum()) / n)
+    return float(
+        np.sqrt(
+            (
+                2.0 * np.maximum(variances[used] ** 2 - squares[used], 0.0) / (sizes[used] - 1) ** 2
+            ).sum()
+        )
+        / n
+    )

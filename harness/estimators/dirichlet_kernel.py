@@ -94,11 +94,17 @@ class DirichletKernel:
     def __post_init__(self) -> None:
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
-            raise BadInputError(f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}.")
+            raise BadInputError(
+                f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}."
+            )
         if not (is_positive(self.floor) and self.floor < 0.5):
             raise BadInputError(f"floor is {self.floor!r}; a number between 0 and 0.5 is needed.")
-        if not isinstance(self.norms, (list, tuple)) or not all(p == np.inf or is_positive(p) and p >= 1.0 for p in self.norms):
-            raise BadInputError(f"norms is {self.norms!r}; a list of numbers of at least 1, or inf, is needed.")
+        if not isinstance(self.norms, (list, tuple)) or not all(
+            p == np.inf or is_positive(p) and p >= 1.0 for p in self.norms
+        ):
+            raise BadInputError(
+                f"norms is {self.norms!r}; a list of numbers of at least 1, or inf, is needed."
+            )
         check_generators(self.generators)
 
     @cached_property
@@ -109,23 +115,31 @@ class DirichletKernel:
     def determinism(self) -> str:
         return "statistical" if self.bandwidth == "risk" else "rounding"
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
         b = self.chosen_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
         found = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
-        return {name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in found.items()}
+        return {
+            name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in found.items()
+        }
 
-    def chosen_bandwidth(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> float:
+    def chosen_bandwidth(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> float:
         """The bandwidth as given, or by the rule; the first of several equally good ones."""
         if self.bandwidth == "likelihood":
             return LIKELIHOOD_GRID[int(self.log_likelihoods(p, LIKELIHOOD_GRID).argmax())]
         if self.bandwidth == "risk":
             grid = {"bandwidth": RISK_GRID}
             if len(p) < 10:
-                raise UndefinedError(f"the risk of five folds needs 10 samples, and there are {len(p)}")
+                raise UndefinedError(
+                    f"the risk of five folds needs 10 samples, and there are {len(p)}"
+                )
             risks = validation_risks(self, settings_of(grid), p, y, fold_of(y, 5, False, rng), rng)
             return RISK_GRID[int(risks.mean(axis=1).argmin())]
         return float(self.bandwidth)
@@ -134,9 +148,14 @@ class DirichletKernel:
         """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
         order, at = np.arange(len(p)), np.arange(len(p))
         if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
-            order, at = np.argsort(p, kind="stable"), np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int)
+            order, at = (
+                np.argsort(p, kind="stable"),
+                np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int),
+            )
         z = self._clipped(p[order])
-        return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(axis=1)
+        return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(
+            axis=1
+        )
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """What `tuned` tries: the grid, or the bandwidth that is given."""
@@ -173,7 +192,9 @@ class DirichletKernel:
             for j, rows in enumerate(held_out):
                 fit = fold != j
                 held, constants = (p[rows], *points), [one[fit] for one in normalisers]
-                ratios = [self._ratios(x, p[fit], y[fit], bandwidths, constants=constants) for x in held]
+                ratios = [
+                    self._ratios(x, p[fit], y[fit], bandwidths, constants=constants) for x in held
+                ]
                 for i in range(len(bandwidths)):
                     found = [ResidualGram(x - of_points[i]) for x, of_points in zip(held, ratios)]
                     yield j, i, found[0], found[1:]
@@ -187,7 +208,9 @@ class DirichletKernel:
         sample, _ = beta_sums.distinct(t, np.stack([others, others * y[:, None]], axis=2))
         theta, index = np.unique(np.log(z[:, 1]) - np.log(z[:, 0]), return_inverse=True)
         slow = [b for b in bandwidths if not (fast and beta_sums.cheaper(len(x), len(p), b))]
-        by_pairs = np.full((len(slow), len(x), len(held_out)), np.nan)  # a fold's fit is not asked for samples of other folds
+        by_pairs = np.full(
+            (len(slow), len(x), len(held_out)), np.nan
+        )  # a fold's fit is not asked for samples of other folds
         for j, rows in enumerate(held_out if slow else ()):
             at = np.concatenate([rows, np.arange(len(p), len(x))])
             by_pairs[:, at, j] = self._ratios(x[at], p[fold != j], y[fold != j], slow)[:, :, 0]
@@ -199,7 +222,12 @@ class DirichletKernel:
                 ratio = np.clip(values[:, :, 1] / values[:, :, 0], 0.0, 1.0)[index]
             gaps = x[:, None] - ratio
             for j, rows in enumerate(held_out):
-                yield j, i, ResidualGram(gaps[rows, j, None]), [ResidualGram(gaps[part, j, None]) for part in parts]
+                yield (
+                    j,
+                    i,
+                    ResidualGram(gaps[rows, j, None]),
+                    [ResidualGram(gaps[part, j, None]) for part in parts],
+                )
 
     def _bandwidths(self, settings: Sequence[dict[str, Any]]) -> list[float]:
         bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
@@ -277,7 +305,9 @@ class BinningKernel:
     def estimands(self) -> tuple[str, ...]:
         return names(self.form, (1.0,), self.generators)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
@@ -300,16 +330,26 @@ def check_generators(generators: Sequence[Bregman]) -> None:
     """Raise BadInputError unless they are Bregman objects with names of their own."""
     for one in generators:
         if not isinstance(one, Bregman):
-            raise BadInputError(f"generators holds {one!r}; objects of harness.math.divergences.Bregman are needed.")
+            raise BadInputError(
+                f"generators holds {one!r}; objects of harness.math.divergences.Bregman are needed."
+            )
         if not OWN.fullmatch(one.name):
-            raise BadInputError(f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>.")
+            raise BadInputError(
+                f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>."
+            )
 
 
 def names(form: str, norms: Sequence[float], generators: Sequence[Bregman]) -> tuple[str, ...]:
     """The estimands that `errors` gives, for any notion."""
     used = [g.name for g in (SQUARED, ENTROPY, *generators)]
     direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
-    return tuple([*direct, *used, *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used)])
+    return tuple(
+        [
+            *direct,
+            *used,
+            *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used),
+        ]
+    )
 
 
 def errors(
@@ -342,7 +382,9 @@ def errors(
             value = of_r.mean() - generator.linear(e, at).mean()
         found[name] = unit * float(value)
         found[f"refinement_{name}"] = unit * float(of_e.mean() - of_r.mean())
-        found[f"sharpness_{name}"] = unit * float(of_r.mean() - generator.value(e.mean(axis=0)[None])[0])
+        found[f"sharpness_{name}"] = unit * float(
+            of_r.mean() - generator.value(e.mean(axis=0)[None])[0]
+        )
     if form == "direct":
         found["rms"] = float(np.sqrt(found["l2_squared"]))
     return found

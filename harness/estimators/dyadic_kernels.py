@@ -8,7 +8,12 @@ from numba import njit
 
 @njit(cache=True)
 def squared_sums(
-    r: np.ndarray, starts: np.ndarray, ends: np.ndarray, weights: np.ndarray, levels: np.ndarray, found: np.ndarray
+    r: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    weights: np.ndarray,
+    levels: np.ndarray,
+    found: np.ndarray,
 ) -> None:
     """found[i, l] = sum over the bins b of level l of weights_b (sum over the bin of r_i)^2.
 

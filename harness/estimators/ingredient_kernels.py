@@ -58,7 +58,9 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
 
 
 @njit(cache=True)
-def isotonic_columns(p: np.ndarray, y: np.ndarray, fold: np.ndarray, folds: int, orders: np.ndarray) -> np.ndarray:
+def isotonic_columns(
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, folds: int, orders: np.ndarray
+) -> np.ndarray:
     """(2, n, k): `isotonic_folds` of every column of p (n, k) against 1{y = j}, divided by the row's sum (1/k where all are 0).
     orders (k, n): of each column."""
     n, k = p.shape

@@ -44,7 +44,11 @@ class Ingredients:
 
 
 def of_sample(
-    p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Scalars | Vectors | None = None
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    rng: np.random.Generator,
+    shared: Scalars | Vectors | None = None,
 ) -> Ingredients:
     """The ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1; `fold` from 0 to K - 1. `shared` is
     what `whatever_the_folds(p, y)` gave, for several partitions of one sample."""
@@ -95,8 +99,12 @@ def _of_scalars(p: np.ndarray, y: np.ndarray, fold: np.ndarray, shared: Scalars)
         *_linear(shared.of_p, p, y, seen, held, (3.0,)),
     ]
     stats, limits, v = _of_members(members, p, y)
-    one = np.concatenate([[0.0], stats["l1"], *[b[:2] for b in shared.bins], [shared.kuiper, shared.mean]])
-    two = np.concatenate([[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]])
+    one = np.concatenate(
+        [[0.0], stats["l1"], *[b[:2] for b in shared.bins], [shared.kuiper, shared.mean]]
+    )
+    two = np.concatenate(
+        [[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]]
+    )
     return _ingredients({"l1": one, "l2_squared": two}, limits, v, len(p), [v, *shared.law])
 
 
@@ -115,10 +123,14 @@ def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
     noise = (mean_y * (1.0 - mean_y) + 0.25 / size) / np.maximum(size - 1.0, 1.0)
     l1 = weight @ np.abs(gap)
     bias = weight @ np.sqrt(noise * 2.0 / np.pi)
-    return np.array([l1, np.sqrt(max(l1**2 - bias**2, 0.0)), weight @ gap**2, weight @ (gap**2 - noise)])
+    return np.array(
+        [l1, np.sqrt(max(l1**2 - bias**2, 0.0)), weight @ gap**2, weight @ (gap**2 - noise)]
+    )
 
 
-def _logistic(p: np.ndarray, y: np.ndarray, seen: np.ndarray, held: Sequence[Any]) -> list[np.ndarray]:
+def _logistic(
+    p: np.ndarray, y: np.ndarray, seen: np.ndarray, held: Sequence[Any]
+) -> list[np.ndarray]:
     """sigma(b logit p), and sigma(a log p - b log(1 - p) + c): Newton steps for all folds at once, a weak ridge to the
     identity."""
     low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
@@ -159,7 +171,12 @@ def _sigmoid(t: np.ndarray) -> np.ndarray:
 
 
 def _linear(
-    basis: np.ndarray, p: np.ndarray, y: np.ndarray, seen: np.ndarray, held: Sequence[Any], ridges: Sequence[float]
+    basis: np.ndarray,
+    p: np.ndarray,
+    y: np.ndarray,
+    seen: np.ndarray,
+    held: Sequence[Any],
+    ridges: Sequence[float],
 ) -> list[np.ndarray]:
     """p + basis b, for each ridge; the penalty of the j-th function grows with j^4, its unit the variance of an outcome."""
     j = np.arange(basis.shape[1])
@@ -169,7 +186,9 @@ def _linear(
     gram, side, _, _ = _normal_equations(basis, y - p, held)
     found = []
     for ridge in ridges:
-        b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[:, :, 0]
+        b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[
+            :, :, 0
+        ]
         found.append(_assembled(np.clip(p + b @ basis.T, 0.0, 1.0), held))
     return found
 
@@ -184,7 +203,9 @@ class Vectors:
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
         n, k = p.shape
         self.hot = hot = one_hot(y, k)
-        self.logs = np.log(np.maximum(p.T, FLOOR))  # (k, n): sums over classes that run down columns are fast
+        self.logs = np.log(
+            np.maximum(p.T, FLOOR)
+        )  # (k, n): sums over classes that run down columns are fast
         self.of_outcome = self.logs[y, np.arange(n)]
         self.y = y.astype(np.int64)
         self.orders = np.argsort(p.T, axis=1, kind="stable")
@@ -200,11 +221,18 @@ class Vectors:
         entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
         spread, top = p * (1.0 - p), p.max(axis=1)
         self.deviation = np.sqrt(spread.mean(axis=0)).sum()
-        self.law = [spread.sum(axis=1).mean(), entropy.mean() / np.log(k), entropy.std(), np.log(k) / 4.6]
+        self.law = [
+            spread.sum(axis=1).mean(),
+            entropy.mean() / np.log(k),
+            entropy.std(),
+            np.log(k) / 4.6,
+        ]
         self.top = [top.mean(), (top > 0.999).mean()]
 
 
-def _of_vectors(p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Vectors) -> Ingredients:
+def _of_vectors(
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Vectors
+) -> Ingredients:
     n, shares = len(p), shared.shares
     order = np.argsort(fold, kind="stable")  # a fold is then a slice, which needs no copy
     ends = np.searchsorted(fold[order], np.arange(1, int(fold.max()) + 2))
@@ -212,7 +240,9 @@ def _of_vectors(p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.G
     centres = p[rng.permutation(n)[: min(CENTRES, n)]]
     one_versus_rest = isotonic_columns(p, shared.y, fold, len(ends), shared.orders)[:, order]
     p, hot = p[order], shared.hot[order]
-    tempered, log_beta = _tempered(shared.logs[:, order], shared.of_outcome[order], _training(fold[order]), held)
+    tempered, log_beta = _tempered(
+        shared.logs[:, order], shared.of_outcome[order], _training(fold[order]), held
+    )
     members = [
         tempered,
         _matrix(p, hot, held),
@@ -230,7 +260,9 @@ def _of_vectors(p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.G
     return _ingredients({"l1": one, "l2_squared": two, "l2": norm}, limits, v, n, law)
 
 
-def _tempered(z: np.ndarray, of_outcome: np.ndarray, seen: np.ndarray, held: Sequence[Any]) -> tuple[np.ndarray, float]:
+def _tempered(
+    z: np.ndarray, of_outcome: np.ndarray, seen: np.ndarray, held: Sequence[Any]
+) -> tuple[np.ndarray, float]:
     """softmax(b z), z = log p as (k, n), by Newton steps in log b for all folds at once, and log b of all samples. of_outcome
     (n,): z of the outcomes."""
     largest = z.max(axis=0)
@@ -247,12 +279,16 @@ def _tempered(z: np.ndarray, of_outcome: np.ndarray, seen: np.ndarray, held: Seq
             mean = np.einsum("ij,ij->j", e, z) / total
             slope[i] = mask @ mean - target[i]
             curve[i] = mask @ (np.einsum("ij,ij->j", e, squares) / total - mean**2)
-        step = (slope * b + 2.0 * t) / (curve * b * b + np.abs(slope * b) + 2.0)  # a weak ridge to 1
+        step = (slope * b + 2.0 * t) / (
+            curve * b * b + np.abs(slope * b) + 2.0
+        )  # a weak ridge to 1
         t = t - np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < 1e-4:
             break
     of_fold = np.repeat(np.exp(t[:-1]), [part.stop - part.start for part in held[:-1]])
-    return np.array([_softmax_down(of_fold * z).T, _softmax_down(np.exp(t[-1]) * z).T]), float(t[-1])
+    return np.array([_softmax_down(of_fold * z).T, _softmax_down(np.exp(t[-1]) * z).T]), float(
+        t[-1]
+    )
 
 
 def _softmax_down(z: np.ndarray) -> np.ndarray:
@@ -263,7 +299,11 @@ def _softmax_down(z: np.ndarray) -> np.ndarray:
 
 
 def _ridge(
-    x: np.ndarray, residual: np.ndarray, held: Sequence[Any], penalties: Sequence[np.ndarray], base: np.ndarray
+    x: np.ndarray,
+    residual: np.ndarray,
+    held: Sequence[Any],
+    penalties: Sequence[np.ndarray],
+    base: np.ndarray,
 ) -> np.ndarray:
     """base + x B, fitted to the residuals without each fold and on all, for the penalty (diagonals over features) of least
     held-out squared error."""
@@ -350,8 +390,13 @@ def _pooled(p: np.ndarray, hot: np.ndarray, held: Sequence[Any], basis: np.ndarr
 
 def _local(p: np.ndarray, hot: np.ndarray, held: Sequence[Any], centre: np.ndarray) -> np.ndarray:
     """Means of the residual around the rows of `centre`, which are predictions drawn from the sample."""
-    distance = np.maximum((p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0)
-    width = np.partition(distance, min(3, len(centre) - 1), axis=1)[:, min(3, len(centre) - 1)].mean() + 1e-6
+    distance = np.maximum(
+        (p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0
+    )
+    width = (
+        np.partition(distance, min(3, len(centre) - 1), axis=1)[:, min(3, len(centre) - 1)].mean()
+        + 1e-6
+    )
     x = softmax(-distance / (2.0 * width))
     return _ridge(x, hot - p, held, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
@@ -361,7 +406,13 @@ def _shifted(tempered: np.ndarray, hot: np.ndarray, held: Sequence[Any]) -> np.n
     out = tempered.copy()
     ones = np.ones((len(hot), 1))
     for part in range(2):
-        moved = _ridge(ones, hot - tempered[part], held, [np.array([ridge]) for ridge in RIDGES], tempered[part])
+        moved = _ridge(
+            ones,
+            hot - tempered[part],
+            held,
+            [np.array([ridge]) for ridge in RIDGES],
+            tempered[part],
+        )
         out[part] = moved[part]
     return out
 
@@ -400,7 +451,9 @@ def _of_members(
                 plug1, gain1 = np.abs(d).mean(), (np.sign(d) * r).mean()
                 plug2, cross = (d * d).mean(), (d * r).mean()
             else:
-                plug1, gain1, plug2, cross, norm, gain = moved(np.ascontiguousarray(q), p, r) / len(p)
+                plug1, gain1, plug2, cross, norm, gain = moved(np.ascontiguousarray(q), p, r) / len(
+                    p
+                )
                 values["l2"] += [norm, gain]
             values["l1"] += [plug1, gain1]
             values["l2_squared"] += [plug2, 2.0 * cross - plug2]
@@ -411,7 +464,11 @@ def _of_members(
 
 
 def _ingredients(
-    candidates: dict[str, np.ndarray], limits: dict[str, float], v: float, n: int, law: Sequence[float]
+    candidates: dict[str, np.ndarray],
+    limits: dict[str, float],
+    v: float,
+    n: int,
+    law: Sequence[float],
 ) -> Ingredients:
     units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
     typical = np.median(candidates["l2_squared"])

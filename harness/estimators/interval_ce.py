@@ -55,9 +55,13 @@ class IntervalCE:
 
     def __post_init__(self) -> None:
         if not (is_positive(self.smallest) and 1e-9 <= self.smallest < 1.0):
-            raise BadInputError(f"smallest is {self.smallest!r}; a width of at least 1e-9 and below 1 is needed.")
+            raise BadInputError(
+                f"smallest is {self.smallest!r}; a width of at least 1e-9 and below 1 is needed."
+            )
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         order = np.argsort(p)  # tied predictions enter and leave at once, in whatever order
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)

@@ -57,23 +57,35 @@ class KDETopLabel:
     seconds = 0.005
 
     def __post_init__(self) -> None:
-        if self.bandwidth is not None and not (is_positive(self.bandwidth) and self.bandwidth <= 1.0):
+        if self.bandwidth is not None and not (
+            is_positive(self.bandwidth) and self.bandwidth <= 1.0
+        ):
             raise BadInputError(
                 f"bandwidth is {self.bandwidth!r}; a positive number of at most 1 is needed, or none for the rule."
             )
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        width = max(self.bandwidth or float(np.std(p[y == 1] if y.any() else p)) * (2 * len(p)) ** -0.2, STEP)
+        width = max(
+            self.bandwidth or float(np.std(p[y == 1] if y.any() else p)) * (2 * len(p)) ** -0.2,
+            STEP,
+        )
         inside = (GRID > 0.0) & (GRID < 1.0)
         x = GRID[inside]
         every, ones = (mass(q, width)[inside] / len(p) for q in (p, p[y == 1]))
         seen = np.maximum(every, ones / max(y.mean(), 1 / len(p))) > NOTHING
-        c = np.minimum(np.divide(ones, every, out=np.zeros_like(x), where=seen & (every > 0.0)), 1.0)
+        c = np.minimum(
+            np.divide(ones, every, out=np.zeros_like(x), where=seen & (every > 0.0)), 1.0
+        )
         gap, total = np.where(seen, np.abs(x - c), 0.0), np.trapezoid(every, x)
         said = {"bandwidth": width}
         powers = {"l1": gap, "l2_squared": gap**2}
-        return {name: Estimate(float(np.trapezoid(d * every, x) / total), diagnostics=said) for name, d in powers.items()}
+        return {
+            name: Estimate(float(np.trapezoid(d * every, x) / total), diagnostics=said)
+            for name, d in powers.items()
+        }
 
 
 def mass(p: np.ndarray, width: float) -> np.ndarray:
@@ -84,7 +96,9 @@ def mass(p: np.ndarray, width: float) -> np.ndarray:
     at = (both - GRID[0]) / STEP
     left = np.floor(at).astype(np.int64)
     share = at - left
-    dealt = np.bincount(left, 1.0 - share, minlength=len(GRID)) + np.bincount(left + 1, share, minlength=len(GRID))
+    dealt = np.bincount(left, 1.0 - share, minlength=len(GRID)) + np.bincount(
+        left + 1, share, minlength=len(GRID)
+    )
     reach = 3.0 * width
     half = int(reach / STEP)
     u = STEP * np.arange(-half, half + 1) / reach

@@ -11,7 +11,15 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
-from harness.math.kernels import MEDIAN_RULES, median_distance, pivoted_cholesky, rbf, rbf_form, rbf_times, two_columns
+from harness.math.kernels import (
+    MEDIAN_RULES,
+    median_distance,
+    pivoted_cholesky,
+    rbf,
+    rbf_form,
+    rbf_times,
+    two_columns,
+)
 from harness.math.notions import checked, one_hot
 
 FORMS = ("unbiased", "biased", "block")
@@ -24,7 +32,9 @@ BLOCK_ENTRIES = 1 << 20  # numbers of a batch of blocks
 def check_gamma(gamma: float | str) -> None:
     """Raise BadInputError unless it is a positive number or one of MEDIAN_RULES."""
     if not (is_positive(gamma) or gamma in MEDIAN_RULES):
-        raise BadInputError(f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+        raise BadInputError(
+            f"gamma is {gamma!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}."
+        )
 
 
 MAX_INTERVALS = 1_000_000
@@ -58,7 +68,9 @@ def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
     return rbf_times(q, rate_of(gamma), v) + q @ (q.T @ v)
 
 
-def fourier_features(q: np.ndarray, gamma: float, count: int, rng: np.random.Generator | None) -> np.ndarray:
+def fourier_features(
+    q: np.ndarray, gamma: float, count: int, rng: np.random.Generator | None
+) -> np.ndarray:
     """phi (n, k + 2 count), phi phi' ~ K: f itself, cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2)
     (moskvichev2025, Appendix B)."""
     if rng is None:
@@ -129,13 +141,17 @@ class SKCE:
         check_gamma(self.gamma)
         for name, allowed in (("form", FORMS), ("method", METHODS), ("kernel", KERNELS)):
             if getattr(self, name) not in allowed:
-                raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}.")
+                raise BadInputError(
+                    f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}."
+                )
         if self.method == "features" and (self.form == "block" or self.kernel == "kronecker"):
             raise BadInputError(
                 "method is 'features'; blocks and the kernel kronecker are exact as they are and take exact alone."
             )
         if self.form == "block" and self.kernel == "kronecker":
-            raise BadInputError("form is 'block'; with the kernel kronecker, unbiased and biased are allowed.")
+            raise BadInputError(
+                "form is 'block'; with the kernel kronecker, unbiased and biased are allowed."
+            )
         check_integer("blocksize", self.blocksize, 2)
         check_integer("features", self.features)
 
@@ -143,7 +159,9 @@ class SKCE:
     def determinism(self) -> str:
         return "statistical" if self.form == "block" or self.method == "features" else "rounding"
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
         if n < least:
@@ -156,26 +174,41 @@ class SKCE:
             return {"skce": _by_blocks(q, r, gamma, int(self.blocksize), rng)}
         total, rank = self._total(q, r, gamma, rng)
         diagonal = (np.einsum("ij,ij->i", q, q) + 1.0) @ np.einsum("ij,ij->i", r, r)
-        return self._of_sums(total, diagonal, n, {"gamma": gamma} | ({"rank": rank} if rank else {}))
+        return self._of_sums(
+            total, diagonal, n, {"gamma": gamma} | ({"rank": rank} if rank else {})
+        )
 
-    def _of_sums(self, total: float, diagonal: float, n: int, diagnostics: dict[str, float]) -> dict[str, Estimate]:
+    def _of_sums(
+        self, total: float, diagonal: float, n: int, diagnostics: dict[str, float]
+    ) -> dict[str, Estimate]:
         """From sum_ij h_ij and sum_i h_ii."""
         value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
         return {"skce": Estimate(float(value), diagnostics=diagnostics)}
 
-    def _total(self, q: np.ndarray, r: np.ndarray, gamma: float, rng: np.random.Generator | None) -> tuple[float, int]:
+    def _total(
+        self, q: np.ndarray, r: np.ndarray, gamma: float, rng: np.random.Generator | None
+    ) -> tuple[float, int]:
         """(sum_ij k(f_i, f_j) <r_i, r_j>, rank of the features, 0 without)."""
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        low = pivoted_cholesky(q, rate_of(gamma), COMPLETE_TRACE, int(2 * np.sqrt(len(q))) + 1, spread=True, complete=True)
+        low = pivoted_cholesky(
+            q,
+            rate_of(gamma),
+            COMPLETE_TRACE,
+            int(2 * np.sqrt(len(q))) + 1,
+            spread=True,
+            complete=True,
+        )
         if low is not None and low.residual <= COMPLETE_TRACE:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]
         return rbf_form(q, rate_of(gamma), r) + ((q.T @ r) ** 2).sum(), 0
 
 
-def _by_blocks(q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.random.Generator | None) -> Estimate:
+def _by_blocks(
+    q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.random.Generator | None
+) -> Estimate:
     """The mean over blocks of the mean of h_ij over the pairs of a block."""
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
@@ -186,7 +219,9 @@ def _by_blocks(q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.ra
     step = max(1, BLOCK_ENTRIES // (len(first) * k))
     for start in range(0, count, step):
         a, b = order[start : start + step, first], order[start : start + step, second]
-        kernel = (q[a] * q[b]).sum(axis=2) + np.exp(-rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2))
+        kernel = (q[a] * q[b]).sum(axis=2) + np.exp(
+            -rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2)
+        )
         values[start : start + step] = (kernel * (r[a] * r[b]).sum(axis=2)).mean(axis=1)
     diagnostics = {"gamma": gamma, "blocks": count, "left_out": len(q) - count * size}
     if count > 1:
@@ -239,12 +274,17 @@ class UCME:
         check_gamma(self.gamma)
         check_integer("places", self.places)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
         rng, gamma = np.random.default_rng(rng), gamma_of(self.gamma, q)
-        t, c = rng.dirichlet(np.ones(q.shape[1]), int(self.places)), rng.integers(q.shape[1], size=int(self.places))
+        t, c = (
+            rng.dirichlet(np.ones(q.shape[1]), int(self.places)),
+            rng.integers(q.shape[1], size=int(self.places)),
+        )
         return {"ucme": Estimate(at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
 
 
@@ -293,13 +333,19 @@ class MMCE:
         if not (is_positive(self.width) and self.width >= 0.002):
             raise BadInputError(f"width is {self.width!r}; a number of at least 0.002 is needed.")
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if p.ndim != 1:
-            raise BadInputError(f"p has shape {p.shape}; mmce is of one probability per sample, (n,).")
+            raise BadInputError(
+                f"p has shape {p.shape}; mmce is of one probability per sample, (n,)."
+            )
         order = np.argsort(p)
         p, u = p[order], (y - p)[order]
-        growth = np.exp(p / self.width)  # at most exp(500): sum_{j < i} u_j exp(-(p_i - p_j) / width) from cumulative sums
+        growth = np.exp(
+            p / self.width
+        )  # at most exp(500): sum_{j < i} u_j exp(-(p_i - p_j) / width) from cumulative sums
         before = np.cumsum(u * growth) / growth - u
         return {"mmce": Estimate(float(np.sqrt(max((u * (u + 2.0 * before)).sum(), 0.0)) / len(p)))}
 
@@ -347,12 +393,22 @@ class SimplexECE:
     def __post_init__(self) -> None:
         check_integer("intervals", self.intervals)
         if self.intervals > MAX_INTERVALS:
-            raise BadInputError(f"intervals is {self.intervals!r}; at most {MAX_INTERVALS} are needed.")
+            raise BadInputError(
+                f"intervals is {self.intervals!r}; at most {MAX_INTERVALS} are needed."
+            )
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
-        index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(np.min_scalar_type(int(self.intervals)))
-        if index.itemsize == 1:  # rows as single values: with many classes that sorts thirty times as fast
+        index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(
+            np.min_scalar_type(int(self.intervals))
+        )
+        if (
+            index.itemsize == 1
+        ):  # rows as single values: with many classes that sorts thirty times as fast
             index = np.ascontiguousarray(index).view(np.dtype((np.void, index.shape[1]))).ravel()
         _, sums, sizes = group_sums(index, r)
-        return {"l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"bins": len(sizes)})}
+        return {
+            "l1": Estimate(float(np.abs(sums).sum() / len(q)), diagnostics={"bins": len(sizes)})
+        }

@@ -59,7 +59,9 @@ class KernelLimit(_OfTheProblem):
     form: str
     bandwidth: float
 
-    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: object, y: object, rng: object = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         if not hasattr(problem, "prediction_power") or problem.classes != 2 or problem.alpha != 1.0:
             raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
         found = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
@@ -68,7 +70,11 @@ class KernelLimit(_OfTheProblem):
 
 @lru_cache(maxsize=64)
 def limits(
-    truth_power: float, prediction_power: float, bandwidth: float, panels: int = 600, reach: float = 22.0
+    truth_power: float,
+    prediction_power: float,
+    bandwidth: float,
+    panels: int = 600,
+    reach: float = 22.0,
 ) -> dict[tuple[str, str], float]:
     """{(form, estimand): limit of `KernelLimit`}, by quadrature over so many panels of the log-odds in [-reach, reach]."""
     x, w = np.polynomial.legendre.leggauss(4)
@@ -76,17 +82,33 @@ def limits(
     mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
     weights = weights * expit(x) * expit(-x)
-    c, g = expit(truth_power * x), np.clip(expit(prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR)
+    c, g = (
+        expit(truth_power * x),
+        np.clip(expit(prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR),
+    )
     r = np.empty_like(g)
     constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
     for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
-        kernel = np.log(g[rows, None]) * (g / bandwidth) + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth) + constant
+        kernel = (
+            np.log(g[rows, None]) * (g / bandwidth)
+            + np.log1p(-g[rows, None]) * ((1 - g) / bandwidth)
+            + constant
+        )
         kernel = np.exp(kernel - kernel.max(axis=1, keepdims=True)) * weights
         r[rows] = kernel @ c / kernel.sum(axis=1)
     gradients = {"kl": np.log(g) - np.log1p(-g), "l2_squared": 2 * (2 * g - 1)}
-    direct = {"kl": weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g)), "l2_squared": weights @ (2 * (r - g) ** 2)}
-    risk = {name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()}
-    return {(form, name): one[name] for form, one in (("direct", direct), ("risk", risk)) for name in gradients}
+    direct = {
+        "kl": weights @ (rel_entr(r, g) + rel_entr(1 - r, 1 - g)),
+        "l2_squared": weights @ (2 * (r - g) ** 2),
+    }
+    risk = {
+        name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()
+    }
+    return {
+        (form, name): one[name]
+        for form, one in (("direct", direct), ("risk", risk))
+        for name in gradients
+    }
 
 
 @dataclass(frozen=True)
@@ -115,11 +137,17 @@ class TruthOfVector(_OfTheProblem):
 
     seconds = 0.05
 
-    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: object, y: object, rng: object = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         if not hasattr(problem, "truth_of_vector"):
-            raise UndefinedError("the truth given the whole vector is known for tempered Dirichlet problems alone")
+            raise UndefinedError(
+                "the truth given the whole vector is known for tempered Dirichlet problems alone"
+            )
         found = {}
         for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
             truth = problem.truth_of_vector(name)
-            found[name] = Estimate(columns * truth.value, diagnostics={"error": columns * truth.error})
+            found[name] = Estimate(
+                columns * truth.value, diagnostics={"error": columns * truth.error}
+            )
         return found

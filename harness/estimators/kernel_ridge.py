@@ -22,7 +22,9 @@ from harness.math.shifted import shifted_solutions
 FOLDS = 5
 SVD_MAX_RANK = 200
 KRYLOV_MIN_SHARE = 48  # dimensions per right-hand side from which a Krylov space comes sooner than all eigenvectors
-FEW_DIMENSIONS = 50  # up to so many, products with the whole matrix are as cheap as with one of low rank
+FEW_DIMENSIONS = (
+    50  # up to so many, products with the whole matrix are as cheap as with one of low rank
+)
 LARGEST_TERM = 100.0  # of a sum of low rank with signs, relative to the sum
 KINDS = ("kkr", "ukkr")
 POWERS = {"kkr": 1.5, "ukkr": 0.75}
@@ -110,14 +112,20 @@ class KernelRidge:
         if not (self.ridge == "risk" or is_positive(self.ridge)):
             raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or risk, is needed.")
         if not (is_positive(self.tolerance) and self.tolerance < 1.0):
-            raise BadInputError(f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed.")
+            raise BadInputError(
+                f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed."
+            )
         if not (is_positive(self.max_rank) and int(self.max_rank) == self.max_rank):
             raise BadInputError(f"max_rank is {self.max_rank!r}; a positive integer is needed.")
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2 * FOLDS:
-            raise UndefinedError(f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}")
+            raise UndefinedError(
+                f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}"
+            )
         settings = settings_of(self.search_space(p.ndim == 1))
         fold, u = fold_of(y, FOLDS, False, rng), residuals(p, y)
         risks, sums, fits = np.zeros(len(settings)), np.zeros(len(settings)), []
@@ -127,7 +135,11 @@ class KernelRidge:
             fits.append(products.diagnostics)
         best = int(risks.argmin())
         value = float(sums[best] / len(p))
-        diagnostics = {"ridge": settings[best]["ridge"], "risk": float(risks[best]), **largest_diagnostics(fits)}
+        diagnostics = {
+            "ridge": settings[best]["ridge"],
+            "risk": float(risks[best]),
+            **largest_diagnostics(fits),
+        }
         return {
             "l2_squared": Estimate(value, diagnostics=diagnostics),
             "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
@@ -154,7 +166,9 @@ class KernelRidge:
         fits = {}
         for one, ridge in own:
             if one.gamma not in fits:
-                fits[one.gamma] = one._fit(p, y, points, sorted({c for other, c in own if other.gamma == one.gamma}))
+                fits[one.gamma] = one._fit(
+                    p, y, points, sorted({c for other, c in own if other.gamma == one.gamma})
+                )
             yield fits[one.gamma](ridge)
 
     def _fit(
@@ -164,14 +178,25 @@ class KernelRidge:
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
         u, scale = residuals(p, y), len(p) ** POWERS[self.kind]
-        if self.kind == "ukkr" and kernel.factor.shape[1] > max(SVD_MAX_RANK, KRYLOV_MIN_SHARE * u.shape[1]):
+        if self.kind == "ukkr" and kernel.factor.shape[1] > max(
+            SVD_MAX_RANK, KRYLOV_MIN_SHARE * u.shape[1]
+        ):
             gram = kernel.factor.T @ kernel.factor
-            solutions = shifted_solutions(gram, kernel.factor.T @ u, [ridge * scale for ridge in ridges])
+            solutions = shifted_solutions(
+                gram, kernel.factor.T @ u, [ridge * scale for ridge in ridges]
+            )
             if solutions is not None:
                 # k(p)' L^-T X in the place of phi(p)' X: fewer columns than points are solved for
-                weights = solve_triangular(kernel.triangle, np.column_stack(solutions), lower=True, trans="T")
-                at = [np.split(rbf(x, kernel.pivots, self.gamma) @ weights, len(ridges), axis=1) for x in points]
-                return lambda ridge: [ResidualGram(g[ridges.index(ridge)], diagnostics=diagnostics) for g in at]
+                weights = solve_triangular(
+                    kernel.triangle, np.column_stack(solutions), lower=True, trans="T"
+                )
+                at = [
+                    np.split(rbf(x, kernel.pivots, self.gamma) @ weights, len(ridges), axis=1)
+                    for x in points
+                ]
+                return lambda ridge: [
+                    ResidualGram(g[ridges.index(ridge)], diagnostics=diagnostics) for g in at
+                ]
             eigenvalues, rotation = _from_gram(gram)
         else:
             eigenvalues, rotation = _spectrum(kernel.factor)
@@ -183,7 +208,9 @@ class KernelRidge:
             c = ridge * scale
             if self.kind == "ukkr":
                 coefficients = z / (eigenvalues + c)[:, None]
-                return [ResidualGram(phi @ coefficients, diagnostics=diagnostics) for phi in features]
+                return [
+                    ResidualGram(phi @ coefficients, diagnostics=diagnostics) for phi in features
+                ]
             low = _signed_maps(eigenvalues, z, c)
             if low is None:
                 matrix = np.multiply.outer(eigenvalues, eigenvalues)
@@ -211,7 +238,9 @@ def _from_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return eigenvalues[seen], rotation[:, seen]
 
 
-def _signed_maps(eigenvalues: np.ndarray, z: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray] | None:
+def _signed_maps(
+    eigenvalues: np.ndarray, z: np.ndarray, c: float
+) -> tuple[np.ndarray, np.ndarray] | None:
     """h(p, p') = phi' (Z Z' * G) phi', G_ab = 1 / (l_a l_b + c), as signed inner products of d q features: (maps (r, d q),
     signs); None where that saves nothing."""
     r, d = z.shape
@@ -231,7 +260,9 @@ def _signed_factors(eigenvalues: np.ndarray, c: float, most: int) -> np.ndarray 
     root, s = np.sqrt(eigenvalues), np.ones_like(eigenvalues)
     found: list[np.ndarray] = []
     top = eigenvalues.max()
-    largest = top / (top**2 + c) if top**2 < c else 0.5 / np.sqrt(c)  # of x / (x^2 + c) for x up to top
+    largest = (
+        top / (top**2 + c) if top**2 < c else 0.5 / np.sqrt(c)
+    )  # of x / (x^2 + c) for x up to top
     while True:
         left = (root * s) ** 2 / (eigenvalues**2 + c)
         k = int(left.argmax())

@@ -58,9 +58,13 @@ class LaplaceKCE:
 
     def __post_init__(self) -> None:
         if not (is_positive(self.width) and self.width >= LEAST_WIDTH):
-            raise BadInputError(f"width is {self.width!r}; a number of at least {LEAST_WIDTH} is needed.")
+            raise BadInputError(
+                f"width is {self.width!r}; a number of at least {LEAST_WIDTH} is needed."
+            )
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         n, order = len(p), np.lexsort((y, p))
         p, r = p[order], (y - p)[order]

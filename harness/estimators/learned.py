@@ -14,7 +14,11 @@ from harness.estimators.ingredients import Ingredients
 
 WEIGHTS = "best_weights.npz"
 HIDDEN = {"scalar": (64, 48), "vector": (64, 48)}
-FLOORS = {"l1": lambda n: 0.1 / np.sqrt(n), "l2": lambda n: 0.1 / np.sqrt(n), "l2_squared": lambda n: 0.1 / n}
+FLOORS = {
+    "l1": lambda n: 0.1 / np.sqrt(n),
+    "l2": lambda n: 0.1 / np.sqrt(n),
+    "l2_squared": lambda n: 0.1 / n,
+}
 LARGEST_SHIFT = 1.0  # in units of noise, of what is added to the weighted mean
 SMOOTHING = 0.03  # squared units of noise that are added to a setting's mean squared error: its few samples may hit by chance
 DECAY = {"scalar": 1e-3, "vector": 1.5e-3}
@@ -26,8 +30,15 @@ SMALLEST_SCALE = 0.1  # in units of noise
 @lru_cache(maxsize=4)
 def model(kind: str) -> dict[str, np.ndarray]:
     """The stored arrays of the "scalar" or "vector" network."""
-    with resources.files("harness.estimators").joinpath(WEIGHTS).open("rb") as file, np.load(file) as stored:
-        return {name.partition("/")[2]: stored[name].astype(np.float64) for name in stored.files if name.startswith(kind + "/")}
+    with (
+        resources.files("harness.estimators").joinpath(WEIGHTS).open("rb") as file,
+        np.load(file) as stored,
+    ):
+        return {
+            name.partition("/")[2]: stored[name].astype(np.float64)
+            for name in stored.files
+            if name.startswith(kind + "/")
+        }
 
 
 @lru_cache(maxsize=4)
@@ -35,7 +46,10 @@ def members(kind: str) -> list[dict[str, np.ndarray]]:
     """The arrays of each network that the answer is the mean of."""
     net = model(kind)
     count = sum(name.startswith("first.") for name in net)
-    return [{name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")} for m in range(count)]
+    return [
+        {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")}
+        for m in range(count)
+    ]
 
 
 def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, float, float]]:
@@ -67,7 +81,9 @@ def _hidden(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return np.tanh(np.tanh(x @ w["first"] + w["first_shift"]) @ w["second"] + w["second_shift"])
 
 
-def _value(w: dict[str, np.ndarray], name: str, h: np.ndarray, candidates: np.ndarray, unit: np.ndarray) -> np.ndarray:
+def _value(
+    w: dict[str, np.ndarray], name: str, h: np.ndarray, candidates: np.ndarray, unit: np.ndarray
+) -> np.ndarray:
     z = h @ w[f"weigh_{name}"] + w[f"weigh_{name}_shift"]
     e = np.exp(z - z.max(axis=1, keepdims=True))
     share = e / e.sum(axis=1, keepdims=True)
@@ -106,23 +122,37 @@ def train(
 
 
 def _train_kind(
-    rows: dict[str, np.ndarray], members: int, epochs: int, seed: int, report: Callable[..., None], kind: str
+    rows: dict[str, np.ndarray],
+    members: int,
+    epochs: int,
+    seed: int,
+    report: Callable[..., None],
+    kind: str,
 ) -> dict[str, np.ndarray]:
     names = [name for name in FLOORS if f"truth_{name}" in rows]
     number, group = np.unique(rows["setting"], return_inverse=True)
     held = np.random.default_rng([seed, 99]).random(len(number)) < 0.15
     learn = ~held[group]
-    centre, spread = rows["features"][learn].mean(axis=0), rows["features"][learn].std(axis=0) + 1e-3
+    centre, spread = (
+        rows["features"][learn].mean(axis=0),
+        rows["features"][learn].std(axis=0) + 1e-3,
+    )
     x = (rows["features"] - centre) / spread
     net = {"centre": centre, "spread": spread}
     predicted: dict[str, list[np.ndarray]] = {name: [] for name in names}
     scales: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for m in range(members):
-        w = _fit(x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, kind, m)
-        w = {name: a.astype(np.float16).astype(np.float64) for name, a in w.items()}  # as they are stored
+        w = _fit(
+            x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, kind, m
+        )
+        w = {
+            name: a.astype(np.float16).astype(np.float64) for name, a in w.items()
+        }  # as they are stored
         h = _hidden(w, x)
         for name in names:
-            value = np.maximum(_value(w, name, h, rows[f"candidates_{name}"], rows[f"unit_{name}"]), 0.0)
+            value = np.maximum(
+                _value(w, name, h, rows[f"candidates_{name}"], rows[f"unit_{name}"]), 0.0
+            )
             predicted[name].append(value)
             error = np.abs(value - rows[f"truth_{name}"]) / rows[f"unit_{name}"]
             z = np.column_stack([np.ones(len(h)), h])[held[group]]
@@ -135,14 +165,18 @@ def _train_kind(
         value, scale = np.mean(predicted[name], axis=0), np.mean(scales[name], axis=0)
         signed = (rows[f"truth_{name}"] - value) / (scale * rows[f"unit_{name}"])
         apart = signed[held[group]]
-        net[f"conformal_{name}"] = np.maximum([np.quantile(-apart, COVERED), np.quantile(apart, COVERED)], 0.5)
+        net[f"conformal_{name}"] = np.maximum(
+            [np.quantile(-apart, COVERED), np.quantile(apart, COVERED)], 0.5
+        )
         log = _log_regret(value, rows, group, name)
         report(kind, name, f"learned {np.exp(log[~held].mean()):.3f}, apart {np.exp(log[held].mean()):.3f}",
                f"worst tenth {np.exp(np.quantile(log[held], 0.9)):.2f}", net[f"conformal_{name}"])  # fmt: skip
     return net
 
 
-def _log_regret(value: np.ndarray, rows: dict[str, np.ndarray], group: np.ndarray, name: str) -> np.ndarray:
+def _log_regret(
+    value: np.ndarray, rows: dict[str, np.ndarray], group: np.ndarray, name: str
+) -> np.ndarray:
     """Per setting, of max(RMSE, floor), relative to the best candidate."""
     n = np.bincount(group, rows["n"]) / np.bincount(group)
     truth = rows[f"truth_{name}"]
@@ -177,7 +211,10 @@ def _fit(
         w[name], w[f"{name}_shift"] = rng.normal(size=(a, b)) / np.sqrt(a), np.zeros(b)
     for name in names:
         j = rows[f"candidates_{name}"].shape[1]
-        w[f"weigh_{name}"], w[f"weigh_{name}_shift"] = 0.3 * rng.normal(size=(sizes[2], j)) / np.sqrt(sizes[2]), np.zeros(j)
+        w[f"weigh_{name}"], w[f"weigh_{name}_shift"] = (
+            0.3 * rng.normal(size=(sizes[2], j)) / np.sqrt(sizes[2]),
+            np.zeros(j),
+        )
         w[f"move_{name}"] = np.zeros((sizes[2], 1))
     settings = np.unique(group[learn])
     where = np.argsort(group, kind="stable")
@@ -203,7 +240,16 @@ def _fit(
             index = np.concatenate([where[starts[s] : starts[s + 1]] for s in chosen])
             reps = np.repeat(np.arange(len(chosen)), [starts[s + 1] - starts[s] for s in chosen])
             loss, slope = _slopes(
-                w, x[index], rows, index, reps, names, floors, {name: best[name][chosen] for name in names}, rng, JITTER[kind]
+                w,
+                x[index],
+                rows,
+                index,
+                reps,
+                names,
+                floors,
+                {name: best[name][chosen] for name in names},
+                rng,
+                JITTER[kind],
             )
             total += loss * len(chosen)
             step += 1
@@ -211,7 +257,9 @@ def _fit(
                 g = g + DECAY[kind] * w[name]
                 first[name] = 0.9 * first[name] + 0.1 * g
                 second[name] = 0.998 * second[name] + 0.002 * g * g
-                w[name] = w[name] - rate * (first[name] / (1 - 0.9**step)) / (np.sqrt(second[name] / (1 - 0.998**step)) + 1e-6)
+                w[name] = w[name] - rate * (first[name] / (1 - 0.9**step)) / (
+                    np.sqrt(second[name] / (1 - 0.998**step)) + 1e-6
+                )
         if epoch >= 0.8 * epochs:
             averaged += 1
             for name in w:
@@ -244,7 +292,11 @@ def _slopes(
     back = np.zeros_like(h)
     loss = 0.0
     for name in names:
-        candidates, unit, truth = rows[f"candidates_{name}"][index], rows[f"unit_{name}"][index], rows[f"truth_{name}"][index]
+        candidates, unit, truth = (
+            rows[f"candidates_{name}"][index],
+            rows[f"unit_{name}"][index],
+            rows[f"truth_{name}"][index],
+        )
         z = h @ w[f"weigh_{name}"] + w[f"weigh_{name}_shift"]
         e = np.exp(z - z.max(axis=1, keepdims=True))
         share = e / e.sum(axis=1, keepdims=True)

@@ -30,7 +30,9 @@ class MeanShift:
     estimands = ("l1",)
     wants = ("problem",)
 
-    def __call__(self, p: object, y: object, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: object, y: object, rng: object = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         found = problem.mean_shift() if hasattr(problem, "mean_shift") else None
         if found is None:
             raise UndefinedError("the problem does not say how far its scores are moved")

@@ -50,7 +50,9 @@ class NeighbourSharpness:
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         p, y = (a[: self.max_rows] for a in checked(p, y))
         if len(y) <= self.neighbours:
-            raise UndefinedError(f"{self.neighbours} neighbours of a sample are needed; there are {len(y) - 1} others")
+            raise UndefinedError(
+                f"{self.neighbours} neighbours of a sample are needed; there are {len(y) - 1} others"
+            )
         log_p = np.log(np.maximum(p, np.finfo(float).tiny))
         z = log_p[:, :-1] - log_p[:, -1:]
         squares = (z**2).sum(axis=1)
@@ -59,4 +61,6 @@ class NeighbourSharpness:
         nearest = np.argpartition(distance, self.neighbours, axis=1)[:, : self.neighbours]
         hits = one_hot(y, p.shape[1])
         score = ((hits - hits[nearest].mean(axis=1)) ** 2).sum(axis=1).mean()
-        return {"sharpness_l2_squared": Estimate(float(1.0 - (hits.mean(axis=0) ** 2).sum() - score))}
+        return {
+            "sharpness_l2_squared": Estimate(float(1.0 - (hits.mean(axis=0) ** 2).sum() - score))
+        }

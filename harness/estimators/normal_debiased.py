@@ -58,7 +58,9 @@ class NormalDebiased:
     def determinism(self) -> str:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         gap, noise = np.abs(mean_y - mean_p), np.sqrt(mean_y * (1.0 - mean_y) / sizes)
@@ -68,5 +70,7 @@ class NormalDebiased:
 def folded_mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
     ratio = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0.0)
-    normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(ratio / np.sqrt(2.0))
+    normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(
+        ratio / np.sqrt(2.0)
+    )
     return np.where(deviation > 0.0, normal, np.abs(mean))

@@ -11,10 +11,21 @@ from scipy.special import expit
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
-from harness.math.two_class_laws import binned_ece, ckce, ece, jkce, linear_and_gaussian, median_distance, same
+from harness.math.two_class_laws import (
+    binned_ece,
+    ckce,
+    ece,
+    jkce,
+    linear_and_gaussian,
+    median_distance,
+    same,
+)
 
 SIZES = (100, 1000, 10_000, 10**6, 10**8)  # whose ridges n^(-1/4) CKCE on points is given with
-RIDGES, GAMMA = (0.1, 0.01, 1e-4, 1e-6, 1e-8), 0.5  # ridges and bandwidth of CKCE under a covariate shift
+RIDGES, GAMMA = (
+    (0.1, 0.01, 1e-4, 1e-6, 1e-8),
+    0.5,
+)  # ridges and bandwidth of CKCE under a covariate shift
 PIECES = 24  # of the quadrature over x
 THIRDS = np.array([-1.0, 1.0]) * np.log(2.0) / 5.0  # where sigma(5 x) is 1/3 and 2/3
 
@@ -53,11 +64,21 @@ class PopulationMetrics:
     revision = 1
     wants = ("problem",)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         """The metrics of the law `problem`, with the ridge of as many samples as y has."""
-        of = of_points if hasattr(problem, "arrays") else of_shift if hasattr(problem, "nodes") else None
+        of = (
+            of_points
+            if hasattr(problem, "arrays")
+            else of_shift
+            if hasattr(problem, "nodes")
+            else None
+        )
         if of is None:
-            raise UndefinedError("population values are known for laws on points and for covariate shifts")
+            raise UndefinedError(
+                "population values are known for laws on points and for covariate shifts"
+            )
         values = of(problem, len(y))
         return {"l1": Estimate(values["ECE"], diagnostics=values)}
 
@@ -67,8 +88,15 @@ def of_points(problem: Any, n: int) -> dict[str, float]:
     """{metric: value} of a law on points; n is not asked for, the ridges being those of `SIZES`."""
     w, p, c = problem.arrays()
     plain = linear_and_gaussian(np.sqrt(2.0) * np.ptp(problem.predictions))  # their distance
-    values = {"CKCE": ckce(w, p, c, same, [0.0])[0], "JKCE": jkce(w, p, c, same), "ECE": ece(w, p, c)}
-    values |= {f"CKCE, ridge of n = {m:,}": v for m, v in zip(SIZES, ckce(w, p, c, same, [m**-0.25 for m in SIZES]))}
+    values = {
+        "CKCE": ckce(w, p, c, same, [0.0])[0],
+        "JKCE": jkce(w, p, c, same),
+        "ECE": ece(w, p, c),
+    }
+    values |= {
+        f"CKCE, ridge of n = {m:,}": v
+        for m, v in zip(SIZES, ckce(w, p, c, same, [m**-0.25 for m in SIZES]))
+    }
     with_ridge, without = ckce(w, p, c, plain, [1000**-0.25, 0.0])
     section = "CKCE, kernel of Section 3.2"
     return {**values, f"{section}, ridge of n = 1,000": with_ridge, f"{section}, no ridge": without}
@@ -83,4 +111,6 @@ def of_shift(problem: Any, n: int) -> dict[str, float]:
     own, fixed = (linear_and_gaussian(g) for g in (median_distance(w, p), GAMMA))
     values = {"CKCE": ckce(w, p, c, own, [n**-0.25])[0], "JKCE": jkce(w, p, c, own)}
     values |= {"ECE": ece(w, p, c), "ECE, thirds": binned_ece(w, p, c, 3)}
-    return values | {f"CKCE, ridge {r:g}": value for r, value in zip(RIDGES, ckce(w, p, c, fixed, RIDGES))}
+    return values | {
+        f"CKCE, ridge {r:g}": value for r, value in zip(RIDGES, ckce(w, p, c, fixed, RIDGES))
+    }

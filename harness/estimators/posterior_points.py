@@ -46,12 +46,20 @@ class PosteriorPoints:
     wants = ("problem",)
     needs_posterior = True
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
+    ) -> dict[str, Estimate]:
         """The points of predictions p (n,) that `problem` drew."""
         posterior = getattr(problem, "posterior", None)
         if posterior is None:
-            raise BadInputError("problem is missing or has no known posterior; problem=, one with posterior(p), is needed.")
+            raise BadInputError(
+                "problem is missing or has no known posterior; problem=, one with posterior(p), is needed."
+            )
         f = np.asarray(p[: self.count])
         c = posterior(f)
-        points = {f"{name} {i}": float(v) for name, values in (("f", f), ("c", c)) for i, v in enumerate(values)}
+        points = {
+            f"{name} {i}": float(v)
+            for name, values in (("f", f), ("c", c))
+            for i, v in enumerate(values)
+        }
         return {"l2_squared": Estimate(float(((f - c) ** 2).mean()), diagnostics=points)}

@@ -53,7 +53,11 @@ class ReliabilityBins:
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """The error of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
-        columns = [checked(p, y)] if p.ndim == 1 else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        columns = (
+            [checked(p, y)]
+            if p.ndim == 1
+            else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        )
         errors: list[float] = []
         diagnostics: dict[str, float] = {}
         for j, (x, hits) in enumerate(columns):
@@ -63,7 +67,10 @@ class ReliabilityBins:
             mean, share = (np.array([a[bin_of == b].mean() for b in used]) for a in (x, hits))
             errors.append(float(count[used] @ np.abs(mean - share) / len(x)))
             for b, *values in zip(used, count[used], mean, share):
-                diagnostics |= {f"{j}/{b}/{name}": float(v) for name, v in zip(("count", "mean", "share"), values)}
+                diagnostics |= {
+                    f"{j}/{b}/{name}": float(v)
+                    for name, v in zip(("count", "mean", "share"), values)
+                }
         return {"l1": Estimate(float(np.mean(errors)), diagnostics=diagnostics)}
 
 

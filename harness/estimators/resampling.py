@@ -50,7 +50,12 @@ class Resampling(Wrapper):
         return SECONDS if self.inner.seconds is None else self.inner.seconds
 
     def _applied(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, notion: str | None, problem: Any
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None,
+        notion: str | None,
+        problem: Any,
     ) -> tuple[str, dict[str, Estimate]]:
         """The notion and the estimator's own estimates."""
         if rng is None:
@@ -59,7 +64,13 @@ class Resampling(Wrapper):
         return notion, apply(self.estimator, p, y, notion, rng, problem)
 
     def _on_rows(
-        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator, samples: Iterable[np.ndarray]
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
+        samples: Iterable[np.ndarray],
     ) -> dict[str, list[float]]:
         """{estimand: finite values on these samples, arrays of row numbers}"""
         values: dict[str, list[float]] = {}
@@ -76,31 +87,49 @@ class ResampledInterval(Resampling):
     keeps_values_of = "estimator"
 
     def _ends(
-        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+        self,
+        points: Mapping[str, float],
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
     ) -> dict[str, End]:
         """{estimand: its interval, None without one, and diagnostics}, given the values of `points`."""
         raise NotImplementedError
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, notion: str | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         notion, found = self._applied(p, y, rng, notion, problem)
         points = {name: found[name].value for name in without_bounds(found)}
         if not points:
             return found
         if len(p) < MIN_ROWS:
-            return {**found, **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in points}}
+            return {
+                **found,
+                **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in points},
+            }
         assert rng is not None  # `_applied` refuses None
         (own,) = own_streams(rng, 1)
         for name, (ends, diagnostics) in self._ends(points, p, y, notion, problem, own).items():
             e = with_diagnostics(found[name], diagnostics)
             if ends is not None:
-                low, high = (max(end, 0.0) for end in ends) if is_error(name) else ends  # the truth of an error is not below 0
+                low, high = (
+                    (max(end, 0.0) for end in ends) if is_error(name) else ends
+                )  # the truth of an error is not below 0
                 e = replace(e, low=float(low), high=float(high), level=float(self.level))
             found[name] = e
         return found
 
-    def _usable(self, value: float, values: list[float], asked: int) -> tuple[bool, dict[str, float]]:
+    def _usable(
+        self, value: float, values: list[float], asked: int
+    ) -> tuple[bool, dict[str, float]]:
         """(whether values on samples tell an interval, diagnostics)."""
         diagnostics = {"resamples": float(asked)}
         if len(values) < asked:
@@ -193,20 +222,33 @@ class RowBootstrap(ResampledInterval):
         check_level(self.level)
         check_count("groups", self.groups, MIN_ROWS, 100)
         if self.form not in FORMS:
-            raise BadInputError(f"form is {self.form!r}; allowed are {', '.join(FORMS)} (Bootstrap has half and pivotal).")
+            raise BadInputError(
+                f"form is {self.form!r}; allowed are {', '.join(FORMS)} (Bootstrap has half and pivotal)."
+            )
 
     @property
     def seconds(self) -> float:
-        return (1.0 + self.resamples + (self.groups if self.form == "bca" else 0)) * self._inner_seconds
+        return (
+            1.0 + self.resamples + (self.groups if self.form == "bca" else 0)
+        ) * self._inner_seconds
 
     def _ends(
-        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+        self,
+        points: Mapping[str, float],
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
     ) -> dict[str, End]:
         n = len(p)
         drawn = (rng.integers(n, size=n) for _ in range(self.resamples))
         values = self._on_rows(p, y, notion, problem, rng, drawn)
         left_out = self._jackknife(p, y, notion, problem, rng) if self.form == "bca" else {}
-        return {name: self._of_one(value, values.get(name, []), left_out.get(name, [])) for name, value in points.items()}
+        return {
+            name: self._of_one(value, values.get(name, []), left_out.get(name, []))
+            for name, value in points.items()
+        }
 
     def _jackknife(
         self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
@@ -214,8 +256,14 @@ class RowBootstrap(ResampledInterval):
         """{estimand: values without one group of rows}; what is missing in more than 5 % of them is left out."""
         order = rng.permutation(len(p))
         groups = np.array_split(order, min(self.groups, len(p)))
-        found = self._on_rows(p, y, notion, problem, rng, (np.setdiff1d(order, group) for group in groups))
-        return {name: v for name, v in found.items() if len(v) >= (1.0 - MAX_UNDEFINED_SHARE) * len(groups)}
+        found = self._on_rows(
+            p, y, notion, problem, rng, (np.setdiff1d(order, group) for group in groups)
+        )
+        return {
+            name: v
+            for name, v in found.items()
+            if len(v) >= (1.0 - MAX_UNDEFINED_SHARE) * len(groups)
+        }
 
     def _of_one(self, value: float, values: list[float], left_out: list[float]) -> End:
         usable, diagnostics = self._usable(value, values, self.resamples)
@@ -230,7 +278,9 @@ class RowBootstrap(ResampledInterval):
             diagnostics["acceleration"] = acceleration = acceleration_of(np.array(left_out))
             levels = bca_levels(levels, ndtri(share), acceleration)
         low, high = np.quantile(values, levels, method="weibull")
-        return ((2 * value - high, 2 * value - low) if self.form == "basic" else (low, high)), diagnostics
+        return (
+            (2 * value - high, 2 * value - low) if self.form == "basic" else (low, high)
+        ), diagnostics
 
 
 def acceleration_of(left_out: np.ndarray) -> float:
@@ -257,7 +307,9 @@ def bca_levels(levels: np.ndarray, z0: float, acceleration: float) -> np.ndarray
     shifted = z0 + ndtri(levels)
     rest = 1.0 - acceleration * shifted
     with np.errstate(divide="ignore"):
-        beyond = np.where(shifted > 0.0, np.inf, -np.inf)  # the pole, where nothing is left of a tail
+        beyond = np.where(
+            shifted > 0.0, np.inf, -np.inf
+        )  # the pole, where nothing is left of a tail
         moved = np.where(rest > 0.0, shifted / rest, beyond)
     return ndtr(z0 + moved)
 

@@ -71,19 +71,31 @@ class RiskCurve:
         return 2.0 ** (self.low + np.arange(steps) / self.per_octave)
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
-            raise BadInputError("problem is missing or has no known posterior; the curve needs problem=, one with posterior(p).")
+            raise BadInputError(
+                "problem is missing or has no known posterior; the curve needs problem=, one with posterior(p)."
+            )
         u, c = residuals(p, y), problem.posterior(p)
-        share = c / c.max(axis=1, keepdims=True)  # the largest is 1, so that no power makes a row vanish
+        share = c / c.max(
+            axis=1, keepdims=True
+        )  # the largest is 1, so that no power makes a row vanish
         exponents = self.exponents()
         risks = [risk(u, ResidualGram(candidate(p, share, t))) for t in exponents]
         best = int(np.argmin(risks))
         value = float(ResidualGram(candidate(p, share, exponents[best])).diagonal().mean())
         curve = {risk_name(t): r for t, r in zip(exponents, risks)}
-        return {"l2_squared": Estimate(value, diagnostics={"theta": float(exponents[best]), "risk": risks[best], **curve})}
+        return {
+            "l2_squared": Estimate(
+                value, diagnostics={"theta": float(exponents[best]), "risk": risks[best], **curve}
+            )
+        }
 
 
 def candidate(p: np.ndarray, c: np.ndarray, t: float) -> np.ndarray:

@@ -56,11 +56,20 @@ class RootBrier:
     def __post_init__(self) -> None:
         check_level(self.level)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         d = p - (y if p.ndim == 1 else one_hot(y, p.shape[1]))
         scale, mean = float(p.ndim), math.fsum((d * d).ravel()) / len(p)
         high = scale * kl_upper(min(mean / scale, 1.0), -math.log(1.0 - self.level) / len(p))
-        bounds = {"l1" if p.ndim == 1 else "l2": math.sqrt(high), "rms": math.sqrt(high), "l2_squared": high}
+        bounds = {
+            "l1" if p.ndim == 1 else "l2": math.sqrt(high),
+            "rms": math.sqrt(high),
+            "l2_squared": high,
+        }
         said = {"rbs": math.sqrt(mean)}
-        return {name: Estimate(x, high=x, level=self.level, kind="upper", diagnostics=said) for name, x in bounds.items()}
+        return {
+            name: Estimate(x, high=x, level=self.level, kind="upper", diagnostics=said)
+            for name, x in bounds.items()
+        }

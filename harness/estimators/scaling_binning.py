@@ -61,7 +61,9 @@ class ScalingBinning:
             raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
         check_bins(self.bins)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         squared = self._of_values(p, y) if self.rule == "auto" else None
         if squared is None:

@@ -51,7 +51,13 @@ class Spiegelhalter:
 def _spiegelhalter(p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
     total = math.fsum((y - p) * (1.0 - 2.0 * p))
     variance = math.fsum((1.0 - 2.0 * p) ** 2 * p * (1.0 - p))
-    z = total / math.sqrt(variance) if variance > 0.0 else math.copysign(math.inf, total) if total else 0.0
+    z = (
+        total / math.sqrt(variance)
+        if variance > 0.0
+        else math.copysign(math.inf, total)
+        if total
+        else 0.0
+    )
     return {"p_value": Estimate(float(erfc(abs(z) / math.sqrt(2.0))), diagnostics={"z": z})}
 
 
@@ -109,7 +115,9 @@ class ChiSquare:
         index = bin_of(p)
         residual, variance = (np.bincount(index, x, count) for x in (y - p, p * (1.0 - p)))
         varies = variance > 0.0
-        impossible = np.any((y != p) & ~varies[index])  # each by itself: in the sum of a bin of zeros and ones they may cancel
+        impossible = np.any(
+            (y != p) & ~varies[index]
+        )  # each by itself: in the sum of a bin of zeros and ones they may cancel
         x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
         degrees = float(varies.sum())
         p_value = float(chdtrc(degrees, x)) if degrees and math.isfinite(x) else float(x == 0.0)

@@ -39,7 +39,9 @@ def fold_products(
     for j in range(int(fold.max()) + 1):
         held_out = fold == j
         at = [p[held_out], *points]
-        for i, found in enumerate(estimator.products(p[~held_out], y[~held_out], at, settings, rng)):
+        for i, found in enumerate(
+            estimator.products(p[~held_out], y[~held_out], at, settings, rng)
+        ):
             yield j, i, found[0], found[1:]
 
 
@@ -65,11 +67,17 @@ def check_grid(estimator: Any, grid: Any) -> None:
         raise BadInputError(f"grid is {grid!r}; {{field: values}} is needed, of {tunable}.")
     for name, values in grid.items():
         if name not in estimator.tunable:
-            raise BadInputError(f"grid holds {name!r}; {type(estimator).__name__} is tuned in {tunable}.")
+            raise BadInputError(
+                f"grid holds {name!r}; {type(estimator).__name__} is tuned in {tunable}."
+            )
         if not isinstance(values, (list, tuple)) or not values:
-            raise BadInputError(f"grid.{name} is {values!r}; a list of at least one value is needed.")
+            raise BadInputError(
+                f"grid.{name} is {values!r}; a list of at least one value is needed."
+            )
     for one in settings_of(grid):
-        dataclasses.replace(estimator, **one)  # which raises BadInputError on a value that cannot be
+        dataclasses.replace(
+            estimator, **one
+        )  # which raises BadInputError on a value that cannot be
 
 
 def validation_risks(

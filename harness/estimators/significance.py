@@ -33,6 +33,8 @@ def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
     if p.ndim == 1:
         return test(*checked(p, y))
     found = [test(*checked(p[:, j], y[:, j])) for j in range(p.shape[1])]
-    means = {name: Estimate(float(np.mean([one[name].value for one in found]))) for name in found[0]}
+    means = {
+        name: Estimate(float(np.mean([one[name].value for one in found]))) for name in found[0]
+    }
     smallest = min(one["p_value"].value for one in found)
     return {**means, "p_value": Estimate(min(1.0, len(found) * smallest))}

@@ -58,10 +58,14 @@ class SKCEBlockTest:
         check_gamma(self.gamma)
         check_integer("blocksize", self.blocksize, 2)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2 * self.blocksize:
-            raise UndefinedError(f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}")
+            raise UndefinedError(
+                f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}"
+            )
         found = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
         diagnostics = found.diagnostics or {}
         error = diagnostics["standard_error"]

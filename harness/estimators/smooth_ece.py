@@ -61,7 +61,9 @@ class SmoothECE:
 
     def __post_init__(self) -> None:
         if self.sigma is not None and not is_positive(self.sigma):
-            raise BadInputError(f"sigma is {self.sigma!r}; a positive number is needed, or null for the fixed point.")
+            raise BadInputError(
+                f"sigma is {self.sigma!r}; a positive number is needed, or null for the fixed point."
+            )
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """The smooth error of predictions p (n,) for outcomes y (n,)."""
@@ -74,7 +76,11 @@ class SmoothECE:
             if needed <= grid or sigma == 0.0:
                 break
             grid = needed
-        return {"smooth_ece": Estimate(_smoothed(spectrum, sigma), diagnostics={"bandwidth": sigma, "grid": grid})}
+        return {
+            "smooth_ece": Estimate(
+                _smoothed(spectrum, sigma), diagnostics={"bandwidth": sigma, "grid": grid}
+            )
+        }
 
 
 def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
@@ -83,7 +89,9 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
 
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
     share = p * grid - left
-    mass: np.ndarray = np.bincount(left, residual * (1.0 - share), grid + 1) + np.bincount(left + 1, residual * share, grid + 1)
+    mass: np.ndarray = np.bincount(left, residual * (1.0 - share), grid + 1) + np.bincount(
+        left + 1, residual * share, grid + 1
+    )
     mass[1:-1] /= 2.0  # the transform doubles the inner points
     return dct(mass, type=1)
 
@@ -92,7 +100,9 @@ def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
     """The L1 norm over [0, 1] of the residual after smoothing with this bandwidth."""
     from scipy.fft import dct  # slow to import
 
-    some = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]  # the other factors are 0
+    some = (
+        spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]
+    )  # the other factors are 0
     smooth = np.zeros(len(spectrum))
     smooth[: len(some)] = some * np.exp(-0.5 * (np.pi * sigma * np.arange(len(some))) ** 2)
     density = np.abs(dct(smooth, type=1))
@@ -106,4 +116,11 @@ def _fixed_point(spectrum: np.ndarray) -> float:
     if whole == 0.0:
         return 0.0
     most = min(1.001, whole + 1e-9)  # the norm falls in sigma, but rounded, and is at most 1
-    return float(brentq(lambda sigma: (_smoothed(spectrum, sigma) if sigma else whole) - sigma, 0.0, most, xtol=1e-12))
+    return float(
+        brentq(
+            lambda sigma: (_smoothed(spectrum, sigma) if sigma else whole) - sigma,
+            0.0,
+            most,
+            xtol=1e-12,
+        )
+    )

@@ -9,11 +9,17 @@ import numpy as np
 from harness.calibrators.base import Calibrator, fit_each
 from harness.math.notions import one_hot
 
-SUM_WEIGHT = 1e4  # of the row of least squares that says that the weights, with the identity's, sum to 1
+SUM_WEIGHT = (
+    1e4  # of the row of least squares that says that the weights, with the identity's, sum to 1
+)
 
 
 def cross_fit_pairs(
-    calibrators: Sequence[Calibrator], p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator | None
+    calibrators: Sequence[Calibrator],
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    rng: np.random.Generator | None,
 ) -> np.ndarray:
     """Held-out predictions of every calibrator, for every fold v, of all samples.
 
@@ -81,7 +87,9 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
     return w[:-1] / max(w.sum(), 1.0)
 
 
-def stacked(p: np.ndarray, y: np.ndarray, fold: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def stacked(
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, found: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """(held-out predictions like p, weights (K, M)) of the stack: for fold v the weights are of least squared error on the
     predictions `found[v]` (of `cross_fit_pairs`) of the other folds."""
     outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])

@@ -83,9 +83,13 @@ class Subsampling(ResampledInterval):
         check_count("resamples", self.resamples, MIN_ROWS, 200)
         check_level(self.level)
         if not (isinstance(self.gamma, (int, float)) and 0.0 < self.gamma < 1.0):
-            raise BadInputError(f"gamma is {self.gamma!r}; a number between 0 and 1 is needed, such as 0.67.")
+            raise BadInputError(
+                f"gamma is {self.gamma!r}; a number between 0 and 1 is needed, such as 0.67."
+            )
         if not (isinstance(self.rate, (int, float)) and 0.0 < self.rate <= 2.0):
-            raise BadInputError(f"rate is {self.rate!r}; a number between 0 and 2 is needed, such as 0.5.")
+            raise BadInputError(
+                f"rate is {self.rate!r}; a number between 0 and 2 is needed, such as 0.5."
+            )
 
     @property
     def seconds(self) -> float:
@@ -93,7 +97,13 @@ class Subsampling(ResampledInterval):
         return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(
-        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+        self,
+        points: Mapping[str, float],
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
     ) -> dict[str, End]:
         n = len(p)
         size = min(max(int(round(n**self.gamma)), 2), n - 1)
@@ -181,7 +191,13 @@ class HulC(ResampledInterval):
         return most - int(most > 2 and rng.random() < fewer)
 
     def _ends(
-        self, points: Mapping[str, float], p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
+        self,
+        points: Mapping[str, float],
+        p: np.ndarray,
+        y: np.ndarray,
+        notion: str,
+        problem: Any,
+        rng: np.random.Generator,
     ) -> dict[str, End]:
         batches = self.batches(rng)
         drawn = np.array_split(rng.permutation(len(p)), batches)

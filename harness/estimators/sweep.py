@@ -70,8 +70,13 @@ class Sweep:
         starts = cut(bins)
         sizes = np.diff(starts)
         means = np.add.reduceat(p, starts[:-1]) / sizes, np.diff(hits[starts]) / sizes
-        found = {name: estimands.value(name, *means, "binary", sizes / len(p)) for name in self.estimands}
-        return {name: Estimate(value, diagnostics={"bins": float(bins)}) for name, value in found.items()}
+        found = {
+            name: estimands.value(name, *means, "binary", sizes / len(p)) for name in self.estimands
+        }
+        return {
+            name: Estimate(value, diagnostics={"bins": float(bins)})
+            for name, value in found.items()
+        }
 
 
 def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
@@ -81,7 +86,9 @@ def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
 
 
 def _width_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
-    return lambda bins: np.unique(np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]]))
+    return lambda bins: np.unique(
+        np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]])
+    )
 
 
 def _largest(hits: np.ndarray, p: np.ndarray, cut: Callable[[int], np.ndarray]) -> int:

@@ -67,10 +67,14 @@ class TCal:
         for value in (self.resamples, *(() if self.bins is None else (self.bins,))):
             check_bins(value)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if rng is None:
-            raise BadInputError("rng is missing; give a numpy Generator, from which labels are drawn.")
+            raise BadInputError(
+                "rng is missing; give a numpy Generator, from which labels are drawn."
+            )
         stream, n = np.random.default_rng(rng), len(p)
         order = np.argsort(p, kind="stable")
         p, y = p[order], y[order]
@@ -110,7 +114,11 @@ class _Bins:
     @classmethod
     def of(cls, p: np.ndarray, count: int) -> _Bins:
         """The `count` bins of equal width, the last one closed, of sorted p."""
-        ends = np.append(np.searchsorted(p, np.arange(1, count) / count), len(p)) if count < len(p) else _runs(p, count)
+        ends = (
+            np.append(np.searchsorted(p, np.arange(1, count) / count), len(p))
+            if count < len(p)
+            else _runs(p, count)
+        )
         starts = np.append(0, ends[:-1])
         used = ends - starts > 1
         return cls(starts[used], ends[used])
@@ -159,7 +167,9 @@ class _Levels:
 
     @classmethod
     def of(cls, levels: list[_Bins], n: int) -> _Levels:
-        starts, ends = (np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels)))
+        starts, ends = (
+            np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels))
+        )
         weights = 1.0 / (ends - starts - 1)
         places = np.cumsum([0, *(len(bins.starts) for bins in levels)])
         level = np.repeat(np.arange(len(levels)), np.diff(places))

@@ -76,7 +76,9 @@ class Tuned(Wrapper):
         if int(self.folds) != self.folds or self.folds < 2:
             raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
         if not (is_positive(self.test_share) and self.test_share < 1.0):
-            raise BadInputError(f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2.")
+            raise BadInputError(
+                f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2."
+            )
 
     @property
     def revision(self) -> Any:
@@ -104,13 +106,19 @@ class Tuned(Wrapper):
         settings = settings_of(self.grid or {})
         if "calibrator" not in (self.grid or {}):
             settings = settings[:1]  # other fields change none of the properties
-        found = (EstimatorSpec.read(dataclasses.replace(self.estimator, **one), name) for one in settings)
+        found = (
+            EstimatorSpec.read(dataclasses.replace(self.estimator, **one), name) for one in settings
+        )
         return [value for value in found if value is not None]
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if rng is None:
-            raise BadInputError("rng is missing; give a numpy Generator, which decides the split and the folds.")
+            raise BadInputError(
+                "rng is missing; give a numpy Generator, which decides the split and the folds."
+            )
         test_n = int(round(self.test_share * len(p)))
         if test_n < 1 or len(p) - test_n < 2 * self.folds:
             raise UndefinedError(
@@ -118,13 +126,17 @@ class Tuned(Wrapper):
             )
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]
-        settings = settings_of(self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid)
+        settings = settings_of(
+            self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
+        )
         fold = fold_of(y[rest], self.folds, False, rng)
         risks = np.empty((len(settings), self.folds))
         at_test = np.zeros((len(settings), self.folds, test_n))
         u = residuals(p, y)[rest]
         fits: list[list[dict[str, float] | None]] = [[] for _ in settings]
-        for j, i, held_out, (of_test,) in fold_products(self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]):
+        for j, i, held_out, (of_test,) in fold_products(
+            self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]
+        ):
             risks[i, j] = risk(u[fold == j], held_out)
             at_test[i, j] = of_test.diagonal()
             fits[i].append(held_out.diagnostics)
@@ -133,7 +145,11 @@ class Tuned(Wrapper):
 
 
 def summary(
-    settings: Sequence[dict[str, Any]], risks: np.ndarray, at_test: np.ndarray, choice: int, of_fits: dict[str, float]
+    settings: Sequence[dict[str, Any]],
+    risks: np.ndarray,
+    at_test: np.ndarray,
+    choice: int,
+    of_fits: dict[str, float],
 ) -> dict[str, Estimate]:
     """Estimates of the chosen setting. risks: (settings, folds); at_test: (settings, folds, m), h(f, f)."""
     of_sample = at_test[choice].mean(axis=0)
@@ -155,4 +171,8 @@ def summary(
 
 def numbers_of(setting: dict[str, Any]) -> dict[str, float]:
     """The fields of a setting that are numbers."""
-    return {name: float(v) for name, v in setting.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    return {
+        name: float(v)
+        for name, v in setting.items()
+        if isinstance(v, (int, float)) and not isinstance(v, bool)
+    }

@@ -25,7 +25,9 @@ from harness.math.risk import ResidualGram
 OWN_REVISION = 2
 
 
-Contributions: TypeAlias = list[tuple[Any, list[np.ndarray]]]  # of each loss: those of each partition
+Contributions: TypeAlias = list[
+    tuple[Any, list[np.ndarray]]
+]  # of each loss: those of each partition
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,14 @@ class Variational:
         if int(self.repeats) != self.repeats or self.repeats < 1:
             raise BadInputError(f"repeats is {self.repeats}; an integer of at least 1 is needed.")
         if not 0.0 < self.level < 1.0:
-            raise BadInputError(f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95.")
-        for name, value in (("losses", tuple(self.losses)), ("folds", int(self.folds)), ("repeats", int(self.repeats))):
+            raise BadInputError(
+                f"level is {self.level}; a number between 0 and 1 is needed, such as 0.95."
+            )
+        for name, value in (
+            ("losses", tuple(self.losses)),
+            ("folds", int(self.folds)),
+            ("repeats", int(self.repeats)),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -106,7 +114,11 @@ class Variational:
 
     @property
     def determinism(self) -> str:
-        return "exact" if self.folds == 1 and CalibratorSpec.of(self.calibrator).determinism == "exact" else "statistical"
+        return (
+            "exact"
+            if self.folds == 1 and CalibratorSpec.of(self.calibrator).determinism == "exact"
+            else "statistical"
+        )
 
     @property
     def null_bias(self) -> float:
@@ -134,7 +146,11 @@ class Variational:
         return CalibratorSpec.of(self.calibrator).unavailable
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None, notion: str = "binary"
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+        notion: str = "binary",
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
@@ -167,7 +183,11 @@ class Variational:
             yield [ResidualGram((x - q(x)).reshape(len(x), -1)) for x in points]
 
     def evaluate(
-        self, p: np.ndarray, y: np.ndarray, partitions: Sequence[tuple[np.ndarray, np.ndarray]], notion: str = "binary"
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        partitions: Sequence[tuple[np.ndarray, np.ndarray]],
+        notion: str = "binary",
     ) -> dict[str, Estimate]:
         """{estimand: Estimate} from partitions (fold, q), q like p and held out."""
         used = self.contributions(p, y, partitions, notion)
@@ -178,20 +198,37 @@ class Variational:
             diagnostics = {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
             low = lows[i]
             found[loss.name] = Estimate(
-                float(np.mean(means)), low, None, None if low is None else self.level, "point", diagnostics
+                float(np.mean(means)),
+                low,
+                None,
+                None if low is None else self.level,
+                "point",
+                diagnostics,
             )
         return found
 
     def contributions(
-        self, p: np.ndarray, y: np.ndarray, partitions: Sequence[tuple[np.ndarray, np.ndarray]], notion: str = "binary"
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        partitions: Sequence[tuple[np.ndarray, np.ndarray]],
+        notion: str = "binary",
     ) -> Contributions:
         """[(loss, [(n,) contributions of each partition])]."""
         outcome, at = _outcome(p, y), pivot(notion)
         standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
-        return [(loss, [loss.contribution(p, q, outcome, at) for _, q in partitions]) for loss in self.losses or standard]
+        return [
+            (loss, [loss.contribution(p, q, outcome, at) for _, q in partitions])
+            for loss in self.losses or standard
+        ]
 
     def _lows(
-        self, p: np.ndarray, y: np.ndarray, used: Contributions, partitions: Sequence[tuple[np.ndarray, np.ndarray]], at: float
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        used: Contributions,
+        partitions: Sequence[tuple[np.ndarray, np.ndarray]],
+        at: float,
     ) -> list[float | None]:
         """Lower confidence bounds, None where there are none."""
         bounded = [i for i, (loss, _) in enumerate(used) if hasattr(loss, "least")]
@@ -203,11 +240,19 @@ class Variational:
             if hasattr(loss, "for_bound"):
                 x = [loss.for_bound(p, q, _outcome(p, y), at) for _, q in partitions]
             least.append(loss.least(p.ndim == 1))
-            found.append([fold_confidence.moments(terms, fold, least[-1]) for terms, (fold, _) in zip(x, partitions)])
+            found.append(
+                [
+                    fold_confidence.moments(terms, fold, least[-1])
+                    for terms, (fold, _) in zip(x, partitions)
+                ]
+            )
         sums, squares, counts = (
-            np.array([np.concatenate([of_one[part] for of_one in of_loss]) for of_loss in found]) for part in range(3)
+            np.array([np.concatenate([of_one[part] for of_one in of_loss]) for of_loss in found])
+            for part in range(3)
         )
-        for i, low in zip(bounded, fold_confidence.lower(sums, squares, counts[0], least, self.level)):
+        for i, low in zip(
+            bounded, fold_confidence.lower(sums, squares, counts[0], least, self.level)
+        ):
             lows[i] = float(low)
         return lows
 
@@ -221,7 +266,9 @@ def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
 
 
-def cross_fit(calibrator: Calibrator, p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: Any) -> np.ndarray:
+def cross_fit(
+    calibrator: Calibrator, p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: Any
+) -> np.ndarray:
     """Held-out predictions: row i is predicted by the calibrator fitted on the other folds (on all, if there is one fold)."""
     folds = int(fold.max()) + 1
     if folds == 1:
@@ -288,37 +335,59 @@ def paired_difference(
     """
     estimator = estimator or Variational()
     if not isinstance(estimator, Variational):
-        raise BadInputError(f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one.")
+        raise BadInputError(
+            f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one."
+        )
     if not 0.0 < level < 1.0:
         raise BadInputError(f"level is {level}; a number between 0 and 1 is needed, such as 0.95.")
     first, y_first = reduce(p_first, y, notion)
     second, y_second = reduce(p_second, y, notion)
     if first.shape != second.shape:
-        raise BadInputError(f"p_second reduces to shape {second.shape}, p_first to {first.shape}; they must be alike.")
+        raise BadInputError(
+            f"p_second reduces to shape {second.shape}, p_first to {first.shape}; they must be alike."
+        )
     if estimator.folds == 1 or estimator.stratified or notion == "classwise":
-        what = "classwise" if notion == "classwise" else "folds = 1" if estimator.folds == 1 else "stratified folds"
+        what = (
+            "classwise"
+            if notion == "classwise"
+            else "folds = 1"
+            if estimator.folds == 1
+            else "stratified folds"
+        )
         raise BadInputError(
             f"a paired interval does not exist with {what}; give several random folds and a notion of one outcome."
         )
     found = {}
     differences: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-    stream = None if rng is None else np.random.default_rng(rng)  # without one, the folds say that it is missing
+    stream = (
+        None if rng is None else np.random.default_rng(rng)
+    )  # without one, the folds say that it is missing
     for _ in range(estimator.repeats):
         fold = fold_of(y_first, estimator.folds, False, stream)
         seed = as_seed(stream)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):
-            q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))  # both sides' fits draw alike
+            q = cross_fit(
+                estimator.calibrator, p, labels, fold, np.random.default_rng(seed)
+            )  # both sides' fits draw alike
             sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
             for (loss, (a,)), (_, (b,)) in zip(*sides):
                 differences.setdefault(loss.name, []).append((a - b, fold))
     for name, terms in differences.items():
         values = [float(x.mean()) for x, _ in terms]
-        finite = all(np.isfinite(x).all() for x, _ in terms)  # an outcome that one model calls impossible is infinitely wrong
-        half = float(np.mean([fold_confidence.half_width(x, fold, level) for x, fold in terms])) if finite else float("nan")
+        finite = all(
+            np.isfinite(x).all() for x, _ in terms
+        )  # an outcome that one model calls impossible is infinitely wrong
+        half = (
+            float(np.mean([fold_confidence.half_width(x, fold, level) for x, fold in terms]))
+            if finite
+            else float("nan")
+        )
         value = float(np.mean(values))
         diagnostics = {"split_sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
         low, high = (None, None) if np.isnan(half) else (value - half, value + half)
-        found[name] = Estimate(value, low, high, None if low is None else level, diagnostics=diagnostics)
+        found[name] = Estimate(
+            value, low, high, None if low is None else level, diagnostics=diagnostics
+        )
     return found

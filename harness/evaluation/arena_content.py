@@ -10,14 +10,21 @@ import pandas as pd
 
 from harness.evaluation import arena, arena_pairs
 
-APART = ("arena_intervals", "arena_tests")  # experiments whose estimators are wrappers: of intervals and tests, not of the ranks
+APART = (
+    "arena_intervals",
+    "arena_tests",
+)  # experiments whose estimators are wrappers: of intervals and tests, not of the ranks
 RESAMPLES = 1000
 NUMBERS = (2, 3, 10, 100)  # of classes: others are shown with the nearest, by the logarithm
 
 
 def ranked_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """The records that are ranked: neither those of intervals and tests, nor those of pairs of models."""
-    return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))] if "experiment" in frame else frame
+    return (
+        frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))]
+        if "experiment" in frame
+        else frame
+    )
 
 
 def near(k: Any) -> Any:
@@ -82,13 +89,20 @@ def content(
     boards = list(ranked.groupby(["notion", "estimand"]))
     coarse = main.assign(k=near(main["k"]))
     ranked_coarse = coarse[coarse["regret"].notna()].groupby
-    counts = [ranked_coarse(["notion", "estimand", *by]).ngroups for by in (("n", "k"), ("n",), ("family", "n", "k"))]
+    counts = [
+        ranked_coarse(["notion", "estimand", *by]).ngroups
+        for by in (("n", "k"), ("n",), ("family", "n", "k"))
+    ]
     statements = sum(counts) + sum(part["estimator"].nunique() - 1 for _, part in boards)
     options = {"comparisons": statements, "resamples": resamples, "seed": seed}
-    by_n_k, by_n, cells = (arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k")))
+    by_n_k, by_n, cells = (
+        arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))
+    )
     over = {}
     for key, part in boards:
-        first = board[board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)]["estimator"]
+        first = board[
+            board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)
+        ]["estimator"]
         if len(first):
             over[key] = arena.against(part, first.iloc[0], **options)
     return Content(

@@ -32,7 +32,9 @@ def read(folder: Path) -> pd.DataFrame:
 
 def joined(table: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     """`table`, which has the columns KEYS, with the column peak_mb: NaN where nothing was measured at that very n and k."""
-    return table.drop(columns="peak_mb", errors="ignore").merge(measured[[*KEYS, "peak_mb"]], how="left", on=KEYS)
+    return table.drop(columns="peak_mb", errors="ignore").merge(
+        measured[[*KEYS, "peak_mb"]], how="left", on=KEYS
+    )
 
 
 def sizes(measured: pd.DataFrame, notion: str) -> list[tuple[int, int]]:
@@ -50,7 +52,10 @@ def cells(measured: pd.DataFrame, notion: str, estimator: str) -> list[dict[str,
         value, reason = held.get(size, (math.nan, NOT_MEASURED))
         missing = math.isnan(value)
         found.append(
-            {"text": "–" if missing else f"{value:,.0f}" if value >= 10 else f"{value:.2g}", "reason": reason if missing else ""}
+            {
+                "text": "–" if missing else f"{value:,.0f}" if value >= 10 else f"{value:.2g}",
+                "reason": reason if missing else "",
+            }
         )
     return found
 
@@ -58,7 +63,9 @@ def cells(measured: pd.DataFrame, notion: str, estimator: str) -> list[dict[str,
 def reasons(measured: pd.DataFrame, notion: str, estimators: list[str]) -> list[str]:
     """Sentences: who has no value, and why."""
     told: dict[str, list[str]] = {}
-    for (n, k), of in zip(sizes(measured, notion), zip(*(cells(measured, notion, name) for name in estimators))):
+    for (n, k), of in zip(
+        sizes(measured, notion), zip(*(cells(measured, notion, name) for name in estimators))
+    ):
         for name, cell in zip(estimators, of):
             if cell["reason"]:
                 told.setdefault(f"{cell['reason']} (n = {n:,}, k = {k})", []).append(name)

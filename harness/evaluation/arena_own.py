@@ -56,10 +56,28 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap) -> p
             if len(ranked):
                 chosen.append((10, MEAN_CHOICE, ranked.loc[ranked["regret"].idxmin()]))
                 chosen.append((11, WORST_CHOICE, ranked.loc[ranked["worst"].idxmin()]))
-            rows += [{**row, "half": half, "role": role} for _, role, row in sorted(chosen, key=lambda one: one[0])]
-    columns = ["notion", "estimand", "half", "estimator", "role", "regret", "low", "high", "worst", "worst_at", "share", "rank"]
+            rows += [
+                {**row, "half": half, "role": role}
+                for _, role, row in sorted(chosen, key=lambda one: one[0])
+            ]
+    columns = [
+        "notion",
+        "estimand",
+        "half",
+        "estimator",
+        "role",
+        "regret",
+        "low",
+        "high",
+        "worst",
+        "worst_at",
+        "share",
+        "rank",
+    ]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(meets_mean=table["regret"].le(TARGET_MEAN), meets_worst=table["worst"].le(TARGET_WORST))
+    return table.assign(
+        meets_mean=table["regret"].le(TARGET_MEAN), meets_worst=table["worst"].le(TARGET_WORST)
+    )
 
 
 def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) -> pd.DataFrame:
@@ -80,7 +98,9 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
         the geometric mean over problems of width / max(truth, floor). Where the truth is unknown, nothing counts.
     """
     own = frame[frame["estimator"].map(is_own).astype(bool) & frame["estimand"].isin(arena.MAIN)]
-    own = own[own["problem"].isin({problem for members in families.values() for problem in members})]  # others are of no half
+    own = own[
+        own["problem"].isin({problem for members in families.values() for problem in members})
+    ]  # others are of no half
     columns = [
         "notion", "estimand", "estimator", "family", "half", "level", "sides", "samples", "coverage", "se", "least", "passes",
         "relative",
@@ -90,7 +110,9 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
         return pd.DataFrame(columns=columns)
     fine = fine.drop_duplicates(["key", "estimand"])
     rows = []
-    for (notion, estimand, estimator, family), part in fine.groupby(["notion", "estimand", "estimator", "family"], sort=True):
+    for (notion, estimand, estimator, family), part in fine.groupby(
+        ["notion", "estimand", "estimator", "family"], sort=True
+    ):
         level, samples, share = part["level"].iloc[0], len(part), part["covered"].mean()
         least = float(rates.least_coverage(level, samples))
         wide = part.groupby("problem")["relative"].mean().clip(lower=intervals.LEAST_WIDTH)
@@ -102,5 +124,7 @@ def coverage(frame: pd.DataFrame, families: dict, development: Sequence[str]) ->
         })  # fmt: skip
     table = pd.DataFrame(rows, columns=columns)
     order = {name: i for i, name in enumerate(HALVES)}
-    table = table.assign(place=table["half"].map(order)).sort_values(["notion", "estimand", "estimator", "place", "family"])
+    table = table.assign(place=table["half"].map(order)).sort_values(
+        ["notion", "estimand", "estimator", "place", "family"]
+    )
     return table.drop(columns="place").reset_index(drop=True)

@@ -21,16 +21,29 @@ from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"
 FAMILY = "pairs"
-CLOSE, FAR = "close", "far"  # the half of the pairs of a stream with the smaller differences, and the other
+CLOSE, FAR = (
+    "close",
+    "far",
+)  # the half of the pairs of a stream with the smaller differences, and the other
 KEYS = ["stream", "notion", "k", "n", "estimand", "by", "estimator"]
 COLUMNS = ["better", "worse", "margin", "half", "trials", "won", "of_rep"]
 LEVEL = 0.95
 
 
-def of_records(records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]) -> pd.DataFrame | None:
+def of_records(
+    records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]
+) -> pd.DataFrame | None:
     """`trials` of the records of the experiment of pairs; None where there are none."""
-    rows = records[records["experiment"].eq(EXPERIMENT)] if "experiment" in records else records.iloc[:0]
-    return trials(arena.settings(rows, {FAMILY: list(streams)}, classes), streams) if len(rows) else None
+    rows = (
+        records[records["experiment"].eq(EXPERIMENT)]
+        if "experiment" in records
+        else records.iloc[:0]
+    )
+    return (
+        trials(arena.settings(rows, {FAMILY: list(streams)}, classes), streams)
+        if len(rows)
+        else None
+    )
 
 
 def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
@@ -52,17 +65,31 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
         won, and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was not run.
     """
     part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS)]
-    part = part[~part["estimand"].isin(("p_value", *OF_OUTCOMES))]  # what depends on the labels alone orders no models
+    part = part[
+        ~part["estimand"].isin(("p_value", *OF_OUTCOMES))
+    ]  # what depends on the labels alone orders no models
     part = part.assign(stream=[streams[name] for name in part["problem"]])
-    known = part.dropna(subset=["truth"]).drop_duplicates(["stream", "notion", "estimand", "problem"])
-    truths = {key: dict(zip(of["problem"], of["truth"])) for key, of in known.groupby(["stream", "notion", "estimand"])}
+    known = part.dropna(subset=["truth"]).drop_duplicates(
+        ["stream", "notion", "estimand", "problem"]
+    )
+    truths = {
+        key: dict(zip(of["problem"], of["truth"]))
+        for key, of in known.groupby(["stream", "notion", "estimand"])
+    }
     rows: list[list[Any]] = []
-    for (stream, notion, k, n, estimand), of in part.groupby(["stream", "notion", "k", "n", "estimand"], sort=True):
+    for (stream, notion, k, n, estimand), of in part.groupby(
+        ["stream", "notion", "k", "n", "estimand"], sort=True
+    ):
         by = estimand if (stream, notion, estimand) in truths else arena.BY_DEFAULT
         pairs = pairs_of(truths.get((stream, notion, by), {}))
         for estimator, own in of.groupby("estimator", sort=True):
-            values = dict(zip(own["problem"], own["values"]))  # NaN where the cell was not run, or has no answer
-            run = {name: ~np.isnan(values[name]) | lost for name, lost in zip(own["problem"], own["lost"])}
+            values = dict(
+                zip(own["problem"], own["values"])
+            )  # NaN where the cell was not run, or has no answer
+            run = {
+                name: ~np.isnan(values[name]) | lost
+                for name, lost in zip(own["problem"], own["lost"])
+            }
             for better, worse, margin, half in pairs:
                 if better in values and worse in values:
                     with np.errstate(invalid="ignore"):
@@ -70,7 +97,9 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
                     of_rep = np.where(run[better] & run[worse], won, np.nan)
                     count = int((~np.isnan(of_rep)).sum())
                     key = [stream, notion, k, n, estimand, by, estimator]
-                    rows.append([*key, better, worse, margin, half, count, int(np.nansum(of_rep)), of_rep])
+                    rows.append(
+                        [*key, better, worse, margin, half, count, int(np.nansum(of_rep)), of_rep]
+                    )
     return pd.DataFrame(rows, columns=[*KEYS, *COLUMNS])
 
 
@@ -84,7 +113,9 @@ def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
     """
     order = sorted(truths, key=lambda name: (truths[name], name))
     pairs = [(a, b, truths[b] - truths[a]) for i, a in enumerate(order) for b in order[i + 1 :]]
-    pairs = sorted((pair for pair in pairs if pair[2] > arena.LEAST_APART), key=lambda pair: pair[2])
+    pairs = sorted(
+        (pair for pair in pairs if pair[2] > arena.LEAST_APART), key=lambda pair: pair[2]
+    )
     return [(*pair, CLOSE if i < len(pairs) // 2 else FAR) for i, pair in enumerate(pairs)]
 
 
@@ -117,9 +148,27 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
             low, high = max(share - half, 0.0), min(share + half, 1.0)
         else:
             low, high = (float(bound) for bound in wilson(share * reps, reps))
-        told = [len(part), int(part["trials"].sum()), share, low, high, part["margin"].min(), part["margin"].max()]
+        told = [
+            len(part),
+            int(part["trials"].sum()),
+            share,
+            low,
+            high,
+            part["margin"].min(),
+            part["margin"].max(),
+        ]
         rows.append([*key, *told])
-    columns = [*KEYS, "half", "pairs", "trials", "share", "low", "high", "least_margin", "largest_margin"]
+    columns = [
+        *KEYS,
+        "half",
+        "pairs",
+        "trials",
+        "share",
+        "low",
+        "high",
+        "least_margin",
+        "largest_margin",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -127,10 +176,21 @@ def wide(found: pd.DataFrame, by: str) -> pd.DataFrame:
     """`shares` of one order: a row per estimator (with its estimand where that is another), a column per (notion, k, n, half);
     rows by how far they are from the mean of each column."""
     part = found[found["by"].eq(by)]
-    names = [e if what in (by, e) else f"{e} ({what})" for e, what in zip(part["estimator"], part["estimand"])]
-    table = part.assign(name=names).pivot(index="name", columns=["notion", "k", "n", "half"], values="share")
-    notions = [notion for notion in ("binary", "top_label", "canonical") if notion in table.columns.get_level_values(0)]
-    columns = sorted(table.columns, key=lambda c: (notions.index(c[0]), c[1], [CLOSE, FAR].index(c[3]), c[2]))
+    names = [
+        e if what in (by, e) else f"{e} ({what})"
+        for e, what in zip(part["estimator"], part["estimand"])
+    ]
+    table = part.assign(name=names).pivot(
+        index="name", columns=["notion", "k", "n", "half"], values="share"
+    )
+    notions = [
+        notion
+        for notion in ("binary", "top_label", "canonical")
+        if notion in table.columns.get_level_values(0)
+    ]
+    columns = sorted(
+        table.columns, key=lambda c: (notions.index(c[0]), c[1], [CLOSE, FAR].index(c[3]), c[2])
+    )
     table = table[columns]
     # an estimator without a notion is placed by how it does beside the others of the columns that it has
     place = (table - table.mean(axis=0)).mean(axis=1)

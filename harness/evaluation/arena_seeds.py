@@ -24,7 +24,9 @@ COLUMNS = [
 LEADERBOARD = "leaderboard"
 
 
-def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000, level: float = 0.95) -> pd.DataFrame:
+def statements(
+    first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000, level: float = 0.95
+) -> pd.DataFrame:
     """Every statement of the first run, and what the second says of the same two estimators.
 
     Parameters
@@ -41,7 +43,10 @@ def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000,
         family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the first, and both again in the second run;
         and problems, how many the runs have.
     """
-    parts = [dict(list(run[run["regret"].notna()].groupby(["notion", "estimand"]))) for run in (first, second)]
+    parts = [
+        dict(list(run[run["regret"].notna()].groupby(["notion", "estimand"])))
+        for run in (first, second)
+    ]
     boards = arena.leaderboard(first, resamples=0)
     leaders = {
         key: part.loc[part["rank"].eq(1.0), "estimator"].iloc[0]
@@ -62,16 +67,33 @@ def statements(first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000,
             if other is None or not {row["estimator"], row["runner_up"]} <= set(other["estimator"]):
                 continue
             said = arena.better(other, row["estimator"], row["runner_up"], **options)
-            told = {"about": "by " + ", ".join(by), "first": row["estimator"], "second": row["runner_up"], "ratio": row["ratio"]}
-            told |= {"verdict": row["verdict"], "ratio_again": said.ratio, "verdict_again": said.verdict}
+            told = {
+                "about": "by " + ", ".join(by),
+                "first": row["estimator"],
+                "second": row["runner_up"],
+                "ratio": row["ratio"],
+            }
+            told |= {
+                "verdict": row["verdict"],
+                "ratio_again": said.ratio,
+                "verdict_again": said.verdict,
+            }
             rows.append({**{name: row[name] for name in keys}, **told})
     for key, leader in leaders.items():
         if key in parts[1] and leader in set(parts[1][key]["estimator"]):
             here, there = (arena.against(run[key], leader, **options) for run in parts)
             both = here.join(there.add_suffix("_again"), how="inner")
             for name, row in both.iterrows():
-                told = {"about": LEADERBOARD, "notion": key[0], "estimand": key[1], "first": leader, "second": name}
-                rows.append({**told, **row[["ratio", "verdict", "ratio_again", "verdict_again"]].to_dict()})
+                told = {
+                    "about": LEADERBOARD,
+                    "notion": key[0],
+                    "estimand": key[1],
+                    "first": leader,
+                    "second": name,
+                }
+                rows.append(
+                    {**told, **row[["ratio", "verdict", "ratio_again", "verdict_again"]].to_dict()}
+                )
     return pd.DataFrame(rows, columns=COLUMNS).assign(problems=first["problem"].nunique())
 
 
@@ -102,7 +124,9 @@ def read(folder: Path) -> dict[str, Any] | None:
         if path.is_file():
             table = pd.read_csv(path)
             if not set(COLUMNS) <= set(table.columns):
-                raise BadInputError(f"{path} has no column {min(set(COLUMNS) - set(table.columns))}; put back an earlier one.")
+                raise BadInputError(
+                    f"{path} has no column {min(set(COLUMNS) - set(table.columns))}; put back an earlier one."
+                )
             return {
                 **summary(table),
                 "estimators": len({*table["first"], *table["second"]}),

@@ -22,7 +22,10 @@ def of_figure(table, settings, drawn: str) -> str:
     """
     if not len(table):
         return "No cell gave a number to draw."
-    files, subsets = (np.array(are_of(table, getattr(settings, name)), dtype=bool) for name in ("files", "subsets"))
+    files, subsets = (
+        np.array(are_of(table, getattr(settings, name)), dtype=bool)
+        for name in ("files", "subsets")
+    )
     whole = files & ~subsets
     if drawn == "across_problems":
         return of_distribution(table, whole)
@@ -53,18 +56,28 @@ def of_means(own, same, subsets, dots):
         where = "On a file" if same["problem"].nunique() == 1 else "On files"
         if same["reps"].max() > 1:
             again = f"{where}, mean over {count_range(same['reps'])} runs on the same rows"
-            sentences.append(f"{again}: their {OWN_RANDOMNESS} is no standard error, and there are no error bars of it.")
+            sentences.append(
+                f"{again}: their {OWN_RANDOMNESS} is no standard error, and there are no error bars of it."
+            )
         else:
             sentences.append(f"{where}, one run on all rows, without error bars.")
     if len(subsets):
-        where = "On random subsets of a file's rows" if subsets["problem"].nunique() == 1 else "On random subsets of files' rows"
+        where = (
+            "On random subsets of a file's rows"
+            if subsets["problem"].nunique() == 1
+            else "On random subsets of files' rows"
+        )
         several = subsets["reps"].max() > 1
         runs = (
-            f"mean over {count_range(subsets['reps'])} of them, whose spread is no standard error" if several else "one of them"
+            f"mean over {count_range(subsets['reps'])} of them, whose spread is no standard error"
+            if several
+            else "one of them"
         )
         sentences.append(f"{where}, {runs}, without error bars.")
     held = [frame for frame in (own, same, subsets) if len(frame)]
-    points = [frame for frame in held if frame["reps"].max() > 1 and frame["kind"].ne("interval").any()]
+    points = [
+        frame for frame in held if frame["reps"].max() > 1 and frame["kind"].ne("interval").any()
+    ]
     if dots and points:
         sentences.append("Dots: the single replications." if len(own) else "Dots: the single runs.")
     return sentences
@@ -88,7 +101,9 @@ def of_bounds(table, upright):
     if "upper" in kinds:
         sentences.append(f"Tick with an arrow {down}: an upper bound, the truth is at most this.")
     if "interval" in kinds:
-        sentences.append(f"Bars with end caps: intervals{_averaged(table[table['kind'].eq('interval')])}.")
+        sentences.append(
+            f"Bars with end caps: intervals{_averaged(table[table['kind'].eq('interval')])}."
+        )
     return sentences
 
 
@@ -99,11 +114,17 @@ def _averaged(table):
 def of_distribution(table, files):
     """The caption of across_problems."""
     over = (
-        [f"{count_range(table['reps'])} {'runs on the same rows' if files.all() else 'replications'}"]
+        [
+            f"{count_range(table['reps'])} {'runs on the same rows' if files.all() else 'replications'}"
+        ]
         if table["reps"].max() > 1
         else []
     )
-    over += [f"{table['n'].nunique()} sample sizes"] if table.groupby("problem")["n"].nunique().max() > 1 else []
+    over += (
+        [f"{table['n'].nunique()} sample sizes"]
+        if table.groupby("problem")["n"].nunique().max() > 1
+        else []
+    )
     mean = f", mean over {' and '.join(over)}" if over else ""
     kinds = set(table["kind"])
     marks = [

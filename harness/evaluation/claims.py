@@ -74,12 +74,16 @@ class Statistic:
             object.__setattr__(self, "cells", len(self.keys))
         if self.value != self.value:
             if not self.why:
-                raise BadInputError("why is empty for a statistic without a number; a sentence on what is needed is.")
+                raise BadInputError(
+                    "why is empty for a statistic without a number; a sentence on what is needed is."
+                )
             return
         if self.where not in (PAPER, OURS):
             raise BadInputError(f"where is {self.where!r}; {PAPER!r} and {OURS!r} are allowed.")
         if not self.low <= self.value <= self.high:
-            raise BadInputError(f"the interval is [{self.low}, {self.high}], in which the value {self.value} is not.")
+            raise BadInputError(
+                f"the interval is [{self.low}, {self.high}], in which the value {self.value} is not."
+            )
 
 
 def _flat(keys) -> tuple[str, ...]:
@@ -102,7 +106,13 @@ def among(parts: int) -> float:
     return 1.0 - (1.0 - LEVEL) / max(parts, 1)
 
 
-def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
+def of_mean(
+    values: Iterable[float],
+    keys: Iterable,
+    where: str,
+    why: str | None = None,
+    level: float = LEVEL,
+) -> Statistic:
     """The mean of independent values, with Student's t interval mean +- t sd / sqrt(N) of N - 1 degrees of freedom. Values that
     are NaN are left out; one value decides nothing, its interval is infinite. `level` is that of the interval, see `among`.
     Equal values have an interval without width: what is right or wrong in each trial is a share (`of_share`).
@@ -116,7 +126,11 @@ def of_mean(values: Iterable[float], keys: Iterable, where: str, why: str | None
     held = held[~np.isnan(held)]
     if not len(held):
         return untested(why or "no cell gave a number to compare", keys)
-    half = t.ppf((1 + level) / 2, len(held) - 1) * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.inf
+    half = (
+        t.ppf((1 + level) / 2, len(held) - 1) * held.std(ddof=1) / np.sqrt(len(held))
+        if len(held) > 1
+        else np.inf
+    )
     mean = held.mean()
     return Statistic(mean, mean - half, mean + half, where, keys, why, len(held))
 
@@ -132,11 +146,20 @@ def of_difference(
     """The mean of the paired differences first - second, as `of_mean`; a pair without a number on one side is left out."""
     pair = [np.asarray(list(values), dtype=float) for values in (first, second)]
     if len(pair[0]) != len(pair[1]):
-        raise BadInputError(f"first has {len(pair[0])} values and second {len(pair[1])}; pairs are needed.")
+        raise BadInputError(
+            f"first has {len(pair[0])} values and second {len(pair[1])}; pairs are needed."
+        )
     return of_mean(pair[0] - pair[1], keys, where, why, level)
 
 
-def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
+def of_share(
+    successes: int,
+    trials: int,
+    keys: Iterable,
+    where: str,
+    why: str | None = None,
+    level: float = LEVEL,
+) -> Statistic:
     """The share of successes in independent trials, with the interval of Clopper and Pearson (1934).
 
     Examples
@@ -146,7 +169,9 @@ def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str |
     """
     successes, trials = int(successes), int(trials)
     if not 0 <= successes <= trials:
-        raise BadInputError(f"successes is {successes} of {trials} trials; 0 to {trials} are possible.")
+        raise BadInputError(
+            f"successes is {successes} of {trials} trials; 0 to {trials} are possible."
+        )
     if not trials:
         return untested(why or "no cell gave a number to compare", keys)
     tail = (1 - level) / 2
@@ -155,16 +180,30 @@ def of_share(successes: int, trials: int, keys: Iterable, where: str, why: str |
     return Statistic(successes / trials, low, high, where, keys, why, trials)
 
 
-def exact(value: float, error: float, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL) -> Statistic:
+def exact(
+    value: float,
+    error: float,
+    keys: Iterable,
+    where: str,
+    why: str | None = None,
+    level: float = LEVEL,
+) -> Statistic:
     """A number with a known standard error, and the interval of the normal law; error 0 for an exact number."""
     if not (error >= 0 and value == value):
-        raise BadInputError(f"the number is {value} +- {error}; a number and an error of 0 or more are needed.")
+        raise BadInputError(
+            f"the number is {value} +- {error}; a number and an error of 0 or more are needed."
+        )
     half = norm.ppf((1 + level) / 2) * error
     return Statistic(value, value - half, value + half, where, keys, why)
 
 
 def of_quantity(
-    estimate: float, low: float, high: float, keys: Iterable = (), where: str = OURS, why: str | None = None
+    estimate: float,
+    low: float,
+    high: float,
+    keys: Iterable = (),
+    where: str = OURS,
+    why: str | None = None,
 ) -> Statistic:
     """Any other quantity with an interval of LEVEL that is known already, as of a bootstrap."""
     return Statistic(estimate, low, high, where, keys, why)
@@ -187,7 +226,13 @@ def absolute(one: Statistic) -> Statistic:
 
 
 def of_estimate(
-    value: float, error: float, reps: int | None, keys: Iterable, where: str, why: str | None = None, level: float = LEVEL
+    value: float,
+    error: float,
+    reps: int | None,
+    keys: Iterable,
+    where: str,
+    why: str | None = None,
+    level: float = LEVEL,
 ) -> Statistic:
     """A number with a standard error estimated from so many replications: the interval of Student's t with reps - 1 degrees of
     freedom, of the normal law where they are not known.
@@ -199,7 +244,9 @@ def of_estimate(
     """
     law = norm if reps is None or reps != reps else t(reps - 1) if reps > 1 else None
     half = np.inf if law is None else law.ppf((1 + level) / 2) * error
-    return Statistic(value, value - half, value + half, where, keys, why, None if law is norm else int(reps))
+    return Statistic(
+        value, value - half, value + half, where, keys, why, None if law is norm else int(reps)
+    )
 
 
 def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
@@ -226,7 +273,10 @@ def _extreme(extreme, parts, why):
     parts = list(parts)
     held = [part for part in parts if part.value == part.value]
     if not held:
-        return untested(why or next((part.why for part in parts if part.why), "no cell gave a number to compare"))
+        return untested(
+            why
+            or next((part.why for part in parts if part.why), "no cell gave a number to compare")
+        )
     ends = [extreme(getattr(part, name) for part in held) for name in ("value", "low", "high")]
     where = PAPER if all(part.where == PAPER for part in held) else OURS
     keys = [key for part in held for key in part.keys]
@@ -248,7 +298,9 @@ def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.Da
     unknown = [name for name in statistics if name not in set(claims["row"])]
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
-        raise BadInputError(f"{unknown[0]!r} is no claim of {settings.paper}'s reported numbers{hint}.")
+        raise BadInputError(
+            f"{unknown[0]!r} is no claim of {settings.paper}'s reported numbers{hint}."
+        )
     rows = []
     for claim in claims.itertuples():
         if claim.row in statistics:
@@ -261,9 +313,13 @@ def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.Da
 def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """reproduction.compare of the claims, in the paper's order, with its words (`quote`) and their `place`."""
     claims = _claims(settings)
-    found = reproduction.compare(reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons)
+    found = reproduction.compare(
+        reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons
+    )
     found = found[found["source"].eq(reproduction.CLAIM)]
-    return found.merge(claims[[*reproduction.KEY, "place", "quote"]], on=reproduction.KEY, validate="one_to_one")
+    return found.merge(
+        claims[[*reproduction.KEY, "place", "quote"]], on=reproduction.KEY, validate="one_to_one"
+    )
 
 
 def _claims(settings):
@@ -274,9 +330,29 @@ def _claims(settings):
 def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
     """One row per claim, every number of its own column."""
     found = judged(statistics, settings)
-    names = {"row": "claim", "column": "statistic", "unit": "side", "reported": "threshold", "ours": "value", "reps": "values"}
+    names = {
+        "row": "claim",
+        "column": "statistic",
+        "unit": "side",
+        "reported": "threshold",
+        "ours": "value",
+        "reps": "values",
+    }
     found = found.rename(columns=names).rename(columns={"reason": "compared"})
-    wanted = ["claim", "quote", "place", "where", "statistic", "side", "threshold", "value", "low", "high", "values", "verdict"]
+    wanted = [
+        "claim",
+        "quote",
+        "place",
+        "where",
+        "statistic",
+        "side",
+        "threshold",
+        "value",
+        "low",
+        "high",
+        "values",
+        "verdict",
+    ]
     return found[[*wanted, "compared"]]
 
 
@@ -285,7 +361,8 @@ def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFra
     rows = {}
     for r in judged(statistics, settings).itertuples():
         rows[r.row] = {
-            "the paper says": f"“{r.quote}”" + (f" ({r.place})" if isinstance(r.place, str) else ""),
+            "the paper says": f"“{r.quote}”"
+            + (f" ({r.place})" if isinstance(r.place, str) else ""),
             "statistic": r.column,
             "claimed": f"{SAID_SIDES[r.unit]} {format_significant(r.reported, 6)}",
             "found, with its 99 % interval": found_text(r) or DASH,
@@ -294,7 +371,9 @@ def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFra
             "compared": r.reason if isinstance(r.reason, str) else DASH,
         }
     made = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim")
-    return made.rename_axis(columns="claims: each a statistic and the side of a threshold on which it has to be")
+    return made.rename_axis(
+        columns="claims: each a statistic and the side of a threshold on which it has to be"
+    )
 
 
 def found_text(r) -> str:
@@ -302,11 +381,17 @@ def found_text(r) -> str:
     if r.ours != r.ours:
         return ""
     digits = _digits(r)
-    ends = "" if r.low == r.high else f" [{format_significant(r.low, digits)}, {format_significant(r.high, digits)}]"
+    ends = (
+        ""
+        if r.low == r.high
+        else f" [{format_significant(r.low, digits)}, {format_significant(r.high, digits)}]"
+    )
     return format_significant(r.ours, digits) + ends
 
 
 def _digits(r):
     """Significant digits, three or as many more as it takes to see on which side of the threshold value and interval are."""
     numbers = [x for x in (r.ours, r.low, r.high) if np.isfinite(x) and x != r.reported]
-    return next((d for d in range(3, 13) if all(float(f"{x:.{d}g}") != r.reported for x in numbers)), 12)
+    return next(
+        (d for d in range(3, 13) if all(float(f"{x:.{d}g}") != r.reported for x in numbers)), 12
+    )

@@ -44,7 +44,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def groups(settings: pd.DataFrame, own: str, by: Sequence[str] = CELL, rate: float = RATE) -> pd.DataFrame:
+def groups(
+    settings: pd.DataFrame, own: str, by: Sequence[str] = CELL, rate: float = RATE
+) -> pd.DataFrame:
     """An own estimator against all published ones, group by group.
 
     Parameters
@@ -97,7 +99,9 @@ def _of_estimand(
     part: pd.DataFrame, mine: pd.DataFrame, own: str, notion: str, estimand: str, by: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The rows of one notion and estimand."""
-    rivals = sorted(name for name in part["estimator"].unique() if name != own and arena.is_published(name))
+    rivals = sorted(
+        name for name in part["estimator"].unique() if name != own and arena.is_published(name)
+    )
     log, phi, have = log_ratios(part, mine, rivals)
     weight = 1.0 / mine.groupby(list(CELL))["problem"].transform("size").to_numpy(float)
     cost = dict(zip(zip(part["estimator"], part["problem"], part["n"]), part["cpu_seconds"]))
@@ -117,13 +121,20 @@ def _of_estimand(
         complete = np.flatnonzero(~np.isnan(log[at]).any(axis=0))
         if len(complete):
             mean, error, freedom = _mean_log(
-                log[at][:, complete], phi[at][:, complete], have[at][:, complete], w, own_rows["problem"]
+                log[at][:, complete],
+                phi[at][:, complete],
+                have[at][:, complete],
+                w,
+                own_rows["problem"],
             )
             p_better, p_worse = _p_values(mean, error, freedom)
             best = int(mean.argmax())
             half = _quantile(freedom[best]) * error[best]
             rival = rivals[complete[best]]
-            of_rival = [cost.get((rival, problem, n)) for problem, n in zip(own_rows["problem"], own_rows["n"])]
+            of_rival = [
+                cost.get((rival, problem, n))
+                for problem, n in zip(own_rows["problem"], own_rows["n"])
+            ]
             row |= {
                 "rival": rival, "rivals": len(complete),
                 "p_wins": p_better.max(), "p_loses": min(1.0, len(complete) * p_worse.min()),
@@ -134,7 +145,9 @@ def _of_estimand(
     return rows
 
 
-def log_ratios(part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]) -> tuple[Any, Any, Any]:
+def log_ratios(
+    part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]
+) -> tuple[Any, Any, Any]:
     """Of every setting of `mine` and every rival log RMSE ratio, (S, E), NaN where fewer than LEAST_REPS replications are
     common; what each replication adds to it by the jackknife, (S, E, R), of mean 0; and which replications are common, (S, E,
     R)."""
@@ -142,12 +155,19 @@ def log_ratios(part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]) ->
     position = {key: i for i, key in enumerate(zip(mine["problem"], mine["n"]))}
     column = {name: i for i, name in enumerate(rivals)}
     other = np.full((len(mine), len(rivals), own.shape[1]), np.nan)
-    for problem, n, name, errors in zip(part["problem"], part["n"], part["estimator"], part["errors"]):
+    for problem, n, name, errors in zip(
+        part["problem"], part["n"], part["estimator"], part["errors"]
+    ):
         if name in column and (problem, n) in position:
             other[position[problem, n], column[name]] = errors**2
     have = ~np.isnan(other) & ~np.isnan(own)[:, None, :]
     count = have.sum(axis=2, keepdims=True).astype(float)
-    least = np.array([arena.floor(estimand, n) for estimand, n in zip(mine["estimand"], mine["n"])])[:, None, None] ** 2
+    least = (
+        np.array([arena.floor(estimand, n) for estimand, n in zip(mine["estimand"], mine["n"])])[
+            :, None, None
+        ]
+        ** 2
+    )
     log: Any = 0.0
     without: Any = 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -155,14 +175,20 @@ def log_ratios(part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]) ->
             held = np.where(have, squared, 0.0)
             total = held.sum(axis=2, keepdims=True)
             log = log + sign * 0.5 * np.log(np.maximum(total / count, least))
-            without = without + sign * 0.5 * np.log(np.maximum((total - held) / (count - 1.0), least))
+            without = without + sign * 0.5 * np.log(
+                np.maximum((total - held) / (count - 1.0), least)
+            )
         without = np.where(have, without, 0.0)
-        phi = np.where(have, (count - 1.0) * (without.sum(axis=2, keepdims=True) / count - without), 0.0)
+        phi = np.where(
+            have, (count - 1.0) * (without.sum(axis=2, keepdims=True) / count - without), 0.0
+        )
     enough = count[:, :, 0] >= LEAST_REPS
     return np.where(enough, log[:, :, 0], np.nan), np.where(enough[:, :, None], phi, 0.0), have
 
 
-def _mean_log(log: Array, phi: Array, have: NDArray[np.bool_], weight: Array, problems: pd.Series) -> tuple[Array, Array, Array]:
+def _mean_log(
+    log: Array, phi: Array, have: NDArray[np.bool_], weight: Array, problems: pd.Series
+) -> tuple[Array, Array, Array]:
     """Weighted mean over settings, its error and degrees of freedom (Satterthwaite), by rival."""
     variance, spread = np.zeros(log.shape[1]), np.zeros(log.shape[1])
     for problem in dict.fromkeys(problems):
@@ -220,7 +246,9 @@ def best_of(settings: pd.DataFrame, level: float = 1.0 - RATE) -> pd.DataFrame:
             if not len(known):
                 may.append(True)
                 continue
-            one = _mean_log(log[:, known], phi[:, known], have[:, known], np.ones(1), part["problem"].iloc[[i]])
+            one = _mean_log(
+                log[:, known], phi[:, known], have[:, known], np.ones(1), part["problem"].iloc[[i]]
+            )
             may.append(bool(len(known) * _p_values(*one)[1].min() > 1.0 - level))
         parts.append(part.assign(may_be_best=may))
     return pd.concat(parts, ignore_index=True) if parts else judged.assign(may_be_best=False)

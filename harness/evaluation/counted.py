@@ -34,18 +34,27 @@ def once(found, experiments=None):
     by the first that has it."""
     order = list(dict.fromkeys(found["experiment"])) if experiments is None else list(experiments)
     mine = found[found["experiment"].isin(order)]
-    rank = mine["experiment"].map({name: i for i, name in enumerate(order)}).astype(int) + len(order) * mine["verdict"].eq(
-        UNJUDGED
-    )
+    rank = mine["experiment"].map({name: i for i, name in enumerate(order)}).astype(int) + len(
+        order
+    ) * mine["verdict"].eq(UNJUDGED)
     return mine.loc[rank.sort_values(kind="stable").index].drop_duplicates(reproduction.KEY)
 
 
 def by_source(found) -> dict[str, dict[str, int]]:
     """{source: {verdict: rows}} of what there is; a file of before, without sources, has one that is called reported."""
-    sources, verdicts = found["source"].fillna("").replace("", "reported"), list(reproduction.VERDICTS)
-    counted = {(source, verdict): int(n) for (source, verdict), n in found.groupby([sources, "verdict"]).size().items()}
+    sources, verdicts = (
+        found["source"].fillna("").replace("", "reported"),
+        list(reproduction.VERDICTS),
+    )
+    counted = {
+        (source, verdict): int(n)
+        for (source, verdict), n in found.groupby([sources, "verdict"]).size().items()
+    }
     order = [source for source in (*reproduction.SOURCES, "reported") if source in set(sources)]
-    return {source: {v: counted[source, v] for v in verdicts if (source, v) in counted} for source in order}
+    return {
+        source: {v: counted[source, v] for v in verdicts if (source, v) in counted}
+        for source in order
+    }
 
 
 def others(found) -> dict[str, int]:
@@ -60,14 +69,21 @@ def outcomes(found, paper: str) -> dict[str, int]:
     `found` is the paper's reproduction.csv, None without one: then nothing is judged. Our number is *given* where reported.csv
     says that a formula gives it, or where the experiment reads the authors' rows (`records_from`) and computes nothing.
     """
-    known = pd.read_csv(reproduction.EXPERIMENTS / paper / "reported.csv", dtype=dict.fromkeys(reproduction.KEY, str))
-    known = known[known["source"].eq(reproduction.PRINTED)].reindex(columns=[*reproduction.KEY, "given_by"])
+    known = pd.read_csv(
+        reproduction.EXPERIMENTS / paper / "reported.csv",
+        dtype=dict.fromkeys(reproduction.KEY, str),
+    )
+    known = known[known["source"].eq(reproduction.PRINTED)].reindex(
+        columns=[*reproduction.KEY, "given_by"]
+    )
     if found is None:
         return {**dict.fromkeys(OUTCOMES, 0), "not judged": len(known)}
     judged = once(found)[[*reproduction.KEY, "experiment", "verdict"]].astype(str)
     rows = known.merge(judged, on=reproduction.KEY, how="left")
     agrees = rows["verdict"].isin(["identical", "within error"])
-    given = rows["given_by"].notna() | rows["experiment"].map(_reads_rows, na_action="ignore").eq(True)
+    given = rows["given_by"].notna() | rows["experiment"].map(_reads_rows, na_action="ignore").eq(
+        True
+    )
     numbers = [agrees & ~given, agrees & given, rows["verdict"].eq("differs")]
     counted = [int(part.sum()) for part in numbers]
     return dict(zip(OUTCOMES, [*counted, len(rows) - sum(counted)]))
@@ -75,7 +91,9 @@ def outcomes(found, paper: str) -> dict[str, int]:
 
 def _reads_rows(experiment: str) -> bool:
     """True if the experiment computes nothing and reads records from outside."""
-    return experiment in options.ids("experiment") and bool(options.option("experiment", experiment).config.get("records_from"))
+    return experiment in options.ids("experiment") and bool(
+        options.option("experiment", experiment).config.get("records_from")
+    )
 
 
 def sentence(counts: dict[str, int]) -> str:

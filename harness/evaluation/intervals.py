@@ -50,10 +50,17 @@ def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     width over max(truth, floor); of one bound alone its distance from the truth stands for the width."""
     fine = records[has_number(records) & records["level"].notna() & records["truth"].notna()]
     fine = fine[fine["low"].notna() | fine["high"].notna()]
-    low, high, error = fine["low"].fillna(-np.inf), fine["high"].fillna(np.inf), fine["truth_error"].fillna(0.0) + ROUNDING
+    low, high, error = (
+        fine["low"].fillna(-np.inf),
+        fine["high"].fillna(np.inf),
+        fine["truth_error"].fillna(0.0) + ROUNDING,
+    )
     sides = np.where(fine["low"].isna(), "upper", np.where(fine["high"].isna(), "lower", "both"))
     alone = (fine["low"].fillna(fine["high"]) - fine["truth"]).abs()
-    unit = [max(truth, floor(name, n)) for truth, name, n in zip(fine["truth"], fine["estimand"], fine["n"])]
+    unit = [
+        max(truth, floor(name, n))
+        for truth, name, n in zip(fine["truth"], fine["estimand"], fine["n"])
+    ]
     return fine.assign(
         family=family_of(fine["problem"], families),
         covered=(low - error <= fine["truth"]) & (fine["truth"] <= high + error),
@@ -107,16 +114,31 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
             "cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - samples,
         }  # fmt: skip
         rows.append(row | by["mean"].add_prefix("coverage_").to_dict())
-    columns = ["level", "sides", "problems", "samples", "coverage", "coverage_low", "coverage_high", "least", "passes", "width"]
+    columns = [
+        "level",
+        "sides",
+        "problems",
+        "samples",
+        "coverage",
+        "coverage_low",
+        "coverage_high",
+        "least",
+        "passes",
+        "width",
+    ]
     columns += ["worst_family", "worst_coverage", "fails", "cpu_seconds", "without"]
     columns += [f"coverage_{name}" for name in names if name in set(fine["family"])]
     table = pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns])
-    return table.sort_values([*SETTING, "passes", "width"], ascending=[True, True, True, False, True], ignore_index=True)
+    return table.sort_values(
+        [*SETTING, "passes", "width"], ascending=[True, True, True, False, True], ignore_index=True
+    )
 
 
 def _cells(records, fine, notion, n, estimand, estimator):
     """An estimator's cells on the problems of a setting whose truth is known, one row each."""
-    judged = fine[fine["notion"].eq(notion) & fine["n"].eq(n) & fine["estimand"].eq(estimand)]["problem"].unique()
+    judged = fine[fine["notion"].eq(notion) & fine["n"].eq(n) & fine["estimand"].eq(estimand)][
+        "problem"
+    ].unique()
     of_it = records["estimator"].eq(estimator) & records["notion"].eq(notion) & records["n"].eq(n)
     return records[of_it & records["problem"].isin(judged)].drop_duplicates("key")
 
@@ -124,12 +146,17 @@ def _cells(records, fine, notion, n, estimand, estimator):
 def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     """The p-values, one row each: with `family`, `rejected` (p_value <= 0.05) and `calibrated` (None where no truth tells)."""
     tests = records[has_number(records) & records["estimand"].eq("p_value")]
-    known = records[records["truth"].notna() & records["estimand"].map(lambda name: isinstance(name, str) and _error(name))]
+    known = records[
+        records["truth"].notna()
+        & records["estimand"].map(lambda name: isinstance(name, str) and _error(name))
+    ]
     calibrated = known.groupby(["problem", "notion"])["truth"].max().le(1e-12).to_dict()
     of_problem = [calibrated.get(key) for key in zip(tests["problem"], tests["notion"])]
     rejected = tests["value"].le(LEVEL + 1e-12)
     return tests.assign(
-        family=family_of(tests["problem"], families), rejected=rejected, calibrated=pd.Series(of_problem, tests.index, object)
+        family=family_of(tests["problem"], families),
+        rejected=rejected,
+        calibrated=pd.Series(of_problem, tests.index, object),
     )
 
 
@@ -159,23 +186,59 @@ def power_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     names = [*families, *sorted(set(fine["family"]) - set(families))]
     rows = []
     for (notion, n, estimator), part in fine.groupby(["notion", "n", "estimator"], sort=False):
-        null, other = (part[part["calibrated"].map(lambda told, is_it=is_it: told is is_it)] for is_it in (True, False))
-        by = other.groupby("family")["rejected"].mean().reindex([name for name in names if name in set(other["family"])])
-        mine = records["estimator"].eq(estimator) & records["notion"].eq(notion) & records["n"].eq(n)
+        null, other = (
+            part[part["calibrated"].map(lambda told, is_it=is_it: told is is_it)]
+            for is_it in (True, False)
+        )
+        by = (
+            other.groupby("family")["rejected"]
+            .mean()
+            .reindex([name for name in names if name in set(other["family"])])
+        )
+        mine = (
+            records["estimator"].eq(estimator) & records["notion"].eq(notion) & records["n"].eq(n)
+        )
         cells = records[mine].drop_duplicates("key")
         most = LEVEL + 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / max(len(null), 1))
-        row = {"notion": notion, "n": n, "estimator": estimator, **_share("size", null), **_share("power", other)}
+        row = {
+            "notion": notion,
+            "n": n,
+            "estimator": estimator,
+            **_share("size", null),
+            **_share("power", other),
+        }
         row["holds"] = bool(row["size"] <= most) if len(null) else None
         row |= {"worst_family": by.idxmin(), "worst_power": by.min()} if len(by) else {}
         rows.append(
             row
-            | {"cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - len(part), **by.add_prefix("power_").to_dict()}
+            | {
+                "cpu_seconds": cells["cpu_seconds"].mean(),
+                "without": len(cells) - len(part),
+                **by.add_prefix("power_").to_dict(),
+            }
         )
-    columns = [f"{what}{end}" for what in ("size", "power") for end in ("", "_low", "_high", "_samples")]
-    columns = [*columns[:4], "holds", *columns[4:], "worst_family", "worst_power", "cpu_seconds", "without"]
+    columns = [
+        f"{what}{end}" for what in ("size", "power") for end in ("", "_low", "_high", "_samples")
+    ]
+    columns = [
+        *columns[:4],
+        "holds",
+        *columns[4:],
+        "worst_family",
+        "worst_power",
+        "cpu_seconds",
+        "without",
+    ]
     used = set(fine.loc[fine["calibrated"].map(lambda told: told is False), "family"])
     return pd.DataFrame(
-        rows, columns=["notion", "n", "estimator", *columns, *(f"power_{name}" for name in names if name in used)]
+        rows,
+        columns=[
+            "notion",
+            "n",
+            "estimator",
+            *columns,
+            *(f"power_{name}" for name in names if name in used),
+        ],
     )
 
 

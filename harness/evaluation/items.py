@@ -67,7 +67,12 @@ def labelled(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return found.assign(column=[label(settings, "estimator", name) for name in found["estimator"]])
 
 
-def values(records: pd.DataFrame, settings: Settings, estimands: Iterable[str] | None = None, notion: str | None = None):
+def values(
+    records: pd.DataFrame,
+    settings: Settings,
+    estimands: Iterable[str] | None = None,
+    notion: str | None = None,
+):
     """The rows that hold a number, with the labels `model` and `column`: `labelled` of `with_number`."""
     return labelled(with_number(records, estimands, notion), settings)
 
@@ -82,7 +87,9 @@ def diagnostics(records: pd.DataFrame) -> pd.DataFrame:
 def with_diagnostics(frame: pd.DataFrame, *names: str, **renamed: str) -> pd.DataFrame:
     """The frame with these diagnostics as columns, NaN where an estimate does not have one; renamed: {column: diagnostic}."""
     columns = {**dict(zip(names, names)), **renamed}
-    return frame.join(diagnostics(frame).reindex(columns=list(columns.values())).set_axis(list(columns), axis=1))
+    return frame.join(
+        diagnostics(frame).reindex(columns=list(columns.values())).set_axis(list(columns), axis=1)
+    )
 
 
 def by_diagnostic(records: pd.DataFrame, estimator: str, **named: str) -> pd.DataFrame:
@@ -104,7 +111,11 @@ def by_diagnostic(records: pd.DataFrame, estimator: str, **named: str) -> pd.Dat
     """
     held = with_number(records[records["estimator"].eq(estimator)])
     held = held[held["n"].eq(held["n"].max())].drop_duplicates("problem")
-    found = parameters(held, "problem", *named.values()).set_axis(list(named), axis=1).assign(key=held["key"])
+    found = (
+        parameters(held, "problem", *named.values())
+        .set_axis(list(named), axis=1)
+        .assign(key=held["key"])
+    )
     known = found.join(diagnostics(held)).melt([*named, "key"], var_name="column")
     return known.sort_values(next(iter(named)), kind="stable", ignore_index=True)
 
@@ -112,8 +123,13 @@ def by_diagnostic(records: pd.DataFrame, estimator: str, **named: str) -> pd.Dat
 def parameters(records: pd.DataFrame, of: str, *names: str) -> pd.DataFrame:
     """The values of these parameters of the records' problems or estimators (`of`: problem, estimator); NaN where one is not
     set; the index is that of the records."""
-    known = {text: json.loads(text) if isinstance(text, str) else {} for text in records[f"{of}_parameters"].unique()}
-    rows = [[known[text].get(name, np.nan) for name in names] for text in records[f"{of}_parameters"]]
+    known = {
+        text: json.loads(text) if isinstance(text, str) else {}
+        for text in records[f"{of}_parameters"].unique()
+    }
+    rows = [
+        [known[text].get(name, np.nan) for name in names] for text in records[f"{of}_parameters"]
+    ]
     return pd.DataFrame(rows, index=records.index, columns=list(names))
 
 
@@ -139,19 +155,33 @@ def means(frame: pd.DataFrame, by: Sequence[str], value: str = "value") -> pd.Da
 
 def _together(keys) -> tuple[str, ...]:
     """The different keys of a column of keys or of tuples of keys."""
-    return tuple(dict.fromkeys(k for key in keys for k in ([key] if isinstance(key, str) else key if _is_some(key) else ())))
+    return tuple(
+        dict.fromkeys(
+            k
+            for key in keys
+            for k in ([key] if isinstance(key, str) else key if _is_some(key) else ())
+        )
+    )
 
 
 def _is_some(keys) -> bool:
     return isinstance(keys, (tuple, list))
 
 
-def evaluated(records: pd.DataFrame, settings: Settings, estimands=None, notion: str | None = None) -> pd.DataFrame:
+def evaluated(
+    records: pd.DataFrame, settings: Settings, estimands=None, notion: str | None = None
+) -> pd.DataFrame:
     """`harness.evaluate` of the rows that hold a number, with the labels `model` and `column` and the `keys` of the cells."""
     fine = with_number(records, estimands, notion)
     table = labelled(evaluate(fine), settings)
-    keys = fine.groupby([*GROUP], sort=False)["key"].agg(_together) if len(fine) else pd.Series(dtype=object)
-    return table.assign(keys=[keys.get(place, ()) for place in zip(*(table[name] for name in GROUP))])
+    keys = (
+        fine.groupby([*GROUP], sort=False)["key"].agg(_together)
+        if len(fine)
+        else pd.Series(dtype=object)
+    )
+    return table.assign(
+        keys=[keys.get(place, ()) for place in zip(*(table[name] for name in GROUP))]
+    )
 
 
 def labels(settings: Settings, group: str, among: Iterable[str] | None = None) -> list[str]:
@@ -165,7 +195,9 @@ def labels(settings: Settings, group: str, among: Iterable[str] | None = None) -
 def chosen(settings: Settings, frame: pd.DataFrame, group: str = "estimator") -> list[str]:
     """The ids of the configuration, in its order, that occur in the frame. Of the estimators those of `figure.estimators` alone,
     where the configuration has them."""
-    wanted = (settings.figure.estimators if group == "estimator" else None) or list(settings.chosen(group))
+    wanted = (settings.figure.estimators if group == "estimator" else None) or list(
+        settings.chosen(group)
+    )
     have = set(frame[group])
     return [name for name in wanted if name in have]
 
@@ -173,7 +205,9 @@ def chosen(settings: Settings, frame: pd.DataFrame, group: str = "estimator") ->
 def in_order(frame: pd.DataFrame, settings: Settings, *groups: str) -> pd.DataFrame:
     """The rows in the order of the configuration's ids in the columns `groups` (default problem, estimator), otherwise as they
     were; ids that it does not have come last."""
-    return in_orders(frame, {group: settings.chosen(group) for group in groups or ("problem", "estimator")})
+    return in_orders(
+        frame, {group: settings.chosen(group) for group in groups or ("problem", "estimator")}
+    )
 
 
 def in_orders(frame: pd.DataFrame, orders: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
@@ -223,14 +257,25 @@ def numbers(
     if not len(frame):
         return pd.DataFrame(columns=ANSWER[1:])
     given = {"value": value, "error": error, "reps": reps}
-    found = {name: frame[one].to_numpy(float) if isinstance(one, str) else one for name, one in given.items()}
+    found = {
+        name: frame[one].to_numpy(float) if isinstance(one, str) else one
+        for name, one in given.items()
+    }
     named = {"row": formatted(frame, row), "column": formatted(frame, column)}
-    keys = frame["keys"] if "keys" in frame else frame["key"].map(lambda key: (key,)) if "key" in frame else [()] * len(frame)
+    keys = (
+        frame["keys"]
+        if "keys" in frame
+        else frame["key"].map(lambda key: (key,))
+        if "key" in frame
+        else [()] * len(frame)
+    )
     made = pd.DataFrame({**named, **found, "why": why, "keys": list(keys)})
     return made.astype({name: float for name in given})
 
 
-def exact(frame: pd.DataFrame, row: str, column: str, value: str = "value", error: str | float = 0.0) -> pd.DataFrame:
+def exact(
+    frame: pd.DataFrame, row: str, column: str, value: str = "value", error: str | float = 0.0
+) -> pd.DataFrame:
     """`numbers` of values that are not means over replications, with the error that is known of them."""
     return numbers(frame, row, column, value, error, np.inf)
 
@@ -240,14 +285,23 @@ def formatted(frame: pd.DataFrame, text: str) -> list[str]:
     return [text.format_map(row) for row in frame.to_dict("records")]
 
 
-def without_number(records: pd.DataFrame, settings: Settings, row: str, columns: str | Iterable[str]) -> pd.DataFrame:
+def without_number(
+    records: pd.DataFrame, settings: Settings, row: str, columns: str | Iterable[str]
+) -> pd.DataFrame:
     """Why cells gave no number: rows (row, column, why, keys), one per place in the table, named as in `numbers`; the formats
     are over the columns of the records and the labels `model` and `column`. A list of columns stands for what each cell would
     have given."""
     lost = labelled(records[~has_number(records)], settings)
     whys = [why_without(r) for r in lost.itertuples()]
     frames = [
-        pd.DataFrame({"row": formatted(lost, row), "column": formatted(lost, column), "why": whys, "key": list(lost["key"])})
+        pd.DataFrame(
+            {
+                "row": formatted(lost, row),
+                "column": formatted(lost, column),
+                "why": whys,
+                "key": list(lost["key"]),
+            }
+        )
         for column in ([columns] if isinstance(columns, str) else columns)
     ]
     if not len(lost) or not frames:
@@ -260,8 +314,14 @@ def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, s
     """{label: why cells of it gave no number}, the first of its reasons; of several groups, as problem and estimator, by the
     tuple of labels."""
     lost = records[~has_number(records)].drop_duplicates(list(groups))
-    names = [tuple(label(settings, group, getattr(r, group)) for group in groups) for r in lost.itertuples()]
-    return {name if len(groups) > 1 else name[0]: why_without(r) for name, r in zip(names, lost.itertuples())}
+    names = [
+        tuple(label(settings, group, getattr(r, group)) for group in groups)
+        for r in lost.itertuples()
+    ]
+    return {
+        name if len(groups) > 1 else name[0]: why_without(r)
+        for name, r in zip(names, lost.itertuples())
+    }
 
 
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
@@ -295,7 +355,9 @@ def answers(
         if otherwise is not None:
             asked = reproduction.reported(settings.paper, [item])
             mine = set(zip(ours["row"], ours["column"]))
-            absent = asked[[place not in mine for place in zip(asked["row"], asked["column"])]][["row", "column"]]
+            absent = asked[[place not in mine for place in zip(asked["row"], asked["column"])]][
+                ["row", "column"]
+            ]
             whys = [_why(otherwise, *place) for place in zip(absent["row"], absent["column"])]
             frames.append(absent.assign(item=item, why=whys).dropna(subset="why"))
     return joined(frames)
@@ -326,17 +388,27 @@ def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str
         else:
             found = values(records, settings, wanted)
             ours = numbers(found, row, "{column}", value="value", error=0.0, reps=1)
-        exact = numbers(found, row, reproduction.TRUTH, value="truth", error="truth_error", reps=np.inf)
+        exact = numbers(
+            found, row, reproduction.TRUTH, value="truth", error="truth_error", reps=np.inf
+        )
         if reproduction.TRUTH in settings.labels.estimator.values():
             exact = exact.head(0)
-        frames.append(together(ours, exact, without_number(records, settings, row, "{column}")).assign(item=item))
+        frames.append(
+            together(ours, exact, without_number(records, settings, row, "{column}")).assign(
+                item=item
+            )
+        )
     return joined(frames)
 
 
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The answers to several items as one frame."""
     held = [frame for frame in frames if len(frame)]
-    return pd.concat(held, ignore_index=True).reindex(columns=ANSWER) if held else pd.DataFrame(columns=ANSWER)
+    return (
+        pd.concat(held, ignore_index=True).reindex(columns=ANSWER)
+        if held
+        else pd.DataFrame(columns=ANSWER)
+    )
 
 
 def first_reason(records: pd.DataFrame) -> str | None:
@@ -353,10 +425,14 @@ def answers_or_reason(
     settings.reasons["absent"], or a sentence on what is at hand and the command that says what is missing."""
     reasons = settings.reasons
     reason = None if len(ours) else first_reason(records)
-    of_others = f"{reasons['data']}; none of them stands for this one" if reasons.get("data") else None
+    of_others = (
+        f"{reasons['data']}; none of them stands for this one" if reasons.get("data") else None
+    )
     unheld = f"the files at hand do not hold it; `calharness info {settings.name}` lists those that it needs"
     return answers(
-        ours.assign(why=reasons.get("data")), settings, reason or otherwise or reasons.get("absent") or of_others or unheld
+        ours.assign(why=reasons.get("data")),
+        settings,
+        reason or otherwise or reasons.get("absent") or of_others or unheld,
     )
 
 
@@ -370,12 +446,21 @@ def printed(settings: Settings, *items: str, alike: bool = True) -> pd.DataFrame
 def wall_clock(records: pd.DataFrame, settings: Settings) -> float:
     """Wall-clock seconds of the runs that left these records, drawing the samples included, from their provenance; NaN unless all
     of them were runs of this very experiment that came to an end."""
-    found = [provenance.read(out_folder(settings.out), run_id) for run_id in records["run_id"].dropna().unique()]
-    own = all(run.get("config", {}).get("name") == settings.name and run.get("state") == "finished" for run in found)
+    found = [
+        provenance.read(out_folder(settings.out), run_id)
+        for run_id in records["run_id"].dropna().unique()
+    ]
+    own = all(
+        run.get("config", {}).get("name") == settings.name and run.get("state") == "finished"
+        for run in found
+    )
     return float(sum(run["seconds"] for run in found)) if found and own else float("nan")
 
 
 def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
     """Our means in rows '<problem id>, n = <n>' and columns '<estimator id>'; cells that gave none leave their reason."""
     of_it = ("{problem}, n = {n}", "{estimator}")
-    return together(numbers(evaluated(records, settings, estimand), *of_it), without_number(records, settings, *of_it))
+    return together(
+        numbers(evaluated(records, settings, estimand), *of_it),
+        without_number(records, settings, *of_it),
+    )

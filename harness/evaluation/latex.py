@@ -7,7 +7,9 @@ import textwrap
 import unicodedata
 
 TEXT_WIDTH = 345.0  # points, of LaTeX's article on one column: what blocks of columns are cut for; TeX itself sees to the rest
-MIN_SCALE = 0.7  # a table that is wider is cut into blocks of columns rather than shrunk beyond that
+MIN_SCALE = (
+    0.7  # a table that is wider is cut into blocks of columns rather than shrunk beyond that
+)
 ROWS_OF_A_PAGE = 45  # rows of a block; more do not fit on a page
 CHARACTER, GAP = 4.3, 8.0  # points: a character in \footnotesize, and between two columns
 
@@ -20,7 +22,9 @@ def latex(frame) -> str:
     if not len(frame):
         return f"% {name}\n% no rows\n"
     levels = [str(level or "") for level in frame.index.names]
-    index = [[str(part) for part in (row if isinstance(row, tuple) else (row,))] for row in frame.index]
+    index = [
+        [str(part) for part in (row if isinstance(row, tuple) else (row,))] for row in frame.index
+    ]
     heads = [str(column) for column in frame.columns]
     cells = [[str(value) for value in row] for row in frame.to_numpy()]
     widths = [_width(head, [row[j] for row in cells]) for j, head in enumerate(heads)]
@@ -30,7 +34,9 @@ def latex(frame) -> str:
         for start in range(0, len(cells), ROWS_OF_A_PAGE):
             rows = range(start, min(start + ROWS_OF_A_PAGE, len(cells)))
             chosen = [[cells[i][j] for j in block] for i in rows]
-            tabulars.append(_tabular(levels, [heads[j] for j in block], [index[i] for i in rows], chosen))
+            tabulars.append(
+                _tabular(levels, [heads[j] for j in block], [index[i] for i in rows], chosen)
+            )
     head = f"% {name}\n% needs \\usepackage{{booktabs,graphicx}}\n"
     return head + "\\par\\medskip\n".join(tabulars)
 
@@ -55,15 +61,26 @@ def _width(head, entries):
 def _head_lines(head, entries):
     """The head of a column, broken at spaces where it is longer than what stands below."""
     width = max(10, *(len(text) for text in entries))
-    return [head] if "$" in head else textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return (
+        [head]
+        if "$" in head
+        else textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
+    )
 
 
 def _tabular(levels, heads, index, cells):
     """One tabular, scaled to the line if it is wider. An index entry that repeats the one above is left out."""
     columns = [*zip(*index), *zip(*cells)]
-    aligned = ["l"] * len(levels) + ["r" if any(c.isdigit() for c in "".join(e)) else "l" for e in columns[len(levels) :]]
+    aligned = ["l"] * len(levels) + [
+        "r" if any(c.isdigit() for c in "".join(e)) else "l" for e in columns[len(levels) :]
+    ]
     top = [_tex_head(*column) for column in zip([*levels, *heads], columns, aligned)]
-    lines = [rf"\begin{{tabular}}{{{''.join(aligned)}}}", r"\toprule", " & ".join(top) + r" \\", r"\midrule"]
+    lines = [
+        rf"\begin{{tabular}}{{{''.join(aligned)}}}",
+        r"\toprule",
+        " & ".join(top) + r" \\",
+        r"\midrule",
+    ]
     before: list = []
     for own, row in zip(index, cells):
         same = next((i for i, part in enumerate(own) if before[i : i + 1] != [part]), len(own))
@@ -81,7 +98,11 @@ def _tabular(levels, heads, index, cells):
 
 def _tex_head(head, entries, align):
     lines = [_tex(line) for line in _head_lines(head, entries)]
-    return lines[0] if len(lines) == 1 else rf"\begin{{tabular}}[b]{{@{{}}{align}@{{}}}}" + r" \\ ".join(lines) + r"\end{tabular}"
+    return (
+        lines[0]
+        if len(lines) == 1
+        else rf"\begin{{tabular}}[b]{{@{{}}{align}@{{}}}}" + r" \\ ".join(lines) + r"\end{tabular}"
+    )
 
 
 SYMBOLS = {
@@ -95,7 +116,9 @@ MATHEMATICS = {
     "·": r"\cdot", "√": r"\surd", "∈": r"\in", "→": r"\to", "←": r"\leftarrow", "°": r"^\circ", "µ": r"\mu", "ℓ": r"\ell",
     "½": r"1/2", **{"⁰¹²³⁴⁵⁶⁷⁸⁹"[i]: f"^{i}" for i in range(10)}, **{"₀₁₂₃₄₅₆₇₈₉"[i]: f"_{i}" for i in range(10)},
 }  # fmt: skip
-ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030c\u030a\u0327\u0304\u0306\u0307\u030b", "`'^~\"vrc=u.H"))
+ACCENTS = dict(
+    zip("\u0300\u0301\u0302\u0303\u0308\u030c\u030a\u0327\u0304\u0306\u0307\u030b", "`'^~\"vrc=u.H")
+)
 CAPITALS = "GAMMA DELTA THETA LAMDA XI PI SIGMA UPSILON PHI PSI OMEGA".split()  # TeX has no others
 
 
@@ -103,10 +126,14 @@ def _tex(value):
     """Text for LaTeX. A passage between dollars, as in `$L_1$`, is mathematics and stays it; all else is what it looks like."""
     parts = re.split(r"(\$(?=[^\s$])[^$]*(?<=[^\s\\$])\$(?!\d))", " ".join(str(value).split()))
     text = "".join(
-        "$" + "".join(_mathematics(c) or c for c in part[1:-1]) + "$" if i % 2 and _is_mathematics(part) else _plain(part)
+        "$" + "".join(_mathematics(c) or c for c in part[1:-1]) + "$"
+        if i % 2 and _is_mathematics(part)
+        else _plain(part)
         for i, part in enumerate(parts)
     )
-    return f"{{{text[0]}}}{text[1:]}" if text[:1] in ("[", "*") else text  # the row before would take it for its option
+    return (
+        f"{{{text[0]}}}{text[1:]}" if text[:1] in ("[", "*") else text
+    )  # the row before would take it for its option
 
 
 def _is_mathematics(passage):
@@ -118,7 +145,9 @@ def _is_mathematics(passage):
 
 
 def _plain(text):
-    text = re.sub(r"(?<![\w-])-(?=\d)", "−", text).replace("--", "-\u2011")  # two hyphens would become a dash
+    text = re.sub(r"(?<![\w-])-(?=\d)", "−", text).replace(
+        "--", "-\u2011"
+    )  # two hyphens would become a dash
     return "".join(_character(c) for c in text)
 
 
@@ -131,7 +160,11 @@ def _character(c):
     if c.isascii():
         return c
     base, accent = (*unicodedata.normalize("NFD", c), "")[:2]
-    return rf"\{ACCENTS[accent]}{{{base}}}" if base.isascii() and accent in ACCENTS else f"(U+{ord(c):04X})"
+    return (
+        rf"\{ACCENTS[accent]}{{{base}}}"
+        if base.isascii() and accent in ACCENTS
+        else f"(U+{ord(c):04X})"
+    )
 
 
 def _mathematics(c):

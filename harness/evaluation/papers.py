@@ -76,7 +76,10 @@ class Paper:
     def item_of(self, experiment: str) -> Item | None:
         """The item that the experiment belongs to: of several the one whose page it is."""
         found = [item for item in self.items.values() if experiment in item.experiments]
-        return next((item for item in found if item.experiments[0] == experiment), found[0] if found else None)
+        return next(
+            (item for item in found if item.experiments[0] == experiment),
+            found[0] if found else None,
+        )
 
 
 def described() -> list[str]:
@@ -101,11 +104,15 @@ def read(name: str) -> Paper:
     try:
         held = options.read(path)
     except FileNotFoundError:
-        raise BadInputError(f"{where} is not there; harness/evaluation/papers.py says what it holds.") from None
+        raise BadInputError(
+            f"{where} is not there; harness/evaluation/papers.py says what it holds."
+        ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 1})" if mark else ""
-        raise BadInputError(f"{where} is no YAML{line}: {getattr(error, 'problem', None) or error}.") from None
+        raise BadInputError(
+            f"{where} is no YAML{line}: {getattr(error, 'problem', None) or error}."
+        ) from None
     _known(held, (*_SENTENCES, "authors", "year", "items"), ("findings",), where)
     authors = held["authors"]
     if isinstance(authors, list) and authors and all(isinstance(one, str) for one in authors):
@@ -115,10 +122,21 @@ def read(name: str) -> Paper:
     if not isinstance(held["year"], int):
         raise BadInputError(f"{where}: year is {held['year']!r}; a number such as 2026 is needed.")
     if not isinstance(held["items"], dict) or not held["items"]:
-        raise BadInputError(f"{where}: items is {held['items']!r}; a mapping from the id of each figure and table is needed.")
-    items = {str(one): _item(str(one), given, f"{where}: items.{one}") for one, given in held["items"].items()}
+        raise BadInputError(
+            f"{where}: items is {held['items']!r}; a mapping from the id of each figure and table is needed."
+        )
+    items = {
+        str(one): _item(str(one), given, f"{where}: items.{one}")
+        for one, given in held["items"].items()
+    }
     texts = {key: " ".join(held[key].split()) for key in (*_SENTENCES, "authors")}
-    return Paper(id=name, year=held["year"], items=items, findings=_findings(held.get("findings"), where), **texts)
+    return Paper(
+        id=name,
+        year=held["year"],
+        items=items,
+        findings=_findings(held.get("findings"), where),
+        **texts,
+    )
 
 
 def _item(name: str, given: Any, where: str) -> Item:
@@ -134,9 +152,22 @@ def _item(name: str, given: Any, where: str) -> Item:
         )
     own = given["experiments"]
     if not isinstance(own, list) or not own or not all(isinstance(one, str) for one in own):
-        raise BadInputError(f"{where}.experiments is {own!r}; a list of experiments, the item's page first, is needed.")
-    said = {key: " ".join(given[key].split()) if given.get(key) else None for key in ("needs", "command")}
-    return Item(name, given["name"], " ".join(given["about"].split()), tuple(own), given["how"], said["needs"], said["command"])
+        raise BadInputError(
+            f"{where}.experiments is {own!r}; a list of experiments, the item's page first, is needed."
+        )
+    said = {
+        key: " ".join(given[key].split()) if given.get(key) else None
+        for key in ("needs", "command")
+    }
+    return Item(
+        name,
+        given["name"],
+        " ".join(given["about"].split()),
+        tuple(own),
+        given["how"],
+        said["needs"],
+        said["command"],
+    )
 
 
 def _findings(given: Any, where: str) -> tuple[tuple[int | None, str], ...]:
@@ -150,7 +181,9 @@ def _findings(given: Any, where: str) -> tuple[tuple[int | None, str], ...]:
         rank, text = (one.get("rank"), one.get("text")) if isinstance(one, dict) else (None, one)
         _text(text, place)
         if rank is not None and not isinstance(rank, int):
-            raise BadInputError(f"{place}.rank is {rank!r}; a number, 1 for the strongest finding of all papers, is needed.")
+            raise BadInputError(
+                f"{place}.rank is {rank!r}; a number, 1 for the strongest finding of all papers, is needed."
+            )
         found.append((rank, " ".join(text.split())))
     return tuple(found)
 

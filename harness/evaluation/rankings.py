@@ -37,7 +37,9 @@ COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low",
 def by_value(values: dict) -> tuple:
     """{model: error} -> the order of these errors; equal ones share a level."""
     ordered = sorted(set(values.values()))
-    return tuple(tuple(model for model, value in values.items() if value == least) for least in ordered)
+    return tuple(
+        tuple(model for model, value in values.items() if value == least) for least in ordered
+    )
 
 
 def wilson(successes, trials, z: float = Z95):
@@ -61,14 +63,18 @@ def wilson(successes, trials, z: float = Z95):
     s, n = np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
         half = z * np.sqrt(s * (n - s) / n + z * z / 4.0)
-    return np.maximum((s + z * z / 2.0 - half) / (n + z * z), 0.0), np.minimum((s + z * z / 2.0 + half) / (n + z * z), 1.0)
+    return np.maximum((s + z * z / 2.0 - half) / (n + z * z), 0.0), np.minimum(
+        (s + z * z / 2.0 + half) / (n + z * z), 1.0
+    )
 
 
 def is_ordered(values, order):
     """For every row of the frame `values` (trials, models): whether the largest value of each level is below the smallest of the
     next. A row that lacks a number is not ordered."""
     levels_of = [values[list(level)].to_numpy(dtype=float) for level in order]
-    fine = ~pd.isna(values[[model for level in order for model in level]].to_numpy(dtype=float)).any(axis=1)
+    fine = ~pd.isna(
+        values[[model for level in order for model in level]].to_numpy(dtype=float)
+    ).any(axis=1)
     for lower, upper in zip(levels_of, levels_of[1:]):
         fine &= lower.max(axis=1) < upper.min(axis=1)
     return pd.Series(fine, index=values.index)
@@ -100,7 +106,9 @@ def score(records, orders: dict):
             raise BadInputError(
                 f"records hold {estimator} on {cells.loc[twice, 'problem'].iloc[0]} twice for one rep; give one plan's."
             )
-        keys = cells[cells["status"].isin(TRIED)].pivot(index="rep", columns="problem", values="key")
+        keys = cells[cells["status"].isin(TRIED)].pivot(
+            index="rep", columns="problem", values="key"
+        )
         tried = keys.notna()
         names = list(dict.fromkeys(part.loc[part["estimand"].notna(), "estimand"])) or [""]
         for estimand in names:
@@ -114,14 +122,32 @@ def score(records, orders: dict):
                     continue
                 trials = tried.index[tried[models].all(axis=1)]
                 of_order = values.reindex(index=trials, columns=models)
-                successes, lost = int(is_ordered(of_order, order).sum()), int(of_order.isna().any(axis=1).sum())
+                successes, lost = (
+                    int(is_ordered(of_order, order).sum()),
+                    int(of_order.isna().any(axis=1).sum()),
+                )
                 used = tuple(keys.loc[trials, models].to_numpy().ravel())
-                rows.append([name, notion, n, estimator, estimand, successes, len(trials), lost, order, used])
+                rows.append(
+                    [
+                        name,
+                        notion,
+                        n,
+                        estimator,
+                        estimand,
+                        successes,
+                        len(trials),
+                        lost,
+                        order,
+                        used,
+                    ]
+                )
     frame = pd.DataFrame(rows, columns=[*COLUMNS[:8], "models", "keys"])
     frame = frame[frame["trials"].gt(0)].reset_index(drop=True)
     frame["share"] = frame["successes"] / frame["trials"]
     frame["low"], frame["high"] = wilson(frame["successes"], frame["trials"])
-    frame["models"] = [" < ".join(" = ".join(level) for level in order) for order in frame["models"]]
+    frame["models"] = [
+        " < ".join(" = ".join(level) for level in order) for order in frame["models"]
+    ]
     return frame[[*COLUMNS, "keys"]]
 
 
@@ -156,7 +182,9 @@ def of_settings(records, settings):
         if reference == "full":
             orders[f"{name} as on all rows"] = own_orders(full[full["problem"].isin(models)])
         else:
-            orders[f"{name} by true {reference}"] = by_truth(trials[trials["problem"].isin(models)], settings)
+            orders[f"{name} by true {reference}"] = by_truth(
+                trials[trials["problem"].isin(models)], settings
+            )
     return score(trials, orders)
 
 
@@ -169,11 +197,15 @@ def sets_of(records, settings) -> dict[str, tuple[str, ...]]:
 def by_truth(records, settings) -> dict:
     """{notion: the models' order by the stored truths of settings.ranking.reference}."""
     estimand, out, values = settings.ranking.reference, out_folder(settings.out), {}
-    seen = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]].drop_duplicates()
+    seen = records.loc[
+        records["estimand"].notna(), ["problem", "problem_key", "notion"]
+    ].drop_duplicates()
     for problem, key, notion in seen.itertuples(index=False):
         truth = read_truths(out, key).get(f"{notion}|{estimand}")
         if truth is None:
-            raise BadInputError(f"ranking.reference is {estimand}, of which {problem} has no truth ({notion}); give orders.")
+            raise BadInputError(
+                f"ranking.reference is {estimand}, of which {problem} has no truth ({notion}); give orders."
+            )
         values.setdefault(notion, {})[problem] = truth[0]
     return {notion: by_value(of_notion) for notion, of_notion in values.items()}
 
@@ -181,7 +213,10 @@ def by_truth(records, settings) -> dict:
 def one_estimand(table, settings):
     """The rows of `table` with one estimand per estimator: the figure's, else the first that it gave."""
     wanted = (as_list(settings.figure.estimand) or ["l1"])[0]
-    chosen = {name: wanted if (part == wanted).any() else part.iloc[0] for name, part in table.groupby("estimator")["estimand"]}
+    chosen = {
+        name: wanted if (part == wanted).any() else part.iloc[0]
+        for name, part in table.groupby("estimator")["estimand"]
+    }
     return table[table["estimand"].eq(table["estimator"].map(chosen))]
 
 
@@ -191,7 +226,9 @@ def numbers(scored, records, settings):
     cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
     keys = [cells[r.notion, r.n, r.estimator] for r in scored.itertuples()]
     columns = [label(settings, "estimator", name) for name in scored["estimator"]]
-    return scored.assign(column=columns, keys=keys, error=(scored["high"] - scored["low"]) / (2.0 * Z95))
+    return scored.assign(
+        column=columns, keys=keys, error=(scored["high"] - scored["low"]) / (2.0 * Z95)
+    )
 
 
 def times_smallest(frame, of, by: str, at: str, value: str = "mean") -> int:
@@ -204,7 +241,9 @@ def times_smallest(frame, of, by: str, at: str, value: str = "mean") -> int:
 def summary(records, settings):
     """The scores with the labels beside the ids."""
     frame = of_settings(records, settings).drop(columns="keys")
-    frame.insert(0, "estimator_label", [label(settings, "estimator", e) for e in frame["estimator"]])
+    frame.insert(
+        0, "estimator_label", [label(settings, "estimator", e) for e in frame["estimator"]]
+    )
     return frame
 
 
@@ -218,13 +257,26 @@ def table(records, settings):
         lost = f", {r.incomplete} of {r.trials} without a number" if r.incomplete else ""
         rows.setdefault(key, {})[label(settings, "estimator", r.estimator)] = entry(r) + lost
     orders, notions = list(dict.fromkeys(frame["order"])), list(dict.fromkeys(frame["notion"]))
-    rows = dict(sorted(rows.items(), key=lambda row: (orders.index(row[0][0]), *map(notions.index, row[0][1:-1]), row[0][-1])))
+    rows = dict(
+        sorted(
+            rows.items(),
+            key=lambda row: (
+                orders.index(row[0][0]),
+                *map(notions.index, row[0][1:-1]),
+                row[0][-1],
+            ),
+        )
+    )
     columns = [label(settings, "estimator", e) for e in settings.estimator]
     names = ["order", *(["notion"] if several else []), "n"]
     index = (
-        pd.MultiIndex.from_tuples(list(rows), names=names) if rows else pd.MultiIndex.from_arrays([[]] * len(names), names=names)
+        pd.MultiIndex.from_tuples(list(rows), names=names)
+        if rows
+        else pd.MultiIndex.from_arrays([[]] * len(names), names=names)
     )
-    wide = pd.DataFrame([[row.get(c, "–") for c in columns] for row in rows.values()], index, columns, dtype=object)
+    wide = pd.DataFrame(
+        [[row.get(c, "–") for c in columns] for row in rows.values()], index, columns, dtype=object
+    )
     wide.columns.name = "share of trials in the right order [95 % Wilson interval]"
     return wide
 

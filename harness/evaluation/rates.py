@@ -72,7 +72,13 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     if not len(a):
         return dict.fromkeys(("mean", "se", "least", "largest"), np.nan) | {"reps": 0}
     se = _jackknife((a.sum() - a) / (b.sum() - b)) if len(a) > 1 else np.nan
-    return {"mean": a.mean() / b.mean(), "se": se, "least": (a / b).min(), "largest": (a / b).max(), "reps": len(a)}
+    return {
+        "mean": a.mean() / b.mean(),
+        "se": se,
+        "least": (a / b).min(),
+        "largest": (a / b).max(),
+        "reps": len(a),
+    }
 
 
 def _jackknife(each: np.ndarray) -> float:
@@ -119,7 +125,9 @@ def wilson(successes: Any, n: Any, z: float = 1.959963984540054) -> tuple[Any, A
     (0.2366, 0.7634)
     """
     middle, half = successes + z**2 / 2, z * np.sqrt(successes * (n - successes) / n + z**2 / 4)
-    return np.maximum((middle - half) / (n + z**2), 0.0), np.minimum((middle + half) / (n + z**2), 1.0)
+    return np.maximum((middle - half) / (n + z**2), 0.0), np.minimum(
+        (middle + half) / (n + z**2), 1.0
+    )
 
 
 def least_coverage(level: Any, samples: Any) -> Any:
@@ -142,8 +150,14 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
         no number), least (`least_coverage`) and passes.
     """
     by = ["problem", "estimator", "n", "level", *more]
-    fine = records[has_number(records) & records["kind"].isin(["upper", "lower", "interval"]) & records["truth"].notna()]
-    margin = np.minimum(fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf))
+    fine = records[
+        has_number(records)
+        & records["kind"].isin(["upper", "lower", "interval"])
+        & records["truth"].notna()
+    ]
+    margin = np.minimum(
+        fine["high"].fillna(np.inf) - fine["truth"], fine["truth"] - fine["low"].fillna(-np.inf)
+    )
     fine = fine.assign(margin=margin, covered=margin >= -fine["truth_error"].fillna(0.0))
     fine["vacuous"] = fine["high"].fillna(1.0).ge(1.0 - 1e-9) & fine["low"].fillna(0.0).le(0.0)
     table = fine.groupby(by, sort=False).agg(
@@ -151,7 +165,9 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
         low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
     ).reset_index()  # fmt: skip
     without = records[~has_number(records)].drop_duplicates("key").groupby(by[:3]).size()
-    table["without"] = [int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])]
+    table["without"] = [
+        int(without.get(key, 0)) for key in zip(table["problem"], table["estimator"], table["n"])
+    ]
     table["least"] = least_coverage(table["level"], table["samples"])
     return table.assign(passes=table["coverage"] >= table["least"])
 
@@ -163,7 +179,10 @@ def excess(records: pd.DataFrame) -> pd.DataFrame:
     upper, lower = records["kind"].eq("upper"), records["kind"].eq("lower")
     difference = records["value"] - records["truth"]
     vacuous = (upper & records["value"].ge(1.0 - 1e-9)) | (lower & records["value"].le(0.0))
-    return records.assign(excess=np.where(upper, difference, np.where(lower, -difference, difference.abs())), vacuous=vacuous)
+    return records.assign(
+        excess=np.where(upper, difference, np.where(lower, -difference, difference.abs())),
+        vacuous=vacuous,
+    )
 
 
 def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +200,19 @@ def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
         wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
         of_it = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
         rows.append({**of_it, **log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
-    columns = ["problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps", "left_out"]
+    columns = [
+        "problem",
+        "estimator",
+        "keys",
+        "slope",
+        "se",
+        "first",
+        "last",
+        "n_min",
+        "n_max",
+        "reps",
+        "left_out",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -203,13 +234,44 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
     """
     rows = []
     for pair in pairs:
-        for (problem, n), part in records[records["estimator"].isin(pair)].groupby(["problem", "n"], sort=True):
-            wide = part.pivot(index="rep", columns="estimator", values="value").reindex(columns=list(pair)).dropna()
+        for (problem, n), part in records[records["estimator"].isin(pair)].groupby(
+            ["problem", "n"], sort=True
+        ):
+            wide = (
+                part.pivot(index="rep", columns="estimator", values="value")
+                .reindex(columns=list(pair))
+                .dropna()
+            )
             if len(wide):
                 vacuous = wide.ge(1.0 - 1e-9).all(axis=1)
-                row = {"problem": problem, "n": n, "pair": " / ".join(pair), "vacuous": int(vacuous.sum())}
-                rows.append({**row, "keys": tuple(part["key"]), **ratio_of_means(*wide[~vacuous].to_numpy().T)})
-    return pd.DataFrame(rows, columns=["problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps"])
+                row = {
+                    "problem": problem,
+                    "n": n,
+                    "pair": " / ".join(pair),
+                    "vacuous": int(vacuous.sum()),
+                }
+                rows.append(
+                    {
+                        **row,
+                        "keys": tuple(part["key"]),
+                        **ratio_of_means(*wide[~vacuous].to_numpy().T),
+                    }
+                )
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "problem",
+            "n",
+            "pair",
+            "vacuous",
+            "keys",
+            "mean",
+            "se",
+            "least",
+            "largest",
+            "reps",
+        ],
+    )
 
 
 def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> str:
@@ -240,11 +302,15 @@ def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> st
 
 def mean_intervals(records: pd.DataFrame) -> pd.DataFrame:
     """By problem and n: the mean ends `low` and `high` of intervals, and `covers`, the share of those that hold the truth."""
-    held = records.assign(covers=records["low"].le(records["truth"]) & records["truth"].le(records["high"]))
+    held = records.assign(
+        covers=records["low"].le(records["truth"]) & records["truth"].le(records["high"])
+    )
     return held.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
 
 
-def rank_agreement(found: pd.DataFrame, by: str, of: Sequence[str], metric: str, first: str) -> pd.DataFrame:
+def rank_agreement(
+    found: pd.DataFrame, by: str, of: Sequence[str], metric: str, first: str
+) -> pd.DataFrame:
     """Spearman's rank correlation of every metric with the metric `first`.
 
     Parameters
@@ -265,7 +331,11 @@ def rank_agreement(found: pd.DataFrame, by: str, of: Sequence[str], metric: str,
     -1.0
     """
     wide = found.pivot(index=[by, *of], columns=metric, values="rank")
-    return wide.groupby(level=by, sort=False).apply(lambda w: w.corrwith(w[first])) if len(wide) else wide
+    return (
+        wide.groupby(level=by, sort=False).apply(lambda w: w.corrwith(w[first]))
+        if len(wide)
+        else wide
+    )
 
 
 def below(mean: float, error: float, limit: float) -> str:

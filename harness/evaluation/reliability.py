@@ -72,7 +72,13 @@ class Curve:
         first, last = self.start[:-1], self.start[1:] - 1
         size = np.add.reduceat(self.count, first)
         mean = np.add.reduceat(self.count * self.at, first) / size
-        return {"from": self.at[first], "to": self.at[last], "score": mean, "frequency": self.fit[first], "count": size}
+        return {
+            "from": self.at[first],
+            "to": self.at[last],
+            "score": mean,
+            "frequency": self.fit[first],
+            "count": size,
+        }
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,9 @@ def corp(x, y) -> Curve:
     """
     x, y = checked(x, y)
     if x.ndim != 1:
-        raise BadInputError(f"x has shape {x.shape}; a reliability curve is of scores (n,), `panels` takes (n, k).")
+        raise BadInputError(
+            f"x has shape {x.shape}; a reliability curve is of scores (n,), `panels` takes (n, k)."
+        )
     at, where = np.unique(x, return_inverse=True)
     count = np.bincount(where)
     hits = np.bincount(where, y)
@@ -135,7 +143,9 @@ def corp(x, y) -> Curve:
     score, recalibrated = ((count * v**2 - 2.0 * v * hits + hits).sum() / n for v in (at, fit))
     unc = mean * (1.0 - mean)
     # both differences are >= 0, as q is best among the non-decreasing functions of x, x and ybar included, but for rounding
-    return Curve(at, fit, start, count, max(score - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc)
+    return Curve(
+        at, fit, start, count, max(score - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
+    )
 
 
 def _isotonic(values, weights):
@@ -172,7 +182,9 @@ def band_of(curve: Curve, kind="consistency", level=0.9, resamples=200, seed=0) 
     if not 0.0 < level < 1.0:
         raise BadInputError(f"level is {level!r}; a number between 0 and 1 is needed, such as 0.9.")
     if not isinstance(resamples, int) or isinstance(resamples, bool) or resamples < 2:
-        raise BadInputError(f"resamples is {resamples!r}; an integer of at least 2 is needed, such as 200.")
+        raise BadInputError(
+            f"resamples is {resamples!r}; an integer of at least 2 is needed, such as 200."
+        )
     used = min(resamples, max(MIN_RESAMPLES, MAX_LABELS // curve.n))
     places = _places(curve)
     law = curve.at if kind == "consistency" else curve.fit
@@ -183,7 +195,9 @@ def band_of(curve: Curve, kind="consistency", level=0.9, resamples=200, seed=0) 
         hits = rng.random(len(law)) < law if ones else rng.binomial(curve.count, law)
         row[:] = isotonic_regression(hits / curve.count, weights=curve.count).x[places]
     # k / (resamples + 1): with this rule a new draw falls between the ends with probability `level`
-    low, high = np.quantile(fits, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0, method="weibull")
+    low, high = np.quantile(
+        fits, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0, method="weibull"
+    )
     return Band(kind, level, used, curve.at[places], low, high)
 
 
@@ -197,7 +211,17 @@ def _places(curve):
 
 
 def panels(
-    p, y, which="overall", *, notion=None, title=None, classes=None, band="consistency", level=0.9, resamples=200, seed=0
+    p,
+    y,
+    which="overall",
+    *,
+    notion=None,
+    title=None,
+    classes=None,
+    band="consistency",
+    level=0.9,
+    resamples=200,
+    seed=0,
 ) -> list[Panel]:
     """What a reliability diagram of predictions shows.
 
@@ -234,26 +258,43 @@ def panels(
     k = 2 if p.ndim == 1 else p.shape[1]
     names = [str(c) for c in (range(k) if classes is None else classes)]
     if len(names) != k:
-        raise BadInputError(f"classes holds {len(names)} names, but p has {k} classes; give one name per column of p.")
+        raise BadInputError(
+            f"classes holds {len(names)} names, but p has {k} classes; give one name per column of p."
+        )
     top = notion == "top_label" or k > 2
     if top:
         of_top = corp(*reduce(p, y, "top_label"))
-        first = Panel(title or "top label", "confidence in the top class", "share of right predictions", of_top)
+        first = Panel(
+            title or "top label",
+            "confidence in the top class",
+            "share of right predictions",
+            of_top,
+        )
     else:
         of_one = corp(*reduce(p, y, "binary"))
-        first = Panel(title or f"class {names[1]}", f"predicted P(Y = {names[1]})", "event frequency", of_one)
+        first = Panel(
+            title or f"class {names[1]}", f"predicted P(Y = {names[1]})", "event frequency", of_one
+        )
     found = [first]
     if which == "classes" and p.ndim == 2 and k > 2:
         hit = one_hot(y, k)
         own = [
-            Panel(f"class {name}", "predicted probability", "event frequency", corp(p[:, j], hit[:, j]))
+            Panel(
+                f"class {name}",
+                "predicted probability",
+                "event frequency",
+                corp(p[:, j], hit[:, j]),
+            )
             for j, name in enumerate(names)
         ]
         own.sort(key=lambda one: -one.curve.mcb)
         found += [replace(one, drawn=i < MAX_DRAWN_CLASSES) for i, one in enumerate(own)]
     if band == "none":
         return found
-    return [replace(one, band=band_of(one.curve, band, level, resamples, seed)) if one.drawn else one for one in found]
+    return [
+        replace(one, band=band_of(one.curve, band, level, resamples, seed)) if one.drawn else one
+        for one in found
+    ]
 
 
 def table_of(panels: list[Panel]):
@@ -266,15 +307,46 @@ def table_of(panels: list[Panel]):
     frames = []
     for one in panels:
         c = one.curve
-        parts = [{"part": "summary", "count": [c.n], "mcb": [c.mcb], "dsc": [c.dsc], "unc": [c.unc], "brier": [c.brier]}]
+        parts = [
+            {
+                "part": "summary",
+                "count": [c.n],
+                "mcb": [c.mcb],
+                "dsc": [c.dsc],
+                "unc": [c.unc],
+                "brier": [c.brier],
+            }
+        ]
         if one.drawn:
             parts.append({"part": "bin", **c.bins})
         if one.band is not None:
             fit = c.fit[np.searchsorted(c.at, one.band.at)]
-            parts.append({"part": "band", "score": one.band.at, "fit": fit, "low": one.band.low, "high": one.band.high})
+            parts.append(
+                {
+                    "part": "band",
+                    "score": one.band.at,
+                    "fit": fit,
+                    "low": one.band.low,
+                    "high": one.band.high,
+                }
+            )
         frames += [pd.DataFrame({"panel": one.title, "drawn": one.drawn, **part}) for part in parts]
-    columns = ["panel", "drawn", "part", "count", "from", "to", "score", "frequency", "fit", "low", "high"]
-    return pd.concat(frames, ignore_index=True).reindex(columns=[*columns, "mcb", "dsc", "unc", "brier"])
+    columns = [
+        "panel",
+        "drawn",
+        "part",
+        "count",
+        "from",
+        "to",
+        "score",
+        "frequency",
+        "fit",
+        "low",
+        "high",
+    ]
+    return pd.concat(frames, ignore_index=True).reindex(
+        columns=[*columns, "mcb", "dsc", "unc", "brier"]
+    )
 
 
 def caption_of(panels: list[Panel]) -> str:
@@ -307,7 +379,9 @@ def caption_of(panels: list[Panel]) -> str:
         text.append("The classes are in the order of their MCB, largest first.")
     if left_out:
         names = [one.title.removeprefix("class ") for one in left_out]
-        more = f" and {len(names) - MAX_DRAWN_CLASSES} more" if len(names) > MAX_DRAWN_CLASSES else ""
+        more = (
+            f" and {len(names) - MAX_DRAWN_CLASSES} more" if len(names) > MAX_DRAWN_CLASSES else ""
+        )
         text.append(
             f"Left out are {len(left_out)} of {len(panels) - 1} classes, each with an MCB of at most {left_out[0].curve.mcb:.2g} "
             f"({', '.join(names[:MAX_DRAWN_CLASSES])}{more}); the table has the numbers of all."

@@ -69,9 +69,17 @@ VERDICTS = {
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
 LARGEST_POWER = 0.5  # a test that accepts more, relative to the reported number, is none
-OPTIONAL = ("why", "keys", "low", "high", "where")  # columns of our answers that are there where they are needed
+OPTIONAL = (
+    "why",
+    "keys",
+    "low",
+    "high",
+    "where",
+)  # columns of our answers that are there where they are needed
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
-DIFFERS_BELOW = 0.001  # the two-sided probability, under equality, of a difference that is called one
+DIFFERS_BELOW = (
+    0.001  # the two-sided probability, under equality, of a difference that is called one
+)
 TRUTH = "True value"
 
 
@@ -81,12 +89,16 @@ def reported(paper: str, items):
     frames = [_read(folder / "reported.csv", pd.read_csv)]
     runs = folder / "reported_runs.parquet"
     if runs.is_file():
-        frames.append(_read(runs, lambda path: pd.read_parquet(path, filters=[("item", "in", list(items))])))
+        frames.append(
+            _read(runs, lambda path: pd.read_parquet(path, filters=[("item", "in", list(items))]))
+        )
     frames = [frame[frame["item"].isin(list(items))] for frame in frames]
     frame = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
     absent = set(items) - set(frame["item"])
     if absent:
-        raise BadInputError(f"compare is {', '.join(sorted(absent))}, of which {paper}'s reported numbers hold nothing.")
+        raise BadInputError(
+            f"compare is {', '.join(sorted(absent))}, of which {paper}'s reported numbers hold nothing."
+        )
     return frame
 
 
@@ -109,18 +121,24 @@ def _read(path, reader):
         ) from error
     absent = [name for name in (*KEY, *NUMBERS, "unit", "source") if name not in frame]
     if absent:
-        raise BadInputError(f"{path} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; {mend}.")
+        raise BadInputError(
+            f"{path} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; {mend}."
+        )
     texts = [name for name in NUMBERS if frame[name].dtype.kind not in "fiu"]
     if texts and len(frame):
         wrong = next(value for value in frame[texts[0]] if not _is_number(value))
-        raise BadInputError(f"{path} holds {wrong!r} in the column {texts[0]}, where numbers belong; {mend}.")
+        raise BadInputError(
+            f"{path} holds {wrong!r} in the column {texts[0]}, where numbers belong; {mend}."
+        )
     twice = frame.duplicated(KEY)
     if twice.any():
         raise BadInputError(f"{path} holds {frame.loc[twice, KEY].iloc[0].tolist()} twice; {mend}.")
     unknown = frame.loc[~frame["source"].isin(SOURCES), "source"]
     if len(unknown):
         found = repr(unknown.iloc[0]) if isinstance(unknown.iloc[0], str) else "nothing"
-        raise BadInputError(f"{path} holds {found} in the column source, which takes {', '.join(SOURCES)}; {mend}.")
+        raise BadInputError(
+            f"{path} holds {found} in the column source, which takes {', '.join(SOURCES)}; {mend}."
+        )
     wrong = _mistake_of_a_claim(frame[frame["source"].eq(CLAIM)])
     if wrong:
         raise BadInputError(f"{path} holds a claim {wrong}; {mend}.")
@@ -151,7 +169,9 @@ def _is_number(value):
     return True
 
 
-def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_paper=False, records=None):
+def compare(
+    ours, paper: str, items, reasons=None, computed=(), same_draws_as_paper=False, records=None
+):
     """Put our numbers beside the reported ones and judge them.
 
     Parameters
@@ -185,7 +205,9 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     twice = ours.duplicated(KEY)
     if twice.any():
-        raise BadInputError(f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique.")
+        raise BadInputError(
+            f"two of our numbers answer to {ours.loc[twice, KEY].iloc[0].tolist()}; the labels must be unique."
+        )
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *OPTIONAL])
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
@@ -193,7 +215,11 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     frame = frame.astype({name: float for name in numbers})  # also where there is no number at all
     frame["difference"] = difference(frame["ours"], frame["reported"])
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
-    frame["z"] = np.where((spread > 1e-12) & frame["error"].notna(), frame["difference"] / spread.where(spread > 0), np.nan)
+    frame["z"] = np.where(
+        (spread > 1e-12) & frame["error"].notna(),
+        frame["difference"] / spread.where(spread > 0),
+        np.nan,
+    )
     claim = frame["source"].eq(CLAIM)
     accepted = _accepted(frame, spread * (not same_draws_as_paper))
     frame["verdict"] = np.where(claim, _verdicts_of_claims(frame), _verdicts(frame, accepted))
@@ -202,9 +228,13 @@ def compare(ours, paper: str, items, reasons=None, computed=(), same_draws_as_pa
     frame["power"] = _power(frame, accepted).where(judged)
     frame.loc[claim | frame["why"].notna(), "z"] = np.nan
     why = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
-    frame["reason"] = pd.Series(why, index=frame.index, dtype=object)  # None where there is none, never NaN
+    frame["reason"] = pd.Series(
+        why, index=frame.index, dtype=object
+    )  # None where there is none, never NaN
     frame["where"] = frame["where"].astype(object).where(frame["where"].notna(), None)
-    frame["keys"] = [tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]]
+    frame["keys"] = [
+        tuple(keys) if isinstance(keys, (tuple, list)) else () for keys in frame["keys"]
+    ]
     frame["cells"] = [len(keys) for keys in frame["keys"]]
     frame["of"] = _names_of_cells(frame["keys"], records)
     return frame[[*COLUMNS, "keys"]]
@@ -227,12 +257,18 @@ def _with_standard_errors(ours, asked):
         None,
     )  # fmt: skip
     has_none = number.isna() | error.isna() | (reps <= 1) | np.isinf(reps)
-    made["why"] = made["why"].where(made["why"].notna(), pd.Series(reason, index=made.index, dtype=object))
+    made["why"] = made["why"].where(
+        made["why"].notna(), pd.Series(reason, index=made.index, dtype=object)
+    )
     made["value"] = error.mask(has_none)
     made["error"] = (error / np.sqrt(2 * (reps - 1).clip(lower=1))).mask(has_none)
     made["column"] += STANDARD_ERROR
     made = made[made["value"].notna() | made["why"].notna()]
-    return pd.concat([made, ours], ignore_index=True).drop_duplicates(KEY, ignore_index=True) if len(made) else ours
+    return (
+        pd.concat([made, ours], ignore_index=True).drop_duplicates(KEY, ignore_index=True)
+        if len(made)
+        else ours
+    )
 
 
 def _names_of_cells(many_keys, records):
@@ -243,7 +279,10 @@ def _names_of_cells(many_keys, records):
     names = dict(zip(once.index, once.itertuples(index=False, name=None)))
     said: dict[tuple, str] = {}
     for keys in dict.fromkeys(many_keys):
-        held = [{str(part) for part in parts} for parts in zip(*(names[key] for key in keys if key in names))]
+        held = [
+            {str(part) for part in parts}
+            for parts in zip(*(names[key] for key in keys if key in names))
+        ]
         said[keys] = "{} | {} | n = {} | {}".format(*map(_glob, held)) if held else ""
     return [said[keys] for keys in many_keys]
 
@@ -269,13 +308,21 @@ def _reason(row, reasons, computed, same_draws_as_paper):
     if row.verdict == "no test":
         if row.reported == 0:
             equal = abs(row.ours) <= row.precision / 2 + 1e-9
-            return "0 is compared with 0" if equal else "the reported number is 0, of which any difference is more than half"
+            return (
+                "0 is compared with 0"
+                if equal
+                else "the reported number is 0, of which any difference is more than half"
+            )
         return "more than half of the reported number would have been accepted"
     if row.verdict != "not reproducible here":
         return None
     if row.reported != row.reported:
         drawn = row.source == "read off a figure"
-        return "the paper draws it and states no number" if drawn else "the authors' own table has no value here"
+        return (
+            "the paper draws it and states no number"
+            if drawn
+            else "the authors' own table has no value here"
+        )
     if isinstance(row.why, str):
         return row.why
     if row.ours == row.ours:
@@ -323,7 +370,11 @@ def _verdicts_of_claims(frame):
     above = frame["unit"].eq("above")
     holds = (frame["low"] > frame["reported"]).where(above, frame["high"] < frame["reported"])
     fails = (frame["high"] <= frame["reported"]).where(above, frame["low"] >= frame["reported"])
-    return np.select([frame["ours"].isna(), holds, fails], ["not reproducible here", "holds", "fails"], "undecided")
+    return np.select(
+        [frame["ours"].isna(), holds, fails],
+        ["not reproducible here", "holds", "fails"],
+        "undecided",
+    )
 
 
 def counts(compared) -> dict[str, int]:
@@ -335,7 +386,10 @@ def counts(compared) -> dict[str, int]:
 def counts_by_source(compared) -> dict[str, dict[str, int]]:
     """{source: {verdict: number of rows}}, in the orders of SOURCES and VERDICTS, of what there is."""
     found = {source: counts(compared[compared["source"].eq(source)]) for source in SOURCES}
-    kept = {source: {verdict: count for verdict, count in held.items() if count} for source, held in found.items()}
+    kept = {
+        source: {verdict: count for verdict, count in held.items() if count}
+        for source, held in found.items()
+    }
     return {source: held for source, held in kept.items() if held}
 
 
@@ -348,7 +402,11 @@ def said(verdicts) -> str:
     '12 identical, 3 differ'
     """
     many = {"differs": "differ", "holds": "hold", "fails": "fail"}
-    return ", ".join(f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items() if n)
+    return ", ".join(
+        f"{n:,} {many.get(verdict, verdict) if n > 1 else verdict}"
+        for verdict, n in verdicts.items()
+        if n
+    )
 
 
 def save(compared, experiment: str, folder: Path) -> list[Path]:
@@ -360,9 +418,20 @@ def save(compared, experiment: str, folder: Path) -> list[Path]:
     """
     single = compared["item"].str.contains("_runs")
     files = {"reproduction.csv": compared[~single], "reproduction_runs.csv": compared[single]}
-    written = [_replace_rows(rows, experiment, folder / name) for name, rows in files.items() if len(rows)]
-    cells = compared[[*KEY, "keys"]].explode("keys").dropna(subset="keys").rename(columns={"keys": "key"})
-    return [*written, _replace_rows(cells, experiment, folder / "reproduction_cells.parquet")] if len(cells) else written
+    written = [
+        _replace_rows(rows, experiment, folder / name) for name, rows in files.items() if len(rows)
+    ]
+    cells = (
+        compared[[*KEY, "keys"]]
+        .explode("keys")
+        .dropna(subset="keys")
+        .rename(columns={"keys": "key"})
+    )
+    return (
+        [*written, _replace_rows(cells, experiment, folder / "reproduction_cells.parquet")]
+        if len(cells)
+        else written
+    )
 
 
 def _replace_rows(rows, experiment, path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from harness.configure.settings import as_list
 from harness.records.schema import has_number
 
-OWN_RANDOMNESS = "spread over the estimator's own randomness"  # over runs on the same rows, which are no samples
+OWN_RANDOMNESS = (
+    "spread over the estimator's own randomness"  # over runs on the same rows, which are no samples
+)
 
 
 def label(settings, group: str, name: str) -> str:
@@ -33,16 +35,24 @@ def figure_estimands(records, settings) -> list[str]:
 def _of_figure(records, settings):
     have = records.loc[has_number(records), "estimand"]
     wanted = [str(name) for name in as_list(settings.figure.estimand)] or ["l1"]
-    return [name for name in wanted if (have == name).any()] or (wanted[:1] if len(have) == 0 else [have.value_counts().index[0]])
+    return [name for name in wanted if (have == name).any()] or (
+        wanted[:1] if len(have) == 0 else [have.value_counts().index[0]]
+    )
 
 
 def estimators(records, settings) -> list[str]:
     """The estimators of a table in their order: those configured, and those of the records that bear another name."""
     seen = list(records["estimator"].unique())
-    strange = [e for e in seen if e not in settings.estimator]  # those of a sweep are named with their values
+    strange = [
+        e for e in seen if e not in settings.estimator
+    ]  # those of a sweep are named with their values
     return [e for e in settings.estimator if e in seen or not strange] + strange
 
 
 def has_bounds(table, settings):
     """Which points have bounds to draw: a lower bound of 0 says nothing. A paper's figure has no such bars."""
-    return table["kind"].eq("point") & (table["low"].gt(0) | table["high"].notna()) & (not settings.item)
+    return (
+        table["kind"].eq("point")
+        & (table["low"].gt(0) | table["high"].notna())
+        & (not settings.item)
+    )

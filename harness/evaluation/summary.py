@@ -20,7 +20,9 @@ MANY_ROWS = 100_000  # from which on the evaluation of the same records is kept
 ROUNDING = 1e-12  # a bound this close to the truth holds it: where the truth is 0, a lower bound of 1e-18 is 0
 
 
-def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()) -> pd.DataFrame:
+def evaluate(
+    records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()
+) -> pd.DataFrame:
     """Summarise records: one row per problem, notion, n, estimator and estimand.
 
     Parameters
@@ -86,15 +88,23 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     table["reps"] = np.bincount(codes, minlength=len(groups))
     table["mean"], table["sd"] = grouped(value).mean(), grouped(value).std()
     table["se"] = table["sd"] / np.sqrt(table["reps"])
-    table["truth"], table["truth_error"] = grouped(truth).first(), grouped(numbers("truth_error")).first()
+    table["truth"], table["truth_error"] = (
+        grouped(truth).first(),
+        grouped(numbers("truth_error")).first(),
+    )
     error = value - truth
     del value
-    table["bias"], table["rmse"] = difference(table["mean"], table["truth"]), np.sqrt(grouped(error**2).mean())
+    table["bias"], table["rmse"] = (
+        difference(table["mean"], table["truth"]),
+        np.sqrt(grouped(error**2).mean()),
+    )
     del error
     low, high = numbers("low"), numbers("high")
     bounded = (~np.isnan(low) | ~np.isnan(high)) & ~np.isnan(truth)
     slack = np.nan_to_num(numbers("truth_error")) + ROUNDING
-    inside = (np.where(np.isnan(low), -np.inf, low) - slack <= truth) & (truth <= np.where(np.isnan(high), np.inf, high) + slack)
+    inside = (np.where(np.isnan(low), -np.inf, low) - slack <= truth) & (
+        truth <= np.where(np.isnan(high), np.inf, high) + slack
+    )
     table["coverage"] = grouped(np.where(bounded, inside, np.nan)).mean()
     del truth, bounded, slack, inside
     table["low"], table["high"] = grouped(low).mean(), grouped(high).mean()
@@ -102,23 +112,35 @@ def evaluate(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart
     for name in ("kind", "status"):
         known, values = pd.factorize(records[name].array[fine])
         at = grouped(np.where(known < 0, np.nan, known)).first()
-        table[name] = pd.Series([None if one != one else values[int(one)] for one in at], dtype=object)
+        table[name] = pd.Series(
+            [None if one != one else values[int(one)] for one in at], dtype=object
+        )
     table["cpu_seconds"] = grouped(numbers("cpu_seconds")).mean()
     table["cells"] = table["reps"]
     given = records["estimand"].notna() & records["estimand"].ne("")
     undefined = place[(records["status"].eq("undefined") & given).to_numpy()]
-    table["undefined"] = pd.Series(undefined).value_counts().reindex(groups).fillna(0).to_numpy(dtype=int)
+    table["undefined"] = (
+        pd.Series(undefined).value_counts().reindex(groups).fillna(0).to_numpy(dtype=int)
+    )
     lost = records[~(fine | np.isin(place, groups))]
     rest = _named(lost, [*by, "status", "key"]).assign(reason=lost["reason"].array)
-    without = rest.groupby([*by, "status"], sort=False, observed=True).agg(cells=("key", "nunique"), reason=("reason", "first"))
+    without = rest.groupby([*by, "status"], sort=False, observed=True).agg(
+        cells=("key", "nunique"), reason=("reason", "first")
+    )
     table = pd.concat([table, _plain(without.reset_index())], ignore_index=True)
     table["reps"] = table["reps"].fillna(0).astype(int)
     table["undefined"] = table["undefined"].fillna(0).astype(int)
     table.loc[are_of(table, files), "se"] = np.nan
-    return table.sort_values([*apart, *GROUP], kind="stable").reindex(columns=[*apart, *SUMMARY_COLUMNS]).reset_index(drop=True)
+    return (
+        table.sort_values([*apart, *GROUP], kind="stable")
+        .reindex(columns=[*apart, *SUMMARY_COLUMNS])
+        .reset_index(drop=True)
+    )
 
 
-def evaluated_once(records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()) -> pd.DataFrame:
+def evaluated_once(
+    records: pd.DataFrame, files: Iterable[tuple[str, int]] = (), apart: Sequence[str] = ()
+) -> pd.DataFrame:
     """`evaluate` of records that a figure, tables and a page are made of: of many rows what it gave last is kept, as long as the
     records are. They are not to be changed."""
     if len(records) < MANY_ROWS:
@@ -156,7 +178,9 @@ def _named(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
     """The table with texts in place of categories."""
-    return table.astype({name: "object" for name, dtype in table.dtypes.items() if dtype == "category"})
+    return table.astype(
+        {name: "object" for name, dtype in table.dtypes.items() if dtype == "category"}
+    )
 
 
 def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> list[bool]:

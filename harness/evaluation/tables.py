@@ -63,14 +63,23 @@ def wide(records, settings, apart=()):
     for key, estimator, r in entries_of(frame, shown, levels, settings):
         entry = rows.setdefault(key, {})
         if r is not None and r["status"] in WITH_NUMBER:
-            entry[label(settings, "estimator", estimator)] = _entry(r, (r["problem"], r["n"]) in files)
+            entry[label(settings, "estimator", estimator)] = _entry(
+                r, (r["problem"], r["n"]) in files
+            )
             if r["truth"] == r["truth"]:
                 entry["truth"] = f"{r['truth']:.4f}"
         elif r is not None:
             entry.setdefault(label(settings, "estimator", estimator), r["status"])
     columns = ["truth", *(label(settings, "estimator", e) for e in estimators(records, settings))]
-    index = pd.MultiIndex.from_arrays([list(part) for part in zip(*rows)] or [[]] * len(levels), names=levels)
-    table = pd.DataFrame([[entry.get(c, DASH) for c in columns] for entry in rows.values()], index, columns, dtype=object)
+    index = pd.MultiIndex.from_arrays(
+        [list(part) for part in zip(*rows)] or [[]] * len(levels), names=levels
+    )
+    table = pd.DataFrame(
+        [[entry.get(c, DASH) for c in columns] for entry in rows.values()],
+        index,
+        columns,
+        dtype=object,
+    )
     if (table["truth"] == DASH).all():
         table = table.drop(columns="truth")
     problems = dict.fromkeys([*settings.problem, *records["problem"].unique()])
@@ -79,7 +88,8 @@ def wide(records, settings, apart=()):
         "estimand": {name: i for i, name in enumerate(shown)},
     }
     table = table.sort_index(
-        level=list(range(len(levels))), key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level
+        level=list(range(len(levels))),
+        key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level,
     )
     of = frame[has_number(frame) & frame["estimand"].isin(shown)]
     name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, settings.subsets)
@@ -89,14 +99,24 @@ def wide(records, settings, apart=()):
 
 def _level(records, shown):
     """'95% ' where all intervals of the shown estimands are of that level."""
-    both = records["low"].notna() & records["high"].notna() & has_number(records) & records["estimand"].isin(shown)
+    both = (
+        records["low"].notna()
+        & records["high"].notna()
+        & has_number(records)
+        & records["estimand"].isin(shown)
+    )
     levels = records.loc[both, "level"].unique() if "level" in records else []
     return f"{100 * levels[0]:g}% " if len(levels) == 1 and levels[0] == levels[0] else ""
 
 
 def _levels(frame, shown):
     several = frame["notion"].nunique() > 1
-    return ["problem", *(["notion"] if several else []), *(["estimand"] if len(shown) > 1 else []), "n"]
+    return [
+        "problem",
+        *(["notion"] if several else []),
+        *(["estimand"] if len(shown) > 1 else []),
+        "n",
+    ]
 
 
 def entries_of(frame, shown, levels, settings):
@@ -119,10 +139,22 @@ def _entry(r, of_file):
     if r["kind"] == "interval":
         value = f" (value {r['mean']:.4f})" if _off_middle(r) else ""
         return f"[{low or '−∞'}, {high or '∞'}]{value}{spread}"
-    text = BOUNDS.get(r["kind"], "") + f"{r['mean']:.4f}" + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
+    text = (
+        BOUNDS.get(r["kind"], "")
+        + f"{r['mean']:.4f}"
+        + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
+    )
     if r["kind"] == "point":
         both = low and high
-        text += f" [{low}, {high}]" if both else f" (≥ {low})" if low else f" (≤ {high})" if high else ""
+        text += (
+            f" [{low}, {high}]"
+            if both
+            else f" (≥ {low})"
+            if low
+            else f" (≤ {high})"
+            if high
+            else ""
+        )
     return text + spread
 
 
@@ -145,7 +177,13 @@ def _entries_are(table, files, subsets) -> str:
 
 def _means(table):
     points = table[table["kind"].ne("interval")]
-    mean = "mean ± standard error" if points["se"].notna().any() else "mean" if (table["reps"] > 1).any() else "estimate"
+    mean = (
+        "mean ± standard error"
+        if points["se"].notna().any()
+        else "mean"
+        if (table["reps"] > 1).any()
+        else "estimate"
+    )
     return mean + _ends(table)
 
 
@@ -157,12 +195,16 @@ def _ends(table):
         parts.append(" [interval]")
     if table["kind"].eq("interval").any():
         off = _off_middle(table[table["kind"].eq("interval")])
-        parts.append("intervals without a point" + (", (value) where it is not the middle" if off else ""))
+        parts.append(
+            "intervals without a point" + (", (value) where it is not the middle" if off else "")
+        )
     if table["kind"].eq("lower").any() or (low & ~high).any():
         parts.append("≥ lower bound")
     if table["kind"].eq("upper").any() or (high & ~low).any():
         parts.append("≤ upper bound")
-    return (parts.pop(0) if parts and parts[0] == " [interval]" else "") + "".join(f", {part}" for part in parts)
+    return (parts.pop(0) if parts and parts[0] == " [interval]" else "") + "".join(
+        f", {part}" for part in parts
+    )
 
 
 def save(summary_frame, wide_frame, stem: Path) -> list[Path]:

@@ -22,8 +22,15 @@ def extremes(frame: pd.DataFrame, value: str, at: str) -> dict[str, str]:
     >>> extremes(pd.DataFrame({"x": [-1.0, 1.0], "mean": [0.1, 0.3]}), "mean", "x")
     {'smallest': '0.1', 'at': '-1.00', 'largest': '0.3', 'at ': '+1.00', 'largest / smallest': '3'}
     """
-    (low, at_low), (high, at_high) = (frame.loc[i, [value, at]] for i in (frame[value].idxmin(), frame[value].idxmax()))
-    ends = {"smallest": f"{low:.4g}", "at": f"{at_low:+.2f}", "largest": f"{high:.4g}", "at ": f"{at_high:+.2f}"}
+    (low, at_low), (high, at_high) = (
+        frame.loc[i, [value, at]] for i in (frame[value].idxmin(), frame[value].idxmax())
+    )
+    ends = {
+        "smallest": f"{low:.4g}",
+        "at": f"{at_low:+.2f}",
+        "largest": f"{high:.4g}",
+        "at ": f"{at_high:+.2f}",
+    }
     return {**ends, "largest / smallest": f"{high / low:.3g}" if low > 0 else DASH}
 
 
@@ -58,7 +65,11 @@ def entries(
         Rows to be added to; they are changed and returned.
     """
     rows: Rows = {} if into is None else into
-    places = zip(zip(*(formatted(frame, level) for level in index)), formatted(frame, column), frame.itertuples())
+    places = zip(
+        zip(*(formatted(frame, level) for level in index)),
+        formatted(frame, column),
+        frame.itertuples(),
+    )
     for key, name, r in places:
         if text is not None:
             rows.setdefault(key, {})[name] = text(r)
@@ -68,7 +79,12 @@ def entries(
     return rows
 
 
-def columns(frame: pd.DataFrame, index: Sequence[str], shown: Mapping[str, Sequence[Any]], into: Rows | None = None) -> Rows:
+def columns(
+    frame: pd.DataFrame,
+    index: Sequence[str],
+    shown: Mapping[str, Sequence[Any]],
+    into: Rows | None = None,
+) -> Rows:
     """As `entries`, several columns at once, row by row.
 
     Parameters
@@ -91,7 +107,9 @@ def columns(frame: pd.DataFrame, index: Sequence[str], shown: Mapping[str, Seque
     names = zip(*(formatted(frame, column) for column in shown))
     for key, of_row, r in zip(keys, names, frame.itertuples()):
         for name, (value, error, *digits) in zip(of_row, shown.values()):
-            text = format_fixed(getattr(r, value), np.nan if error is None else getattr(r, error), *digits)
+            text = format_fixed(
+                getattr(r, value), np.nan if error is None else getattr(r, error), *digits
+            )
             rows.setdefault(key, {})[name] = text
     return rows
 
@@ -143,6 +161,8 @@ def size_columns(frame: pd.DataFrame) -> list[str]:
 def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
     """Entries of a table for a row of `rates.excess_slopes`: the slope with its error, from which n on where sizes are left out,
     and over the first and the last decade."""
-    of_some = f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
+    of_some = (
+        f" (n ≥ {fit['n_min']:,.0f})" if fit["left_out"] and fit["slope"] == fit["slope"] else ""
+    )
     decades = {f"{end} decade": format_fixed(fit[end], digits=3) for end in ("first", "last")}
     return {"slope": format_fixed(fit["slope"], fit["se"], 3) + of_some, **decades}

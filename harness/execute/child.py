@@ -36,7 +36,9 @@ def main(pipe: int, notes: int, parent: int) -> None:
     with contextlib.suppress(OSError):  # nobody listens any more
         while True:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # of a thread of pyarrow's allocator, which minds forks
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # of a thread of pyarrow's allocator, which minds forks
                 process = os.fork()
             if not process:
                 _serve(connection, here)
@@ -54,9 +56,13 @@ def end_with(parent: int) -> None:
 def _serve(pipe: Connection, parent: int) -> NoReturn:
     """Answer calls until the pipe is closed or this process is interrupted."""
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # blocked in workers of Ray, and so inherited
+    signal.pthread_sigmask(
+        signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM)
+    )  # blocked in workers of Ray, and so inherited
     end_with(parent)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where tests run in the background
     signal.signal(signal.SIGTERM, supervise.terminated)
     code = 1
     try:
@@ -87,7 +93,9 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
         kind = type(error).__module__
         if ours(kind) or kind in sys.stdlib_module_names:
             return "raised", error
-        return "raised", RuntimeError(f"{type(error).__name__}: {message_of(error)}")  # it can be unpickled anywhere
+        return "raised", RuntimeError(
+            f"{type(error).__name__}: {message_of(error)}"
+        )  # it can be unpickled anywhere
 
 
 def _enter(path: list[str], folder: str | None, environment: dict[str, str] | None) -> None:
@@ -107,4 +115,6 @@ def _limit_memory(megabytes: float) -> None:
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
             wanted = int((megabytes + HEADROOM_MB) * 2**20)
-            resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+            resource.setrlimit(
+                resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard)
+            )

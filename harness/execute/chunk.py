@@ -108,7 +108,10 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
                     rows = [{"status": "failed", "reason": f"{_tail(error)}{remedy}"}]
                     failed += 1
                 supervise.unless_forked(pid)
-                before, cpu = cpu, _cpu_seconds()  # where a draw failed, from the end of the last cell
+                before, cpu = (
+                    cpu,
+                    _cpu_seconds(),
+                )  # where a draw failed, from the end of the last cell
                 seconds = time.perf_counter() - wall
                 _charge(times, "estimate", estimator.id, cpu - before)
                 if seconds > PEAK_SECONDS:
@@ -148,7 +151,9 @@ def component_of(group: str, name: str, task: dict[str, Any]) -> Component:
     if held is None or held.key != key:
         held = _components[group, name] = configured(group, own_id, config)
     if held.key != key:
-        raise BadInputError(f"{group} {name!r} changed on disk while the run was going on; run again.")
+        raise BadInputError(
+            f"{group} {name!r} changed on disk while the run was going on; run again."
+        )
     return held
 
 
@@ -181,7 +186,9 @@ def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> A
     seeded = EstimatorSpec.read(estimator.object, "replication_rng")
     if seeded is not None:
         return seeded(cell.rep)
-    if problem.key not in _identities:  # read once, as a file is read for it: the key pins the content
+    if (
+        problem.key not in _identities
+    ):  # read once, as a file is read for it: the key pins the content
         _identities[problem.key] = identity(ProblemSpec.of(problem.object), problem.key)
     return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)
 
@@ -192,11 +199,24 @@ def _rows(found: dict[str, Estimate]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, e in found.items():
         estimands.check_name(name)
-        row: dict[str, Any] = {"estimand": name, "value": e.value, "low": e.low, "high": e.high, "level": e.level, "kind": e.kind}
+        row: dict[str, Any] = {
+            "estimand": name,
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "level": e.level,
+            "kind": e.kind,
+        }
         diagnostics = {escape(key): value for key, value in (e.diagnostics or {}).items()}
         row["diagnostics"] = json.dumps(diagnostics) if diagnostics else None
         fine = is_finite(e)
-        rows.append({**row, "status": "ok" if fine else "undefined", "reason": None if fine else f"the value is {e.value}"})
+        rows.append(
+            {
+                **row,
+                "status": "ok" if fine else "undefined",
+                "reason": None if fine else f"the value is {e.value}",
+            }
+        )
     return rows
 
 
@@ -208,7 +228,9 @@ def _tail(error: BaseException) -> str:
             lines = lines[:-1]
         return f"{''.join(lines)[-1500:].rstrip()}\n{last}"
     except (Exception, SystemExit) as broken:  # an error whose own methods or attributes raise
-        return f"{type(error).__name__}: cannot be described, as that raises {type(broken).__name__}"
+        return (
+            f"{type(error).__name__}: cannot be described, as that raises {type(broken).__name__}"
+        )
 
 
 def _peak_mb() -> float:

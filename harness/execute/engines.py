@@ -34,7 +34,9 @@ PACKAGES = {"dask": "distributed", "ray": "ray"}
 ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
 SEEN_WITHIN = 60.0  # seconds until another host sees a new file: network file systems remember what was absent
 TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
-Answers = Generator[tuple[int, Answer, bool], None, None]  # number of a chunk, its answer, whether this process computed it
+Answers = Generator[
+    tuple[int, Answer, bool], None, None
+]  # number of a chunk, its answer, whether this process computed it
 
 
 @dataclass
@@ -68,7 +70,10 @@ class Workers:
         rest, futures = iter(tasks), dict[Future[Answer], int]()
         try:
             while True:
-                futures |= {self.submit(task): task.number for task in islice(rest, self.most - len(futures))}
+                futures |= {
+                    self.submit(task): task.number
+                    for task in islice(rest, self.most - len(futures))
+                }
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
@@ -82,7 +87,9 @@ class Workers:
 
 
 @contextlib.contextmanager
-def connected(settings: Settings, workers: int, limits: Limits, run_file: Path | None) -> Iterator[Here | Workers]:
+def connected(
+    settings: Settings, workers: int, limits: Limits, run_file: Path | None
+) -> Iterator[Here | Workers]:
     """Yield the workers of the engine: so many that are started here, or those of the cluster that is joined.
 
     Those of a cluster must all see `run_file`, if it is given, and are stopped by a file beside it.
@@ -114,10 +121,14 @@ def connected(settings: Settings, workers: int, limits: Limits, run_file: Path |
                     lambda task: hand_out(compute_in_cluster, task, limits, run_file),
                     stop_file.touch if stop_file else lambda: None,
                     workers,
-                    workers if address else 2 * workers,  # one that others use, too, is given no more than jobs= says
+                    workers
+                    if address
+                    else 2 * workers,  # one that others use, too, is given no more than jobs= says
                 )
             except Exception as error:
-                if isinstance(cause := getattr(error, "cause", None), BaseException):  # what a worker of Ray raised
+                if isinstance(
+                    cause := getattr(error, "cause", None), BaseException
+                ):  # what a worker of Ray raised
                     raise cause from None
                 if type(error).__module__.split(".")[0] in PACKAGES.values():
                     message = f"{engine} lost workers ({type(error).__name__}); what was finished is recorded"
@@ -157,9 +168,15 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futu
     # no limit of memory: computing processes have their own, and the worker itself stays small
     local |= {"memory_limit": 0, "silence_logs": logging.CRITICAL}
     in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None  # workers ignore Ctrl-C of the terminal
+    before = (
+        signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
+    )  # workers ignore Ctrl-C of the terminal
     try:
-        client = distributed.Client(address, timeout=ANSWERS_WITHIN) if address else distributed.Client(**local)
+        client = (
+            distributed.Client(address, timeout=ANSWERS_WITHIN)
+            if address
+            else distributed.Client(**local)
+        )
     except (OSError, TimeoutError, ValueError) as error:
         raise (_silent(settings, error) if address else error) from None
     finally:
@@ -169,7 +186,9 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futu
         try:
             client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
         except TimeoutError:
-            raise BadInputError(f"address is {address!r}, a scheduler without a worker; start one (dask worker).") from None
+            raise BadInputError(
+                f"address is {address!r}, a scheduler without a worker; start one (dask worker)."
+            ) from None
         try:
             yield client.get_executor(pure=False).submit, sum(client.nthreads().values())
         except Exception as error:
@@ -186,7 +205,11 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futur
     machine, and its number of processors."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray, address = _package(settings), settings.address
-    local = {} if address else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    local = (
+        {}
+        if address
+        else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    )
     was_connected, before = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
     try:
         if not was_connected:
@@ -194,7 +217,9 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futur
     except Exception as error:
         raise (_silent(settings, error) if address else error) from None
     finally:
-        if threading.current_thread() is threading.main_thread():  # Ray's would end this process with another status
+        if (
+            threading.current_thread() is threading.main_thread()
+        ):  # Ray's would end this process with another status
             signal.signal(signal.SIGTERM, before)
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
     try:
@@ -213,7 +238,9 @@ def _package(settings: Settings) -> Any:
         if address and (where := host_and_port(engine, address)):
             socket.create_connection(where, ANSWERS_WITHIN).close()
     except ImportError as error:
-        raise BadInputError(f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}].") from error
+        raise BadInputError(
+            f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}]."
+        ) from error
     except OSError as error:
         raise _silent(settings, error) from None
     return package
@@ -221,4 +248,6 @@ def _package(settings: Settings) -> Any:
 
 def _silent(settings: Settings, error: Exception) -> BadInputError:
     why = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
-    return BadInputError(f"address is {settings.address!r}, where no {settings.engine} cluster answers ({why}).")
+    return BadInputError(
+        f"address is {settings.address!r}, where no {settings.engine} cluster answers ({why})."
+    )

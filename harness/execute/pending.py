@@ -27,9 +27,14 @@ from harness.records.states import FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
 CHUNK_SECONDS = 2.0
-LAST_CHUNKS = 4  # that one is divided into towards the end, so that no worker computes long after the others
+LAST_CHUNKS = (
+    4  # that one is divided into towards the end, so that no worker computes long after the others
+)
 BATCH = 1024  # samples whose cells are looked for in the records at once
-CELL_SECONDS, SAMPLE_SECONDS = 4e-4, 1e-6  # around a cell, and for each of its n samples: draw, streams, record
+CELL_SECONDS, SAMPLE_SECONDS = (
+    4e-4,
+    1e-6,
+)  # around a cell, and for each of its n samples: draw, streams, record
 UNKNOWN_SECONDS = 2e-3  # of a cell without past records, per 1,000 samples
 
 
@@ -105,7 +110,9 @@ class Pending:
         return "done" if state == FINISHED and not self.plan.settings.refresh else "todo"
 
 
-def pending(plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()) -> Pending:
+def pending(
+    plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()
+) -> Pending:
     """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
     return Pending(plan, states(out) if recorded is None else recorded, without)
 
@@ -115,7 +122,10 @@ def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
     shard, shards = plan.settings.shard, plan.settings.shards
     if shards <= 1:
         return samples(plan.cells)
-    return samples(plan.cells, lambda problem, rep, n: int(digest(f"{problem}|{rep}|{n}"), 16) % shards == shard)
+    return samples(
+        plan.cells,
+        lambda problem, rep, n: int(digest(f"{problem}|{rep}|{n}"), 16) % shards == shard,
+    )
 
 
 def of_shard(plan: Plan) -> Iterator[Cell]:
@@ -147,7 +157,9 @@ class Costs:
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
         self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for name, key, problem, notion, n, seconds in reader.seconds_per_cell(out) if past is None else past:
+        for name, key, problem, notion, n, seconds in (
+            reader.seconds_per_cell(out) if past is None else past
+        ):
             for same in ((key, problem, notion, n), (key, notion, n)):
                 self.past[same].append(seconds)
             for similar in ((key, notion), (name, notion)):
@@ -162,11 +174,17 @@ class Costs:
 
     def _of(self, problem: str, notion: str, name: str, n: int) -> tuple[float, bool]:
         estimator = self.plan.estimators[name]
-        for same in ((estimator.key, self.plan.problems[problem].key, notion, n), (estimator.key, notion, n)):
+        for same in (
+            (estimator.key, self.plan.problems[problem].key, notion, n),
+            (estimator.key, notion, n),
+        ):
             if same in self.past:
                 return statistics.median(self.past[same]), True
         for similar in ((estimator.key, notion), (estimator.id, notion)):
-            near = [(abs(n - past), seconds * max(1.0, n / past)) for past, seconds in self.past.get(similar, ())]
+            near = [
+                (abs(n - past), seconds * max(1.0, n / past))
+                for past, seconds in self.past.get(similar, ())
+            ]
             if near:
                 return min(near)[1], False
         declared = EstimatorSpec.read(estimator.object, "seconds")
@@ -174,10 +192,15 @@ class Costs:
 
     def total(self, kinds: Mapping[Kind, int]) -> float:
         """Return the CPU seconds of so many cells of each kind, with what surrounds them."""
-        return sum(cells * (self.of(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3]) for kind, cells in kinds.items())
+        return sum(
+            cells * (self.of(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3])
+            for kind, cells in kinds.items()
+        )
 
 
-def chunks_of(groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int) -> Iterator[list[Cell]]:
+def chunks_of(
+    groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int
+) -> Iterator[list[Cell]]:
     """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work.
 
     There are at least eight chunks per worker, if there are cells. The last chunks are smaller.

@@ -27,7 +27,10 @@ from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
 from harness.records import states as recorded
 
-CELL_SECONDS, MEMORY_SHARE = 4 * 3600.0, 0.8  # unless cell_timeout and max_memory are given: of a cell, of the machine
+CELL_SECONDS, MEMORY_SHARE = (
+    4 * 3600.0,
+    0.8,
+)  # unless cell_timeout and max_memory are given: of a cell, of the machine
 SKIPS_OF_A_PART = 100_000
 LOOK_AFTER = 64  # chunks, after which parts that have become many are joined
 
@@ -74,7 +77,11 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
             compaction.keep_few(out)
         failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
-        return {**counts, "failed": failed, **({"reason": reader.first_failure(out, run_id)} if failed else {})}
+        return {
+            **counts,
+            "failed": failed,
+            **({"reason": reader.first_failure(out, run_id)} if failed else {}),
+        }
     except KeyboardInterrupt as stop:
         state = "interrupted"
         message = "interrupted; what was finished is recorded, the same command goes on from there"
@@ -106,8 +113,12 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
     """Compute the cells to do, chunk by chunk."""
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
-    if any("__main__" in one.foreign for one in (*plan.problems.values(), *plan.estimators.values())):
-        settings = replace(settings, engine="serial")  # what was typed at a prompt exists in this process alone
+    if any(
+        "__main__" in one.foreign for one in (*plan.problems.values(), *plan.estimators.values())
+    ):
+        settings = replace(
+            settings, engine="serial"
+        )  # what was typed at a prompt exists in this process alone
     sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
     failed, costs = 0, Costs(plan, out)
     known = all(costs.of(kind)[1] for kind in tally.kinds)
@@ -118,16 +129,32 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
         with (
             engines.connected(settings, workers, limits_of(settings), run_file) as pool,
             contextlib.closing(
-                pool.answers(_tasks(plan, chunks_of(work.samples(), total, costs, pool.workers), out, run_id, sent))
+                pool.answers(
+                    _tasks(
+                        plan,
+                        chunks_of(work.samples(), total, costs, pool.workers),
+                        out,
+                        run_id,
+                        sent,
+                    )
+                )
             ) as answers,
         ):
-            progress = Progress(total, quiet, expected=costs.total(tally.kinds) / pool.workers, later=later, known=known)
+            progress = Progress(
+                total,
+                quiet,
+                expected=costs.total(tally.kinds) / pool.workers,
+                later=later,
+                known=known,
+            )
             for done, (number, answer, is_here) in enumerate(answers, 1):
                 profile.add(answer.times, is_here)
                 _record_broken(plan, sent[number], answer, out, run_id)
                 chunk = sent.pop(number)
                 failed += answer.failed
-                progress.add(len(chunk), failed, costs.total(Counter(map(kind_of, chunk))) / pool.workers)
+                progress.add(
+                    len(chunk), failed, costs.total(Counter(map(kind_of, chunk))) / pool.workers
+                )
                 if done % LOOK_AFTER == 0:
                     compaction.keep_few(out)
     except CellFailedError:
@@ -138,7 +165,9 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
     progress.close()
 
 
-def _tasks(plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sent: dict[int, list[Cell]]) -> Iterator[Task]:
+def _tasks(
+    plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sent: dict[int, list[Cell]]
+) -> Iterator[Task]:
     """Yield the chunks as tasks, and note them in `sent`."""
     settings = plan.settings
     shared = {
@@ -153,20 +182,29 @@ def _tasks(plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sen
         owner = plan.owner(chunk[0])
         used = {
             "problem": {name: plan.problems[name] for name in {cell.problem for cell in chunk}},
-            "estimator": {name: plan.estimators[name] for name in {cell.estimator for cell in chunk}},
+            "estimator": {
+                name: plan.estimators[name] for name in {cell.estimator for cell in chunk}
+            },
         }
         components = {
-            group: {name: (one.id, one.config, one.key) for name, one in named.items()} for group, named in used.items()
+            group: {name: (one.id, one.config, one.key) for name, one in named.items()}
+            for group, named in used.items()
         }
         task = {**shared, "components": components, "cells": chunk, "foreign": owner is not None}
         # a process that has run somebody's code does not outlive the run: the code may be edited before the next
         owner = owner and f"{run_id}|{owner}"
-        yield Task(number, pickle.dumps(task), len(chunk), owner, plan.is_typed(chunk[0]), surroundings)
+        yield Task(
+            number, pickle.dumps(task), len(chunk), owner, plan.is_typed(chunk[0]), surroundings
+        )
 
 
-def _add(part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None) -> None:
+def _add(
+    part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None
+) -> None:
     """Add a cell without an estimate to a part."""
-    common = record_columns(plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id)
+    common = record_columns(
+        plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id
+    )
     part.add(common, [{"status": status, "reason": reason}])
 
 
@@ -182,7 +220,9 @@ def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run
         raise CellFailedError(f"{chunk[position].described}, {reason}", limit)
 
 
-def _record_interrupted(plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException) -> None:
+def _record_interrupted(
+    plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException
+) -> None:
     """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
     states = recorded.states(out, run_id if plan.settings.refresh else None)
     part = parts.Part(out)

@@ -199,11 +199,15 @@ class Child:
             allowed = limits.seconds if now[1] else max(limits.seconds, STARTS_WITHIN)
             if time.monotonic() - since > allowed:
                 self.end()
-                raise EndedError(f"took longer than {limits.seconds:g} s and was stopped", "cell_timeout")
+                raise EndedError(
+                    f"took longer than {limits.seconds:g} s and was stopped", "cell_timeout"
+                )
             if (megabytes := self._megabytes()) > limits.megabytes:
                 self.end()
                 size = f"{limits.megabytes:,.0f} MB ({megabytes:,.0f} MB)"
-                raise EndedError(f"made its process larger than {size} and was stopped", "max_memory")
+                raise EndedError(
+                    f"made its process larger than {size} and was stopped", "max_memory"
+                )
 
     def receive(self, seconds: float) -> tuple[Any, ...] | None:
         """Return the next answer, (kind, number of the call, content), None if none came in time.
@@ -228,7 +232,9 @@ class Child:
 
     def noted(self) -> tuple[int, int, int]:
         """Return the last note: position of the cell (-1: none yet), whether it is computed, recorded cells."""
-        position, is_computing, recorded = _NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0))
+        position, is_computing, recorded = _NOTE.unpack(
+            os.pread(self.notes.fileno(), _NOTE.size, 0)
+        )
         return position, is_computing, recorded
 
     def _megabytes(self) -> float:
@@ -305,7 +311,9 @@ def in_words(code: int | None) -> str:
     return f"took its process down ({name}{why.get(name, '')})"
 
 
-_idle: list[Child] = []  # children that wait for the next chunk, or for the next run of this session
+_idle: list[
+    Child
+] = []  # children that wait for the next chunk, or for the next run of this session
 
 
 def prepare(children: int) -> None:
@@ -327,7 +335,9 @@ def _borrowed(owner: Hashable) -> Iterator[Child]:
                 child.receive(0)
         if child.owners - {owner}:
             child.end()
-        if child.owners - {owner} or child.process.poll() is not None:  # it did not end in time, or all of it did
+        if (
+            child.owners - {owner} or child.process.poll() is not None
+        ):  # it did not end in time, or all of it did
             child.close()
             child = None
     child.owners.add(owner)
@@ -365,7 +375,9 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
                 starts = starts + 1 if at < 0 else 0
                 if starts == MAX_STARTS:
                     remedy = f"; {end.limit} allows more" if end.limit else ""
-                    raise WorkerDiedError(f"a worker process could not begin: it {end}{remedy}") from None
+                    raise WorkerDiedError(
+                        f"a worker process could not begin: it {end}{remedy}"
+                    ) from None
                 if at >= 0:
                     answer.broken.append(Broken(todo[at], str(end), end.limit))
                     todo = [*todo[min(recorded, at) : at], *todo[at + 1 :]]
@@ -385,7 +397,9 @@ def call(function: str, argument: Any, limits: Limits) -> Any:
     """
     with _borrowed(object()) as child:
         try:
-            return child.call(function, pickle.dumps(argument), surroundings(), limits, lambda: False)
+            return child.call(
+                function, pickle.dumps(argument), surroundings(), limits, lambda: False
+            )
         except EndedError as end:
             ended = end
     raise ended

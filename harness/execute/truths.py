@@ -31,14 +31,18 @@ def store(out: Path, wanted: Iterable[tuple[Component, Asked]]) -> None:
         if asked := unknown_truths(out, problem, pairs):
             groups[problem.key if problem.foreign else ""].append((problem, asked))
     for owner, group in groups.items():
-        is_typed = any("__main__" in problem.foreign for problem, _ in group)  # it exists here alone
+        is_typed = any(
+            "__main__" in problem.foreign for problem, _ in group
+        )  # it exists here alone
         if is_typed or not (owner or have_run()):
             for problem, asked in group:
                 _store(out, problem, asked)
             continue
         task = [(str(out), problem.id, problem.config, asked) for problem, asked in group]
         try:
-            supervise.call("harness.execute.truths:compute", task, limits_of(Settings.from_dict({})))
+            supervise.call(
+                "harness.execute.truths:compute", task, limits_of(Settings.from_dict({}))
+            )
         except supervise.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
             raise BadInputError(f"the truth of {ids} {end}.") from None

@@ -34,7 +34,12 @@ def render(found: pd.DataFrame, by: str) -> Any:
     plt = pyplot()
     panels = list(dict.fromkeys((c[0], c[1]) for c in table.columns))
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(WIDTH, 1.05 + 0.135 * len(table)), squeeze=False, sharey=True, layout="constrained"
+        1,
+        len(panels),
+        figsize=(WIDTH, 1.05 + 0.135 * len(table)),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
     )
     for ax, panel in zip(axes.flat, panels):
         columns = [c for c in table.columns if (c[0], c[1]) == panel]
@@ -45,14 +50,25 @@ def render(found: pd.DataFrame, by: str) -> Any:
         )  # fmt: skip
         for (y, x), value in np.ndenumerate(values):
             said = f"{100 * value:.0f}" if value == value else "–"
-            ax.text(x, y, said, ha="center", va="center", fontsize=5, color="white" if value > 0.93 else "black")
+            ax.text(
+                x,
+                y,
+                said,
+                ha="center",
+                va="center",
+                fontsize=5,
+                color="white" if value > 0.93 else "black",
+            )
         far = sum(c[3] == arena_pairs.CLOSE for c in columns)
         ax.axvline(far - 0.5, color="black", linewidth=0.8)
         ax.set_xticks(range(len(columns)), [f"{c[2]:,}" for c in columns], rotation=60, ha="right")
         ax.set_yticks(range(len(table)), [short(name) for name in table.index], fontsize=5.6)
         ax.set_ylim(len(table) - 0.5, -0.5)
         ax.set_title(f"{NOTIONS[panel[0]]}, k = {panel[1]}\n")
-        for half, at in ((arena_pairs.CLOSE, (far - 1) / 2), (arena_pairs.FAR, (far + len(columns) - 1) / 2)):
+        for half, at in (
+            (arena_pairs.CLOSE, (far - 1) / 2),
+            (arena_pairs.FAR, (far + len(columns) - 1) / 2),
+        ):
             ax.text(at, -0.75, half, ha="center", va="bottom", fontsize=6.5)
         ax.grid(False)
         ax.tick_params(length=0)

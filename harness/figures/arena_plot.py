@@ -26,13 +26,22 @@ KINDS = {  # by the beginning of an id
 OTHER = ("other", COLOURS[7])
 SHOWN = 20  # rows of the families' matrix
 ORDERED = 25  # estimators of the picture of orders
-SHORT = (("variational_", "var. "), ("_insample", " in-s."), ("nadaraya_watson", "NW"), ("temperature", "temp."), ("_", " "))
+SHORT = (
+    ("variational_", "var. "),
+    ("_insample", " in-s."),
+    ("nadaraya_watson", "NW"),
+    ("temperature", "temp."),
+    ("_", " "),
+)
 
 
 def kind(estimator: str) -> tuple[str, str]:
     """(kind, colour) of an estimator, by its id; the longest beginning decides."""
     found = [
-        (len(start), name, colour) for name, (starts, colour) in KINDS.items() for start in starts if estimator.startswith(start)
+        (len(start), name, colour)
+        for name, (starts, colour) in KINDS.items()
+        for start in starts
+        if estimator.startswith(start)
     ]
     return max(found)[1:] if found else OTHER
 
@@ -60,19 +69,33 @@ def cost(settings, board, at: int = 1000):
     at : int
         The n of the costs; where it is not, the nearest.
     """
-    shown = [(notion, estimand) for estimand in ESTIMANDS for notion in NOTIONS if _any(board, notion, estimand)]
+    shown = [
+        (notion, estimand)
+        for estimand in ESTIMANDS
+        for notion in NOTIONS
+        if _any(board, notion, estimand)
+    ]
     if not shown:
         return nothing()
     plt = pyplot()
     columns = max(sum(e == estimand for _, e in shown) for estimand in ESTIMANDS)
     lines = list(dict.fromkeys(estimand for _, estimand in shown))
     figure, axes = plt.subplots(
-        len(lines), columns, figsize=(WIDTH, 0.35 + 2.6 * len(lines)), squeeze=False, sharey="row", layout="constrained"
+        len(lines),
+        columns,
+        figsize=(WIDTH, 0.35 + 2.6 * len(lines)),
+        squeeze=False,
+        sharey="row",
+        layout="constrained",
     )
     sizes = np.array(sorted(settings["n"].unique()))
     n = int(sizes[np.abs(np.log(sizes / at)).argmin()])
     of_n = settings[settings["n"].eq(n) & settings["cpu_seconds"].notna()]
-    seconds = np.exp(np.log(of_n["cpu_seconds"].clip(lower=1e-5)).groupby([of_n["notion"], of_n["estimator"]]).mean())
+    seconds = np.exp(
+        np.log(of_n["cpu_seconds"].clip(lower=1e-5))
+        .groupby([of_n["notion"], of_n["estimator"]])
+        .mean()
+    )
     used = {}
     for row, estimand in enumerate(lines):
         regrets = board.loc[board["estimand"].eq(estimand) & board["rank"].notna(), "regret"]
@@ -83,13 +106,20 @@ def cost(settings, board, at: int = 1000):
                 ax.set_visible(False)
                 continue
             notion = notions[column]
-            part = board[board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()]
-            part = part.assign(seconds=[seconds.get((notion, e), math.nan) for e in part["estimator"]]).dropna(subset=["seconds"])
+            part = board[
+                board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()
+            ]
+            part = part.assign(
+                seconds=[seconds.get((notion, e), math.nan) for e in part["estimator"]]
+            ).dropna(subset=["seconds"])
             used |= _cost_panel(ax, part, limits)
             ax.set_title(f"{NOTIONS[notion]}, {ESTIMANDS[estimand]}")
     figure.supxlabel(f"CPU seconds of an estimate at $n$ = {n:,}", fontsize=8)
     figure.supylabel("mean regret", fontsize=8)
-    handles = [plt.Line2D([], [], marker="o", linestyle="none", color=colour, label=name) for name, colour in used.items()]
+    handles = [
+        plt.Line2D([], [], marker="o", linestyle="none", color=colour, label=name)
+        for name, colour in used.items()
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     figure.set_label(
         f"Mean regret (geometric mean of RMSE over the best published RMSE of the setting, over families, n and k) against CPU "
@@ -101,7 +131,9 @@ def cost(settings, board, at: int = 1000):
 
 
 def _any(board, notion, estimand):
-    return (board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()).any()
+    return (
+        board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()
+    ).any()
 
 
 def _cost_panel(ax, part, limits):
@@ -115,7 +147,9 @@ def _cost_panel(ax, part, limits):
     ax.step(x[on], y[on], where="post", color="black", linewidth=0.8, zorder=2)
     ax.scatter(x[on], y[on], facecolors="none", edgecolors="black", s=22, linewidths=0.8, zorder=4)
     ax.set_ylim(*limits)
-    ax.set_xlim(x.min() / 200, x.max() * 3)  # room for the names, below and left of the frontier, where no estimator is
+    ax.set_xlim(
+        x.min() / 200, x.max() * 3
+    )  # room for the names, below and left of the frontier, where no estimator is
     last = math.inf
     span = math.log(limits[1] / limits[0])
     for i in on:  # cheapest, that is worst, first: names go down, and none is closer than a line to the one above
@@ -130,7 +164,11 @@ def _cost_panel(ax, part, limits):
 
 
 def _plain_ticks(axis, low, high):
-    wanted = [t for t in (0.1, 0.2, 0.5, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 500, 1000) if low <= t <= high]
+    wanted = [
+        t
+        for t in (0.1, 0.2, 0.5, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 500, 1000)
+        if low <= t <= high
+    ]
     axis.set_major_locator(FixedLocator(wanted))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -152,7 +190,10 @@ def to_use(chosen, estimand: str, notions):
         return nothing()
     plt = pyplot()
     families = sorted(part["family"].unique())
-    lines = sorted(set(zip(part["notion"], part["k"])), key=lambda pair: (list(NOTIONS).index(pair[0]), pair[1]))
+    lines = sorted(
+        set(zip(part["notion"], part["k"])),
+        key=lambda pair: (list(NOTIONS).index(pair[0]), pair[1]),
+    )
     sizes = sorted(part["n"].unique())
     columns = 2
     height = -(-len(families) // columns)
@@ -172,16 +213,30 @@ def to_use(chosen, estimand: str, notions):
                 name, colour = kind(row["estimator"])
                 sure = row["verdict"] in ("better", "alone")
                 fill = pale(colour, 0.35) if sure else "#ececec"
-                ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor="white", linewidth=1.0))
+                ax.add_patch(
+                    plt.Rectangle(
+                        (x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor="white", linewidth=1.0
+                    )
+                )
                 said = f"{short(row['estimator'])}\n{row['regret']:.2f}"
                 ax.text(
-                    x, y, said, ha="center", va="center", fontsize=5.6, linespacing=1.05, color="black" if sure else "#4d4d4d"
+                    x,
+                    y,
+                    said,
+                    ha="center",
+                    va="center",
+                    fontsize=5.6,
+                    linespacing=1.05,
+                    color="black" if sure else "#4d4d4d",
                 )
                 if sure:
                     used[name] = colour
         ax.set(xlim=(-0.5, len(sizes) - 0.5), ylim=(len(lines) - 0.5, -0.5))
         ax.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
-        ax.set_yticks(range(len(lines)), [f"{NOTIONS[notion]}, {k}" if len(notions) > 1 else f"k = {k}" for notion, k in lines])
+        ax.set_yticks(
+            range(len(lines)),
+            [f"{NOTIONS[notion]}, {k}" if len(notions) > 1 else f"k = {k}" for notion, k in lines],
+        )
         ax.set_title(family.replace("_", ": "), fontweight="bold")
         ax.grid(False)
         ax.tick_params(length=0, labelbottom=True)
@@ -190,8 +245,19 @@ def to_use(chosen, estimand: str, notions):
     for ax in axes.flat[len(families) :]:
         ax.set_visible(False)
     figure.supxlabel("number of samples $n$", fontsize=8)
-    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=pale(colour, 0.35), label=name) for name, colour in used.items()]
-    handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="#ececec", label="no better than the runner-up, as far as is known"))
+    handles = [
+        plt.Rectangle((0, 0), 1, 1, facecolor=pale(colour, 0.35), label=name)
+        for name, colour in used.items()
+    ]
+    handles.append(
+        plt.Rectangle(
+            (0, 0),
+            1,
+            1,
+            facecolor="#ececec",
+            label="no better than the runner-up, as far as is known",
+        )
+    )
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     figure.set_label(
         f"The estimator with the least mean regret for {_said(estimand)}, with that regret, by family of problems, number of "
@@ -202,7 +268,9 @@ def to_use(chosen, estimand: str, notions):
 
 
 def _said(estimand):
-    return {"l1": "the L1 calibration error", "l2_squared": "the squared calibration error"}.get(estimand, estimand)
+    return {"l1": "the L1 calibration error", "l2_squared": "the squared calibration error"}.get(
+        estimand, estimand
+    )
 
 
 def matrix(by_family, board, notion: str):
@@ -219,28 +287,56 @@ def matrix(by_family, board, notion: str):
     plt = pyplot()
     of = board[board["notion"].eq(notion) & board["estimand"].isin(estimands)]
     order = (
-        of[of["rank"].notna()].groupby("estimator")["regret"].agg(lambda r: np.exp(np.log(r).mean())).sort_values().index.tolist()
+        of[of["rank"].notna()]
+        .groupby("estimator")["regret"]
+        .agg(lambda r: np.exp(np.log(r).mean()))
+        .sort_values()
+        .index.tolist()
     )
     order = [e for i, e in enumerate(order) if i < SHOWN or e.startswith("best")]
     part = by_family[by_family["notion"].eq(notion)]
     families = sorted(part["family"].unique())
     figure, axes = plt.subplots(
-        1, len(estimands), figsize=(WIDTH, 1.1 + 0.125 * len(order)), squeeze=False, sharey=True, layout="constrained"
+        1,
+        len(estimands),
+        figsize=(WIDTH, 1.1 + 0.125 * len(order)),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
     )
     for ax, estimand in zip(axes.flat, estimands):
-        rows = part[part["estimand"].eq(estimand)].pivot(index="estimator", columns="family", values="regret")
+        rows = part[part["estimand"].eq(estimand)].pivot(
+            index="estimator", columns="family", values="regret"
+        )
         whole = of[of["estimand"].eq(estimand)].set_index("estimator")["regret"]
-        values = np.column_stack([whole.reindex(order), rows.reindex(index=order, columns=families)])
+        values = np.column_stack(
+            [whole.reindex(order), rows.reindex(index=order, columns=families)]
+        )
         shade = ax.pcolormesh(
             np.arange(values.shape[1] + 1) - 0.5, np.arange(len(order) + 1) - 0.5, np.clip(values, 1.0, 10.0), cmap="Blues",
             norm=LogNorm(1.0, 16.0), edgecolors="white", linewidth=0.4,
         )  # fmt: skip
         for (y, x), value in np.ndenumerate(values):
             if value == value:
-                text = f"{value:.2f}" if value < 9.95 else f"{value:.0f}" if value < 1000 else ">999"
-                ax.text(x, y, text, ha="center", va="center", fontsize=4.4, color="white" if value > 4.5 else "black")
+                text = (
+                    f"{value:.2f}" if value < 9.95 else f"{value:.0f}" if value < 1000 else ">999"
+                )
+                ax.text(
+                    x,
+                    y,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=4.4,
+                    color="white" if value > 4.5 else "black",
+                )
         ax.axvline(0.5, color="black", linewidth=0.8)
-        ax.set_xticks(range(values.shape[1]), ["all", *(f.replace("_", " ") for f in families)], rotation=60, ha="right")
+        ax.set_xticks(
+            range(values.shape[1]),
+            ["all", *(f.replace("_", " ") for f in families)],
+            rotation=60,
+            ha="right",
+        )
         ax.set_yticks(range(len(order)), [short(e) for e in order], fontsize=5.6)
         ax.set_ylim(len(order) - 0.5, -0.5)
         ax.set_title(ESTIMANDS[estimand])
@@ -264,21 +360,41 @@ def ordering(pairs, estimand: str):
     if not notions:
         return nothing()
     plt = pyplot()
-    said = [e if what in (estimand, e) else f"{e}: {what}" for e, what in zip(part["estimator"], part["estimand"])]
+    said = [
+        e if what in (estimand, e) else f"{e}: {what}"
+        for e, what in zip(part["estimator"], part["estimand"])
+    ]
     part = part.assign(name=said)
-    most = min(max(part[part["notion"].eq(notion)]["name"].nunique() for notion in notions), ORDERED)
-    figure, axes = plt.subplots(1, len(notions), figsize=(WIDTH, 0.8 + 0.115 * most), squeeze=False, layout="constrained")
+    most = min(
+        max(part[part["notion"].eq(notion)]["name"].nunique() for notion in notions), ORDERED
+    )
+    figure, axes = plt.subplots(
+        1, len(notions), figsize=(WIDTH, 0.8 + 0.115 * most), squeeze=False, layout="constrained"
+    )
     sizes = sorted(part["n"].unique())
     for ax, notion in zip(axes.flat, notions):
         of = part[part["notion"].eq(notion)]
         mean = of.groupby(["name", "n"])[["share", "low", "high"]].mean().reset_index()
-        order = mean.groupby("name")["share"].mean().sort_values(ascending=False, kind="stable").index.tolist()[:ORDERED]
+        order = (
+            mean.groupby("name")["share"]
+            .mean()
+            .sort_values(ascending=False, kind="stable")
+            .index.tolist()[:ORDERED]
+        )
         mean = mean[mean["name"].isin(order)]
         for i, n in enumerate(sizes):
             line = mean[mean["n"].eq(n)].set_index("name").reindex(order)
             at = np.arange(len(order)) + 0.22 * (i - (len(sizes) - 1) / 2)
             ax.hlines(at, line["low"], line["high"], color=COLOURS[i], linewidth=0.5)
-            ax.plot(line["share"], at, "os^D"[i % 4], color=COLOURS[i], markersize=2, linestyle="none", label=f"$n$ = {n:,}")
+            ax.plot(
+                line["share"],
+                at,
+                "os^D"[i % 4],
+                color=COLOURS[i],
+                markersize=2,
+                linestyle="none",
+                label=f"$n$ = {n:,}",
+            )
         ax.axvline(0.5, color="#888888", linewidth=0.6, linestyle=":")
         ax.set_yticks(range(len(order)), [short(e) for e in order], fontsize=5)
         ax.set_ylim(most - 0.4, -0.6)

@@ -27,9 +27,14 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings):
     if not found["ours"].notna().any():
         return nothing("no claim could be tested; the page says why")
     scale = font_scale(settings)
-    texts = [(_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()]
+    texts = [
+        (_wrapped(r.row, 43 / scale), _wrapped(r.column, 50 / scale)) for r in found.itertuples()
+    ]
     numbers = [_right_words(r, scale) for r in found.itertuples()]
-    lines = [max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6) for (name, words), said in zip(texts, numbers)]
+    lines = [
+        max(2.6 + 0.9 * said.count("\n"), len(name) + len(words) + 0.6)
+        for (name, words), said in zip(texts, numbers)
+    ]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     inch = 0.125 * scale  # of a line of text
     height = inch * edges[-1] + 0.85
@@ -49,11 +54,28 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings):
     ax.set(xlim=(-1.25, 1.25), ylim=(edges[-1], 0), yticks=[], xticks=[-1, -0.5, 0, 0.5, 1])
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel("distance from the threshold to the claimed side\n(in units of the largest in its row)", fontsize=7)
+    ax.set_xlabel(
+        "distance from the threshold to the claimed side\n(in units of the largest in its row)",
+        fontsize=7,
+    )
     for x, said in ((-0.04, "against the claim"), (0.04, "as claimed")):
-        ax.text(x, -0.4, said, ha="right" if x < 0 else "left", va="baseline", fontsize=7, color="0.3")
-    for x, said in ((-1.17, "claim, and statistic"), (1.04, "found [99 % interval], claimed, verdict")):
-        ax.text(x, -0.4, said, transform=ax.get_yaxis_transform(), ha="left", va="baseline", fontsize=7, color="0.3")
+        ax.text(
+            x, -0.4, said, ha="right" if x < 0 else "left", va="baseline", fontsize=7, color="0.3"
+        )
+    for x, said in (
+        (-1.17, "claim, and statistic"),
+        (1.04, "found [99 % interval], claimed, verdict"),
+    ):
+        ax.text(
+            x,
+            -0.4,
+            said,
+            transform=ax.get_yaxis_transform(),
+            ha="left",
+            va="baseline",
+            fontsize=7,
+            color="0.3",
+        )
     made.set_label(
         f"Claims of the paper ({reproduction.said(reproduction.counts(found))}): each statistic with its 99 % interval, "
         "by the distance from the threshold towards the claimed side, in units of the largest distance in its row; shaded: where "
@@ -80,7 +102,9 @@ def _row(ax, r, y):
     ax.plot(drawn, [y, y], color=look["color"], linewidth=1.6, solid_capstyle="butt", zorder=2)
     for end, x in zip(ends, drawn):
         mark = "|" if np.isfinite(end) else "<" if end < 0 else ">"
-        ax.plot([x], [y], color=look["color"], marker=mark, markersize=6 if mark == "|" else 4, zorder=2)
+        ax.plot(
+            [x], [y], color=look["color"], marker=mark, markersize=6 if mark == "|" else 4, zorder=2
+        )
     ax.plot([at / largest], [y], linestyle="none", markersize=6, zorder=3, **look)
 
 
@@ -89,7 +113,9 @@ def _left(ax, y, name, words):
     block = {"transform": transform, "ha": "left", "linespacing": 1.15}
     start = y - (len(name) + len(words)) / 2
     ax.text(-1.17, start, "\n".join(name), va="top", fontsize=7.5, **block)
-    ax.text(-1.17, start + len(name), "\n".join(words), va="top", fontsize=6.5, color="0.4", **block)
+    ax.text(
+        -1.17, start + len(name), "\n".join(words), va="top", fontsize=6.5, color="0.4", **block
+    )
 
 
 def _right_words(r, scale):
@@ -104,5 +130,16 @@ def _right(ax, r, y, said):
     middle = y + 0.45 * said.count("\n")
     ax.text(1.04, middle - 0.1, said, va="bottom", **at)
     verdict = f"{SYMBOLS[r.verdict]} {r.verdict}" if r.verdict in SYMBOLS else r.verdict
-    on = f", on {'our data' if r.where == claims.OURS else r.where}" if isinstance(r.where, str) else ""
-    ax.text(1.04, middle + 0.1, verdict + on, va="top", color=LOOKS.get(r.verdict, {"color": "0.4"})["color"], **at)
+    on = (
+        f", on {'our data' if r.where == claims.OURS else r.where}"
+        if isinstance(r.where, str)
+        else ""
+    )
+    ax.text(
+        1.04,
+        middle + 0.1,
+        verdict + on,
+        va="top",
+        color=LOOKS.get(r.verdict, {"color": "0.4"})["color"],
+        **at,
+    )

@@ -19,7 +19,10 @@ ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page sho
 
 
 def _say_less() -> None:
-    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font timestamps; EPS knows no transparency
+    for name in (
+        "fontTools",
+        "matplotlib.backends.backend_ps",
+    ):  # font timestamps; EPS knows no transparency
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
@@ -30,10 +33,21 @@ def save(figure, stem: Path, settings=None) -> list[Path]:
     _say_less()
     asked = figure_settings(settings)
     formats = asked.format or ["pdf"]
-    formats = ["png", *[f for f in ([formats] if isinstance(formats, str) else formats) if f not in ALWAYS_WRITTEN], "svg"]
+    formats = [
+        "png",
+        *[
+            f
+            for f in ([formats] if isinstance(formats, str) else formats)
+            if f not in ALWAYS_WRITTEN
+        ],
+        "svg",
+    ]
     scale = font_scale(settings)
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
-    metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+    metadata = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
     metadata |= {
         "svg": {"Date": None, "Creator": None},
         "eps": {"Creator": "calharness"},
@@ -42,7 +56,12 @@ def save(figure, stem: Path, settings=None) -> list[Path]:
     paths = []
     with (
         plt.rc_context(
-            STYLE | {name: size * scale for name, size in STYLE.items() if name.endswith("size") and "marker" not in name}
+            STYLE
+            | {
+                name: size * scale
+                for name, size in STYLE.items()
+                if name.endswith("size") and "marker" not in name
+            }
         ),
         warnings.catch_warnings(record=True) as caught,
     ):
@@ -77,5 +96,7 @@ def save(figure, stem: Path, settings=None) -> list[Path]:
     plt.close(figure)
     for warning in caught:
         if warning not in too_small:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     return paths

@@ -9,7 +9,15 @@ from matplotlib.lines import Line2D
 from harness.common.wording import AXIS_NAMES
 from harness.configure.settings import Settings
 from harness.evaluation import rates
-from harness.evaluation.intervals import LEAST_WIDTH, LEVEL, SETTING, Families, coverage_table, intervals, power_table
+from harness.evaluation.intervals import (
+    LEAST_WIDTH,
+    LEVEL,
+    SETTING,
+    Families,
+    coverage_table,
+    intervals,
+    power_table,
+)
 from harness.evaluation.selection import figure_estimands, label
 from harness.figures import panels
 from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pale, series_style
@@ -39,15 +47,22 @@ def coverage_width(records: pd.DataFrame, families: Families, settings: Settings
     fine = intervals(records[records["estimand"].isin(shown) | ~has_number(records)], families)
     if not len(fine):
         return nothing("no estimate with an interval and a known truth")
-    table = coverage_table(records[records["estimand"].isin(shown) | ~has_number(records)], families)
+    table = coverage_table(
+        records[records["estimand"].isin(shown) | ~has_number(records)], families
+    )
     rows = list(table[["notion", "estimand"]].drop_duplicates().itertuples(index=False, name=None))
     sizes, methods = sorted(table["n"].unique()), _ordered(table["estimator"], settings)
     height = max(0.5 + 2.25 * len(rows), 0.6 + 0.145 * len(methods))
-    figure, axes = panels.grid(len(rows), len(sizes), height, sharex="row", sharey=True, figsize=(WIDTH + 1.3, height))
+    figure, axes = panels.grid(
+        len(rows), len(sizes), height, sharex="row", sharey=True, figsize=(WIDTH + 1.3, height)
+    )
     for (notion, estimand), of_row in zip(rows, axes):
         for n, ax in zip(sizes, of_row):
             here = [
-                frame[frame["notion"].eq(notion) & frame["estimand"].eq(estimand) & frame["n"].eq(n)] for frame in (table, fine)
+                frame[
+                    frame["notion"].eq(notion) & frame["estimand"].eq(estimand) & frame["n"].eq(n)
+                ]
+                for frame in (table, fine)
             ]
             _panel(ax, *here, methods)
             ax.set_title(f"{notion.replace('_', '-')}, $n$ = {n:,}")
@@ -89,16 +104,37 @@ def _panel(ax, table, fine, methods):
         look = series_style(i) | {"linestyle": "none"}
         face = {} if r.sides == "both" else {"markerfacecolor": "white"}
         per_problem = fine[fine["estimator"].eq(r.estimator)].groupby(["family", "problem"])
-        means = per_problem[["relative", "covered"]].mean().clip(lower={"relative": LEAST_WIDTH, "covered": 0.0})
+        means = (
+            per_problem[["relative", "covered"]]
+            .mean()
+            .clip(lower={"relative": LEAST_WIDTH, "covered": 0.0})
+        )
         of_family = means.assign(relative=np.log(means["relative"])).groupby("family").mean()
         if len(of_family) > 1:
-            small = look | {"color": pale(look["color"], 0.55), "markersize": 2.2, "markeredgewidth": 0.4, "zorder": 2}
+            small = look | {
+                "color": pale(look["color"], 0.55),
+                "markersize": 2.2,
+                "markeredgewidth": 0.4,
+                "zorder": 2,
+            }
             ax.plot(np.exp(of_family["relative"]), of_family["covered"], **small, **face)
         ends = [[r.coverage - r.coverage_low], [r.coverage_high - r.coverage]]
         ax.errorbar(
-            r.width, r.coverage, np.maximum(ends, 0.0), **look, **face, markersize=5.5, elinewidth=0.7, zorder=4, clip_on=False
+            r.width,
+            r.coverage,
+            np.maximum(ends, 0.0),
+            **look,
+            **face,
+            markersize=5.5,
+            elinewidth=0.7,
+            zorder=4,
+            clip_on=False,
         )
-        place, above = ((0.0, 4.0 + 5.0 * (above % 3)), above + 1) if r.coverage > 0.985 else ((5.0, 2.0), above)
+        place, above = (
+            ((0.0, 4.0 + 5.0 * (above % 3)), above + 1)
+            if r.coverage > 0.985
+            else ((5.0, 2.0), above)
+        )
         number = {"textcoords": "offset points", "fontsize": 5.5, "zorder": 5, "ha": "center"}
         star = "" if r.problems == table["problems"].max() else "*"
         ax.annotate(f"{i + 1}{star}", (r.width, r.coverage), place, **number)
@@ -117,13 +153,41 @@ def _method_legend(figure, table, methods, settings):
     both = set(table.loc[table["sides"].eq("both"), "estimator"])
     handles = []
     for i, name in enumerate(methods):
-        style = series_style(i) | {"linestyle": "none"} | ({} if name in both else {"markerfacecolor": "white"})
-        handles.append(Line2D([], [], markersize=5, label=f"{i + 1}  {label(settings, 'estimator', name)}", **style))
-    handles.append(Line2D([], [], color="0.6", linestyle="none", marker="o", markersize=2.2, label="small: a family"))
+        style = (
+            series_style(i)
+            | {"linestyle": "none"}
+            | ({} if name in both else {"markerfacecolor": "white"})
+        )
+        handles.append(
+            Line2D(
+                [],
+                [],
+                markersize=5,
+                label=f"{i + 1}  {label(settings, 'estimator', name)}",
+                **style,
+            )
+        )
+    handles.append(
+        Line2D(
+            [],
+            [],
+            color="0.6",
+            linestyle="none",
+            marker="o",
+            markersize=2.2,
+            label="small: a family",
+        )
+    )
     most = table.groupby(SETTING)["problems"].transform("max")
     if (table["problems"] < most).any():
         handles.append(Line2D([], [], linestyle="none", label="* not on all problems"))
-    figure.legend(handles=handles, loc="outside right upper", fontsize=6.5, handlelength=1.0, labelspacing=0.35)
+    figure.legend(
+        handles=handles,
+        loc="outside right upper",
+        fontsize=6.5,
+        handlelength=1.0,
+        labelspacing=0.35,
+    )
 
 
 def power(records: pd.DataFrame, families: Families, settings: Settings):
@@ -150,7 +214,11 @@ def power(records: pd.DataFrame, families: Families, settings: Settings):
     methods = _ordered(table["estimator"], settings)
     of_families = list(table.columns[table.columns.get_loc("without") + 1 :])
     figure, axes = panels.grid(
-        len(notions), len(sizes), 0.9 + (0.45 + 0.2 * len(methods)) * len(notions), sharex=True, sharey=True
+        len(notions),
+        len(sizes),
+        0.9 + (0.45 + 0.2 * len(methods)) * len(notions),
+        sharex=True,
+        sharey=True,
     )
     for notion, of_row in zip(notions, axes):
         for n, ax in zip(sizes, of_row):
@@ -158,20 +226,52 @@ def power(records: pd.DataFrame, families: Families, settings: Settings):
             samples = here["size_samples"].median()
             reach = 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / samples) if samples else 0.0
             ax.axvspan(max(0.0, LEVEL - reach), LEVEL + reach, color="0.5", alpha=0.18, linewidth=0)
-            panels.rule(ax, LEVEL, upright=True, linewidth=0.8, label="0.05, with three standard errors")
+            panels.rule(
+                ax, LEVEL, upright=True, linewidth=0.8, label="0.05, with three standard errors"
+            )
             for r in here.to_dict("records"):
                 at = methods.index(r["estimator"])
                 for j, family in enumerate(of_families):
-                    look = {"color": COLOURS[j % 8], "marker": MARKERS[(j + 1) % 8], "markersize": 3.2, "linestyle": "none"}
-                    ax.plot(r[family], at + 0.22, label=f"family {family.removeprefix('power_')}", alpha=0.85, **look)
+                    look = {
+                        "color": COLOURS[j % 8],
+                        "marker": MARKERS[(j + 1) % 8],
+                        "markersize": 3.2,
+                        "linestyle": "none",
+                    }
+                    ax.plot(
+                        r[family],
+                        at + 0.22,
+                        label=f"family {family.removeprefix('power_')}",
+                        alpha=0.85,
+                        **look,
+                    )
                 for what, shift, look in (
-                    ("size", -0.22, {"marker": "D", "markerfacecolor": "white", "color": "0.25", "markersize": 3.5}),
+                    (
+                        "size",
+                        -0.22,
+                        {
+                            "marker": "D",
+                            "markerfacecolor": "white",
+                            "color": "0.25",
+                            "markersize": 3.5,
+                        },
+                    ),
                     ("power", 0.0, {"marker": "o", "color": "0.1", "markersize": 5}),
                 ):
                     if r[f"{what}_samples"]:
-                        ends = np.array([[r[what] - r[f"{what}_low"]], [r[f"{what}_high"] - r[what]]]).clip(min=0.0)
+                        ends = np.array(
+                            [[r[what] - r[f"{what}_low"]], [r[f"{what}_high"] - r[what]]]
+                        ).clip(min=0.0)
                         text = "calibrated: size" if what == "size" else "miscalibrated: power"
-                        ax.errorbar(r[what], at + shift, xerr=ends, linestyle="none", elinewidth=0.7, label=text, **look)
+                        ax.errorbar(
+                            r[what],
+                            at + shift,
+                            xerr=ends,
+                            linestyle="none",
+                            elinewidth=0.7,
+                            label=text,
+                            **look,
+                        )
             ax.set_title(f"{notion.replace('_', '-')}, $n$ = {n:,}")
             ax.set_xlim(-0.02, 1.02)
             panels.name_rows(ax, [label(settings, "estimator", name) for name in methods])

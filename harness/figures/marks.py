@@ -34,7 +34,11 @@ def marks(ax, kind, at, table, i, settings, upright, name=None):
 
     def bars(value, error, **more):
         xy = (at, value) if upright else (value, at)
-        ax.errorbar(*xy, **{across: error}, **{"label": name, "elinewidth": 0.7, "zorder": 3, "color": colour, **more})
+        ax.errorbar(
+            *xy,
+            **{across: error},
+            **{"label": name, "elinewidth": 0.7, "zorder": 3, "color": colour, **more},
+        )
 
     line = style["linestyle"] if upright else "none"
     low, high = table["low"], table["high"]
@@ -53,15 +57,34 @@ def marks(ax, kind, at, table, i, settings, upright, name=None):
         for end in ends if upright else ():
             ax.plot(at, end, color=pale(colour, 0.6), linestyle=line, linewidth=0.6, zorder=1.5)
     elif kind == "point":
-        bars(table["mean"], table["se"], marker=style["marker"], linestyle=line, capsize=1.5 if upright else 2)
+        bars(
+            table["mean"],
+            table["se"],
+            marker=style["marker"],
+            linestyle=line,
+            capsize=1.5 if upright else 2,
+        )
         own = has_bounds(table, settings)
         ends = low.fillna(table["mean"])[own], high.fillna(table["mean"])[own]
-        strokes(np.asarray(at)[own.to_numpy()], *ends, color=pale(colour, 0.35), linewidth=2.5 if upright else 3.5, zorder=1)
+        strokes(
+            np.asarray(at)[own.to_numpy()],
+            *ends,
+            color=pale(colour, 0.35),
+            linewidth=2.5 if upright else 3.5,
+            zorder=1,
+        )
     else:
-        mark = {"marker": arrow(kind, upright), "markersize": 15, "markeredgewidth": 1.2, "markerfacecolor": "none"}
+        mark = {
+            "marker": arrow(kind, upright),
+            "markersize": 15,
+            "markeredgewidth": 1.2,
+            "markerfacecolor": "none",
+        }
         bars(table["mean"], table["se"], linestyle=line, capsize=1.5, label=None, **mark)
         if name:
-            ax.plot([], [], color=colour, linestyle=line, label=name)  # arrows of neighbouring entries of the legend would meet
+            ax.plot(
+                [], [], color=colour, linestyle=line, label=name
+            )  # arrows of neighbouring entries of the legend would meet
 
 
 def arrow(kind, upright):
@@ -80,7 +103,16 @@ def spacing(table, series, sizes, settings):
 
 
 def say_no_estimate(ax, x, at, ha):
-    ax.text(x, at, "no estimate", transform=ax.get_yaxis_transform(), ha=ha, va="center", fontsize=6, color="0.45")
+    ax.text(
+        x,
+        at,
+        "no estimate",
+        transform=ax.get_yaxis_transform(),
+        ha=ha,
+        va="center",
+        fontsize=6,
+        color="0.45",
+    )
 
 
 def truth_line(ax, part, horizontal):
@@ -110,30 +142,48 @@ def legend(figure, axes, order, settings=None, table=None, upright=True, ends_of
         for handle, text in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(text, handle)
     texts = sorted(entries, key=lambda text: order.index(text) if text in order else -1)
-    marks = {} if table is None else kind_handles(table, upright, ends_of_points and has_bounds(table, settings).any())
+    marks = (
+        {}
+        if table is None
+        else kind_handles(table, upright, ends_of_points and has_bounds(table, settings).any())
+    )
     handles, texts = [*(entries[text] for text in texts), *marks.values()], [*texts, *marks]
     if not texts:
         return
     asked, scale = figure_settings(settings).size, font_scale(settings)
     with_caps = (
-        {marks[KIND_NAMES["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)} if KIND_NAMES["interval"] in marks else {}
+        {marks[KIND_NAMES["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)}
+        if KIND_NAMES["interval"] in marks
+        else {}
     )
     width, height = figure.get_size_inches() * figure.dpi
     renderer = figure.canvas.get_renderer()
     for font in (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5):
         for columns in range(min(5, len(texts)), 0, -1):
-            even = -(-len(texts) // -(-len(texts) // columns))  # as many columns as these lines need
-            options = {"ncols": even, "fontsize": font, "handlelength": 2.2, "columnspacing": 1.2, "handler_map": with_caps}
+            even = -(
+                -len(texts) // -(-len(texts) // columns)
+            )  # as many columns as these lines need
+            options = {
+                "ncols": even,
+                "fontsize": font,
+                "handlelength": 2.2,
+                "columnspacing": 1.2,
+                "handler_map": with_caps,
+            }
             drawn = figure.legend(handles, texts, loc="outside upper center", **options)
             box = drawn.get_window_extent(renderer)
             if box.width * scale <= width:
                 break
             if columns > 1:
                 drawn.remove()
-        if font == 3.5 or (box.width * scale <= width and (not asked or box.height * scale <= 0.45 * height)):
+        if font == 3.5 or (
+            box.width * scale <= width and (not asked or box.height * scale <= 0.45 * height)
+        ):
             break
         drawn.remove()
-    if not asked and box.height * scale > 0.5 * figure.dpi:  # the heights of the figures have room for two or three lines
+    if (
+        not asked and box.height * scale > 0.5 * figure.dpi
+    ):  # the heights of the figures have room for two or three lines
         figure.set_size_inches(width / figure.dpi, (height + box.height * scale) / figure.dpi - 0.5)
 
 
@@ -143,13 +193,26 @@ def kind_handles(table, upright, ends_of_points):
     found: dict = {}
     for kind, text in KIND_NAMES.items():
         if (table["kind"] == kind).any() and not points.all():
-            marker, size = {"point": ("o", 4), "interval": ("|", 6)}.get(kind) or (arrow(kind, upright), 13)
+            marker, size = {"point": ("o", 4), "interval": ("|", 6)}.get(kind) or (
+                arrow(kind, upright),
+                13,
+            )
             line = "-" if kind == "interval" else "none"
-            found[text] = Line2D([], [], linestyle=line, color="0.35", marker=marker, markersize=size, markeredgewidth=1.2)
+            found[text] = Line2D(
+                [],
+                [],
+                linestyle=line,
+                color="0.35",
+                marker=marker,
+                markersize=size,
+                markeredgewidth=1.2,
+            )
             if kind in ("lower", "upper"):
                 found[text].set_markerfacecolor("none")
     if ends_of_points:
-        found[BOUNDS_OF_ESTIMATES] = Line2D([], [], color=pale("0.35", 0.35), linewidth=3.5, solid_capstyle="butt")
+        found[BOUNDS_OF_ESTIMATES] = Line2D(
+            [], [], color=pale("0.35", 0.35), linewidth=3.5, solid_capstyle="butt"
+        )
     return found
 
 
@@ -160,7 +223,10 @@ def fit_texts(figure, axes, settings, named=0):
     shown = [ax for ax in axes.flat if ax.get_visible()]
     boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
     centres = [(box.x0 + box.x1) / 2 for box in boxes]
-    room = min([2 * (figure.bbox.width - centres[-1]), *(b - a for a, b in zip(centres, centres[1:]))]) - 0.05 * figure.dpi
+    room = (
+        min([2 * (figure.bbox.width - centres[-1]), *(b - a for a, b in zip(centres, centres[1:]))])
+        - 0.05 * figure.dpi
+    )
     room *= 0.9 if scale > 1.0 else 1.0  # larger letters at the axes will take of it
     for texts in ([ax.title for ax in shown], [ax.xaxis.label for ax in shown]):
         widest = max(text.get_window_extent(renderer).width for text in texts) * scale

@@ -36,7 +36,11 @@ def grid(rows: int, columns: int, height: float, **more):
     -------
     (Figure, ndarray of Axes (rows, columns))
     """
-    return pyplot().subplots(rows, columns, **{"figsize": (WIDTH, height), "squeeze": False, "layout": "constrained", **more})
+    return pyplot().subplots(
+        rows,
+        columns,
+        **{"figsize": (WIDTH, height), "squeeze": False, "layout": "constrained", **more},
+    )
 
 
 def panels(count: int, per_row: int = 3, height: float = 2.0, xlabel: str | None = N_AXIS, **more):
@@ -58,7 +62,15 @@ def panels(count: int, per_row: int = 3, height: float = 2.0, xlabel: str | None
     return figure, list(axes.flat[:count])
 
 
-def curve(ax, part: pd.DataFrame, x: str = "n", value: str = "mean", error: str | None = "se", log: bool = False, **how) -> None:
+def curve(
+    ax,
+    part: pd.DataFrame,
+    x: str = "n",
+    value: str = "mean",
+    error: str | None = "se",
+    log: bool = False,
+    **how,
+) -> None:
     """A line with error bars over the frame's columns `x`, `value` and `error`, in the order of x; nothing where it is empty.
 
     `log` makes the x axis logarithmic; `how` goes to errorbar, as from `look(i, line="-", label=...)`.
@@ -77,17 +89,33 @@ def column_line(ax, frame: pd.DataFrame, column: str, x: str, value: str = "valu
     ax.plot(mine[x], mine[value], **how)
 
 
-def marks(ax, at, part: pd.DataFrame, value: str = "mean", error: str | None = "se", scale: float = 1.0, **how) -> None:
+def marks(
+    ax,
+    at,
+    part: pd.DataFrame,
+    value: str = "mean",
+    error: str | None = "se",
+    scale: float = 1.0,
+    **how,
+) -> None:
     """Marks with horizontal error bars: the frame's columns `value` and `error` times `scale`, at the height `at` (one, or one
     per row); nothing where it is empty. `how` goes to errorbar, as from `look(i, filled=False, label=...)`."""
     if len(part):
         bars = {"capsize": 1.5, "elinewidth": 0.8, "linestyle": "none", **how}
         height = np.broadcast_to(np.asarray(at, dtype=float), len(part))
-        ax.errorbar(scale * part[value], height, xerr=None if error is None else scale * part[error], **bars)
+        ax.errorbar(
+            scale * part[value], height, xerr=None if error is None else scale * part[error], **bars
+        )
 
 
 def named_marks(
-    ax, part: pd.DataFrame, by: str, names: Sequence[str], value: str = "mean", error: str | None = "se", **how
+    ax,
+    part: pd.DataFrame,
+    by: str,
+    names: Sequence[str],
+    value: str = "mean",
+    error: str | None = "se",
+    **how,
 ) -> None:
     """`marks` in the rows that `name_rows` names: that of the frame's column `by`, which is one of `names`, moved down by
     `shift`; other rows of the frame, and those without a value, are not drawn."""
@@ -96,7 +124,15 @@ def named_marks(
     marks(ax, [names.index(name) + shift for name in part[by]], part, value, error, **how)
 
 
-def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, styles: Mapping[str, Mapping], room=0.8) -> float:
+def dodged(
+    ax,
+    frame: pd.DataFrame,
+    by: str,
+    names: Sequence[str],
+    series: str,
+    styles: Mapping[str, Mapping],
+    room=0.8,
+) -> float:
     """`named_marks` of several series, one below the other within `room` of a row.
 
     Parameters
@@ -113,7 +149,9 @@ def dodged(ax, frame: pd.DataFrame, by: str, names: Sequence[str], series: str, 
     """
     step = room / (len(styles) + 1)
     for i, (name, style) in enumerate(styles.items()):
-        named_marks(ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style)
+        named_marks(
+            ax, frame[frame[series].eq(name)], by, names, shift=step * (i + 0.5) - room / 2, **style
+        )
     return room / 2 - step / 2
 
 
@@ -125,7 +163,13 @@ def by_size(ax, part: pd.DataFrame, by: str, names: Sequence[str], scale: float 
         marks(ax, at, of_n, scale=scale, **look(j, bool(j), label=f"$n$ = {n:,}"))
     truth_line(ax, part, upright=True, scale=scale)
     for absent in set(names) - set(part[by]):
-        place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "fontsize": 6, "color": "0.45"}
+        place = {
+            "transform": ax.get_yaxis_transform(),
+            "ha": "right",
+            "va": "center",
+            "fontsize": 6,
+            "color": "0.45",
+        }
         ax.text(0.98, list(names).index(absent), "no estimate", **place)
 
 
@@ -133,10 +177,14 @@ def true_values(ax, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:
     """The frame's column `truth` as an upright stroke in the row of every name."""
     for i, name in enumerate(names):
         truth = frame.loc[frame[by].eq(name), "truth"].head(1)
-        ax.vlines(truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value")
+        ax.vlines(
+            truth, i - 0.45, i + 0.45, color="0.2", linewidth=1.0, zorder=1, label="true value"
+        )
 
 
-def dots_and_mean(ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value") -> None:
+def dots_and_mean(
+    ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value"
+) -> None:
     """The values of every name as dots above each other, with a stroke at their mean; the names are the x axis."""
     for i, name in enumerate(names):
         mine, colour = frame.loc[frame[by].eq(name), value], COLOURS[i % len(COLOURS)]
@@ -160,13 +208,26 @@ def name_columns(ax, names: Sequence[str]) -> None:
 def two_errors(ax, part: pd.DataFrame, by: str, names: Sequence[str], text: str, **how) -> None:
     """`named_marks` of the frame's mean and se, and as a pale bar, named `text`, its se_clustered; a row without a mean says that
     it has no number."""
-    at, pale = how.get("shift", 0.0), {"linewidth": 4.5, "solid_capstyle": "butt", "alpha": 0.3, "label": text}
+    at, pale = (
+        how.get("shift", 0.0),
+        {"linewidth": 4.5, "solid_capstyle": "butt", "alpha": 0.3, "label": text},
+    )
     for r in part[part[by].isin(names)].itertuples():
         height = names.index(getattr(r, by)) + at
         if r.mean == r.mean:
-            ax.plot([r.mean - r.se_clustered, r.mean + r.se_clustered], [height] * 2, color=how["color"], **pale)
+            ax.plot(
+                [r.mean - r.se_clustered, r.mean + r.se_clustered],
+                [height] * 2,
+                color=how["color"],
+                **pale,
+            )
         else:
-            where = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 6, "color": "0.45"}
+            where = {
+                "transform": ax.get_yaxis_transform(),
+                "va": "center",
+                "fontsize": 6,
+                "color": "0.45",
+            }
             ax.text(0.03, height, "no number", **where)
     named_marks(ax, part, by, names, **how)
 
@@ -180,7 +241,14 @@ def name_rows(ax, names: Sequence[str], below: float = 0.5, above: float = 0.5) 
     ax.grid(axis="y", visible=False)
 
 
-def truth_line(ax, part: pd.DataFrame, text: str = "true value", upright: bool = False, scale: float = 1.0, **how) -> None:
+def truth_line(
+    ax,
+    part: pd.DataFrame,
+    text: str = "true value",
+    upright: bool = False,
+    scale: float = 1.0,
+    **how,
+) -> None:
     """A dashed line at the first known `truth` of the frame; upright where values are on the x axis."""
     known = part["truth"].dropna()
     if len(known):
@@ -209,14 +277,20 @@ def legend(
     texts : mapping, optional
         {label: what the legend says in its place}.
     """
-    found = {text: handle for ax in np.ravel(axes) for handle, text in zip(*ax.get_legend_handles_labels())}
+    found = {
+        text: handle
+        for ax in np.ravel(axes)
+        for handle, text in zip(*ax.get_legend_handles_labels())
+    }
     ends = {*first, *last}
     order = [*first, *(text for text in found if text not in ends), *last]
     shown = [text for text in order if text in found]
     if shown:
         named = [(texts or {}).get(text, text) for text in shown]
         options = {"loc": "outside upper center", "handlelength": 2.0, "columnspacing": 1.2, **more}
-        figure.legend([found[text] for text in shown], named, ncols=min(columns, len(shown)), **options)
+        figure.legend(
+            [found[text] for text in shown], named, ncols=min(columns, len(shown)), **options
+        )
 
 
 def each(
@@ -269,7 +343,9 @@ def band(ax, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how
     plot; it has the colour."""
     if len(part):
         part = part.sort_values("n")
-        ax.fill_between(part["n"], part[low], part[high], color=how["color"], alpha=0.2, linewidth=0)
+        ax.fill_between(
+            part["n"], part[low], part[high], color=how["color"], alpha=0.2, linewidth=0
+        )
         ax.plot(part["n"], part[value], **how)
 
 
@@ -290,7 +366,14 @@ def rule(ax, at: float, upright: bool = False, **how) -> None:
 
 
 def lines(
-    ax, frame: pd.DataFrame, by: str, names: Iterable, x: str = "n", value: str = "mean", error: str | None = "se", **how
+    ax,
+    frame: pd.DataFrame,
+    by: str,
+    names: Iterable,
+    x: str = "n",
+    value: str = "mean",
+    error: str | None = "se",
+    **how,
 ) -> None:
     """A `curve` for each of these values of the column `by`, in the look of its place among `names`.
 
@@ -363,7 +446,9 @@ def zoom(ax, frame: pd.DataFrame, x: str, y: str, room: float = 0.06) -> None:
         limits(low - margin, high + margin)
 
 
-def plane(ax, frame: pd.DataFrame, x: str, y: str, front: str, name: str, far: float, what: str) -> None:
+def plane(
+    ax, frame: pd.DataFrame, x: str, y: str, front: str, name: str, far: float, what: str
+) -> None:
     """Points by two errors, those that no other betters in both joined and named.
 
     Parameters
@@ -379,16 +464,44 @@ def plane(ax, frame: pd.DataFrame, x: str, y: str, front: str, name: str, far: f
     mine = frame.sort_values(x)
     look = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "elinewidth": 0.5}
     others = {"label": "others", "linestyle": "none", "alpha": 0.55, "zorder": 2}
-    for best, how in ((False, others), (True, {"label": "Pareto optimal", "linestyle": "-", "zorder": 3})):
+    for best, how in (
+        (False, others),
+        (True, {"label": "Pareto optimal", "linestyle": "-", "zorder": 3}),
+    ):
         part = mine[mine[front].eq(best)]
         bars = {"xerr": part[f"{x}_se"], "yerr": part[f"{y}_se"], "color": COLOURS[best]}
         ax.errorbar(part[x], part[y], **bars, **look, **how)
     best = mine[mine[front]]
-    for i, (at_x, at_y, text) in enumerate(zip(best[x], best[y], best[name])):  # on alternating sides: they lie close
-        side = {"xytext": (4, 1), "ha": "left", "va": "bottom"} if i % 2 else {"xytext": (-4, -1), "ha": "right", "va": "top"}
-        ax.annotate(f"{text:g}", (at_x, at_y), textcoords="offset points", fontsize=6, color="0.25", zorder=4, **side)
+    for i, (at_x, at_y, text) in enumerate(
+        zip(best[x], best[y], best[name])
+    ):  # on alternating sides: they lie close
+        side = (
+            {"xytext": (4, 1), "ha": "left", "va": "bottom"}
+            if i % 2
+            else {"xytext": (-4, -1), "ha": "right", "va": "top"}
+        )
+        ax.annotate(
+            f"{text:g}",
+            (at_x, at_y),
+            textcoords="offset points",
+            fontsize=6,
+            color="0.25",
+            zorder=4,
+            **side,
+        )
     near = mine[x].le(far * mine[x].min()) & mine[y].le(far * mine[y].min()) | mine[front]
     zoom(ax, mine[near], x, y)
     if not near.all():
-        text = f"outside: {what}{'s' * (sum(~near) > 1)} " + ", ".join(f"{n:g}" for n in sorted(mine.loc[~near, name]))
-        ax.text(0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=6.5, color="0.25")
+        text = f"outside: {what}{'s' * (sum(~near) > 1)} " + ", ".join(
+            f"{n:g}" for n in sorted(mine.loc[~near, name])
+        )
+        ax.text(
+            0.99,
+            0.985,
+            text,
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            fontsize=6.5,
+            color="0.25",
+        )

@@ -29,19 +29,32 @@ def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.Da
     found = pd.DataFrame(columns=POINT)
     for item in settings.compare or () if settings.item else ():
         figure, _, named = item.partition("_runs")
-        if (named.removeprefix("_") or next(iter(as_list(settings.figure.estimand)), None)) != estimand:
+        if (
+            named.removeprefix("_") or next(iter(as_list(settings.figure.estimand)), None)
+        ) != estimand:
             continue
         reported = reproduction.reported(settings.paper, [item])
-        rows = _of_ids(reported.join(reported["row"].str.extract(NAMED)).dropna(subset="n"), settings)
+        rows = _of_ids(
+            reported.join(reported["row"].str.extract(NAMED)).dropna(subset="n"), settings
+        )
         point = rows[POINT] if figure == item else _means(rows, records, estimand)
-        new = pd.MultiIndex.from_frame(point[POINT[:3]]).isin(pd.MultiIndex.from_frame(found[POINT[:3]]))
-        found = pd.concat([found, point[~new]], ignore_index=True) if len(found) else point.reset_index(drop=True)
+        new = pd.MultiIndex.from_frame(point[POINT[:3]]).isin(
+            pd.MultiIndex.from_frame(found[POINT[:3]])
+        )
+        found = (
+            pd.concat([found, point[~new]], ignore_index=True)
+            if len(found)
+            else point.reset_index(drop=True)
+        )
     return found
 
 
 def _of_ids(rows, settings):
     """The rows with our ids in the place of the paper's names; those of others are left out."""
-    for column, group, named in (("problem", "problem", "model"), ("estimator", "estimator", "column")):
+    for column, group, named in (
+        ("problem", "problem", "model"),
+        ("estimator", "estimator", "column"),
+    ):
         ids = {label(settings, group, name): name for name in settings.chosen(group)}
         rows = rows.assign(**{column: rows[named].map(ids)})
     rows = rows.dropna(subset=["problem", "estimator", "value"])
@@ -70,7 +83,9 @@ def draw(ax, points: pd.DataFrame, i: int, same_draws: bool = False) -> None:
         size = {"markersize": 6.4 if same_draws else 4.6, "markeredgewidth": 0.7}
         how = {**look(i, filled=False), **size, "elinewidth": 0.5, "zorder": 2.5}
         error = None if same_draws else points["plus_minus"]
-        ax.errorbar(points["n"] * (1.0 if same_draws else ASIDE), points["value"], yerr=error, **how)
+        ax.errorbar(
+            points["n"] * (1.0 if same_draws else ASIDE), points["value"], yerr=error, **how
+        )
         ax.plot([], [], **{**look(0, filled=False, label=TEXT), **size, "color": "0.35"})
 
 

@@ -13,7 +13,17 @@ from harness.evaluation.reproduction import TRUTH
 from harness.evaluation.selection import figure_estimands, label
 from harness.evaluation.summary import evaluated_once
 from harness.figures import papers_points
-from harness.figures.marks import KIND_NAMES, arrow, fit_texts, legend, marks, sample_ticks, say_no_estimate, spacing, truth_line
+from harness.figures.marks import (
+    KIND_NAMES,
+    arrow,
+    fit_texts,
+    legend,
+    marks,
+    sample_ticks,
+    say_no_estimate,
+    spacing,
+    truth_line,
+)
 from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, pyplot
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
@@ -52,7 +62,10 @@ def convergence(records, settings):
     )
     sizes = sorted(table["n"].unique())
     aside = spacing(table, series, sizes, settings)
-    theirs = {name: papers_points.against_n(records, settings, name) for name in dict.fromkeys(panel[0] for panel in panels)}
+    theirs = {
+        name: papers_points.against_n(records, settings, name)
+        for name in dict.fromkeys(panel[0] for panel in panels)
+    }
     for panel, place in zip(panels, places):
         ax, part = axes[place], _of(table, panel)
         for i, estimator in enumerate(series):
@@ -60,10 +73,21 @@ def convergence(records, settings):
             for kind in KIND_NAMES:
                 of_kind = line[line["kind"] == kind]
                 at = of_kind["n"] * aside ** (i - (len(series) - 1) / 2)
-                marks(ax, kind, at, of_kind, i, settings, upright=True, name=label(settings, "estimator", estimator))
+                marks(
+                    ax,
+                    kind,
+                    at,
+                    of_kind,
+                    i,
+                    settings,
+                    upright=True,
+                    name=label(settings, "estimator", estimator),
+                )
             points = theirs[panel[0]]
             points = points[points["problem"].eq(panel[1]) & points["estimator"].eq(estimator)]
-            papers_points.draw(ax, points[points["n"].isin(sizes)], i, bool(settings.same_draws_as_paper))
+            papers_points.draw(
+                ax, points[points["n"].isin(sizes)], i, bool(settings.same_draws_as_paper)
+            )
         truth_line(ax, part, horizontal=True)
         if len(sizes) == 1:  # of one place matplotlib would choose the limits, with a warning
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
@@ -96,9 +120,16 @@ def side_by_side(records, settings):
     rows, columns, places = _places(panels, settings)
     height = 0.6 + rows * (0.55 + 0.2 * len(series))
     figure, axes = plt.subplots(
-        rows, columns, figsize=figure_size(settings, height), squeeze=False, sharey=True, layout="constrained"
+        rows,
+        columns,
+        figsize=figure_size(settings, height),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
     )
-    fine = records.loc[has_number(records), ["estimand", "problem", "notion", "estimator", "kind", "value"]]
+    fine = records.loc[
+        has_number(records), ["estimand", "problem", "notion", "estimator", "kind", "value"]
+    ]
     for panel, place in zip(panels, places):
         ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
         for i, estimator in enumerate(series):
@@ -107,7 +138,15 @@ def side_by_side(records, settings):
             if not len(line):
                 say_no_estimate(ax, 0.98, at, ha="right")
             for kind in KIND_NAMES:
-                marks(ax, kind, [at] * line["kind"].eq(kind).sum(), line[line["kind"] == kind], i, settings, upright=False)
+                marks(
+                    ax,
+                    kind,
+                    [at] * line["kind"].eq(kind).sum(),
+                    line[line["kind"] == kind],
+                    i,
+                    settings,
+                    upright=False,
+                )
             own = dots.loc[dots["estimator"].eq(estimator) & dots["kind"].ne("interval"), "value"]
             if len(own) > 1:
                 dotted = _apart(own.to_numpy())
@@ -121,17 +160,27 @@ def side_by_side(records, settings):
                     rasterized=len(own) > 5000,
                 )
         truth_line(ax, part, horizontal=False)
-        ax.set_yticks(range(len(series)), [label(settings, "estimator", e) for e in reversed(series)])
+        ax.set_yticks(
+            range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
+        )
         ax.set_ylim(-0.6, len(series) - 0.4)
-        ax.locator_params(axis="x", nbins=8 if columns == 1 else 4)  # more would run into each other
+        ax.locator_params(
+            axis="x", nbins=8 if columns == 1 else 4
+        )  # more would run into each other
         ax.set_title(_panel_title(panel, panels, settings))
-        below = panels[places.index((place[0] + 1, place[1]))] if (place[0] + 1, place[1]) in places else None
+        below = (
+            panels[places.index((place[0] + 1, place[1]))]
+            if (place[0] + 1, place[1]) in places
+            else None
+        )
         if below is None or below[0] != panel[0]:
             ax.set_xlabel(AXIS_NAMES.get(panel[0], panel[0]))
     _hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], settings, table, upright=False)
     fit_texts(figure, axes, settings, named=len(series))
-    figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], settings, "side_by_side"))
+    figure.set_label(
+        captions.of_figure(table[table["estimator"].isin(series)], settings, "side_by_side")
+    )
     return figure
 
 
@@ -153,11 +202,19 @@ def across_problems(records, settings):
     table, _, series = _prepared(records, settings)
     if not len(table):
         return nothing()
-    estimands = [name for name in figure_estimands(records, settings) if (table["estimand"] == name).any()]
+    estimands = [
+        name for name in figure_estimands(records, settings) if (table["estimand"] == name).any()
+    ]
     notions = [notion for notion in NOTIONS if (table["notion"] == notion).any()]
     height = 0.7 + 0.24 * len(series) * len(estimands)
     shape = (len(estimands), len(notions))
-    figure, axes = plt.subplots(*shape, figsize=figure_size(settings, height), squeeze=False, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        *shape,
+        figsize=figure_size(settings, height),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
+    )
     jitter = np.random.default_rng(0)
     for (row, column), ax in np.ndenumerate(axes):
         part = table[table["notion"].eq(notions[column]) & table["estimand"].eq(estimands[row])]
@@ -170,24 +227,52 @@ def across_problems(records, settings):
                 many = len(means) > 500
                 ends = ["low", "high"] if kind == "interval" else ["mean"]
                 if kind == "interval":
-                    ax.hlines(spread, means["low"], means["high"], color=colour, linewidth=0.7, rasterized=many)
+                    ax.hlines(
+                        spread,
+                        means["low"],
+                        means["high"],
+                        color=colour,
+                        linewidth=0.7,
+                        rasterized=many,
+                    )
                 else:
                     mark = (
                         {"marker": "."}
                         if kind == "point"
-                        else {"marker": arrow(kind, upright=False), "markersize": 9, "markerfacecolor": "none"}
+                        else {
+                            "marker": arrow(kind, upright=False),
+                            "markersize": 9,
+                            "markerfacecolor": "none",
+                        }
                     )
-                    ax.plot(means["mean"], spread, linestyle="none", color=colour, rasterized=many, **mark)
+                    ax.plot(
+                        means["mean"],
+                        spread,
+                        linestyle="none",
+                        color=colour,
+                        rasterized=many,
+                        **mark,
+                    )
                 for end in ends if len(means) else ():
-                    ax.plot([means[end].median()] * 2, [at - 0.35, at + 0.35], color="0.1", linewidth=1.4, zorder=3)
+                    ax.plot(
+                        [means[end].median()] * 2,
+                        [at - 0.35, at + 0.35],
+                        color="0.1",
+                        linewidth=1.4,
+                        zorder=3,
+                    )
         ax.set_title(f"{notions[column].replace('_', '-')}: {part['problem'].nunique():,} problems")
         ax.set_xlabel(AXIS_NAMES.get(estimands[row], estimands[row]))
-    axes[0, 0].set_yticks(range(len(series)), [label(settings, "estimator", e) for e in reversed(series)])
+    axes[0, 0].set_yticks(
+        range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
+    )
     axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
     if set(table["kind"]) != {"point"}:
         legend(figure, [], [], settings, table, upright=False, ends_of_points=False)
     fit_texts(figure, axes, settings, named=len(series))
-    figure.set_label(captions.of_figure(table[table["estimator"].isin(series)], settings, "across_problems"))
+    figure.set_label(
+        captions.of_figure(table[table["estimator"].isin(series)], settings, "across_problems")
+    )
     return figure
 
 
@@ -209,14 +294,25 @@ def _prepared(records, settings):
     with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
     panels = [(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
     have = dict.fromkeys(table["estimator"])
-    known = set(table["problem"]) == set(table.loc[table["truth"].notna(), "problem"])  # a line of its own: drawn once
-    drawn = [e for e in settings.estimator if not (known and label(settings, "estimator", e) == TRUTH)]
-    chosen = as_list(settings.figure.estimators) or [*drawn, *(e for e in have if e not in settings.estimator)]
+    known = set(table["problem"]) == set(
+        table.loc[table["truth"].notna(), "problem"]
+    )  # a line of its own: drawn once
+    drawn = [
+        e for e in settings.estimator if not (known and label(settings, "estimator", e) == TRUTH)
+    ]
+    chosen = as_list(settings.figure.estimators) or [
+        *drawn,
+        *(e for e in have if e not in settings.estimator),
+    ]
     return table, panels, [e for e in chosen if e in have]
 
 
 def _of(table, panel):
-    return table[table["estimand"].eq(panel[0]) & table["problem"].eq(panel[1]) & table["notion"].eq(panel[2])]
+    return table[
+        table["estimand"].eq(panel[0])
+        & table["problem"].eq(panel[1])
+        & table["notion"].eq(panel[2])
+    ]
 
 
 def _places(panels, settings):
@@ -243,4 +339,6 @@ def _several(panels):
 
 def _panel_title(panel, panels, settings):
     _, problem, notion = panel
-    return label(settings, "problem", problem) + (f"\n{notion.replace('_', '-')}" if _several(panels) else "")
+    return label(settings, "problem", problem) + (
+        f"\n{notion.replace('_', '-')}" if _several(panels) else ""
+    )

@@ -8,7 +8,15 @@ from matplotlib.ticker import FixedLocator, NullFormatter
 from harness.evaluation.rankings import POLICY, of_settings, one_estimand
 from harness.evaluation.selection import label
 from harness.figures.marks import legend, say_no_estimate
-from harness.figures.style import COLOURS, STYLE, figure_size, grid_shape, nothing, pyplot, series_style
+from harness.figures.style import (
+    COLOURS,
+    STYLE,
+    figure_size,
+    grid_shape,
+    nothing,
+    pyplot,
+    series_style,
+)
 
 
 def render(records, settings):
@@ -35,8 +43,16 @@ def shares(table, settings, orders=None, per_row=None):
     if not len(table):
         return nothing()
     several = table["notion"].nunique() > 1
-    shown = [(o, n) for n in dict.fromkeys(table["notion"]) for o in orders or dict.fromkeys(table["order"])]
-    series = [e for e in settings.figure.estimators or list(settings.estimator) if e in set(table["estimator"])]
+    shown = [
+        (o, n)
+        for n in dict.fromkeys(table["notion"])
+        for o in orders or dict.fromkeys(table["order"])
+    ]
+    series = [
+        e
+        for e in settings.figure.estimators or list(settings.estimator)
+        if e in set(table["estimator"])
+    ]
     sizes = sorted(table["n"].unique())
     rows, columns = grid_shape(len(shown), per_row or settings.figure.panels_per_row)
     height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
@@ -58,10 +74,17 @@ def shares(table, settings, orders=None, per_row=None):
                 bars = [line["share"] - line["low"], line["high"] - line["share"]]
                 if len(sizes) > 1:
                     name = label(settings, "estimator", estimator)
-                    beside = 1.03 ** (i - (len(series) - 1) / 2)  # intervals of equal shares would hide each other
+                    beside = 1.03 ** (
+                        i - (len(series) - 1) / 2
+                    )  # intervals of equal shares would hide each other
                     ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, **style)
                 else:
-                    ax.errorbar(line["share"], [len(series) - 1 - i], xerr=bars, **{**style, "linestyle": "none"})
+                    ax.errorbar(
+                        line["share"],
+                        [len(series) - 1 - i],
+                        xerr=bars,
+                        **{**style, "linestyle": "none"},
+                    )
             elif len(sizes) == 1:
                 say_no_estimate(ax, 0.5, len(series) - 1 - i, ha="center")
         ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
@@ -76,9 +99,16 @@ def shares(table, settings, orders=None, per_row=None):
         axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
         _sizes(axes[0, 0], sizes)
         figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
-        legend(figure, axes.flat[: len(shown)], [label(settings, "estimator", e) for e in series], settings)
+        legend(
+            figure,
+            axes.flat[: len(shown)],
+            [label(settings, "estimator", e) for e in series],
+            settings,
+        )
     else:
-        axes[0, 0].set_yticks(range(len(series)), [label(settings, "estimator", e) for e in reversed(series)])
+        axes[0, 0].set_yticks(
+            range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
+        )
         axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
     return figure
@@ -111,7 +141,11 @@ def histograms(ax, trials, full, models):
     edges = np.linspace(*np.quantile(trials["value"], [0.0005, 0.9995]), 41)
     for i, model in enumerate(models):
         part = trials.loc[trials["model"].eq(model), "value"]
-        style = {"bins": edges, "color": COLOURS[i % len(COLOURS)], "weights": np.full(len(part), 1.0 / max(len(part), 1))}
+        style = {
+            "bins": edges,
+            "color": COLOURS[i % len(COLOURS)],
+            "weights": np.full(len(part), 1.0 / max(len(part), 1)),
+        }
         ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
         ax.hist(part, histtype="step", linewidth=0.9, **style)
         for value in full.loc[full["model"].eq(model), "value"]:

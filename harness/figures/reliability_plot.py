@@ -44,29 +44,68 @@ def figure(panels, per_row: int = 3, size: Sequence[float] | None = None):
     for ax in axes.reshape(rows, 2, columns).swapaxes(1, 2).reshape(-1, 2)[len(panels) :].ravel():
         ax.set_visible(False)
     handles, texts = axes[0, 0].get_legend_handles_labels()
-    dot = plt.Line2D([], [], marker="o", linestyle="none", color=COLOURS[1], markersize=LEGEND_DOT**0.5)
+    dot = plt.Line2D(
+        [], [], marker="o", linestyle="none", color=COLOURS[1], markersize=LEGEND_DOT**0.5
+    )
     handles = [dot if text == "bins" else handle for handle, text in zip(handles, texts)]
-    figure.legend(handles, texts, loc="outside upper center", ncols=4 if columns > 1 else 2, handlelength=1.8, columnspacing=1.2)
+    figure.legend(
+        handles,
+        texts,
+        loc="outside upper center",
+        ncols=4 if columns > 1 else 2,
+        handlelength=1.8,
+        columnspacing=1.2,
+    )
     return figure
 
 
 def _diagram(ax, panel):
     curve, band, bins = panel.curve, panel.band, panel.curve.bins
-    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated", zorder=2)
+    ax.plot(
+        [0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated", zorder=2
+    )
     if band is not None:
         colour = "0.55" if band.kind == "consistency" else COLOURS[5]
-        style = {"color": colour, "alpha": 0.35, "linewidth": 0, "zorder": 1, "label": f"{band.level:.0%} {band.kind} band"}
+        style = {
+            "color": colour,
+            "alpha": 0.35,
+            "linewidth": 0,
+            "zorder": 1,
+            "label": f"{band.level:.0%} {band.kind} band",
+        }
         if len(band.at) > 1:
             ax.fill_between(band.at, band.low, band.high, **style)
         else:  # a single score: the band is a bar
-            ax.fill_between(band.at[0] + np.array([-0.01, 0.01]), band.low[[0, 0]], band.high[[0, 0]], **style)
+            ax.fill_between(
+                band.at[0] + np.array([-0.01, 0.01]), band.low[[0, 0]], band.high[[0, 0]], **style
+            )
     ends = np.unique(np.concatenate([curve.start[:-1], curve.start[1:] - 1]))
-    ax.plot(curve.at[ends], curve.fit[ends], color=COLOURS[0], linewidth=1.3, label="recalibrated (CORP)", zorder=3)
+    ax.plot(
+        curve.at[ends],
+        curve.fit[ends],
+        color=COLOURS[0],
+        linewidth=1.3,
+        label="recalibrated (CORP)",
+        zorder=3,
+    )
     area = np.maximum(LARGEST_DOT * bins["count"] / curve.n, SMALLEST_DOT)
     ax.scatter(
-        bins["score"], bins["frequency"], s=area, color=COLOURS[1], alpha=0.8, linewidths=0, clip_on=False, label="bins", zorder=4
+        bins["score"],
+        bins["frequency"],
+        s=area,
+        color=COLOURS[1],
+        alpha=0.8,
+        linewidths=0,
+        clip_on=False,
+        label="bins",
+        zorder=4,
     )
-    ax.set(xlim=(-0.03, 1.03), ylim=(-0.04, 1.04), xticks=(0, 0.25, 0.5, 0.75, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
+    ax.set(
+        xlim=(-0.03, 1.03),
+        ylim=(-0.04, 1.04),
+        xticks=(0, 0.25, 0.5, 0.75, 1),
+        yticks=(0, 0.25, 0.5, 0.75, 1),
+    )
     parts = f"MCB {_short(curve.mcb)}  DSC {_short(curve.dsc)}  UNC {_short(curve.unc)}"
     ax.set_title(parts, fontsize=6.5, color="0.3", pad=3)
     ax.annotate(
@@ -80,7 +119,13 @@ def _histogram(ax, panel):
     if len(curve.at) <= HISTOGRAM_BINS:  # each has a bar of its own, at its place
         ax.bar(curve.at, curve.count, width=0.5 / HISTOGRAM_BINS, color="0.45")
     else:
-        ax.hist(curve.at, np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1), weights=curve.count, color="0.45", rwidth=0.9)
+        ax.hist(
+            curve.at,
+            np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1),
+            weights=curve.count,
+            color="0.45",
+            rwidth=0.9,
+        )
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="y", nbins=2, integer=True)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

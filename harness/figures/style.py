@@ -51,7 +51,11 @@ def nothing(text="no cell gave a number to draw; the page says why"):
 
 def series_style(i):
     """Colour, marker and line of series i: no two of the first 64 are alike."""
-    return {"color": COLOURS[i % 8], "marker": MARKERS[(i + 3 * (i // 8)) % 8], "linestyle": LINES[i // 8 % 4]}
+    return {
+        "color": COLOURS[i % 8],
+        "marker": MARKERS[(i + 3 * (i // 8)) % 8],
+        "linestyle": LINES[i // 8 % 4],
+    }
 
 
 def pale(colour, share):

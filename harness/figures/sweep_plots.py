@@ -21,7 +21,9 @@ from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
 PANEL_VALUES = 4  # a second parameter with more values than these is the other axis of a heat map
-LOGARITHMIC_FROM = 20.0  # values whose largest is this many times their smallest are on a logarithmic axis
+LOGARITHMIC_FROM = (
+    20.0  # values whose largest is this many times their smallest are on a logarithmic axis
+)
 PLACE = ["problem", "notion", "n"]
 
 
@@ -43,29 +45,55 @@ def render(results, records, settings):
     wide = [name for name in crossed if len(results.values(name)) > PANEL_VALUES]
     if wide and len(axes) == 2:
         return _heat_maps(results, plt, frame, x, wide[0], settings)
-    return _lines(results, plt, frame, x, others, [e for e in estimands if frame["estimand"].eq(e).any()], settings)
+    return _lines(
+        results,
+        plt,
+        frame,
+        x,
+        others,
+        [e for e in estimands if frame["estimand"].eq(e).any()],
+        settings,
+    )
 
 
 def _axes(results, frame):
     """The swept parameters that change anything in the frame: numbers before names, then by how many values they have."""
-    names = [name for name in results.plan.swept.values() if name in frame and frame[name].notna().any()]
-    return sorted(names, key=lambda name: (not are_numbers(results.values(name)), -len(results.values(name))))
+    names = [
+        name for name in results.plan.swept.values() if name in frame and frame[name].notna().any()
+    ]
+    return sorted(
+        names, key=lambda name: (not are_numbers(results.values(name)), -len(results.values(name)))
+    )
 
 
 def _lines(results, plt, frame, x, others, estimands, settings):
 
     swept = frame[frame[x].notna()]
     count = {name: len(results.values(name)) for name in others}
-    across = max((name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None)
+    across = max(
+        (name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None
+    )
     beside = [name for name in others if name != across]
     order = {name: i for i, name in enumerate(settings.problem)}
     rows = {tuple(row) for row in swept[["estimand", *PLACE]].itertuples(index=False)}
-    rows = sorted(rows, key=lambda row: (estimands.index(row[0]), order.get(row[1], len(order)), NOTIONS.index(row[2]), row[3]))
+    rows = sorted(
+        rows,
+        key=lambda row: (
+            estimands.index(row[0]),
+            order.get(row[1], len(order)),
+            NOTIONS.index(row[2]),
+            row[3],
+        ),
+    )
     sizes = sorted({n for *_, n in rows})
     if across is None:  # the sample sizes stand side by side
         rows, columns = list(dict.fromkeys(row[:3] for row in rows)), sizes
     else:
-        columns = [v for v in results.values(across) if any(comparable(v) == comparable(held) for held in swept[across])]
+        columns = [
+            v
+            for v in results.values(across)
+            if any(comparable(v) == comparable(held) for held in swept[across])
+        ]
     series = _series(results, frame, beside, settings)
     at = _positions(results, x)
     kept = settings.figure.size
@@ -86,18 +114,25 @@ def _lines(results, plt, frame, x, others, estimands, settings):
             ax, n = grid[i, j], column if across is None else row[3]
             here = frame[frame[["estimand", *PLACE]].eq([*row[:3], n]).all(axis=1)]
             changed = across is not None and here[across].notna().any()
-            if across is not None and not changed and j > 0:  # a problem that the parameter does not change is drawn once
+            if (
+                across is not None and not changed and j > 0
+            ):  # a problem that the parameter does not change is drawn once
                 ax.set_visible(False)
                 continue
             if across is not None:
-                here = here[[comparable(value) in (None, comparable(column)) for value in here[across]]]
+                here = here[
+                    [comparable(value) in (None, comparable(column)) for value in here[across]]
+                ]
             for position, (name, chosen) in enumerate(series.items()):
                 line = here[[key in chosen for key in _kinds(results, here, beside)]]
                 _draw(results, ax, line, x, at, position, settings, name)
                 costs.setdefault(position, []).append(line[line[x].notna()])
             _truth(results, ax, here, x, at, beside)
             drawn.append(here)
-            words = [label(settings, "problem", row[1]), *([row[2].replace("_", "-")] if several else [])]
+            words = [
+                label(settings, "problem", row[1]),
+                *([row[2].replace("_", "-")] if several else []),
+            ]
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
             words += [f"{across} = {sweeps.said(column)}"] if changed else []
             ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
@@ -124,7 +159,9 @@ def _series(results, frame, beside, settings):
     found = {}
     for estimator in order:
         for kind in (kind for kind in kinds if kind[0] == estimator):
-            values = {name: shown[value] for name, value in zip(beside, kind[1:]) if value is not None}
+            values = {
+                name: shown[value] for name, value in zip(beside, kind[1:]) if value is not None
+            }
             text = ", ".join(f"{name}={value}" for name, value in values.items())
             found[label(settings, "estimator", estimator) + (f" ({text})" if text else "")] = [kind]
     return found
@@ -132,7 +169,9 @@ def _series(results, frame, beside, settings):
 
 def _kinds(results, frame, beside):
     """[(estimator, value of each of the parameters `beside`)] of the rows."""
-    return list(zip(frame["estimator"], *([comparable(value) for value in frame[name]] for name in beside)))
+    return list(
+        zip(frame["estimator"], *([comparable(value) for value in frame[name]] for name in beside))
+    )
 
 
 def _draw(results, ax, line, x, at, position, settings, text):
@@ -147,7 +186,14 @@ def _draw(results, ax, line, x, at, position, settings, text):
             marks(ax, kind, place[mine], swept[mine], position, settings, True, text)
     elif len(line):
         colour = COLOURS[position % 8]
-        ax.axhline(line["mean"].iloc[0], color=colour, linewidth=0.9, linestyle=(0, (1, 1.5)), label=text, zorder=2)
+        ax.axhline(
+            line["mean"].iloc[0],
+            color=colour,
+            linewidth=0.9,
+            linestyle=(0, (1, 1.5)),
+            label=text,
+            zorder=2,
+        )
 
 
 def _cost(results, ax, lines, x, at, position):
@@ -166,7 +212,13 @@ def _truth(results, ax, part, x, at, beside):
     known = part[part["truth"].notna()]
     if not len(known):
         return
-    dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "label": "true value", "zorder": 2}
+    dashed = {
+        "color": "0.2",
+        "linestyle": "--",
+        "linewidth": 1.0,
+        "label": "true value",
+        "zorder": 2,
+    }
     moving = known[known[x].notna()]
     if moving["truth"].nunique() <= 1:
         ax.axhline(known["truth"].iloc[0], **dashed)
@@ -182,14 +234,18 @@ def _truth(results, ax, part, x, at, beside):
 def _positions(results, name):
     """{value: its place on the axis}: the number itself, or the names one after the other."""
     values = results.values(name)
-    return {comparable(v): float(v) if are_numbers(values) else float(i) for i, v in enumerate(values)}
+    return {
+        comparable(v): float(v) if are_numbers(values) else float(i) for i, v in enumerate(values)
+    }
 
 
 def _scale(results, ax, name, at):
     values = results.values(name)
     places = list(at.values())
     if not are_numbers(values):
-        ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0)
+        ax.set_xticks(
+            places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0
+        )
         return
     if is_log(places):
         ax.set_xscale("log")
@@ -207,7 +263,9 @@ def _heat_maps(results, plt, frame, x, y, settings):
     frame = frame[frame["estimand"].eq(estimand)]
     known = frame["truth"].notna().all()
     what = "rmse" if known else "mean"
-    panels = [tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)]
+    panels = [
+        tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)
+    ]
     columns = min(len(panels), settings.figure.panels_per_row)
     rows = -(-len(panels) // columns)
     size = settings.figure.size or (max(WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
@@ -220,22 +278,40 @@ def _heat_maps(results, plt, frame, x, y, settings):
         values = np.full((len(ys), len(xs)), np.nan)
         for _, row in part.iterrows():
             values[_index(ys, row[y]), _index(xs, row[x])] = row[what]
-        image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
+        image = ax.imshow(
+            values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high
+        )
         if len(xs) * columns <= 15:
             for (i, j), value in np.ndenumerate(values):
                 if math.isfinite(value):
                     dark = value < (low + high) / 2
-                    ax.text(j, i, f"{value:.3f}", ha="center", va="center", fontsize=6, color="white" if dark else "black")
-        ax.set_xticks(range(len(xs)), [sweeps.said(v) for v in xs], rotation=45 if len(xs) > 6 else 0)
+                    ax.text(
+                        j,
+                        i,
+                        f"{value:.3f}",
+                        ha="center",
+                        va="center",
+                        fontsize=6,
+                        color="white" if dark else "black",
+                    )
+        ax.set_xticks(
+            range(len(xs)), [sweeps.said(v) for v in xs], rotation=45 if len(xs) > 6 else 0
+        )
         ax.set_yticks(range(len(ys)), [sweeps.said(v) for v in ys])
         ax.grid(False)
         ax.set(xlabel=x, ylabel=y)
-        ax.set_title(f"{label(settings, 'estimator', estimator)}\n{label(settings, 'problem', problem)}, {notion}, n = {n:,}")
+        ax.set_title(
+            f"{label(settings, 'estimator', estimator)}\n{label(settings, 'problem', problem)}, {notion}, n = {n:,}"
+        )
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     name = AXIS_NAMES.get(estimand, estimand)
     figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
-    said = f"Root mean squared error of {estimand}" if known else f"Mean of {estimand}, whose truth is not known everywhere,"
+    said = (
+        f"Root mean squared error of {estimand}"
+        if known
+        else f"Mean of {estimand}, whose truth is not known everywhere,"
+    )
     sentences = [f"{said} by {x} and {y}, over {captions.count_range(frame['reps'])} replications."]
     if more:
         sentences.append(f"Not drawn, but in the table: {', '.join(more)}.")
@@ -249,11 +325,16 @@ def _caption(results, drawn, x, across, beside, settings):
     """What the panels show, in words."""
 
     table = pd.concat(drawn)
-    files, subsets = (np.array(are_of(table, getattr(settings, name)), dtype=bool) for name in ("files", "subsets"))
+    files, subsets = (
+        np.array(are_of(table, getattr(settings, name)), dtype=bool)
+        for name in ("files", "subsets")
+    )
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(beside)}" if beside else ""
     sentences = [f"Estimates against {x}{panels}{lines}."]
-    sentences += captions.of_means(table[~files], table[files & ~subsets], table[subsets], dots=False)
+    sentences += captions.of_means(
+        table[~files], table[files & ~subsets], table[subsets], dots=False
+    )
     bounds = table[has_bounds(table, settings) & table[x].notna()]
     if len(bounds):
         sentences.append(captions.of_bounds_of_estimates(bounds))
@@ -263,7 +344,11 @@ def _caption(results, drawn, x, across, beside, settings):
     if table["truth"].notna().any():
         sentences.append("Dashed: the true value.")
     several = " (median over the replications)" if table["reps"].max() > 1 else ""
-    above = ", mean over the panels above" if len(table[["problem", "notion"]].drop_duplicates()) > 1 else ""
+    above = (
+        ", mean over the panels above"
+        if len(table[["problem", "notion"]].drop_duplicates()) > 1
+        else ""
+    )
     return " ".join([*sentences, f"Below: CPU time of a cell{several}{above}."])
 
 

@@ -73,7 +73,9 @@ def as_json(judgement: Findings) -> dict[str, Any]:
         "level": judgement.level,
         "seed": judgement.seed,
         "data": _data(judgement.data),
-        "sentences": {question: answer.sentence for question, answer in found.items() if answer is not None},
+        "sentences": {
+            question: answer.sentence for question, answer in found.items() if answer is not None
+        },
         "unanswered": dict(judgement.unanswered),
         "numbers": numbers(judgement),
         **{question: _plain(answer) for question, answer in found.items()},
@@ -95,7 +97,12 @@ def numbers(judgement: Findings) -> Numbers:
     for name, value, level, reason in _all(judgement):
         known = float(value) if value is not None and math.isfinite(value) else None
         found.setdefault(
-            name, {"value": known, "level": level, "reason": None if known is not None else reason or "it has no value"}
+            name,
+            {
+                "value": known,
+                "level": level,
+                "reason": None if known is not None else reason or "it has no value",
+            },
         )
     return found
 
@@ -123,20 +130,39 @@ def _of_file(judgement: Findings) -> Iterator[Row]:
     """Answers to the first two questions."""
     if judgement.calibrated is not None:
         for test in judgement.calibrated.tests:
-            yield f"{test.notion}.p_value", test.adjusted if test.adjusted is not None else test.p_value, test.level, test.reason
-            yield f"{test.notion}.rejected", None if test.rejected is None else float(test.rejected), test.level, test.reason
+            yield (
+                f"{test.notion}.p_value",
+                test.adjusted if test.adjusted is not None else test.p_value,
+                test.level,
+                test.reason,
+            )
+            yield (
+                f"{test.notion}.rejected",
+                None if test.rejected is None else float(test.rejected),
+                test.level,
+                test.reason,
+            )
             yield f"{test.notion}.detectable", test.detectable, test.level, test.reason
     if judgement.how_far is None:
         return
     errors = judgement.how_far.errors
-    for error in sorted(errors, key=lambda one: not one.headline):  # of a notion and estimand the first has the short name
+    for error in sorted(
+        errors, key=lambda one: not one.headline
+    ):  # of a notion and estimand the first has the short name
         yield from _interval(f"{error.notion}.{error.estimand}", error.interval, error.reason)
     for error in errors:
-        yield from _interval(f"{error.notion}.{error.estimand}.{error.estimator}", error.interval, error.reason)
+        yield from _interval(
+            f"{error.notion}.{error.estimand}.{error.estimator}", error.interval, error.reason
+        )
     for bound in judgement.how_far.certified:
         for end in ("low", "high"):
             name = f"{bound.notion}.{bound.estimand}.certified.{end}"
-            yield name, getattr(bound.interval, end), bound.interval.level, bound.reason or NO_INTERVAL
+            yield (
+                name,
+                getattr(bound.interval, end),
+                bound.interval.level,
+                bound.reason or NO_INTERVAL,
+            )
     if judgement.how_far.direction is not None:
         yield from _interval("confidence_gap", judgement.how_far.direction.gap)
     for score in judgement.how_far.scores:
@@ -186,7 +212,13 @@ def _of_differences(judgement: Findings) -> Iterator[Row]:
     first = judgement.data.name
     several = len(judgement.others) > 1
     for one in judgement.versus.differences:
-        middle = "" if not several else f"{one.second}." if one.first == first else f"{one.first}.{one.second}."
+        middle = (
+            ""
+            if not several
+            else f"{one.second}."
+            if one.first == first
+            else f"{one.first}.{one.second}."
+        )
         yield from _interval(f"difference.{middle}{one.quantity}", one.difference, one.sentence)
 
 
@@ -209,7 +241,11 @@ LEFT_OUT = ("panels", "fitted", "seconds")  # curves, maps, times
 def _plain(value: Any) -> Any:
     """A finding as JSON's values."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.name not in LEFT_OUT}
+        return {
+            f.name: _plain(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.name not in LEFT_OUT
+        }
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     if isinstance(value, dict):

@@ -23,7 +23,10 @@ SCALAR_NAME = "exact resampling test (tilt and smooth departures)"
 CLASSWISE_NAME = "the same test of each class by itself, Bonferroni's correction"
 VECTOR_NAME = "exact resampling test (temperature, linear and local departures of the whole vector)"
 RESAMPLES = 4999
-SCREEN, SCREENED = 499, 0.1  # resamples of the first look at a class; those with a p-value of at most 0.1 get a second look
+SCREEN, SCREENED = (
+    499,
+    0.1,
+)  # resamples of the first look at a class; those with a p-value of at most 0.1 get a second look
 MOST_RESAMPLES = 20_000  # of the second look
 STREAMS = ("scalar", "classwise", "canonical", "power")
 
@@ -78,7 +81,12 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
         made.append(replace(found, detectable=reach, **_size(notion, data.n, data.k, level)))
     adjusted = closed({one.notion: one.p_value if one.p_value is not None else 1.0 for one in made})
     done = tuple(
-        replace(one, adjusted=adjusted[one.notion], rejected=bool(adjusted[one.notion] <= 1.0 - level + 1e-12)) for one in made
+        replace(
+            one,
+            adjusted=adjusted[one.notion],
+            rejected=bool(adjusted[one.notion] <= 1.0 - level + 1e-12),
+        )
+        for one in made
     )
     rejected = any(one.rejected for one in done)
     return Calibrated(_sentence(data, done, level), rejected, done)
@@ -111,7 +119,9 @@ class ClassTest:
     p_value: float
 
 
-def class_tests(p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator, screen: int = SCREEN) -> list[ClassTest]:
+def class_tests(
+    p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator, screen: int = SCREEN
+) -> list[ClassTest]:
     """The tests of every column of p (n, k) for indicators y (n, k); p-values not corrected for there being k.
 
     A class whose first p-value, of 499 resamples, is at most 0.1 is looked at a second time with resamples of its own. The
@@ -144,7 +154,9 @@ def _of_scalar(notion: str, test: ScalarTest, level: float) -> CalibrationTest:
         note += f"p = {test.p_possible:.3g}."
     elif test.cells.m == 0:
         note = "All probabilities are 0 or 1 and all outcomes as predicted: there is nothing that a test could see."
-    return CalibrationTest(notion, SCALAR_NAME, test.p_possible, test.p_value, None, None, level, note=note)
+    return CalibrationTest(
+        notion, SCALAR_NAME, test.p_possible, test.p_value, None, None, level, note=note
+    )
 
 
 def _of_classes(data: Judged, classes: list[ClassTest], level: float) -> CalibrationTest:
@@ -157,14 +169,25 @@ def _of_classes(data: Judged, classes: list[ClassTest], level: float) -> Calibra
     if len(values) * 3.0 / MOST_RESAMPLES > 1.0 - level:
         note += f" With {len(values)} classes the resamples are too few to reject by one class, unless an outcome was impossible."
     corrected = float(min(1.0, len(values) * values.min()))
-    return CalibrationTest("classwise", CLASSWISE_NAME, float(values.min()), corrected, None, None, level, note=note)
+    return CalibrationTest(
+        "classwise", CLASSWISE_NAME, float(values.min()), corrected, None, None, level, note=note
+    )
 
 
 def _of_vector(data: Judged, test: VectorTest, level: float) -> CalibrationTest:
     note = f"A random part of {test.rows:,} rows was tested." if test.rows < data.n else ""
     if test.impossible:
         note = f"{_outcomes(test.impossible)} had probability 0. {note}".strip()
-    return CalibrationTest("canonical", VECTOR_NAME, float(test.observed.max()), test.p_value, None, None, level, note=note)
+    return CalibrationTest(
+        "canonical",
+        VECTOR_NAME,
+        float(test.observed.max()),
+        test.p_value,
+        None,
+        None,
+        level,
+        note=note,
+    )
 
 
 def _outcomes(count: int) -> str:
@@ -189,13 +212,14 @@ def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) ->
     rejected = [one for one in found if one.rejected]
     several = f", corrected for {len(found)} tests" if len(found) > 1 else ""
     if rejected:
-        values = ", ".join(f"{notion_name(one.notion)}: p {format_p_value(one.adjusted or 0.0)}" for one in rejected)
+        values = ", ".join(
+            f"{notion_name(one.notion)}: p {format_p_value(one.adjusted or 0.0)}"
+            for one in rejected
+        )
         text = f"The predictions are not calibrated ({values}{several})."
         if any(one.p_value == 0.0 for one in rejected):
             if data.confidences:
-                text += (
-                    " A prediction of confidence 1 was wrong, or one of confidence 0 right, which never happens to calibrated "
-                )
+                text += " A prediction of confidence 1 was wrong, or one of confidence 0 right, which never happens to calibrated "
                 return text + "predictions (unless rounding made it so)."
             text += " Something happened to which they gave probability 0, which calibrated predictions never do "
             text += "(unless rounding made it 0)."

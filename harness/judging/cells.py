@@ -80,7 +80,11 @@ def cells_of(p: Array, cells: int = CELLS) -> Cells:
     middle = (np.cumsum(mass) - mass / 2.0) / max(mass.sum(), np.finfo(float).tiny)
     tail = np.where(np.abs(logit[start]) > TAIL_LOGIT, np.floor(logit[start] / 2.0), 0.0)
     fine: Array = np.floor(cells * np.minimum(middle, 1.0 - 1e-12))
-    first = np.concatenate([[True], (np.diff(fine) != 0.0) | (np.diff(tail) != 0.0)]) if len(start) else np.zeros(0, dtype=bool)
+    first = (
+        np.concatenate([[True], (np.diff(fine) != 0.0) | (np.diff(tail) != 0.0)])
+        if len(start)
+        else np.zeros(0, dtype=bool)
+    )
     cell_of_value = np.cumsum(first) - 1
     cell = cell_of_value[np.cumsum(new) - 1].astype(np.int64)
     m = int(cell[-1]) + 1 if len(cell) else 0
@@ -108,7 +112,9 @@ def poisson_binomial(p: Array) -> Array:
     """
     m, n = p.shape
     mean, spread = p.sum(axis=1), np.sqrt((p * (1.0 - p)).sum(axis=1))
-    most = int(min(n, np.ceil((mean + 9.0 * spread).max(initial=0.0)) + 25))  # beyond lies less than 1e-15
+    most = int(
+        min(n, np.ceil((mean + 9.0 * spread).max(initial=0.0)) + 25)
+    )  # beyond lies less than 1e-15
     law = np.zeros((m, most + 1))
     law[:, 0] = 1.0
     for t in range(n):
@@ -123,26 +129,38 @@ def _drawn(cells: Cells, count: int, rng: np.random.Generator) -> Array:
         return np.zeros((count, 0))
     inside = np.flatnonzero(cells.of_row >= 0)
     size = np.bincount(cells.of_row[inside], minlength=cells.m)
-    turned = cells.expected > size / 2.0  # rare events are counted: of most rows with an event, those without
+    turned = (
+        cells.expected > size / 2.0
+    )  # rare events are counted: of most rows with an event, those without
     found = np.empty((count, cells.m))
     small = np.flatnonzero(size <= LARGEST_EXACT)
     if len(small):
         law = poisson_binomial(_padded(cells, inside, size, small, turned))
         below = np.cumsum(law, axis=1)
         for row, j in enumerate(small):
-            found[:, j] = np.searchsorted(below[row] / below[row, -1], rng.random(count), side="right")
+            found[:, j] = np.searchsorted(
+                below[row] / below[row, -1], rng.random(count), side="right"
+            )
     large = np.flatnonzero(size > LARGEST_EXACT)
     if len(large):
         mean = np.where(turned, size - cells.expected, cells.expected)[large]
-        trials = np.maximum(np.rint(mean**2 / np.maximum(mean - cells.variance[large], 1e-300)), np.ceil(mean))
+        trials = np.maximum(
+            np.rint(mean**2 / np.maximum(mean - cells.variance[large], 1e-300)), np.ceil(mean)
+        )
         trials = np.minimum(trials, 2.0**62)
-        found[:, large] = rng.binomial(trials.astype(np.int64), np.minimum(mean / trials, 1.0), (count, len(large)))
+        found[:, large] = rng.binomial(
+            trials.astype(np.int64), np.minimum(mean / trials, 1.0), (count, len(large))
+        )
     found = np.where(turned, size - found, found) - cells.expected
     return found
 
 
 def _padded(
-    cells: Cells, inside: NDArray[np.int64], size: NDArray[np.int64], small: NDArray[np.int64], turned: NDArray[np.bool_]
+    cells: Cells,
+    inside: NDArray[np.int64],
+    size: NDArray[np.int64],
+    small: NDArray[np.int64],
+    turned: NDArray[np.bool_],
 ) -> Array:
     """The probabilities of the rows of the small cells, (cells, largest size), 0 where there are fewer rows."""
     place = np.full(cells.m, -1)

@@ -60,14 +60,17 @@ def from_arrays(
     p, y, names = matched(p, y, classes)
     p, y = checked(p, y)
     if confidences and p.ndim != 1:
-        raise BadInputError(f"confidences is true, but p has shape {p.shape}; confidences are one number per row, (n,).")
+        raise BadInputError(
+            f"confidences is true, but p has shape {p.shape}; confidences are one number per row, (n,)."
+        )
     k = 2 if p.ndim == 1 else p.shape[1]
     return Judged(
         name=str(name),
         p=np.column_stack([1.0 - p, p]) if p.ndim == 1 else p,
         y=y,
         classes=names or (("wrong", "right") if confidences else tuple(map(str, range(k)))),
-        understood=f"{len(y):,} rows, " + ("confidences of predictions" if confidences else f"{k} classes"),
+        understood=f"{len(y):,} rows, "
+        + ("confidences of predictions" if confidences else f"{k} classes"),
         groups=_groups(groups, len(y)),
         confidences=bool(confidences),
     )
@@ -102,7 +105,9 @@ def from_file(path: str | Path, group: str | Iterable[str] | None = None, **opti
     allowed = set(Predictions.__dataclass_fields__) - {"path", "order", "by_content"}
     unknown = sorted(set(options) - allowed)
     if unknown:
-        raise BadInputError(f"{unknown[0]} is no option of a file of predictions; allowed are {', '.join(sorted(allowed))}.")
+        raise BadInputError(
+            f"{unknown[0]} is no option of a file of predictions; allowed are {', '.join(sorted(allowed))}."
+        )
     problem: Any = Predictions(str(path), order="file", **options)
     p, y = problem.sample(problem.n_max, np.random.default_rng(0))
     confidences = p.ndim == 1 and problem.top_label
@@ -134,11 +139,15 @@ def aligned(first: Judged, other: Judged) -> Judged:
     """
     both = f"{first.name} and {other.name}"
     if first.n != other.n:
-        raise BadInputError(f"{both} have {first.n:,} and {other.n:,} rows; models are compared on the same rows.")
+        raise BadInputError(
+            f"{both} have {first.n:,} and {other.n:,} rows; models are compared on the same rows."
+        )
     if first.confidences != other.confidences:
         raise BadInputError(f"of {both} one holds confidences only; give both in the same form.")
     if first.k != other.k:
-        raise BadInputError(f"{both} have {first.k} and {other.k} classes; models are compared on the same classes.")
+        raise BadInputError(
+            f"{both} have {first.k} and {other.k} classes; models are compared on the same classes."
+        )
     if first.classes != other.classes and set(first.classes) == set(other.classes):
         order = [other.classes.index(one) for one in first.classes]
         place = np.argsort(order)
@@ -149,7 +158,9 @@ def aligned(first: Judged, other: Judged) -> Judged:
         raise BadInputError(
             f"{both} name class {j} {first.classes[j]!r} and {other.classes[j]!r}; models are compared on the same classes."
         )
-    if not first.confidences and not np.array_equal(first.y, other.y):  # two models are right on different rows
+    if not first.confidences and not np.array_equal(
+        first.y, other.y
+    ):  # two models are right on different rows
         i = int(np.argmax(first.y != other.y))
         found = first.classes[first.y[i]], other.classes[other.y[i]]
         raise BadInputError(
@@ -169,7 +180,9 @@ def _groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     for name, values in given.items():
         values = np.asarray(values)
         if values.shape != (n,):
-            raise BadInputError(f"group {name!r} has shape {values.shape}; one value per row is needed, ({n},).")
+            raise BadInputError(
+                f"group {name!r} has shape {values.shape}; one value per row is needed, ({n},)."
+            )
         found[str(name)] = values
     return found
 
@@ -181,7 +194,9 @@ def _columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArra
     held = files.arrays(data_files.find(str(path)), split)
     for name in names:
         if name not in held:
-            raise BadInputError(f"{path} has no column {name!r} to group by; it has {', '.join(held)}.")
+            raise BadInputError(
+                f"{path} has no column {name!r} to group by; it has {', '.join(held)}."
+            )
     return {name: held[name] for name in names}
 
 

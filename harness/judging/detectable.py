@@ -44,7 +44,9 @@ def of_scalar(p: Array, test: ScalarTest, alpha: float, rng: np.random.Generator
     return of_classes(p[:, None], [test], alpha, rng)
 
 
-def of_classes(p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator) -> float | None:
+def of_classes(
+    p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator
+) -> float | None:
     """Of the columns of p (n, k) the mean L1 error that one of the k tests finds, at level alpha / k each; the classes are drawn
     independently of one another."""
     k = len(tests)
@@ -54,7 +56,9 @@ def of_classes(p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.rand
 
     def power_of(log_b: float) -> tuple[float, float]:
         found = [column(log_b, draws, rng) for column in columns]
-        return 1.0 - float(np.prod([1.0 - power for power, _ in found])), float(np.mean([error for _, error in found]))
+        return 1.0 - float(np.prod([1.0 - power for power, _ in found])), float(
+            np.mean([error for _, error in found])
+        )
 
     return _larger(power_of)
 
@@ -98,7 +102,9 @@ class _Column:
         size = np.bincount(cells.of_row[cells.of_row >= 0], minlength=cells.m)
         self.scale = size / np.maximum(np.bincount(self.cell, minlength=cells.m), 1)
         self.size = size
-        if alpha * len(test.null) < LEAST_TAIL:  # beyond what the resamples say: tilt is nearly chi-square of two degrees
+        if (
+            alpha * len(test.null) < LEAST_TAIL
+        ):  # beyond what the resamples say: tilt is nearly chi-square of two degrees
             enough = cells.variance.sum() >= NORMAL
             self.least = np.array([-2.0 * np.log(alpha / 2.0) if enough else np.inf, np.inf])
         else:
@@ -117,7 +123,9 @@ class _Column:
         few = np.flatnonzero(spread < NORMAL)
         if len(few):
             mean, spread = mean[few], spread[few]
-            trials = np.clip(np.rint(mean**2 / np.maximum(mean - spread, 1e-12)), 1.0, self.size[few]).astype(np.int64)
+            trials = np.clip(
+                np.rint(mean**2 / np.maximum(mean - spread, 1e-12)), 1.0, self.size[few]
+            ).astype(np.int64)
             drawn[:, few] = rng.binomial(trials, np.minimum(mean / trials, 1.0), (draws, len(few)))
         drawn -= cells.expected
         found = statistics(cells, drawn)
@@ -126,7 +134,9 @@ class _Column:
 
 def _larger(power_of: PowerOf) -> float | None:
     ends = [power_of(sign * STRONGEST) for sign in (-1.0, 1.0)]
-    found = [_bisected(power_of, sign, end[1]) for sign, end in zip((-1.0, 1.0), ends) if end[0] >= POWER]
+    found = [
+        _bisected(power_of, sign, end[1]) for sign, end in zip((-1.0, 1.0), ends) if end[0] >= POWER
+    ]
     missed = max((error for power, error in ends if power < POWER), default=0.0)
     return max(found) if found and max(found) >= missed else None
 

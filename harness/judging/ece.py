@@ -132,7 +132,11 @@ def estimate(
     if reason:
         raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
     if spec.replication_rng is None:
-        return apply(made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng))
+        return apply(
+            made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng)
+        )
     if isinstance(rng, np.random.Generator):
-        raise BadInputError(f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that.")
+        raise BadInputError(
+            f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that."
+        )
     return apply(made, reduced_p, reduced_y, notion, spec.replication_rng(rng or 0))

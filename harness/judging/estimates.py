@@ -14,7 +14,13 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import apply
 from harness.estimators.certified import CertifiedInterval
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.measured import MEASURED_LEVEL, Coverage, coverage_of, estimator_of, estimators_of
+from harness.judging.measured import (
+    MEASURED_LEVEL,
+    Coverage,
+    coverage_of,
+    estimator_of,
+    estimators_of,
+)
 from harness.plan.components import load
 
 Array = NDArray[np.float64]
@@ -31,12 +37,12 @@ LABELS = {
     "debiased15_l1": "15 bins, debiased",
     "binned_cube_root": "bins of equal mass, n^(1/3) of them",
 }
-WITHOUT_INTERVAL = (
-    "No interval: bins hide part of the error and add their own noise, so that no interval around this number holds the error."
-)
+WITHOUT_INTERVAL = "No interval: bins hide part of the error and add their own noise, so that no interval around this number holds the error."
 REPEATED = 50_000  # numbers in p up to which the learned estimate is the mean of four partitions
 LARGEST = 500_000  # numbers in p up to which all rows are used: the learned estimate needs 45 times the memory of p
-STACK_SCORES = 50_000  # scores up to which the stack of calibrators is fitted, 1 s; above, temperature alone
+STACK_SCORES = (
+    50_000  # scores up to which the stack of calibrators is fitted, 1 s; above, temperature alone
+)
 STACK_ROWS = 2_000  # vectors up to which it is fitted: one of its maps takes n^2 k steps, 7 s at n = 10,000 and k = 3
 STACK_NUMBERS = 200_000  # n k^2 up to which it is fitted to vectors: another map has k^2 parameters
 ESTIMANDS = ("l1", "l2_squared")
@@ -47,7 +53,12 @@ ASSUMPTION = (
 
 
 def estimates(
-    data: Judged, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator
+    data: Judged,
+    notion: str,
+    p: Array,
+    y: NDArray[np.int64],
+    level: float,
+    rng: np.random.Generator,
 ) -> tuple[list[ErrorEstimate], ErrorEstimate]:
     """Return at most four estimates of the L1 error of a notion, the headline first, and the headline's of the squared error.
 
@@ -76,19 +87,31 @@ def estimates(
     return [replace(rows[0], headline=True), *rows[1:]], squared
 
 
-def certified(notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Certified:
+def certified(
+    notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator
+) -> Certified:
     """The interval of `certified_interval` with its assumption in words, of scores p (n,)."""
     try:
         e = CertifiedInterval(level=level)(p, y, rng)["l1"]
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
-        return Certified(notion, "l1", Interval(None, None, None, level), ASSUMPTION, reason=_reason(error))
+        return Certified(
+            notion, "l1", Interval(None, None, None, level), ASSUMPTION, reason=_reason(error)
+        )
     return Certified(notion, "l1", Interval(e.value, e.low, e.high, level), ASSUMPTION)
 
 
 def _published(rows: list[dict[str, Any]], taken: list[str]) -> list[str]:
     """The published estimator of least regret there that is not yet among the names."""
-    others = [row for row in rows if not row["estimator"].startswith(("best", "certified")) and row["regret"] is not None]
-    named = [row["estimator"] for row in others if row["estimator"] in LABELS and row["estimator"] not in taken]
+    others = [
+        row
+        for row in rows
+        if not row["estimator"].startswith(("best", "certified")) and row["regret"] is not None
+    ]
+    named = [
+        row["estimator"]
+        for row in others
+        if row["estimator"] in LABELS and row["estimator"] not in taken
+    ]
     return named[:1]
 
 
@@ -107,12 +130,25 @@ def _estimate(
         answers = _answers(name, notion, p, y, level, rng)
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
         nothing = ErrorEstimate(
-            notion, "l1", name, label, Interval(None, None, None, level), kind, coverage_note=note, reason=_reason(error)
+            notion,
+            "l1",
+            name,
+            label,
+            Interval(None, None, None, level),
+            kind,
+            coverage_note=note,
+            reason=_reason(error),
         )
         return {estimand: replace(nothing, estimand=estimand) for estimand in ESTIMANDS}
     return {
         estimand: ErrorEstimate(
-            notion, estimand, name, label, _interval(answers[estimand], kind, level), kind, coverage_note=note
+            notion,
+            estimand,
+            name,
+            label,
+            _interval(answers[estimand], kind, level),
+            kind,
+            coverage_note=note,
         )
         for estimand in ESTIMANDS
         if estimand in answers
@@ -127,9 +163,13 @@ def _interval(e: Any, kind: str, level: float) -> Interval:
     return Interval(value, low, None if e.high is None else float(e.high), level)
 
 
-def _answers(name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator) -> Any:
+def _answers(
+    name: str, notion: str, p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator
+) -> Any:
     has_level = name.startswith(("best", "variational"))
-    estimator = load("estimator", name, {"level": level}) if has_level else load("estimator", name, {})
+    estimator = (
+        load("estimator", name, {"level": level}) if has_level else load("estimator", name, {})
+    )
     return apply(estimator, p, y, notion, rng)
 
 
@@ -140,7 +180,9 @@ def _with_measured(made: ErrorEstimate, data: Judged) -> ErrorEstimate:
     row = estimator_of(made.estimator, made.notion, made.estimand, data.n, data.k)
     regret = None if row is None else row["regret"]
     if made.interval.low is None and made.interval.high is None:
-        return replace(made, coverage_note=f"{made.coverage_note} {WITHOUT_INTERVAL}".strip(), regret=regret)
+        return replace(
+            made, coverage_note=f"{made.coverage_note} {WITHOUT_INTERVAL}".strip(), regret=regret
+        )
     quantity = f"{made.notion}.{made.estimand}.{made.estimator}"
     least, note = measured_coverage(quantity, data.n, data.k, made.interval.level)
     return replace(

@@ -301,9 +301,13 @@ class Findings:
     where: Where | None
     gains: Gains | None
     versus: Versus | None
-    others: tuple[Findings, ...] = ()  # the second and further files, each with its own answers to questions 1 and 2
+    others: tuple[
+        Findings, ...
+    ] = ()  # the second and further files, each with its own answers to questions 1 and 2
     unanswered: Mapping[str, str] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)  # by question; never part of page or JSON unless asked for
+    seconds: Mapping[str, float] = field(
+        default_factory=dict
+    )  # by question; never part of page or JSON unless asked for
 
     @property
     def sentences(self) -> Sequence[str]:

@@ -20,7 +20,9 @@ from harness.judging.saved import FittedMap
 FOLDS = 5
 FEWEST = 20  # rows, below which no map is fitted
 CLIP = 1e-12  # smallest probability in a log-loss
-MOST_ENTRIES = 1_000_000  # rows times classes that maps are cross-fitted on; of more rows, so many are drawn
+MOST_ENTRIES = (
+    1_000_000  # rows times classes that maps are cross-fitted on; of more rows, so many are drawn
+)
 FEWEST_DRAWN = 3_000
 LIMITS = {"matrix": 30, "vector": 200}  # classes, above which a fit takes minutes
 LABELS = {
@@ -87,11 +89,15 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
     for name in chosen:
         if name not in allowed:
             about = "two classes" if data.k == 2 else f"{data.k} classes"
-            raise BadInputError(f"method is {name!r}; of {about}, {', '.join(allowed)} are allowed{guess(name, allowed)}.")
+            raise BadInputError(
+                f"method is {name!r}; of {about}, {', '.join(allowed)} are allowed{guess(name, allowed)}."
+            )
     if not chosen:
         raise BadInputError(f"methods is empty; name at least one of {', '.join(allowed)}.")
     if data.n < FEWEST:
-        return Gains(f"With {data.n} rows no map can be fitted and judged; {FEWEST} are the least.", (), None)
+        return Gains(
+            f"With {data.n} rows no map can be fitted and judged; {FEWEST} are the least.", (), None
+        )
     stream = np.random.default_rng(rng)  # type: ignore[arg-type]
     rows = _rows(data, stream)
     p, y = data.p[rows], data.y[rows]
@@ -101,16 +107,24 @@ def gains(data: Judged, level: float, rng: object, methods: Sequence[str] | None
     found = [_gain(name, p, y, data.classes, fold, before, level, each) for name in chosen]
     better = [one for one in found if one.log_loss.low is not None and one.log_loss.low > 0.0]
     best = max(better, key=lambda one: one.log_loss.value or 0.0).method if better else None
-    wanted = best or (chosen[0] if methods is not None and len(chosen) == 1 and found[0].reason is None else None)
+    wanted = best or (
+        chosen[0] if methods is not None and len(chosen) == 1 and found[0].reason is None else None
+    )
     fitted = None
     if wanted is not None:
         entries = most_rows(data.k)
-        some = slice(None) if data.n <= entries else np.sort(stream.choice(data.n, entries, replace=False))
+        some = (
+            slice(None)
+            if data.n <= entries
+            else np.sort(stream.choice(data.n, entries, replace=False))
+        )
         fitted = fit(wanted, data.p[some], data.y[some], data.classes)
     return Gains(_sentence(found, best, before, data, len(y), level), tuple(found), best, fitted)
 
 
-def fit(method: str, p: NDArray[np.float64], y: NDArray[np.int64], classes: tuple[str, ...]) -> FittedMap:
+def fit(
+    method: str, p: NDArray[np.float64], y: NDArray[np.int64], classes: tuple[str, ...]
+) -> FittedMap:
     """The map of a method fitted on p (n, k) and y (n,)."""
     calibrators: Any = harness.calibrators
     k = p.shape[1]
@@ -128,13 +142,19 @@ def fit(method: str, p: NDArray[np.float64], y: NDArray[np.int64], classes: tupl
         both = calibrators.MatrixScaling().coefficients(p, y)
         parameters = {"W": both[:, :-1], "b": both[:, -1]}
     else:
-        curves = [_isotonic(p[:, j], (y == j).astype(np.float64)) for j in ([1] if k == 2 else range(k))]
+        curves = [
+            _isotonic(p[:, j], (y == j).astype(np.float64)) for j in ([1] if k == 2 else range(k))
+        ]
         parameters = {"x": [x for x, _ in curves], "y": [v for _, v in curves]}
     return FittedMap(method, k, classes, len(y), parameters)
 
 
 def cross_fitted(
-    method: str, p: NDArray[np.float64], y: NDArray[np.int64], classes: tuple[str, ...], fold: NDArray[np.int64]
+    method: str,
+    p: NDArray[np.float64],
+    y: NDArray[np.int64],
+    classes: tuple[str, ...],
+    fold: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """q (n, k): row i by the map fitted on the folds that it is not in."""
     q = np.empty_like(p)
@@ -149,7 +169,9 @@ def folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.permutation(np.arange(n) % FOLDS)
 
 
-def scores(p: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def scores(
+    p: NDArray[np.float64], y: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log-loss and Brier score of every row; the Brier score is of one column for two classes, else summed over all.
 
     Examples
@@ -165,7 +187,9 @@ def scores(p: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[NDArray[np.flo
     return log_loss, brier
 
 
-def paired_mean(d: NDArray[np.float64], level: float, at: float, inflation: float = 1.0) -> Interval:
+def paired_mean(
+    d: NDArray[np.float64], level: float, at: float, inflation: float = 1.0
+) -> Interval:
     """The mean of d (n,) with an interval of level `at`, said to hold at `level`: mean +- t s inflation / sqrt(n)."""
     n, mean = len(d), float(d.mean())
     if n < 2:
@@ -191,12 +215,21 @@ def _gain(
     try:
         after = scores(cross_fitted(method, p, y, classes, fold), y)
     except (UndefinedError, np.linalg.LinAlgError) as error:
-        return Gain(method, LABELS[method], nothing, nothing, time.perf_counter() - start, f"no map can be fitted: {error}.")
+        return Gain(
+            method,
+            LABELS[method],
+            nothing,
+            nothing,
+            time.perf_counter() - start,
+            f"no map can be fitted: {error}.",
+        )
     log_loss, brier = (paired_mean(a - b, level, each, INFLATION) for a, b in zip(before, after))
     return Gain(method, LABELS[method], log_loss, brier, time.perf_counter() - start)
 
 
-def _isotonic(x: NDArray[np.float64], hit: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _isotonic(
+    x: NDArray[np.float64], hit: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Places and values of the isotonic regression; those inside a piece of one value are left out."""
     at, where = np.unique(x, return_inverse=True)
     count = np.bincount(where)
@@ -230,12 +263,20 @@ def _sentence(
         change = f"lower the log-loss by {_with(one.log_loss)}"
         if (one.log_loss.value or 0.0) < 0.0:
             change = f"raise the log-loss by {_with(_negative(one.log_loss))}"
-        parts.append(f"No method is shown to gain at n = {used:,}: the best of them, {one.label}, would {change} {about}.")
+        parts.append(
+            f"No method is shown to gain at n = {used:,}: the best of them, {one.label}, would {change} {about}."
+        )
     else:
         one = next(gain for gain in done if gain.method == best)
         sure = one.brier.low is not None and one.brier.low > 0.0
-        brier = f"the Brier score by {_with(one.brier)}" if sure else f"the Brier score, not for certain, by {_with(one.brier)}"
-        parts.append(f"{_capital(one.label)} would lower the log-loss by {_with(one.log_loss)} and {brier} {about}.")
+        brier = (
+            f"the Brier score by {_with(one.brier)}"
+            if sure
+            else f"the Brier score, not for certain, by {_with(one.brier)}"
+        )
+        parts.append(
+            f"{_capital(one.label)} would lower the log-loss by {_with(one.log_loss)} and {brier} {about}."
+        )
     impossible = int((before[0] >= -np.log(CLIP) - 1e-9).sum())
     if impossible:
         rows = "1 row" if impossible == 1 else f"{impossible:,} rows"
@@ -252,7 +293,11 @@ def _sentence(
 
 def _with(one: Interval) -> str:
     value = one.value or 0.0
-    return f"{value:.4f}" if one.low is None or one.high is None else f"{value:.4f} ({one.low:.4f} to {one.high:.4f})"
+    return (
+        f"{value:.4f}"
+        if one.low is None or one.high is None
+        else f"{value:.4f} ({one.low:.4f} to {one.high:.4f})"
+    )
 
 
 def _negative(one: Interval) -> Interval:

@@ -73,7 +73,15 @@ def gap_of(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> Gap:
     sums = np.asarray(np.bincount(index, residual, count), dtype=np.float64)
     impossible = int((((x == 0.0) & (hit == 1)) | ((x == 1.0) & (hit == 0))).sum())
     gap, error = _intervals(x, hit, residual, index, count, sums, level)
-    return Gap(n, said, happened, gap, error, 0.0 if impossible else _p_value(x, hit, index, count), impossible)
+    return Gap(
+        n,
+        said,
+        happened,
+        gap,
+        error,
+        0.0 if impossible else _p_value(x, hit, index, count),
+        impossible,
+    )
 
 
 def _bins(x: NDArray[np.float64], known: float) -> tuple[NDArray[np.int64], int]:
@@ -106,12 +114,19 @@ def _intervals(
         at = float(x.mean())
         gap = Interval(mean_gap, at - high, at - low, level)
         if count == 1:
-            far, near = max(abs(at - low), abs(at - high)), 0.0 if low <= at <= high else min(abs(at - low), abs(at - high))
+            far, near = (
+                max(abs(at - low), abs(at - high)),
+                0.0 if low <= at <= high else min(abs(at - low), abs(at - high)),
+            )
             return gap, Interval(float(np.clip(value / n, near, far)), near, far, level)
     else:
         gap = Interval(mean_gap, mean_gap - z * whole / n, mean_gap + z * whole / n, level)
     absolute = float(np.abs(sums).sum())
-    low = max(absolute - folded_quantile(deviation, alpha / 4.0), abs(total) - float(ndtri(1.0 - alpha / 8.0)) * whole, 0.0)
+    low = max(
+        absolute - folded_quantile(deviation, alpha / 4.0),
+        abs(total) - float(ndtri(1.0 - alpha / 8.0)) * whole,
+        0.0,
+    )
     return gap, Interval(max(value, low) / n, low / n, min((absolute + z * whole) / n, 1.0), level)
 
 
@@ -132,7 +147,12 @@ def folded_quantile(deviation: NDArray[np.float64], tail: float) -> float:
     skew = 0.9952717 * float((deviation**3).sum()) / float((deviation**2).sum()) ** 1.5
     excess = 0.8691773 * float((deviation**4).sum()) / float((deviation**2).sum()) ** 2
     z = float(ndtri(1.0 - tail))
-    w = z + (z * z - 1.0) * skew / 6.0 + (z**3 - 3.0 * z) * excess / 24.0 - (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
+    w = (
+        z
+        + (z * z - 1.0) * skew / 6.0
+        + (z**3 - 3.0 * z) * excess / 24.0
+        - (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
+    )
     return float(np.sqrt(2.0 / np.pi) * deviation.sum() + w * np.sqrt(variance))
 
 
@@ -152,7 +172,9 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _p_value(x: NDArray[np.float64], hit: NDArray[np.int64], index: NDArray[np.int64], count: int) -> float:
+def _p_value(
+    x: NDArray[np.float64], hit: NDArray[np.int64], index: NDArray[np.int64], count: int
+) -> float:
     overall = count_p_value(x, int(hit.sum()))
     if count == 1:
         return overall
@@ -178,7 +200,9 @@ def count_p_value(x: NDArray[np.float64], count: int) -> float:
     """
     x, weight = _cells(x)
     n, mean, variance = int(weight.sum()), float(weight @ x), float(weight @ (x * (1.0 - x)))
-    reach = 12.0 * np.sqrt(variance) + 40.0  # what lies further off has less than 1e-26, by Bernstein's inequality
+    reach = (
+        12.0 * np.sqrt(variance) + 40.0
+    )  # what lies further off has less than 1e-26, by Bernstein's inequality
     first = max(0, int(mean - reach))
     size = 1 << int(np.ceil(np.log2(min(n, int(mean + reach) + 1) - first + 2)))
     t = 2.0 * np.pi * np.arange(size // 2 + 1) / size
@@ -220,7 +244,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def worst_first(adjusted: Sequence[float], p_values: Sequence[float], errors: Sequence[float], allowed: float) -> list[int]:
+def worst_first(
+    adjusted: Sequence[float], p_values: Sequence[float], errors: Sequence[float], allowed: float
+) -> list[int]:
     """The order of findings: those whose adjusted p-value is at most `allowed` by their error, then the others by p-value.
 
     Examples
@@ -229,5 +255,8 @@ def worst_first(adjusted: Sequence[float], p_values: Sequence[float], errors: Se
     [2, 0, 3, 1]
     """
     return sorted(
-        range(len(adjusted)), key=lambda i: (0, -errors[i], 0.0) if adjusted[i] <= allowed else (1, p_values[i], -errors[i])
+        range(len(adjusted)),
+        key=lambda i: (
+            (0, -errors[i], 0.0) if adjusted[i] <= allowed else (1, p_values[i], -errors[i])
+        ),
     )

@@ -45,7 +45,12 @@ TERMS: dict[str, str] = {
     "paired difference": "The difference of two models on the very same rows, which is surer than the difference of two "
     "separate numbers.",
 }
-ALONE = {"binary": "binary", "top-label": "top_label", "class-wise": "classwise", "canonical": "canonical"}
+ALONE = {
+    "binary": "binary",
+    "top-label": "top_label",
+    "class-wise": "classwise",
+    "canonical": "canonical",
+}
 
 
 def terms(judgement: Findings) -> dict[str, str]:

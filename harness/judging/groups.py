@@ -21,7 +21,10 @@ CUTS = (0.2, 0.4, 0.6, 0.8)
 
 
 def groups_of(
-    columns: Mapping[str, NDArray[Any]], x: NDArray[np.float64], hit: NDArray[np.int64], level: float
+    columns: Mapping[str, NDArray[Any]],
+    x: NDArray[np.float64],
+    hit: NDArray[np.int64],
+    level: float,
 ) -> tuple[tuple[GroupFinding, ...], list[str]]:
     """The groups of all columns, worst first, and notes on what was cut, pooled or left out.
 
@@ -45,7 +48,9 @@ def groups_of(
     gaps: list[tuple[str, str, Gap]] = []
     names = list(columns)
     if len(names) > MOST_COLUMNS:
-        notes.append(f"Only the first {MOST_COLUMNS} of {len(names)} columns of groups were looked at.")
+        notes.append(
+            f"Only the first {MOST_COLUMNS} of {len(names)} columns of groups were looked at."
+        )
     for column in names[:MOST_COLUMNS]:
         labels, texts, said = split(column, np.asarray(columns[column]))
         notes += said
@@ -53,8 +58,15 @@ def groups_of(
             rows = labels == i
             gaps.append((column, text, gap_of(x[rows], hit[rows], level)))
     adjusted = holm([gap.p_value for _, _, gap in gaps])
-    found = [_finding(column, text, gap, p, level) for (column, text, gap), p in zip(gaps, adjusted)]
-    order = worst_first(adjusted, [gap.p_value for _, _, gap in gaps], [one.error.value or 0.0 for one in found], 1.0 - level)
+    found = [
+        _finding(column, text, gap, p, level) for (column, text, gap), p in zip(gaps, adjusted)
+    ]
+    order = worst_first(
+        adjusted,
+        [gap.p_value for _, _, gap in gaps],
+        [one.error.value or 0.0 for one in found],
+        1.0 - level,
+    )
     return tuple(found[i] for i in order), notes
 
 
@@ -72,7 +84,11 @@ def split(column: str, values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str
         edges = np.unique(np.quantile(number[~missing], CUTS))
         labels = np.searchsorted(edges, np.where(missing, edges[0], number), side="left")
         shown = [f"{edge:.4g}" for edge in edges]
-        texts = [f"at most {shown[0]}", *(f"{a} to {b}" for a, b in zip(shown[:-1], shown[1:])), f"above {shown[-1]}"]
+        texts = [
+            f"at most {shown[0]}",
+            *(f"{a} to {b}" for a, b in zip(shown[:-1], shown[1:])),
+            f"above {shown[-1]}",
+        ]
         notes.append(f"{column} has many values and was cut at its quintiles ({', '.join(shown)}).")
     else:
         kept = np.array([_text(v) for v in values[~missing]], dtype=object)
@@ -80,7 +96,11 @@ def split(column: str, values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str
             return np.full(len(values), -1), [], [f"{column} is empty and was not looked at."]
         names, own, counts = np.unique(kept, return_inverse=True, return_counts=True)
         if len(names) > MOST_GROUPS and counts.max() < SMALLEST:
-            return np.full(len(values), -1), [], [f"{column} has {len(names):,} different values, each too rare to be a group."]
+            return (
+                np.full(len(values), -1),
+                [],
+                [f"{column} has {len(names):,} different values, each too rare to be a group."],
+            )
         labels, texts = np.full(len(values), -1), [str(name) for name in names]
         labels[~missing] = own
     labels = np.where(missing, len(texts), labels)
@@ -92,7 +112,11 @@ def split(column: str, values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str
 
 
 def _pooled(
-    column: str, labels: NDArray[np.intp], texts: list[str], sizes: NDArray[np.intp], notes: list[str]
+    column: str,
+    labels: NDArray[np.intp],
+    texts: list[str],
+    sizes: NDArray[np.intp],
+    notes: list[str],
 ) -> tuple[NDArray[np.intp], list[str], list[str]]:
     largest = np.argsort(-sizes, kind="stable")[:MOST_GROUPS]
     own = np.array([i for i in sorted(largest) if sizes[i] >= SMALLEST], dtype=np.intp)
@@ -109,9 +133,13 @@ def _pooled(
         if pooled >= SMALLEST:
             new[others] = len(found)
             found.append(f"{rest:,} others")
-            notes.append(f"Of {column}, the {rest:,} smallest groups were pooled ({pooled:,} rows).")
+            notes.append(
+                f"Of {column}, the {rest:,} smallest groups were pooled ({pooled:,} rows)."
+            )
         else:
-            notes.append(f"Of {column}, {rest:,} groups have too few rows to be judged ({pooled:,} rows together).")
+            notes.append(
+                f"Of {column}, {rest:,} groups have too few rows to be judged ({pooled:,} rows together)."
+            )
     return new[labels], found, notes
 
 
@@ -123,7 +151,9 @@ def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) ->
     elif gap.gap.low is not None and gap.gap.high is not None and gap.gap.low * gap.gap.high > 0.0:
         way = "high" if value > 0.0 else "low"
         about = f"({gap.said:.3f} said, {gap.happened:.3f} happened)"
-        sentence = f"{column} = {text}: scores are too {way} by {abs(value):.3f} on average {about}."
+        sentence = (
+            f"{column} = {text}: scores are too {way} by {abs(value):.3f} on average {about}."
+        )
     else:
         sentence = f"{column} = {text}: scores are right on average, and wrong by score."
     return GroupFinding(column, text, gap.n, gap.gap, gap.error, adjusted, sentence)
@@ -134,7 +164,9 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.array(np.isnan(values))
     if values.dtype.kind == "O":
         return np.array([v is None or v != v or v == "" for v in values], dtype=bool)
-    return np.array(values == "") if values.dtype.kind in "US" else np.zeros(len(values), dtype=bool)
+    return (
+        np.array(values == "") if values.dtype.kind in "US" else np.zeros(len(values), dtype=bool)
+    )
 
 
 def _numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.float64] | None:

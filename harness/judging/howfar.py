@@ -22,7 +22,9 @@ NEAR = 1e-3  # of 0 or 1
 SATURATED = 0.2  # share of scores so near
 
 
-def errors(data: Judged, level: float, rng: np.random.Generator, calibrated: Calibrated | None = None) -> HowFar:
+def errors(
+    data: Judged, level: float, rng: np.random.Generator, calibrated: Calibrated | None = None
+) -> HowFar:
     """The answer to the second question: estimates of the L1 error of every notion with intervals and what the arena measured of
     them, certified intervals of scores, over- or underconfidence, the parts of the proper scores, and cautions.
 
@@ -49,7 +51,11 @@ def errors(data: Judged, level: float, rng: np.random.Generator, calibrated: Cal
     >>> [one.estimator for one in found.errors][:3], found.errors[0].interval.low > 0.1
     (['best', 'best_lower', 'binned15'], True)
     """
-    not_rejected = {test.notion for test in calibrated.tests if test.rejected is False} if calibrated else set()
+    not_rejected = (
+        {test.notion for test in calibrated.tests if test.rejected is False}
+        if calibrated
+        else set()
+    )
     streams = iter(rng.spawn(2 * len(data.notions) + 1))
     found: list[ErrorEstimate] = []
     bounds = []
@@ -85,20 +91,28 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     n, k = data.n, data.k
     seen = np.bincount(data.y, minlength=k) > 0
     if n < FEW_ROWS:
-        found.append(f"There are {n} rows: too few to estimate a calibration error; only gross errors can be seen.")
+        found.append(
+            f"There are {n} rows: too few to estimate a calibration error; only gross errors can be seen."
+        )
     if not data.confidences:
         if seen.sum() == 1:
             only = data.classes[int(np.argmax(seen))]
-            found.append(f"All labels are {only}: how the predictions would do on other classes cannot be said.")
+            found.append(
+                f"All labels are {only}: how the predictions would do on other classes cannot be said."
+            )
         elif not seen.all():
             names = [name for name, there in zip(data.classes, seen) if not there]
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             verb = "class never occurs" if len(names) == 1 else "classes never occur"
-            found.append(f"{len(names)} {verb} among the labels ({listed}): of their errors little can be said.")
+            found.append(
+                f"{len(names)} {verb} among the labels ({listed}): of their errors little can be said."
+            )
     elif seen.sum() == 1:
         found.append("All predictions are right." if seen[1] else "All predictions are wrong.")
     if k > n:
-        found.append(f"There are more classes ({k}) than rows ({n}): statements on single classes or whole vectors mean little.")
+        found.append(
+            f"There are more classes ({k}) than rows ({n}): statements on single classes or whole vectors mean little."
+        )
     certain = (scores == 0.0) | (scores == 1.0)
     distinct = len(np.unique(scores))
     if certain.all():
@@ -106,9 +120,13 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
             "All scores are 0 or 1: these are decisions, not probabilities, and their calibration error is their error rate."
         )
     elif distinct == 1:
-        found.append("All scores are equal: only their mean can be judged, and there is nothing to discriminate by.")
+        found.append(
+            "All scores are equal: only their mean can be judged, and there is nothing to discriminate by."
+        )
     elif n >= FEW_ROWS and distinct < FEW_VALUES * n:
-        found.append(f"There are only {distinct:,} different scores in {n:,} rows: curves are known at these alone.")
+        found.append(
+            f"There are only {distinct:,} different scores in {n:,} rows: curves are known at these alone."
+        )
     if not certain.all() and certain.mean() >= 0.01:
         found.append(
             f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1, perhaps by rounding to 32 bits; one surprise among "
@@ -120,7 +138,11 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
 def _sentence(found: list[ErrorEstimate], data: Judged) -> str:
     """Of the headline of the main notion."""
     one = found[0]
-    name = "calibration error of the confidences" if data.confidences else f"{notion_name(one.notion)} calibration error"
+    name = (
+        "calibration error of the confidences"
+        if data.confidences
+        else f"{notion_name(one.notion)} calibration error"
+    )
     interval = one.interval
     if interval.value is None:
         return f"The {name} (L1) cannot be estimated: {one.reason}"
@@ -163,7 +185,9 @@ def _cause(scores: Array, value: float, best: float) -> str:
     if distinct < FEW_VALUES * n and distinct < 1000:
         return f"there are only {distinct} different scores in {n:,} rows, which smoothing and bins treat differently"
     bins = np.minimum((15 * scores).astype(int), 14)
-    noise = float(np.sqrt(2.0 / np.pi) * np.sum(np.sqrt(np.bincount(bins, scores * (1.0 - scores)))) / n)
+    noise = float(
+        np.sqrt(2.0 / np.pi) * np.sum(np.sqrt(np.bincount(bins, scores * (1.0 - scores)))) / n
+    )
     if value > best and value - best <= 2.5 * noise:
         return f"n is small: of perfectly calibrated predictions 15 bins would show {_number(noise)} on average"
     if near >= SATURATED:

@@ -95,7 +95,14 @@ def judge(
     others = _others(p, second)
     called = _called(names, 1 + len(others))
     datas = [
-        from_arrays(one, y, classes=classes, groups=groups if i == 0 else None, name=called[i], confidences=confidences)
+        from_arrays(
+            one,
+            y,
+            classes=classes,
+            groups=groups if i == 0 else None,
+            name=called[i],
+            confidences=confidences,
+        )
         for i, one in enumerate([p, *others])
     ]
     return judge_data(datas, level=level, seed=seed, questions=questions, on_answer=on_answer)
@@ -143,7 +150,9 @@ def judge_data(
                 if question == "versus" and len(named) == 1:
                     raise UndefinedError(ALONE)
                 subject = named if question == "versus" else named[i]
-                answers[i][question] = _answer(question, subject, float(level), seed, answers[i].get("calibrated"))
+                answers[i][question] = _answer(
+                    question, subject, float(level), seed, answers[i].get("calibrated")
+                )
             except UndefinedError as error:
                 reasons[i][question] = _sentence(str(error))
             seconds[i][question] = time.perf_counter() - start
@@ -167,7 +176,13 @@ def judge_data(
     return replace(made[0], others=tuple(made[1:]))
 
 
-def _answer(question: str, subject: Judged | list[Judged], level: float, seed: int, calibrated: Calibrated | None) -> Any:
+def _answer(
+    question: str,
+    subject: Judged | list[Judged],
+    level: float,
+    seed: int,
+    calibrated: Calibrated | None,
+) -> Any:
     """Answer one question. Its random stream depends on the seed and the question alone.
 
     Asking fewer questions changes no number, with one exception: intervals of the error are extended to 0 where the test of
@@ -205,7 +220,9 @@ def _called(names: Sequence[str] | None, count: int) -> list[str]:
         return ["predictions"] if count == 1 else [f"model {i + 1}" for i in range(count)]
     given = [names] if isinstance(names, str) else [str(one) for one in names]
     if len(given) != count or len(set(given)) != count:
-        raise BadInputError(f"names are {', '.join(given)}; {count} different names are needed, one per model.")
+        raise BadInputError(
+            f"names are {', '.join(given)}; {count} different names are needed, one per model."
+        )
     return given
 
 
@@ -215,7 +232,9 @@ def _own_names(datas: list[Judged]) -> list[Judged]:
     found = []
     for data in datas:
         seen[data.name] = seen.get(data.name, 0) + 1
-        found.append(data if seen[data.name] == 1 else replace(data, name=f"{data.name} ({seen[data.name]})"))
+        found.append(
+            data if seen[data.name] == 1 else replace(data, name=f"{data.name} ({seen[data.name]})")
+        )
     return found
 
 

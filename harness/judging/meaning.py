@@ -19,7 +19,11 @@ def verdict(judgement: Findings) -> tuple[str, str]:
     if answer.rejected:
         return "Not calibrated", "bad"
     where = judgement.where
-    parts = [*(one.adjusted for one in where.classes), *(one.adjusted for one in where.groups)] if where is not None else []
+    parts = (
+        [*(one.adjusted for one in where.classes), *(one.adjusted for one in where.groups)]
+        if where is not None
+        else []
+    )
     if any(adjusted is not None and adjusted <= 1.0 - judgement.level for adjusted in parts):
         return "Nothing was found over all rows, but a class or a group stands out", "open"
     if judgement.gains is not None and judgement.gains.best is not None:
@@ -43,7 +47,10 @@ def calibrated(found: Calibrated) -> list[str]:
             "a small error stays hidden among few rows."
         ]
     if seen and not found.rejected:
-        least = ", ".join(f"{format_number(test.detectable)} ({wording.notion_name(test.notion)})" for test in seen)
+        least = ", ".join(
+            f"{format_number(test.detectable)} ({wording.notion_name(test.notion)})"
+            for test in seen
+        )
         said.append(
             f"An error of this size would have been found with a chance of {format_percent(seen[0].power)}: {least}; "
             "smaller ones not."
@@ -53,19 +60,36 @@ def calibrated(found: Calibrated) -> list[str]:
 
 def how_far(found: HowFar) -> list[str]:
     said = []
-    quoted = next((one for one in found.errors if one.headline and one.estimand == "l1" and is_known(one.interval.value)), None)
+    quoted = next(
+        (
+            one
+            for one in found.errors
+            if one.headline and one.estimand == "l1" and is_known(one.interval.value)
+        ),
+        None,
+    )
     if quoted is not None and quoted.interval.value is not None:
         points = 100 * quoted.interval.value
-        of = "a stated probability" if quoted.notion != "canonical" else "a whole row of probabilities, all classes added up,"
-        said.append(f"On average, {of} is off by about {points:.2g} percentage points ({wording.notion_name(quoted.notion)}).")
+        of = (
+            "a stated probability"
+            if quoted.notion != "canonical"
+            else "a whole row of probabilities, all classes added up,"
+        )
+        said.append(
+            f"On average, {of} is off by about {points:.2g} percentage points ({wording.notion_name(quoted.notion)})."
+        )
     if found.direction is not None:
         said.append(clean(found.direction.sentence))
     said.append(
         "Different methods give different numbers because each makes another compromise on few data. Where their intervals "
         "overlap, they agree."
     )
-    if any(one.interval.low is not None or one.interval.high is not None for one in found.certified):
-        said.append("A certified interval is wider, and holds without trust in a method, as long as its assumption does.")
+    if any(
+        one.interval.low is not None or one.interval.high is not None for one in found.certified
+    ):
+        said.append(
+            "A certified interval is wider, and holds without trust in a method, as long as its assumption does."
+        )
     return said
 
 
@@ -78,7 +102,11 @@ def where(found: Where) -> list[str]:
             f"happen less often "
             "than was said; above it, more often. Inside the grey band, chance alone may explain it."
         )
-    told = [one for one in found.classes if one.adjusted is not None and one.adjusted <= 1.0 - one.error.level]
+    told = [
+        one
+        for one in found.classes
+        if one.adjusted is not None and one.adjusted <= 1.0 - one.error.level
+    ]
     if found.classes:
         level = format_percent(found.classes[0].error.level)
         said.append(
@@ -87,7 +115,11 @@ def where(found: Where) -> list[str]:
             "looking at all of them."
         )
     if found.groups:
-        some = [one for one in found.groups if one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level]
+        some = [
+            one
+            for one in found.groups
+            if one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level
+        ]
         said.append(
             f"{len(some)} of {len(found.groups)} groups are off by more than chance, corrected for their number "
             f"({format_percent(found.groups[0].gap.level)} level)."
@@ -100,7 +132,11 @@ def band(found: Where | None) -> str:
     one = found.panels[0].band if found is not None and found.panels else None
     if one is None:
         return "not drawn."
-    held = "the line of calibrated predictions" if one.kind == "consistency" else "the line of further such data"
+    held = (
+        "the line of calibrated predictions"
+        if one.kind == "consistency"
+        else "the line of further such data"
+    )
     return f"where {held} would lie with a chance of {format_percent(one.level)}, at any one prediction."
 
 
@@ -127,5 +163,7 @@ def versus(found: Versus) -> list[str]:
         "“Cannot be told” is an answer: whichever is better, the difference is too small for this number of rows.",
     ]
     if told:
-        said.append("A model can be right more often and yet be worse calibrated; see which of the rows matters for the use.")
+        said.append(
+            "A model can be right more often and yet be worse calibrated; see which of the rows matters for the use."
+        )
     return said

@@ -47,7 +47,11 @@ def size_of(notion: str, n: int, k: int) -> dict[str, Any] | None:
 
 def estimators_of(notion: str, estimand: str, n: int, k: int) -> list[dict[str, Any]]:
     """What was measured of every estimator of an estimand at the nearest n and k, smallest regret first."""
-    rows = [row for row in measured().get("estimators", []) if (row["notion"], row["estimand"]) == (notion, estimand)]
+    rows = [
+        row
+        for row in measured().get("estimators", [])
+        if (row["notion"], row["estimand"]) == (notion, estimand)
+    ]
     at = nearest(rows, n, k)
     if at is None:
         return []
@@ -57,7 +61,15 @@ def estimators_of(notion: str, estimand: str, n: int, k: int) -> list[dict[str, 
 def estimator_of(name: str, notion: str, estimand: str, n: int, k: int) -> dict[str, Any] | None:
     """What was measured of one estimator at the nearest n and k at which it was run."""
     rows = measured().get("estimators", [])
-    return nearest([row for row in rows if (row["estimator"], row["notion"], row["estimand"]) == (name, notion, estimand)], n, k)
+    return nearest(
+        [
+            row
+            for row in rows
+            if (row["estimator"], row["notion"], row["estimand"]) == (name, notion, estimand)
+        ],
+        n,
+        k,
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,9 @@ class Coverage:
     kind: str
     quantity: str
     draws: int
-    covered: float  # of the draws; not an integer where a draw has several intervals, one for each class
+    covered: (
+        float  # of the draws; not an integer where a draw has several intervals, one for each class
+    )
 
     @property
     def error(self) -> float:
@@ -83,7 +97,14 @@ def coverages() -> dict[str, list[Coverage]]:
     table: dict[str, list[Coverage]] = {}
     with COVERAGE.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            one = Coverage(int(row["k"]), int(row["n"]), row["kind"], row["quantity"], int(row["draws"]), float(row["covered"]))
+            one = Coverage(
+                int(row["k"]),
+                int(row["n"]),
+                row["kind"],
+                row["quantity"],
+                int(row["draws"]),
+                float(row["covered"]),
+            )
             table.setdefault(one.quantity, []).append(one)
     return table
 

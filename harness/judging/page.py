@@ -29,7 +29,9 @@ def html(judgement: Findings) -> str:
         "versus": pictures.differences(j.versus) if j.versus else None,
     }
     told = {
-        question: getattr(meaning, question)(getattr(j, question)) for question in QUESTIONS if getattr(j, question) is not None
+        question: getattr(meaning, question)(getattr(j, question))
+        for question in QUESTIONS
+        if getattr(j, question) is not None
     }
     verdict, tone = meaning.verdict(j)
     page: str = environment().get_template("judge.html.j2").render(
@@ -60,7 +62,9 @@ def allowed(path: Any) -> None:
     if path.is_dir():
         raise BadInputError(f"{path} is a folder; name a file, such as report.html.")
     if path.exists() and MARK not in path.read_bytes()[:2000].decode("utf-8", "replace"):
-        raise BadInputError(f"{path} is there already and no page of judge; it is not overwritten: give another name.")
+        raise BadInputError(
+            f"{path} is there already and no page of judge; it is not overwritten: give another name."
+        )
 
 
 def _sizes(j: Findings) -> list[str]:
@@ -77,7 +81,9 @@ def _sizes(j: Findings) -> list[str]:
                 f"{format_percent(1 - test.level)} was "
                 "asked for."
             )
-    at = sorted({one.measured_at for one in (j.how_far.errors if j.how_far else ()) if one.measured_at})
+    at = sorted(
+        {one.measured_at for one in (j.how_far.errors if j.how_far else ()) if one.measured_at}
+    )
     if at:
         listed = "; ".join(f"n = {n:,} and k = {k}" for n, k in at)
         said.append(

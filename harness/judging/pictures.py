@@ -22,7 +22,9 @@ from harness.figures.style import COLOURS, pyplot
 from harness.judging.findings import ErrorEstimate, Gains, HowFar, Interval, Versus, Where
 from harness.judging.words import ends
 
-WIDTH = 4.6  # inches: letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one
+WIDTH = (
+    4.6  # inches: letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one
+)
 LETTERS = 21  # of a line of a label
 MOST_CLASSES = 12
 MOST_ROWS = 24  # of one figure of intervals
@@ -102,7 +104,9 @@ def errors(found: HowFar) -> Picture | None:
     blocks: dict[tuple[str, str], list[Line]] = {}
     for one in found.errors:
         if is_known(one.interval.value) or ends(one.interval):
-            blocks.setdefault((one.notion, one.estimand), []).append(Line(one.label, one.interval, _kind(one)))
+            blocks.setdefault((one.notion, one.estimand), []).append(
+                Line(one.label, one.interval, _kind(one))
+            )
     for bound in found.certified:
         if ends(bound.interval):
             line = Line("certified", bound.interval, "certified")
@@ -136,9 +140,16 @@ def differences(found: Versus) -> Picture | None:
     blocks: dict[str, list[Line]] = {}
     for one in found.differences:
         if is_known(one.difference.value):
-            line = Line(f"{fitted(one.first, 18)} − {fitted(one.second, 18)}", one.difference, "main" if one.better else "point")
+            line = Line(
+                f"{fitted(one.first, 18)} − {fitted(one.second, 18)}",
+                one.difference,
+                "main" if one.better else "point",
+            )
             blocks.setdefault(one.label, []).append(line)
-    titled = [Block(label, lines, "left of 0 the first is lower, right of 0 the second", True) for label, lines in blocks.items()]
+    titled = [
+        Block(label, lines, "left of 0 the first is lower, right of 0 the second", True)
+        for label, lines in blocks.items()
+    ]
     return _intervals(titled, "Differences between the models on the same rows, with intervals.")
 
 
@@ -148,8 +159,13 @@ def groups(found: Where) -> Picture | None:
     for one in found.groups:
         if is_known(one.gap.value):
             told = one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level
-            blocks.setdefault(one.column, []).append(Line(one.value, one.gap, "main" if told else "point"))
-    titled = [Block(column, lines, "said minus happened; right of 0 too high", True) for column, lines in blocks.items()]
+            blocks.setdefault(one.column, []).append(
+                Line(one.value, one.gap, "main" if told else "point")
+            )
+    titled = [
+        Block(column, lines, "said minus happened; right of 0 too high", True)
+        for column, lines in blocks.items()
+    ]
     return _intervals(titled, "Mean prediction minus frequency by group, with intervals.")
 
 
@@ -157,10 +173,17 @@ def groups(found: Where) -> Picture | None:
 
 
 def _cleaned(panel: Any) -> Any:
-    return replace(panel, title=clean(panel.title), score=fitted(panel.score, 40), event=fitted(panel.event, 40))
+    return replace(
+        panel,
+        title=clean(panel.title),
+        score=fitted(panel.score, 40),
+        event=fitted(panel.event, 40),
+    )
 
 
-def _diagrams(panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False) -> str:
+def _diagrams(
+    panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False
+) -> str:
     """`harness.figures.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
     figure = reliability_plot.figure(list(panels), per_row, size)
     for drawn in figure.legends if not whole else ():
@@ -188,10 +211,15 @@ def _intervals(blocks: Iterable[Block], what: str) -> Picture | None:
             shown.append(replace(block, lines=block.lines[:room]))
             room -= len(block.lines)
     units = [block.unit for block in shown]
-    shown = [replace(one, unit="") if one.unit in units[i + 1 :] else one for i, one in enumerate(shown)]  # once, below the last
+    shown = [
+        replace(one, unit="") if one.unit in units[i + 1 :] else one for i, one in enumerate(shown)
+    ]  # once, below the last
     said = [what]
     for block in shown:
-        each = "; ".join(f"{clean(one.label)} {format_number(one.interval.value)}{_between(one.interval)}" for one in block.lines)
+        each = "; ".join(
+            f"{clean(one.label)} {format_number(one.interval.value)}{_between(one.interval)}"
+            for one in block.lines
+        )
         said.append(f"{clean(block.title)}: {each}.")
     return Picture(_rows(shown), " ".join(said))
 
@@ -205,10 +233,17 @@ def _rows(blocks: Sequence[Block]) -> str:
     """Draw one axis per block, with a dot and a bar per row."""
     plt = pyplot()
     labels = [[_label(one.label, LETTERS) for one in block.lines] for block in blocks]
-    heights = [sum(0.1 + 0.125 * (1 + text.count("\n")) for text in of_block) + 0.12 for of_block in labels]
+    heights = [
+        sum(0.1 + 0.125 * (1 + text.count("\n")) for text in of_block) + 0.12 for of_block in labels
+    ]
     height = sum(heights) + sum(0.62 if block.unit else 0.46 for block in blocks)
     figure, axes = plt.subplots(
-        len(blocks), 1, figsize=(WIDTH, height), squeeze=False, height_ratios=heights, layout="constrained"
+        len(blocks),
+        1,
+        figsize=(WIDTH, height),
+        squeeze=False,
+        height_ratios=heights,
+        layout="constrained",
     )
     figure.get_layout_engine().set(w_pad=0.1)  # a browser's letters may be wider
     for ax, block, texts in zip(axes[:, 0], blocks, labels):
@@ -235,18 +270,52 @@ def _row(ax: Any, y: float, one: Line) -> None:
     """A filled dot is the one that is quoted or told apart from 0, an open one any other; orange is certified; an arrow says that
     the interval has no end on that side."""
     colour = COLOURS[1] if one.kind == "certified" else COLOURS[0]
-    value, low, high = (one.interval.value if is_known(one.interval.value) else None), one.interval.low, one.interval.high
-    bar = {"color": colour, "linewidth": 2.2 if one.kind in ("main", "certified") else 1.3, "zorder": 2}
+    value, low, high = (
+        (one.interval.value if is_known(one.interval.value) else None),
+        one.interval.low,
+        one.interval.high,
+    )
+    bar = {
+        "color": colour,
+        "linewidth": 2.2 if one.kind in ("main", "certified") else 1.3,
+        "zorder": 2,
+    }
     reach = [end for end in (low, value, high) if end is not None and is_known(end)]
     if is_known(low) and is_known(high):
         ax.plot([low, high], [y, y], solid_capstyle="butt", **bar)
-        ax.plot([low, high], [y, y], marker="|", linestyle="none", color=colour, markersize=7, markeredgewidth=1.3, zorder=2)
+        ax.plot(
+            [low, high],
+            [y, y],
+            marker="|",
+            linestyle="none",
+            color=colour,
+            markersize=7,
+            markeredgewidth=1.3,
+            zorder=2,
+        )
     elif reach and (one.kind in ("lower", "upper") or is_known(low) != is_known(high)):
         upwards = one.kind == "lower" or (is_known(low) and not is_known(high))
-        ax.plot(reach[:1], [y], marker=">" if upwards else "<", color=colour, markersize=6, linestyle="none", zorder=3)
+        ax.plot(
+            reach[:1],
+            [y],
+            marker=">" if upwards else "<",
+            color=colour,
+            markersize=6,
+            linestyle="none",
+            zorder=3,
+        )
     if value is not None and one.kind not in ("lower", "upper", "certified"):
         filled = {"markerfacecolor": colour if one.kind == "main" else "none"}
-        ax.plot([value], [y], marker="o", color=colour, markersize=5.5, markeredgewidth=1.3, zorder=3, **filled)
+        ax.plot(
+            [value],
+            [y],
+            marker="o",
+            color=colour,
+            markersize=5.5,
+            markeredgewidth=1.3,
+            zorder=3,
+            **filled,
+        )
 
 
 def _label(text: str, letters: int) -> str:
@@ -262,19 +331,31 @@ def _svg(figure: Any) -> str:
     plt = pyplot()
     text = io.StringIO()
     with plt.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that matplotlib's font lacks; the browser draws them
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        warnings.simplefilter(
+            "ignore"
+        )  # letters that matplotlib's font lacks; the browser draws them
+        figure.savefig(
+            text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     plt.close(figure)
     drawn = text.getvalue()
-    drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", drawn[drawn.index("<svg") :], flags=re.S)
+    drawn = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>", "", drawn[drawn.index("<svg") :], flags=re.S
+    )
     drawn = re.sub(r"\s*\n\s*", " ", drawn).replace("> <", "><")
-    drawn = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn)  # hundredths of a point; no text
+    drawn = re.sub(
+        r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn
+    )  # hundredths of a point; no text
     box = re.search(r'viewBox="([^"]*)"', drawn)
     assert box is not None
     width = float(box[1].split()[2])
-    opening = f'<svg viewBox="{box[1]}" style="max-width: {LARGEST * width:.0f}px" aria-hidden="true">'
+    opening = (
+        f'<svg viewBox="{box[1]}" style="max-width: {LARGEST * width:.0f}px" aria-hidden="true">'
+    )
     drawn = re.sub(r"<svg [^>]*>", opening, drawn, count=1)
-    drawn = re.sub(r"; font-family: [^;\"]*|(?<=\")font-family: [^;\"]*; ", "", drawn)  # as the page
+    drawn = re.sub(
+        r"; font-family: [^;\"]*|(?<=\")font-family: [^;\"]*; ", "", drawn
+    )  # as the page
     for colour, name in PAGE_COLOURS.items():
         drawn = re.sub(rf"(fill|stroke): {colour}", rf"\1: var({name})", drawn)
     return _own_ids(drawn)
@@ -285,6 +366,8 @@ def _own_ids(drawn: str) -> str:
     drawings of a page do not share them: one that is hidden would take its clip paths with it."""
     own = hashlib.blake2b(drawn.encode(), digest_size=3).hexdigest()
     used = set(re.findall(r'(?:url\(#|href="#)([\w-]+)', drawn))
-    drawn = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{m[1]}-{own}"' if m[1] in used else "", drawn)
+    drawn = re.sub(
+        r' id="([\w.-]+)"', lambda m: f' id="{m[1]}-{own}"' if m[1] in used else "", drawn
+    )
     drawn = drawn.replace("xlink:href", "href")
     return re.sub(r'(url\(#|href="#)([\w-]+)', rf"\1\2-{own}", drawn)

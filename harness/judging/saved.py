@@ -146,7 +146,9 @@ class FittedMap:
 def save(fitted: FittedMap, path: str | Path) -> None:
     """Write a map to a JSON file: its formula in words, its parameters, the names of the classes."""
     if not isinstance(fitted, FittedMap):
-        raise BadInputError(f"there is no map to save: a fitted map is needed, not {type(fitted).__name__}.")
+        raise BadInputError(
+            f"there is no map to save: a fitted map is needed, not {type(fitted).__name__}."
+        )
     parameters = {
         name: [v.tolist() for v in value] if isinstance(value, list) else np.asarray(value).tolist()
         for name, value in fitted.parameters.items()
@@ -171,11 +173,17 @@ def load(path: str | Path) -> FittedMap:
     except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):
-        raise BadInputError(f"{path} is no JSON; give a file that --save-calibrator wrote.") from None
+        raise BadInputError(
+            f"{path} is no JSON; give a file that --save-calibrator wrote."
+        ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise BadInputError(f"{path} is no recalibration map; give a file that --save-calibrator wrote.")
+        raise BadInputError(
+            f"{path} is no recalibration map; give a file that --save-calibrator wrote."
+        )
     if content.get("version") != VERSION:
-        raise BadInputError(f"{path} has version {content.get('version')!r}; this calharness reads version {VERSION}.")
+        raise BadInputError(
+            f"{path} has version {content.get('version')!r}; this calharness reads version {VERSION}."
+        )
     broken = _broken(content)
     if broken:
         raise BadInputError(f"{path} is damaged: {broken}.")
@@ -196,7 +204,11 @@ def _broken(content: dict[str, Any]) -> str | None:
         return f"method is {method!r}; allowed are {', '.join(SHAPES)}"
     if not (_whole(k) and k >= 2) or not (_whole(rows) and rows >= 1):  # type: ignore[operator]
         return f"k is {k!r} and rows is {rows!r}; integers of at least 2 and 1 are needed"
-    if not isinstance(classes, list) or len(classes) != k or not all(isinstance(name, str) for name in classes):
+    if (
+        not isinstance(classes, list)
+        or len(classes) != k
+        or not all(isinstance(name, str) for name in classes)
+    ):
         return f"classes must be the names of {k} classes"
     if (k > 2 and method in ("platt", "beta")) or (k == 2 and method in ("vector", "matrix")):
         return f"{method} is not of {k} classes"
@@ -210,7 +222,11 @@ def _broken(content: dict[str, Any]) -> str | None:
             return f"parameter {name} must be {wanted}, all finite"
     if method == "isotonic":
         for x, y in zip(given["x"], given["y"]):
-            if len(x) != len(y) or any(a >= b for a, b in zip(x[:-1], x[1:])) or not all(0.0 <= v <= 1.0 for v in y):
+            if (
+                len(x) != len(y)
+                or any(a >= b for a, b in zip(x[:-1], x[1:]))
+                or not all(0.0 <= v <= 1.0 for v in y)
+            ):
                 return "the curves must have ascending x and as many y, within 0 and 1"
     return None
 
@@ -218,8 +234,14 @@ def _broken(content: dict[str, Any]) -> str | None:
 def _fits(value: Any, shape: list[Any]) -> bool:
     """Whether nested lists have this shape (None: any length of at least 1) and hold finite numbers."""
     if not shape:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not isinstance(value, list) or not value or (shape[0] is not None and len(value) != shape[0]):
+        return (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        )
+    if (
+        not isinstance(value, list)
+        or not value
+        or (shape[0] is not None and len(value) != shape[0])
+    ):
         return False
     return all(_fits(one, shape[1:]) for one in value)
 

@@ -54,7 +54,11 @@ class ScalarTest:
 
 
 def scalar_test(
-    p: Array, y: NDArray[np.int64], rng: np.random.Generator, resamples: int, cells: Cells | None = None
+    p: Array,
+    y: NDArray[np.int64],
+    rng: np.random.Generator,
+    resamples: int,
+    cells: Cells | None = None,
 ) -> ScalarTest:
     """The test of scores p (n,) for events y (n,); `cells` are those of p where they are at hand.
 

@@ -100,20 +100,28 @@ def decompositions(
         said.append(f"The Brier score ({brier:.4f}) is not decomposed: {squared.reason}")
     else:
         how = f"learned estimate of the mean squared error of calibration. {squared.coverage_note}".strip()
-        found.append(Decomposition("brier", brier, value, value.value + spread - brier, spread, how))
+        found.append(
+            Decomposition("brier", brier, value, value.value + spread - brier, spread, how)
+        )
     impossible = int(np.sum(given <= 0.0))
     if impossible:
         rows = "1 row" if impossible == 1 else f"{impossible:,} rows"
-        said.append(f"The log score is infinite, as {rows} had probability 0 for what happened; it is not decomposed.")
+        said.append(
+            f"The log score is infinite, as {rows} had probability 0 for what happened; it is not decomposed."
+        )
         return tuple(found), said
     log = float(-np.log(given).mean())
     positive = frequency[frequency > 0.0]
     entropy = float(-np.sum(positive * np.log(positive)))
     try:
-        e = estimate(load("estimator", "variational_temperature", {"level": level}), p, y, notion, rng)["kl"]
+        e = estimate(
+            load("estimator", "variational_temperature", {"level": level}), p, y, notion, rng
+        )["kl"]
         value = Interval(max(float(e.value), 0.0), _clean(e.low), None, level)
         how = "cross-fitted gain of temperature scaling, at most the miscalibration on average"
-        found.append(Decomposition("log", log, value, (value.value or 0.0) + entropy - log, entropy, how))
+        found.append(
+            Decomposition("log", log, value, (value.value or 0.0) + entropy - log, entropy, how)
+        )
     except (UndefinedError, BadInputError, ValueError, ArithmeticError) as error:
         said.append(f"The log score ({log:.4f}) is not decomposed: {error}")
     return tuple(found), said

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.common import wording
-from harness.common.wording import clean, fitted, format_number, format_p_value, format_percent, is_known
+from harness.common.wording import (
+    clean,
+    fitted,
+    format_number,
+    format_p_value,
+    format_percent,
+    is_known,
+)
 from harness.judging import words
 from harness.judging.findings import (
     Calibrated,
@@ -29,9 +36,21 @@ from harness.judging.words import ends
 
 WIDTH = 100
 LINES = 25
-SHARES = {"calibrated": 5, "how_far": 8, "where": 4, "gains": 3, "versus": 3}  # with the head's and the tail's: 25
+SHARES = {
+    "calibrated": 5,
+    "how_far": 8,
+    "where": 4,
+    "gains": 3,
+    "versus": 3,
+}  # with the head's and the tail's: 25
 ALONE = {"calibrated": 5, "how_far": 8, "where": 5, "gains": 4, "versus": 0}  # of one file
-NUMBERS = {"calibrated": 3, "how_far": 3, "where": 1, "gains": 1, "versus": 1}  # lines of numbers that no sentence takes away
+NUMBERS = {
+    "calibrated": 3,
+    "how_far": 3,
+    "where": 1,
+    "gains": 1,
+    "versus": 1,
+}  # lines of numbers that no sentence takes away
 HEAD = TAIL = 1
 INDENT = "   "
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
@@ -63,11 +82,19 @@ class Answers:
     colour: bool = False
     spare: int = 0
 
-    def lines(self, question: str, found: Any, unanswered: Mapping[str, str] | None = None) -> list[str]:
+    def lines(
+        self, question: str, found: Any, unanswered: Mapping[str, str] | None = None
+    ) -> list[str]:
         """The answer in a sentence, then its numbers; of a question without an answer the reason."""
         share = (ALONE if self.alone else SHARES)[question]
-        most = share + (self.spare if question != "how_far" else 0)  # what is left is for the sentences behind its many numbers
-        made = self._answered(question, found, most) if found is not None else self._reason(question, unanswered or {})
+        most = share + (
+            self.spare if question != "how_far" else 0
+        )  # what is left is for the sentences behind its many numbers
+        made = (
+            self._answered(question, found, most)
+            if found is not None
+            else self._reason(question, unanswered or {})
+        )
         self.spare += share - len(made)
         return made
 
@@ -75,7 +102,12 @@ class Answers:
         why = unanswered.get(question)
         if not why or question == "versus":
             return []
-        return _wrapped(f"{_title(question)} That cannot be said: {clean(why)}", 2, _title(question), self.colour)
+        return _wrapped(
+            f"{_title(question)} That cannot be said: {clean(why)}",
+            2,
+            _title(question),
+            self.colour,
+        )
 
     def _answered(self, question: str, found: Any, most: int) -> list[str]:
         made: dict[str, Callable[[Any], list[str]]] = {
@@ -109,7 +141,8 @@ def tail(judgement: Findings) -> list[str]:
     others = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
     return [
         _cut(
-            f"More, with pictures: --html report.html; for programs: --json{' (also of' + others + ')' if others else ''}", WIDTH
+            f"More, with pictures: --html report.html; for programs: --json{' (also of' + others + ')' if others else ''}",
+            WIDTH,
         )
     ]
 
@@ -127,7 +160,9 @@ def _tests(found: Calibrated) -> list[str]:
             if is_known(test.detectable)
             else ""
         )
-        lines.append(f"{start}{'not calibrated' if test.rejected else 'nothing found'}, p {format_p_value(p)}{seen}")
+        lines.append(
+            f"{start}{'not calibrated' if test.rejected else 'nothing found'}, p {format_p_value(p)}{seen}"
+        )
     return lines
 
 
@@ -135,8 +170,17 @@ def _errors(found: HowFar) -> list[str]:
     lines = [_estimate(error) for error in _headlines(found)]
     if found.direction is not None:
         lines.append(clean(found.direction.sentence))
-    lines += [clean(caution) for caution in found.cautions[:1]]  # what cannot be said matters more than one bound more
-    bound = next((one for one in found.certified if is_known(one.interval.low) or is_known(one.interval.high)), None)
+    lines += [
+        clean(caution) for caution in found.cautions[:1]
+    ]  # what cannot be said matters more than one bound more
+    bound = next(
+        (
+            one
+            for one in found.certified
+            if is_known(one.interval.low) or is_known(one.interval.high)
+        ),
+        None,
+    )
     if bound is not None:
         name = f"{wording.notion_name(bound.notion)}, {wording.estimand_name(bound.estimand)}"
         lines.append(f"certified {name}: {ends(bound.interval)}, if: {clean(bound.assumption)}")
@@ -148,7 +192,9 @@ def _errors(found: HowFar) -> list[str]:
 def _headlines(found: HowFar) -> list[ErrorEstimate]:
     """The estimate that is quoted of each notion, else its first that has a value."""
     made: dict[str, ErrorEstimate] = {}
-    for error in sorted(found.errors, key=lambda one: (not one.headline, not is_known(one.interval.value))):
+    for error in sorted(
+        found.errors, key=lambda one: (not one.headline, not is_known(one.interval.value))
+    ):
         made.setdefault(error.notion, error)
     order = [error.notion for error in found.errors]
     return sorted(made.values(), key=lambda one: order.index(one.notion))
@@ -165,17 +211,26 @@ def _estimate(error: ErrorEstimate) -> str:
 
 def _with_ends(interval: Interval) -> str:
     between = ends(interval)
-    return format_number(interval.value) + (f" ({format_percent(interval.level)} interval: {between})" if between else "")
+    return format_number(interval.value) + (
+        f" ({format_percent(interval.level)} interval: {between})" if between else ""
+    )
 
 
 def _places(found: Where) -> list[str]:
     lines = []
     worst = [one for one in found.classes if is_known(one.error.value)][:3]
     if worst:
-        lines += _list("worst classes:", (f"{fitted(one.name, 18)} {_short(one.error)}" for one in worst))
-    far = sorted((one for one in found.groups if is_known(one.gap.value)), key=lambda one: -abs(one.gap.value or 0.0))[:2]
+        lines += _list(
+            "worst classes:", (f"{fitted(one.name, 18)} {_short(one.error)}" for one in worst)
+        )
+    far = sorted(
+        (one for one in found.groups if is_known(one.gap.value)),
+        key=lambda one: -abs(one.gap.value or 0.0),
+    )[:2]
     if far:
-        named = (f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}" for one in far)
+        named = (
+            f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}" for one in far
+        )
         lines += _list("said minus happened, by group:", named)
     elif any(region.share > 0.0 for region in found.regions):
         one = max(found.regions, key=lambda region: region.share)
@@ -188,7 +243,11 @@ def _places(found: Where) -> list[str]:
 
 def _short(interval: Interval) -> str:
     low, high = interval.low, interval.high
-    ends = f" [{format_number(low, 2)}, {format_number(high, 2)}]" if is_known(low) and is_known(high) else ""
+    ends = (
+        f" [{format_number(low, 2)}, {format_number(high, 2)}]"
+        if is_known(low) and is_known(high)
+        else ""
+    )
     return format_number(interval.value, 2) + ends
 
 
@@ -197,13 +256,20 @@ def _gains(found: Gains) -> list[str]:
     if not known:
         return [clean(one.reason) for one in found.gains[:1] if one.reason]
     return _list(
-        "log-loss less by:", (f"{fitted(one.label, 20).removesuffix(' scaling')} {_short(one.log_loss)}" for one in known)
+        "log-loss less by:",
+        (
+            f"{fitted(one.label, 20).removesuffix(' scaling')} {_short(one.log_loss)}"
+            for one in known
+        ),
     )
 
 
 def _differences(found: Versus) -> list[str]:
     known = [one for one in found.differences if is_known(one.difference.value)]
-    return _list("first minus second:", (f"{fitted(one.label, 28)} {_short(one.difference)}" for one in known))
+    return _list(
+        "first minus second:",
+        (f"{fitted(one.label, 28)} {_short(one.difference)}" for one in known),
+    )
 
 
 def _wrapped(said: str, most: int, title: str, colour: bool) -> list[str]:

@@ -11,7 +11,16 @@ from harness.judging.as_json import numbers
 from harness.judging.findings import Findings
 from harness.math.notions import NOTIONS
 
-HEADS = (*NOTIONS, "confidence_gap", "log_loss", "brier", "worst_class", "class", "group", "difference")
+HEADS = (
+    *NOTIONS,
+    "confidence_gap",
+    "log_loss",
+    "brier",
+    "worst_class",
+    "class",
+    "group",
+    "difference",
+)
 EXAMPLE = "such as top_label.l1.high=0.05"
 
 
@@ -44,10 +53,14 @@ def parsed(text: str) -> Threshold:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise BadInputError(f"--fail-above {name} has the limit {limit!r}; a number is needed, {EXAMPLE}.")
+        raise BadInputError(
+            f"--fail-above {name} has the limit {limit!r}; a number is needed, {EXAMPLE}."
+        )
     head = name.partition(".")[0]
     if ":" not in name and head not in HEADS:
-        raise BadInputError(f"--fail-above names {name!r}{guess(head, HEADS)}; names begin with {', '.join(HEADS)}.")
+        raise BadInputError(
+            f"--fail-above names {name!r}{guess(head, HEADS)}; names begin with {', '.join(HEADS)}."
+        )
     return Threshold(name, value)
 
 
@@ -69,7 +82,9 @@ def exceeded(judgement: Findings, thresholds: Iterable[Threshold]) -> list[str]:
             )
         value, level, reason = (have[one.name][field] for field in ("value", "level", "reason"))
         if value is None:
-            raise BadInputError(f"--fail-above names {one.name}, which has no value here: {str(reason).rstrip('.')}.")
+            raise BadInputError(
+                f"--fail-above names {one.name}, which has no value here: {str(reason).rstrip('.')}."
+            )
         if value > one.limit:
             at = f" ({100 * level:g} % level)" if level is not None else ""
             found.append(f"{one.name} is {value:.4g}{at}, above the limit of {one.limit:g}.")
@@ -78,7 +93,11 @@ def exceeded(judgement: Findings, thresholds: Iterable[Threshold]) -> list[str]:
 
 def _why(judgement: Findings) -> str:
     """Why there are fewer names than there could be."""
-    why = {reason.rstrip(".") for question, reason in judgement.unanswered.items() if question != "versus"}
+    why = {
+        reason.rstrip(".")
+        for question, reason in judgement.unanswered.items()
+        if question != "versus"
+    }
     return f" ({'; '.join(sorted(why))})" if why else ""
 
 

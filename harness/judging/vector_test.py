@@ -45,7 +45,9 @@ class VectorTest:
         return 0.0 if self.impossible else smallest_rank(self.observed, self.null)
 
 
-def vector_test(p: Array, y: NDArray[np.int64], rng: np.random.Generator, resamples: int | None = None) -> VectorTest:
+def vector_test(
+    p: Array, y: NDArray[np.int64], rng: np.random.Generator, resamples: int | None = None
+) -> VectorTest:
     """The test of vectors p (n, k) for labels y (n,).
 
     Examples
@@ -98,7 +100,12 @@ class _Statistics:
         cell = halved(p, DEPTHS[-1])
         count = 2 ** DEPTHS[-1]
         size = np.bincount(cell, minlength=count)
-        by_cell = np.stack([[np.bincount(cell, x, count) for x in (p[:, j], p[:, j] * (1.0 - p[:, j]))] for j in range(k)])
+        by_cell = np.stack(
+            [
+                [np.bincount(cell, x, count) for x in (p[:, j], p[:, j] * (1.0 - p[:, j]))]
+                for j in range(k)
+            ]
+        )
         expected: Array
         spread: Array
         expected, spread = np.moveaxis(by_cell.astype(np.float64), 1, 0)
@@ -119,7 +126,9 @@ class _Statistics:
     def __call__(self, y: NDArray[np.int64]) -> Array:
         count, k = self.expected.shape
         total = self.log[np.arange(len(y)) * k + y].sum() - self.mean_log
-        residual = np.bincount(self.cell * k + y, minlength=count * k).reshape(count, k) - self.expected
+        residual = (
+            np.bincount(self.cell * k + y, minlength=count * k).reshape(count, k) - self.expected
+        )
         moved = self.centre.T @ residual
         seen = self.linear_variance > 1e-12
         found = [abs(total) / self.sd_log if self.sd_log > 0.0 else 0.0]

@@ -13,7 +13,16 @@ from scipy.special import ndtri
 from harness.common.wording import decimals_of, format_percent
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.findings import Interval, Judged, PairedDifference, Versus
-from harness.judging.gain import FEWEST, INFLATION, LABELS, cross_fitted, folds, most_rows, paired_mean, scores
+from harness.judging.gain import (
+    FEWEST,
+    INFLATION,
+    LABELS,
+    cross_fitted,
+    folds,
+    most_rows,
+    paired_mean,
+    scores,
+)
 
 Rows = dict[str, NDArray[np.float64]]
 
@@ -89,7 +98,11 @@ def versus(models: Sequence[Judged], level: float, rng: object) -> Versus:
     fold = folds(len(rows), stream)
     method = "beta" if k == 2 else "vector" if n >= VECTOR_ROWS * k else "temperature"
     parts = [_parts(one, rows, fold, method) for one in same]
-    pairs = list(combinations(range(len(same)), 2)) if len(same) <= ALL_PAIRS else [(0, j) for j in range(1, len(same))]
+    pairs = (
+        list(combinations(range(len(same)), 2))
+        if len(same) <= ALL_PAIRS
+        else [(0, j) for j in range(1, len(same))]
+    )
     each = 1.0 - (1.0 - level) / (len(QUANTITIES) * len(pairs))
     found = [
         _difference(quantity, same[i], same[j], parts[i], parts[j], method, level, each)
@@ -104,20 +117,30 @@ def aligned(first: Judged, other: Judged) -> Judged:
     pair = f"{first.name} and {other.name}"
     if first.confidences != other.confidences:
         one, two = (first, other) if first.confidences else (other, first)
-        raise BadInputError(f"{one.name} holds confidences and {two.name} probabilities of classes; both must be of one kind.")
+        raise BadInputError(
+            f"{one.name} holds confidences and {two.name} probabilities of classes; both must be of one kind."
+        )
     if first.n != other.n:
-        raise BadInputError(f"{pair} have {first.n:,} and {other.n:,} rows; the same rows in the same order are needed.")
+        raise BadInputError(
+            f"{pair} have {first.n:,} and {other.n:,} rows; the same rows in the same order are needed."
+        )
     if first.confidences:  # y says whether each model was right: it may differ
         return other
     if first.k != other.k:
-        raise BadInputError(f"{pair} have {first.k} and {other.k} classes; the same classes are needed.")
+        raise BadInputError(
+            f"{pair} have {first.k} and {other.k} classes; the same classes are needed."
+        )
     if set(first.classes) != set(other.classes):
         extra = sorted(set(other.classes) - set(first.classes))
-        raise BadInputError(f"{pair} have other classes: {extra[0]!r} of {other.name} is not in {first.name}.")
+        raise BadInputError(
+            f"{pair} have other classes: {extra[0]!r} of {other.name} is not in {first.name}."
+        )
     if first.classes != other.classes:
         order = [other.classes.index(name) for name in first.classes]
         place = np.argsort(order)
-        other = replace(other, p=other.p[:, order], y=place[other.y].astype(np.int64), classes=first.classes)
+        other = replace(
+            other, p=other.p[:, order], y=place[other.y].astype(np.int64), classes=first.classes
+        )
     different = np.flatnonzero(first.y != other.y)
     if len(different):
         i = int(different[0])
@@ -158,13 +181,23 @@ def _difference(
     if quantity not in a or quantity not in b:
         sentence = f"{_capital(WORDS[quantity])}: with {first.n:,} rows no recalibration can be fitted, and nothing can be said."
         return PairedDifference(
-            first.name, second.name, quantity, label, None, None, Interval(None, None, None, level), None, sentence
+            first.name,
+            second.name,
+            quantity,
+            label,
+            None,
+            None,
+            Interval(None, None, None, level),
+            None,
+            sentence,
         )
     d = a[quantity] - b[quantity]
     if quantity == "error_rate":
         interval = matched(int((d > 0).sum()), int((d < 0).sum()), len(d), level, each)
     else:
-        interval = paired_mean(d, level, each, INFLATION if quantity in ("calibration", "refinement") else 1.0)
+        interval = paired_mean(
+            d, level, each, INFLATION if quantity in ("calibration", "refinement") else 1.0
+        )
     better = None
     if interval.high is not None and interval.high < 0.0:
         better = first.name
@@ -177,9 +210,13 @@ def _difference(
         sentence = f"{_capital(WORDS[quantity])} of {names} is the same on every row."
     else:
         span = "" if interval.low is None else f" (difference {_signed(interval)})"
-        sentence = f"{_capital(WORDS[quantity])} of {names} cannot be told apart at n = {n:,}{span}."
+        sentence = (
+            f"{_capital(WORDS[quantity])} of {names} cannot be told apart at n = {n:,}{span}."
+        )
     means = float(a[quantity].mean()), float(b[quantity].mean())
-    return PairedDifference(first.name, second.name, quantity, label, *means, interval, better, sentence)
+    return PairedDifference(
+        first.name, second.name, quantity, label, *means, interval, better, sentence
+    )
 
 
 def matched(only_first: int, only_second: int, n: int, level: float, at: float) -> Interval:
@@ -196,12 +233,23 @@ def matched(only_first: int, only_second: int, n: int, level: float, at: float) 
     middle = (b - c) / m
     half = float(ndtri(0.5 + at / 2.0)) * float(np.sqrt(max((b + c) - (b - c) ** 2 / m, 0.0))) / m
     value = (only_first - only_second) / n
-    return Interval(value, max(min(middle - half, value), -1.0), min(max(middle + half, value), 1.0), level)
+    return Interval(
+        value, max(min(middle - half, value), -1.0), min(max(middle + half, value), 1.0), level
+    )
 
 
-def _sentence(found: list[PairedDifference], models: list[Judged], level: float, used: int, n: int, first_only: bool) -> str:
+def _sentence(
+    found: list[PairedDifference],
+    models: list[Judged],
+    level: float,
+    used: int,
+    n: int,
+    first_only: bool,
+) -> str:
     parts = []
-    together = f"The {format_percent(level)} intervals hold for all {len(found)} differences together."
+    together = (
+        f"The {format_percent(level)} intervals hold for all {len(found)} differences together."
+    )
     if len(models) == 2:
         parts.append(_of_two(found, models, n))
     else:
@@ -210,14 +258,25 @@ def _sentence(found: list[PairedDifference], models: list[Judged], level: float,
         best = max(counts, key=lambda name: counts[name])
         against = "the first" if first_only else "every other"
         if not wins:
-            parts.append(f"None of the {len(models)} models is shown to be better than another in log-loss at n = {n:,}.")
+            parts.append(
+                f"None of the {len(models)} models is shown to be better than another in log-loss at n = {n:,}."
+            )
         elif counts[best] == len(models) - 1:
-            parts.append(f"{best} is better in log-loss than {'all others' if first_only else against}.")
+            parts.append(
+                f"{best} is better in log-loss than {'all others' if first_only else against}."
+            )
         else:
-            pairs = [f"{one.better} than {one.second if one.better == one.first else one.first}" for one in wins]
-            parts.append(f"In log-loss, better are {_listed(pairs, 6)}; the other pairs cannot be told apart at n = {n:,}.")
+            pairs = [
+                f"{one.better} than {one.second if one.better == one.first else one.first}"
+                for one in wins
+            ]
+            parts.append(
+                f"In log-loss, better are {_listed(pairs, 6)}; the other pairs cannot be told apart at n = {n:,}."
+            )
         if first_only:
-            parts.append(f"Of more than {ALL_PAIRS} models, only the first was compared with the others.")
+            parts.append(
+                f"Of more than {ALL_PAIRS} models, only the first was compared with the others."
+            )
     if used < n:
         parts.append(f"Calibration and refinement are of {used:,} rows drawn at random.")
     return " ".join([*parts, together])
@@ -227,14 +286,20 @@ def _of_two(found: list[PairedDifference], models: list[Judged], n: int) -> str:
     """Who is better in what, by how much, and what cannot be told."""
     clauses = []
     for model in models:
-        won = [f"{WORDS[one.quantity]} by {_by(one.difference)}" for one in found if one.better == model.name]
+        won = [
+            f"{WORDS[one.quantity]} by {_by(one.difference)}"
+            for one in found
+            if one.better == model.name
+        ]
         if won:
             clauses.append(f"{model.name} is better in {_listed(won)}")
     same = [WORDS[one.quantity] for one in found if one.better is None]
     if same and clauses:
         clauses.append(f"their {_listed(same)} cannot be told apart at n = {n:,}")
     elif same:
-        clauses.append(f"{models[0].name} and {models[1].name} cannot be told apart at n = {n:,}: not in {_listed(same)}")
+        clauses.append(
+            f"{models[0].name} and {models[1].name} cannot be told apart at n = {n:,}: not in {_listed(same)}"
+        )
     return "; ".join(clauses) + "."
 
 

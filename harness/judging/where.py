@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from harness.common.wording import format_percent
 from harness.evaluation.reliability import Curve, Panel, band_of, corp
 from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
-from harness.judging.gaps import LEAST, Gap, clopper_pearson, count_p_value, gap_of, holm, worst_first
+from harness.judging.gaps import (
+    LEAST,
+    Gap,
+    clopper_pearson,
+    count_p_value,
+    gap_of,
+    holm,
+    worst_first,
+)
 from harness.judging.groups import groups_of
 from harness.judging.words import with_zero
 from harness.math.notions import reduce
@@ -63,15 +71,24 @@ def where(data: Judged, level: float, rng: object = None) -> Where:
     notes: list[str] = []
     gaps = _class_gaps(data, level)
     adjusted = holm([gap.p_value for gap in gaps])
-    order = worst_first(adjusted, [gap.p_value for gap in gaps], [gap.error.value or 0.0 for gap in gaps], 1.0 - level)
+    order = worst_first(
+        adjusted,
+        [gap.p_value for gap in gaps],
+        [gap.error.value or 0.0 for gap in gaps],
+        1.0 - level,
+    )
     classes = tuple(_of_class(data.classes[j], gaps[j], adjusted[j], level) for j in order)
     regions, region_p = _regions(x, hit, level)
     groups, group_notes = groups_of(data.groups, x, hit, level)
     notes += _class_notes(data, gaps) + group_notes
     if not any(region.share > 0.0 for region in regions):
-        notes.append("In no region of scores is the error larger than noise, so that none has a share of it.")
+        notes.append(
+            "In no region of scores is the error larger than noise, so that none has a share of it."
+        )
     looked = sum(bool(part) for part in (classes, regions, groups))
-    sentence = _sentence(classes, list(zip(regions, holm(region_p))), groups, (1.0 - level) / looked, level, data)
+    sentence = _sentence(
+        classes, list(zip(regions, holm(region_p))), groups, (1.0 - level) / looked, level, data
+    )
     return Where(sentence, _panels(data, x, hit, order), classes, regions, groups, tuple(notes))
 
 
@@ -97,8 +114,16 @@ def _of_class(name: str, gap: Gap, adjusted: float, level: float) -> ClassFindin
         sentence = f"{name}: too rare to be judged ({came:,} seen, {_count(said)} expected)."
     elif adjusted <= 1.0 - level:
         way = "too high" if gap.said > gap.happened else "too low"
-        known = gap.gap.low is not None and gap.gap.high is not None and gap.gap.low * gap.gap.high > 0.0
-        about = f"probabilities are {way} on average" if known else "probabilities are right on average, and wrong by score"
+        known = (
+            gap.gap.low is not None
+            and gap.gap.high is not None
+            and gap.gap.low * gap.gap.high > 0.0
+        )
+        about = (
+            f"probabilities are {way} on average"
+            if known
+            else "probabilities are right on average, and wrong by score"
+        )
         sentence = f"{name}: {about}, {_share(gap.said)} said and {_share(gap.happened)} happened."
     else:
         sentence = f"{name}: nothing stands out, {_share(gap.said)} said and {_share(gap.happened)} happened."
@@ -114,19 +139,33 @@ def _class_notes(data: Judged, gaps: list[Gap]) -> list[str]:
     found, seen = [], np.bincount(data.y, minlength=data.k)
     never = [data.classes[j] for j in np.flatnonzero(seen == 0)]
     if never:
-        found.append(f"{_listed(never)} never came in these {_rows(data.n)}: what is said of {_it(never)} rests on that alone.")
-    rare = [data.classes[j] for j, gap in enumerate(gaps) if seen[j] > 0 and max(gap.said * gap.n, seen[j]) < RARE]
+        found.append(
+            f"{_listed(never)} never came in these {_rows(data.n)}: what is said of {_it(never)} rests on that alone."
+        )
+    rare = [
+        data.classes[j]
+        for j, gap in enumerate(gaps)
+        if seen[j] > 0 and max(gap.said * gap.n, seen[j]) < RARE
+    ]
     if rare:
-        found.append(f"{_listed(rare)} {'is' if len(rare) == 1 else 'are'} too rare to be judged (fewer than 5 rows).")
+        found.append(
+            f"{_listed(rare)} {'is' if len(rare) == 1 else 'are'} too rare to be judged (fewer than 5 rows)."
+        )
     if (seen > 0).sum() == 1:
-        found.append("Only one class came, so that nothing can be said about telling classes apart.")
+        found.append(
+            "Only one class came, so that nothing can be said about telling classes apart."
+        )
     return found
 
 
-def _regions(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> tuple[tuple[Region, ...], list[float]]:
+def _regions(
+    x: NDArray[np.float64], hit: NDArray[np.int64], level: float
+) -> tuple[tuple[Region, ...], list[float]]:
     """Regions by score, and their p-values."""
     n = len(x)
-    edges = joined(np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1), n)
+    edges = joined(
+        np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1), n
+    )
     found, p_values, excess = [], [], []
     index = np.searchsorted(edges[1:-1], x, side="right")
     for i, (low, high) in enumerate(zip(edges[:-1], edges[1:])):
@@ -134,11 +173,17 @@ def _regions(x: NDArray[np.float64], hit: NDArray[np.int64], level: float) -> tu
         count, size = int(came.sum()), len(own)
         total, variance = float((came - own).sum()), float((own * (1.0 - own)).sum())
         spread = float(((came - own) ** 2).sum()) - total**2 / size
-        excess.append(float(np.sqrt(max(total**2 - max(variance, spread * size / max(size - 1, 1)), 0.0))))
+        excess.append(
+            float(np.sqrt(max(total**2 - max(variance, spread * size / max(size - 1, 1)), 0.0)))
+        )
         below, above = clopper_pearson(count, size, level)
         if len(edges) == 2:
             low, high = float(own.min()), float(own.max())
-        found.append(Region(low, high, size, float(own.mean()), Interval(count / size, below, above, level), 0.0))
+        found.append(
+            Region(
+                low, high, size, float(own.mean()), Interval(count / size, below, above, level), 0.0
+            )
+        )
         impossible = bool((((own == 0.0) & (came == 1)) | ((own == 1.0) & (came == 0))).any())
         p_values.append(LEAST if impossible else count_p_value(own, count))
     whole = sum(excess)
@@ -165,15 +210,36 @@ def joined(counts: NDArray[np.intp], n: int) -> list[float]:
     return edges
 
 
-def _panels(data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]) -> tuple[Panel, ...]:
+def _panels(
+    data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]
+) -> tuple[Panel, ...]:
     if data.k == 2 and not data.confidences:
         name = data.classes[1]
-        found = [_panel(Panel(f"class {name}", f"predicted P(Y = {name})", "event frequency", _curve(x, hit)))]
+        found = [
+            _panel(
+                Panel(
+                    f"class {name}", f"predicted P(Y = {name})", "event frequency", _curve(x, hit)
+                )
+            )
+        ]
     else:
-        found = [_panel(Panel("top label", "confidence in the top class", "share of right predictions", _curve(x, hit)))]
+        found = [
+            _panel(
+                Panel(
+                    "top label",
+                    "confidence in the top class",
+                    "share of right predictions",
+                    _curve(x, hit),
+                )
+            )
+        ]
     for j in order[:DRAWN_CLASSES]:
         curve = _curve(data.p[:, j], (data.y == j).astype(np.int64))
-        found.append(_panel(Panel(f"class {data.classes[j]}", "predicted probability", "event frequency", curve)))
+        found.append(
+            _panel(
+                Panel(f"class {data.classes[j]}", "predicted probability", "event frequency", curve)
+            )
+        )
     return tuple(found)
 
 
@@ -191,16 +257,24 @@ def thinned(curve: Curve) -> Curve:
     m = len(curve.at)
     if m <= DRAWN_SCORES:
         return curve
-    first = np.zeros(m + 1, dtype=bool)  # where a new score begins: the first and the last of a block are scores of their own
+    first = np.zeros(
+        m + 1, dtype=bool
+    )  # where a new score begins: the first and the last of a block are scores of their own
     first[curve.start[:-1]] = first[curve.start[:-1] + 1] = first[curve.start[1:] - 1] = True
     first[:KEPT_ENDS] = first[-KEPT_ENDS - 1 :] = True
-    cell = np.floor(curve.at * CELLS) * (CELLS + 1) + np.floor(np.cumsum(curve.count) * (CELLS / curve.n))
+    cell = np.floor(curve.at * CELLS) * (CELLS + 1) + np.floor(
+        np.cumsum(curve.count) * (CELLS / curve.n)
+    )
     first[1:m] |= np.diff(cell) != 0
     begin = np.flatnonzero(first[:m])
     count = np.add.reduceat(curve.count, begin)
     at = np.add.reduceat(curve.count * curve.at, begin) / count
     return replace(
-        curve, at=at, fit=curve.fit[begin], start=np.append(np.searchsorted(begin, curve.start[:-1]), len(begin)), count=count
+        curve,
+        at=at,
+        fit=curve.fit[begin],
+        start=np.append(np.searchsorted(begin, curve.start[:-1]), len(begin)),
+        count=count,
     )
 
 
@@ -247,7 +321,11 @@ def _sentence(
 
 
 def _place(region: Region) -> str:
-    return f"at {region.low:.4g}" if region.low == region.high else f"from {region.low:g} to {region.high:g}"
+    return (
+        f"at {region.low:.4g}"
+        if region.low == region.high
+        else f"from {region.low:g} to {region.high:g}"
+    )
 
 
 def _rows(n: int) -> str:
@@ -260,7 +338,15 @@ def _count(x: float) -> str:
 
 def _share(x: float) -> str:
     """Two decimals, more where they would say 0 or 1."""
-    return f"{x:.2f}" if 0.1 <= x <= 0.9 else f"{x:.3f}" if 0.001 <= x <= 0.999 else f"{x:.2g}" if x < 0.5 else f"{x:.5g}"
+    return (
+        f"{x:.2f}"
+        if 0.1 <= x <= 0.9
+        else f"{x:.3f}"
+        if 0.001 <= x <= 0.999
+        else f"{x:.2g}"
+        if x < 0.5
+        else f"{x:.5g}"
+    )
 
 
 def _interval(one: Interval) -> str:

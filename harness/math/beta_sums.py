@@ -33,20 +33,31 @@ ORDER = 17  # q, odd: the middle of a cell is then a node
 WIDTH = 1.75  # of a cell, in standard deviations of the kernel
 FINEST = 8.0  # by how much cells are narrower at most where the bound asks for it
 FEW_POINTS = 64  # so many points are summed directly rather than once more with narrower cells
-EDGE_CELLS, EDGE_PARTS = 3, 4  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
+EDGE_CELLS, EDGE_PARTS = (
+    3,
+    4,
+)  # so many cells beside 0 and 1, where the kernel is no Gaussian, are cut in so many
 TOLERANCE = 4e-11  # largest error of a sum of weights, relative to it, that is let through; that of a ratio is twice as large
 ROUNDING = 2.0**-50
 LEAST = 1e-250  # sums of less, beside the largest of all groups, have lost digits to underflow
 NEGLIGIBLE = 34.0  # cells of less than exp(-34) of the largest are left out, which the bound counts
 FAR = 60.0  # centres of less than exp(-60) of the largest are left out of direct sums
-SMALLEST_BANDWIDTH = 5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
+SMALLEST_BANDWIDTH = (
+    5e-6  # below, rounding of exponents of 1 / b is the larger error, in the direct sums also
+)
 TABLE = 4096  # points at which the density of cells is tabulated
 CHUNK = 1 << 13  # samples, or exponentials in units of 2^5, at a time: they stay in the cache
 
 NODES = np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)  # of centres
-TO_NODES = np.linalg.inv(chebvander(NODES, ORDER - 1)).T  # from moments sum_j w_j T_i(x_j) to weights of the nodes
-POINT_NODES = np.cos(np.pi * np.arange(ORDER) / (ORDER - 1))  # of points: with both ends and the middle
-TO_SERIES = np.linalg.inv(chebvander(POINT_NODES, ORDER - 1))  # from values at the nodes to a Chebyshev series
+TO_NODES = np.linalg.inv(
+    chebvander(NODES, ORDER - 1)
+).T  # from moments sum_j w_j T_i(x_j) to weights of the nodes
+POINT_NODES = np.cos(
+    np.pi * np.arange(ORDER) / (ORDER - 1)
+)  # of points: with both ends and the middle
+TO_SERIES = np.linalg.inv(
+    chebvander(POINT_NODES, ORDER - 1)
+)  # from values at the nodes to a Chebyshev series
 LEBESGUE = 4.0  # above the Lebesgue constants 2 / pi log(q + 1) + 1 of both
 
 
@@ -86,12 +97,18 @@ def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
     return Centres(t[first], total.reshape(len(first), *weights.shape[1:])), index
 
 
-def applies(points: np.ndarray, centres: np.ndarray, hits: np.ndarray, bandwidths: Sequence[float]) -> bool:
+def applies(
+    points: np.ndarray, centres: np.ndarray, hits: np.ndarray, bandwidths: Sequence[float]
+) -> bool:
     """Whether these are the sums of this module: two columns that sum to 1, shares of hits between 0 and 1."""
     if centres.shape[1] != 2 or min(bandwidths) < SMALLEST_BANDWIDTH:
         return False
     off = max(np.abs(x.sum(axis=1) - 1.0).max(initial=0.0) for x in (points, centres))
-    return bool(off <= 4.0 * np.finfo(float).eps and hits.min(initial=0.0) >= 0.0 and hits.max(initial=0.0) <= 1.0)
+    return bool(
+        off <= 4.0 * np.finfo(float).eps
+        and hits.min(initial=0.0) >= 0.0
+        and hits.max(initial=0.0) <= 1.0
+    )
 
 
 def cheaper(m: int, n: int, b: float) -> bool:
@@ -100,7 +117,11 @@ def cheaper(m: int, n: int, b: float) -> bool:
 
 
 def regressions(
-    points: np.ndarray, centres: np.ndarray, hits: np.ndarray, b: float, leave_out: np.ndarray | None = None
+    points: np.ndarray,
+    centres: np.ndarray,
+    hits: np.ndarray,
+    b: float,
+    leave_out: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(ratios (m, c), log_density (m,)) of `kernels.dirichlet_sums` for two columns and one bandwidth."""
     sample, of_centre = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
@@ -118,11 +139,22 @@ def regressions(
     total, of_hits = values[:, 0] - without, values[:, 1:]
     if leave_out is not None:
         of_hits = of_hits - without[:, None] * hits[leave_out]
-    density = np.log(total) + found.log_scale[index, 0] + np.log(points[:, 0]) / b - np.log(len(hits) - (leave_out is not None))
+    density = (
+        np.log(total)
+        + found.log_scale[index, 0]
+        + np.log(points[:, 0]) / b
+        - np.log(len(hits) - (leave_out is not None))
+    )
     return np.clip(of_hits / total[:, None], 0.0, 1.0), density
 
 
-def beta_sums(theta: np.ndarray, centres: Centres, b: float, leave_out: np.ndarray | None = None, width: float = WIDTH) -> Sums:
+def beta_sums(
+    theta: np.ndarray,
+    centres: Centres,
+    b: float,
+    leave_out: np.ndarray | None = None,
+    width: float = WIDTH,
+) -> Sums:
     """The sums at m sorted points, log z - log(1 - z) = theta (m,). leave_out: (m,), the centres of which one count is to be left
     out: their terms are given (`Sums.own`), and where one would be nearly all of the sum it is not in it. Errors are at most
     TOLERANCE of what is left of a group's counts."""
@@ -216,7 +248,12 @@ class _Blocks:
     outside: np.ndarray
 
     def part(self, rows: slice | np.ndarray) -> _Blocks:
-        return _Blocks(*(getattr(self, name)[rows] for name in ("theta", "around", "scale", "near", "exponent", "outside")))
+        return _Blocks(
+            *(
+                getattr(self, name)[rows]
+                for name in ("theta", "around", "scale", "near", "exponent", "outside")
+            )
+        )
 
 
 def _blocks(low: np.ndarray, high: np.ndarray, cells: _Cells, b: float) -> _Blocks:
@@ -236,7 +273,11 @@ def _blocks(low: np.ndarray, high: np.ndarray, cells: _Cells, b: float) -> _Bloc
     most[(at >= first[:, None]) & (at < stop[:, None])] = -np.inf
     near = first[:, None] + np.arange((stop - first).max())
     there, near = near < stop[:, None], np.minimum(near, count - 1)
-    exponent = cells.top[near] + (theta[:, None] - cells.tilt[near]) * (cells.middle / b)[near] - scale[:, None]
+    exponent = (
+        cells.top[near]
+        + (theta[:, None] - cells.tilt[near]) * (cells.middle / b)[near]
+        - scale[:, None]
+    )
     exponent[~there] = -np.inf
     share = np.exp(exponent) * cells.mass[near].max(axis=2)
     around = np.einsum("bl,bl->b", share, cells.middle[near]) / share.sum(axis=1)
@@ -251,30 +292,45 @@ def _bound(kappa: np.ndarray) -> np.ndarray:
     small = np.minimum(kappa, ORDER + 1.0)
     logs = ORDER * np.log(np.maximum(small, 1e-12) / 2.0) - gammaln(ORDER + 1.0)
     series = 8.0 * np.exp(logs + small * small / (4.0 * (ORDER + 1.0)))
-    return np.where(kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)) + ROUNDING * np.exp(kappa)
+    return np.where(
+        kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)
+    ) + ROUNDING * np.exp(kappa)
 
 
-def _at(theta: np.ndarray, blocks: _Blocks, cells: _Cells, b: float) -> tuple[np.ndarray, np.ndarray]:
+def _at(
+    theta: np.ndarray, blocks: _Blocks, cells: _Cells, b: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(values (B, m, d c), error (B, m, d)) at the points theta (B, m) of blocks: the sums over the cells near, and bounds."""
     count, m = theta.shape
-    values, error = np.empty((count, m, cells.nodes.shape[2])), np.empty((count, m, cells.mass.shape[1]))
+    values, error = (
+        np.empty((count, m, cells.nodes.shape[2])),
+        np.empty((count, m, cells.mass.shape[1])),
+    )
     step = max(1, 16 * CHUNK // (m * blocks.near.shape[1] * ORDER))
     for start in range(0, count, step):
         rows = slice(start, start + step)
         part, at = blocks.part(rows), theta[rows]
         near = part.near
         kappa = (at[:, :, None] - cells.tilt[near][:, None]) * (cells.half[near] / b)[:, None]
-        off = (at - part.theta[:, None])[:, :, None] * ((cells.middle[near] - part.around[:, None]) / b)[:, None]
+        off = (at - part.theta[:, None])[:, :, None] * (
+            (cells.middle[near] - part.around[:, None]) / b
+        )[:, None]
         base = part.exponent[:, None] + off
         kernel = kappa[..., None] * NODES
         kernel += base[..., None]
         np.exp(kernel, out=kernel)
-        values[rows] = kernel.reshape(len(at), m, -1) @ cells.nodes[near].reshape(len(at), -1, values.shape[2])
-        error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[:, None, None]
+        values[rows] = kernel.reshape(len(at), m, -1) @ cells.nodes[near].reshape(
+            len(at), -1, values.shape[2]
+        )
+        error[rows] = (np.exp(base) * _bound(kappa)) @ cells.mass[near] + part.outside[
+            :, None, None
+        ]
     return values, error
 
 
-def _by_cells(theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray | None, width: float) -> Sums:
+def _by_cells(
+    theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray | None, width: float
+) -> Sums:
     """Sums with their bounds; none is direct."""
     m, (d, c) = len(theta), (cells.mass.shape[1], cells.nodes.shape[2] // cells.mass.shape[1])
     index = _point_cells(theta, b, width)
@@ -294,9 +350,15 @@ def _by_cells(theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray 
         fine = (bounds[0] <= TOLERANCE * bounds[1]).all(axis=1)
         todo[crowded[~fine]] = True
         # the polynomials of many blocks at once
-        begin, end, width_of = first[crowded[fine]], last[crowded[fine]], np.maximum(half[fine], 1e-300)
+        begin, end, width_of = (
+            first[crowded[fine]],
+            last[crowded[fine]],
+            np.maximum(half[fine], 1e-300),
+        )
         series, middle, bound = series[fine], part.theta[fine], bounds[0][fine]
-        for some in np.split(np.arange(len(begin)), np.flatnonzero(np.diff(np.cumsum(end - begin) // CHUNK)) + 1):
+        for some in np.split(
+            np.arange(len(begin)), np.flatnonzero(np.diff(np.cumsum(end - begin) // CHUNK)) + 1
+        ):
             if not len(some):
                 continue
             size = (end - begin)[some]
@@ -308,7 +370,10 @@ def _by_cells(theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray 
             for i, start, one in zip(some, stop - size, stop):
                 values[begin[i] : end[i]] = polynomials[:, start:one].T @ series[i]
     # the others one by one, those of cells with about as many together
-    pieces = np.array([(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)], dtype=np.int64)
+    pieces = np.array(
+        [(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)],
+        dtype=np.int64,
+    )
     block, start = pieces.reshape(-1, 2).T
     size = np.minimum(last[block] - start, ORDER)
     for least, most in ((1, 3), (4, 8), (9, ORDER)):
@@ -320,10 +385,17 @@ def _by_cells(theta: np.ndarray, cells: _Cells, b: float, leave_out: np.ndarray 
     if leave_out is not None:
         # exactly the numbers that its sum is made of
         j = cells.of[leave_out]
-        exponent = cells.top[j] + (blocks.theta[of] - cells.tilt[j]) * (cells.middle[j] / b) - blocks.scale[of]
+        exponent = (
+            cells.top[j]
+            + (blocks.theta[of] - cells.tilt[j]) * (cells.middle[j] / b)
+            - blocks.scale[of]
+        )
         kappa = (theta - cells.tilt[j]) * (cells.half[j] / b)
         own = np.exp(
-            exponent + off * (cells.middle[j] - blocks.around[of]) + kappa * cells.x[leave_out] + cells.exponent[leave_out]
+            exponent
+            + off * (cells.middle[j] - blocks.around[of])
+            + kappa * cells.x[leave_out]
+            + cells.exponent[leave_out]
         )
     log_scale = np.repeat((blocks.scale[of] + off * blocks.around[of])[:, None], d, axis=1)
     return Sums(values.reshape(m, d, c), log_scale, error, own)
@@ -341,7 +413,12 @@ def _point_cells(theta: np.ndarray, b: float, width: float) -> np.ndarray:
 
 
 def _between_nodes(
-    counts: np.ndarray, error: np.ndarray, half: np.ndarray, blocks: _Blocks, cells: _Cells, b: float
+    counts: np.ndarray,
+    error: np.ndarray,
+    half: np.ndarray,
+    blocks: _Blocks,
+    cells: _Cells,
+    b: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(error, least sum), (B, d), of the sums interpolated between the nodes of blocks."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -352,30 +429,53 @@ def _between_nodes(
     # what each cell contributes in the middle; where it is below the error of its own nodes, that error
     kappa = (blocks.theta[:, None] - cells.tilt[near]) * cells.half[near] / b
     share = np.exp(blocks.exponent[..., None] + kappa[..., None] * NODES)
-    of_cells = np.einsum("blq,blqd->bld", share, cells.nodes[near][..., :: cells.nodes.shape[2] // cells.mass.shape[1]])
-    of_cells = np.maximum(of_cells, 0.0) + (np.exp(blocks.exponent) * _bound(kappa))[..., None] * cells.mass[near]
-    wide = half[:, None] * (np.abs(cells.middle[near] - blocks.around[:, None]) + cells.half[near]) / b
+    of_cells = np.einsum(
+        "blq,blqd->bld",
+        share,
+        cells.nodes[near][..., :: cells.nodes.shape[2] // cells.mass.shape[1]],
+    )
+    of_cells = (
+        np.maximum(of_cells, 0.0)
+        + (np.exp(blocks.exponent) * _bound(kappa))[..., None] * cells.mass[near]
+    )
+    wide = (
+        half[:, None] * (np.abs(cells.middle[near] - blocks.around[:, None]) + cells.half[near]) / b
+    )
     interpolation = np.einsum("bl,bld->bd", _bound(wide), of_cells)
     return interpolation + LEBESGUE * error.max(axis=1), np.where(np.isfinite(least), least, 0.0)
 
 
-def _direct_sums(theta: np.ndarray, centres: Centres, constants: np.ndarray, b: float, leave_out: np.ndarray | None) -> Sums:
+def _direct_sums(
+    theta: np.ndarray,
+    centres: Centres,
+    constants: np.ndarray,
+    b: float,
+    leave_out: np.ndarray | None,
+) -> Sums:
     """The sums at each point over the centres that matter to it, by group: what is near may be of other groups alone."""
     m, (groups, columns) = len(theta), centres.weights.shape[1:]
-    found = Sums(np.empty((m, groups, columns)), np.empty((m, groups)), np.zeros((m, groups)), np.zeros(m))
+    found = Sums(
+        np.empty((m, groups, columns)), np.empty((m, groups)), np.zeros((m, groups)), np.zeros(m)
+    )
     for d in range(groups if m else 0):
         there = np.flatnonzero(centres.weights[:, d, 0] > 0.0)
         sample, of_sample = Centres(centres.t[there], centres.weights[there, d]), constants[there]
         for i in range(m):
             own = None if leave_out is None else int(np.searchsorted(there, leave_out[i]))
             alone = own is not None and sample.weights[own, 0] <= 1.0
-            found.values[i, d], found.log_scale[i, d] = _direct(theta[i], sample, of_sample, b, own if alone else None)
+            found.values[i, d], found.log_scale[i, d] = _direct(
+                theta[i], sample, of_sample, b, own if alone else None
+            )
             if own is not None and not alone:
-                found.own[i] = np.exp(of_sample[own] + theta[i] * sample.t[own, 1] / b - found.log_scale[i, d])
+                found.own[i] = np.exp(
+                    of_sample[own] + theta[i] * sample.t[own, 1] / b - found.log_scale[i, d]
+                )
     return found
 
 
-def _direct(theta: float, centres: Centres, constants: np.ndarray, b: float, without: int | None) -> tuple[np.ndarray, float]:
+def _direct(
+    theta: float, centres: Centres, constants: np.ndarray, b: float, without: int | None
+) -> tuple[np.ndarray, float]:
     """(values (c,), log_scale) at one point, but for the centre `without`; weights (n, c). The exponent is concave in t, so that
     bisection finds the centres that matter."""
     t, n = centres.t[:, 1], len(constants)
@@ -383,7 +483,9 @@ def _direct(theta: float, centres: Centres, constants: np.ndarray, b: float, wit
     def exponent(j: int) -> float:
         return constants[j] + theta * t[j] / b
 
-    peak = bisect_left(range(n), theta, key=lambda j: digamma(t[j] / b + 1.0) - digamma(centres.t[j, 0] / b + 1.0))
+    peak = bisect_left(
+        range(n), theta, key=lambda j: digamma(t[j] / b + 1.0) - digamma(centres.t[j, 0] / b + 1.0)
+    )
     beside = [j for j in range(max(0, peak - 2), min(n, peak + 3)) if j != without]
     largest = max(exponent(j) for j in beside)
     first = bisect_left(range(peak), largest - FAR, key=exponent)

@@ -90,13 +90,19 @@ def of_mass(p: np.ndarray, y: np.ndarray, bins: int) -> tuple[np.ndarray, np.nda
     starts = _starts(n, bins)
     hit = np.zeros(FINE + 1, dtype=bool)
     hit[np.searchsorted(last, starts, side="right")] = True
-    held = np.concatenate([at + np.flatnonzero(hit[fine[at : at + BLOCK]]) for at in range(0, n, BLOCK)])
+    held = np.concatenate(
+        [at + np.flatnonzero(hit[fine[at : at + BLOCK]]) for at in range(0, n, BLOCK)]
+    )
     x = p[held]
-    before = np.cumsum(np.where(hit, 0, by_cell[0]))  # of the samples that are not held, those up to a cell
+    before = np.cumsum(
+        np.where(hit, 0, by_cell[0])
+    )  # of the samples that are not held, those up to a cell
     places = starts - before[np.searchsorted(last, starts, side="right")]
     edges = np.unique(np.partition(x, places)[places])
     bin_of_cell = np.searchsorted((edges * FINE).astype(np.intp), np.arange(FINE + 1), side="left")
-    of_held = _sums(x, y[held], len(edges) + 1, lambda x, at: np.searchsorted(edges, x, side="right"))
+    of_held = _sums(
+        x, y[held], len(edges) + 1, lambda x, at: np.searchsorted(edges, x, side="right")
+    )
     others = [np.bincount(bin_of_cell, np.where(hit, 0, a), len(edges) + 1) for a in by_cell]
     sizes, sum_p, sum_y = (a + b for a, b in zip(of_held, others))
     return sizes.astype(np.intp), sum_p, sum_y.astype(np.intp)

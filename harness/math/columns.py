@@ -78,7 +78,9 @@ def matched(
             _refuse_two_countings(columns, y)
     if names is None and _has_text(y):
         first = str(np.ravel(np.asarray(y))[0])
-        raise BadInputError(f"y holds names, such as {first!r}; say by classes= which column of p is which.")
+        raise BadInputError(
+            f"y holds names, such as {first!r}; say by classes= which column of p is which."
+        )
     p = arranged(p, names)
     return p, y if names is None else encoded(y, names), names
 
@@ -104,7 +106,9 @@ def order_of(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
     return order(columns, _texts(p.columns), classes)  # type: ignore[union-attr]
 
 
-def order(columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None) -> list[int]:
+def order(
+    columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None
+) -> list[int]:
     """Place of the column of each class.
 
     columns: what the columns are named by, without what all begin with; full_names: with it.
@@ -213,7 +217,9 @@ def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
         return labels
     if absent:
         row = int(np.argmax(np.isin(index, absent)))
-        raise BadInputError(f"y holds label {texts[index.flat[row]]!r} at row {row}, which is none of the classes.")
+        raise BadInputError(
+            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is none of the classes."
+        )
     return np.array([place[text] for text in texts], dtype=np.int64)[index].reshape(labels.shape)
 
 
@@ -237,7 +243,9 @@ def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
     shape = np.shape(p)
     k = shape[1] if len(shape) == 2 else 2
     if len(names) != k:
-        raise BadInputError(f"classes has {len(names)} names, but p has {k} classes; one name per class is needed.")
+        raise BadInputError(
+            f"classes has {len(names)} names, but p has {k} classes; one name per class is needed."
+        )
     if len(set(names)) != k:
         raise BadInputError("classes has a name twice; give each class a name of its own.")
     return names

@@ -57,4 +57,8 @@ def _crossing(q: float, inside: float, outside: float, c: float) -> float:
 
 def _kl(q: float, p: float) -> float:
     first = 0.0 if q == 0.0 else (math.inf if p == 0.0 else q * math.log(q / p))
-    return first + (0.0 if q == 1.0 else (math.inf if p == 1.0 else (1.0 - q) * (math.log1p(-q) - math.log1p(-p))))
+    return first + (
+        0.0
+        if q == 1.0
+        else (math.inf if p == 1.0 else (1.0 - q) * (math.log1p(-q) - math.log1p(-p)))
+    )

@@ -63,9 +63,23 @@ from scipy.special import entr, rel_entr, xlogy
 
 from harness.errors import BadInputError
 
-SCORES = ("brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl")  # no distances
+SCORES = (
+    "brier",
+    "logloss",
+    "refinement_l2_squared",
+    "refinement_kl",
+    "sharpness_l2_squared",
+    "sharpness_kl",
+)  # no distances
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
-OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")  # in the unit of an estimator's own kernel
+OF_KERNELS = (
+    "ckce",
+    "skce",
+    "mmce",
+    "ucme",
+    "laplace_kce",
+    "laplace_kce_squared",
+)  # in the unit of an estimator's own kernel
 # of scalars, as their estimators define them; interval_ce is an upper bound of the distance from calibration
 OF_DEFINITIONS = ("ace_average", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # of Y alone
@@ -90,7 +104,11 @@ def names(notion: str) -> tuple[str, ...]:
 def check_name(name: str, notion: str | None = None) -> str:
     """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += (*OF_KERNELS, *TESTS, "accuracy") if notion == "canonical" else (*OF_KERNELS, *TESTS, *ORDERINGS)
+    allowed += (
+        (*OF_KERNELS, *TESTS, "accuracy")
+        if notion == "canonical"
+        else (*OF_KERNELS, *TESTS, *ORDERINGS)
+    )
     allowed += () if notion == "canonical" else (*OF_DEFINITIONS, *OF_OUTCOMES)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
         of = f" for the {notion} notion" if notion else ""
@@ -109,7 +127,9 @@ def is_distance(name: str) -> bool:
 def has_truth(name: str) -> bool:
     """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
     alone."""
-    return not (OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS)
+    return not (
+        OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
+    )
 
 
 def norm_order(name: str) -> float | None:
@@ -126,7 +146,13 @@ def norm_name(order: float) -> str:
     return "linf" if np.isinf(order) else f"l{order:g}"
 
 
-def value(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary", weights: np.ndarray | None = None) -> float:
+def value(
+    name: str,
+    f: np.ndarray,
+    c: np.ndarray,
+    notion: str = "binary",
+    weights: np.ndarray | None = None,
+) -> float:
     """The estimand `name` of predictions f against truths c under `weights` (uniform if None; they need not sum to 1
     when they already carry a density). f, c: (n,) for scalar notions, (n, k) for canonical."""
     check_name(name, notion)
@@ -134,7 +160,13 @@ def value(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary", weigh
         return float(np.abs(f - c).max())
     if name.startswith("sharpness_"):  # the distance of C from the constant prediction E C
         centre = c.mean(axis=0) if weights is None else weights @ c / weights.sum()
-        return value(name.removeprefix("sharpness_"), np.broadcast_to(centre, np.shape(c)), c, notion, weights)
+        return value(
+            name.removeprefix("sharpness_"),
+            np.broadcast_to(centre, np.shape(c)),
+            c,
+            notion,
+            weights,
+        )
     d = pointwise("l2_squared" if name == "rms" else name, f, c, notion)
     mean = float(d.mean() if weights is None else weights @ d)
     return float(np.sqrt(mean)) if name == "rms" else mean
@@ -144,7 +176,9 @@ def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -
     """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over
     samples."""
     if name == "rms" or name.startswith("sharpness_"):
-        raise BadInputError(f"estimand is {name!r}, which is no mean over samples; estimands.value takes it.")
+        raise BadInputError(
+            f"estimand is {name!r}, which is no mean over samples; estimands.value takes it."
+        )
     if not has_truth(name):
         raise BadInputError(
             f"estimand is {name!r}, which is no distance of predictions and truths; its estimators alone give it."

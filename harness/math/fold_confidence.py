@@ -18,11 +18,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)  # stakes as shares of the most that can be staked at error 0
+STAKE_SHARES = 0.5 * 2.0 ** -np.arange(
+    6.0
+)  # stakes as shares of the most that can be staked at error 0
 HALVINGS = 45  # to 2^-45 of the range
 
 
-def lower(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequence[float], level: float) -> np.ndarray:
+def lower(
+    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequence[float], level: float
+) -> np.ndarray:
     """Lower confidence bounds of the calibration error, one per loss, valid for every sample size.
 
     Let X be the contributions, a = -least, s a stake, and for a candidate c of the error
@@ -57,7 +61,9 @@ def lower(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequ
     """
     a = -np.asarray(least, float)[:, None]
     stakes = np.tile(STAKE_SHARES, len(counts)) / a
-    sums, squares = (np.repeat(np.asarray(x, float), len(STAKE_SHARES), axis=1) for x in (sums, squares))
+    sums, squares = (
+        np.repeat(np.asarray(x, float), len(STAKE_SHARES), axis=1) for x in (sums, squares)
+    )
     counts = np.repeat(np.asarray(counts, float), len(STAKE_SHARES))
     log_needed = -np.log1p(-level)
     gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
@@ -81,7 +87,9 @@ def lower(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequ
     return np.where(never, 0.0, low)[:, 0]
 
 
-def moments(contributions: np.ndarray, fold: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def moments(
+    contributions: np.ndarray, fold: np.ndarray, least: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sums, sums of squares, counts) by fold of contributions cut at -least, which only lowers their mean."""
     x = np.minimum(contributions, -least)
     return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)

@@ -47,5 +47,7 @@ def fold_of(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDA
         order = order[np.argsort(y[order], kind="stable")]
         fold[order] = np.arange(n) % folds
     else:
-        fold[order] = np.repeat(np.arange(folds), [len(part) for part in np.array_split(np.arange(n), folds)])
+        fold[order] = np.repeat(
+            np.arange(folds), [len(part) for part in np.array_split(np.arange(n), folds)]
+        )
     return fold

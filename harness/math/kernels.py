@@ -19,7 +19,9 @@ from harness.math import beta_sums, near_pairs
 from harness.math.near_pairs import log_normaliser
 
 BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
-LOG_NEGLIGIBLE = -700.0  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
+LOG_NEGLIGIBLE = (
+    -700.0
+)  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
 SAFE_RANGE = 600.0  # exponents this far apart need not be scaled by row
 PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
 FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
@@ -28,14 +30,27 @@ PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this 
 SPREAD_CANDIDATES = 512  # rows spread over all, among which the first pivots of vectors are found
 LATER_CANDIDATES = 256  # rows of the largest residuals, among which the others are
 HOPELESS = 10.0  # times the tolerated trace: what is left out of some rows, for a decomposition of all to be given up
-FIRST_SHARE, LATER_SHARE = 1e-8, 0.01  # PIVOT_SHARE of these: few passes over all rows, for a rank a few per cent larger
+FIRST_SHARE, LATER_SHARE = (
+    1e-8,
+    0.01,
+)  # PIVOT_SHARE of these: few passes over all rows, for a rank a few per cent larger
 TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
-SHARP_GAMMA = 1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+SHARP_GAMMA = (
+    1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+)
 UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are at most 2
-MEDIAN_RULES = ("median", "median_with_diagonal", "median_of_positive", "sqrt_half_median_squared", "median_squared")
+MEDIAN_RULES = (
+    "median",
+    "median_with_diagonal",
+    "median_of_positive",
+    "sqrt_half_median_squared",
+    "median_squared",
+)
 ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
 SUBSAMPLE_ROWS = 1000  # rows taken of more
-LEAST_OF_SCALARS = 1e-5  # a median distance below it is taken from the vectors (1 - p, p) as they were rounded
+LEAST_OF_SCALARS = (
+    1e-5  # a median distance below it is taken from the vectors (1 - p, p) as they were rounded
+)
 MEDIAN_SAMPLE = 4000  # values of which quantiles tell where the median is
 
 
@@ -67,7 +82,10 @@ def dirichlet_sums(
     of many points go by `beta_sums` in nearly linear time, and small bandwidths see only centres that are near."""
     if not pruned or not np.isfinite(nothing):
         return all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
-    ratios, density = np.empty((len(bandwidths), len(points), hits.shape[1])), np.empty((len(bandwidths), len(points)))
+    ratios, density = (
+        np.empty((len(bandwidths), len(points), hits.shape[1])),
+        np.empty((len(bandwidths), len(points))),
+    )
     linear = beta_sums.applies(points, centres, hits, bandwidths)
     others = []
     for i, b in enumerate(bandwidths):
@@ -77,7 +95,9 @@ def dirichlet_sums(
             others.append(i)
     if others:
         some = [bandwidths[i] for i in others]
-        ratios[others], density[others] = near_pairs.sums(points, centres, hits, some, leave_out, all_pairs)
+        ratios[others], density[others] = near_pairs.sums(
+            points, centres, hits, some, leave_out, all_pairs
+        )
     return ratios, density
 
 
@@ -93,7 +113,11 @@ def all_pairs(
     """`dirichlet_sums` over all pairs. constants: `log_normaliser` of every bandwidth."""
     m, n = len(points), len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
-    if hits.shape[1] > FEW_COLUMNS and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all():
+    if (
+        hits.shape[1] > FEW_COLUMNS
+        and ((hits == 0.0) | (hits == 1.0)).all()
+        and (hits.sum(axis=1) == 1.0).all()
+    ):
         # one class each: with the centres sorted by class, sums over runs of columns are cheaper than a product
         label = hits.argmax(axis=1)
         order = np.argsort(label, kind="stable")
@@ -104,19 +128,29 @@ def all_pairs(
         of_classes = None
     logs = np.column_stack([np.log(points), np.ones(m)])
     highest = [one.max() for one in constants]
-    lowest = logs[:, :-1].min() * centres.sum(axis=1).max()  # of all products: above highest - SAFE_RANGE nothing underflows
-    safe = [one.min() + lowest / b > top - SAFE_RANGE for one, top, b in zip(constants, highest, bandwidths)]
+    lowest = (
+        logs[:, :-1].min() * centres.sum(axis=1).max()
+    )  # of all products: above highest - SAFE_RANGE nothing underflows
+    safe = [
+        one.min() + lowest / b > top - SAFE_RANGE
+        for one, top, b in zip(constants, highest, bandwidths)
+    ]
     ratios, density = np.zeros((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
     weights = np.column_stack([np.ones(n), hits])
     others = n - (leave_out is not None)
     step = max(1, BLOCK_ENTRIES // n)
     kernel = np.empty((step, n))
-    shared = len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS  # else the constant goes through the product, too
+    shared = (
+        len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS
+    )  # else the constant goes through the product, too
     shifts = [top if ok else 0.0 for top, ok in zip(highest, safe)]
     at_once = (
         []
         if shared
-        else [np.ascontiguousarray(np.column_stack([centres / b, c - top]).T) for b, c, top in zip(bandwidths, constants, shifts)]
+        else [
+            np.ascontiguousarray(np.column_stack([centres / b, c - top]).T)
+            for b, c, top in zip(bandwidths, constants, shifts)
+        ]
     )
     for start in range(0, m, step):
         rows = slice(start, min(start + step, m))
@@ -209,14 +243,20 @@ def rbf_times(x: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
 
 def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
     """tr(v' G v) for the G of `rbf_times`, from the tiles on and above the diagonal. O(n^2 (k + d) / 2)."""
-    return sum((1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns]) for rows, columns, tile in _upper_tiles(x, gamma))
+    return sum(
+        (1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns])
+        for rows, columns, tile in _upper_tiles(x, gamma)
+    )
 
 
 def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np.ndarray]]:
     """(rows, columns, tile of G) on and above the diagonal; a tile lives until the next one is asked for."""
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
-    left, right = np.column_stack([2.0 * gamma * x, squares, ones]), np.column_stack([x, ones, squares]).T.copy()
+    left, right = (
+        np.column_stack([2.0 * gamma * x, squares, ones]),
+        np.column_stack([x, ones, squares]).T.copy(),
+    )
     room = np.empty(TILE_ROWS * TILE_ROWS)  # one for all tiles: to allocate is as dear as exp
     for start in range(0, len(x), TILE_ROWS):
         rows = slice(start, start + TILE_ROWS)
@@ -226,7 +266,9 @@ def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np
                 tile = rbf(x[rows], x[columns], gamma)
             else:
                 height, width = min(TILE_ROWS, len(x) - start), min(TILE_ROWS, len(x) - other)
-                tile = np.matmul(left[rows], right[:, columns], out=room[: height * width].reshape(height, width))
+                tile = np.matmul(
+                    left[rows], right[:, columns], out=room[: height * width].reshape(height, width)
+                )
                 np.minimum(tile, 0.0, out=tile)
                 _exp(tile, gamma)
             yield rows, columns, tile
@@ -261,10 +303,14 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
     from scipy.spatial.distance import pdist  # slow to import
 
     if rule not in MEDIAN_RULES:
-        raise BadInputError(f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}.")
+        raise BadInputError(
+            f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}."
+        )
     p = two_columns(p)
     if len(p) > ALL_PAIRS_UP_TO:
-        order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))  # the product parts rows of equal length
+        order = np.lexsort(
+            (p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p))
+        )  # the product parts rows of equal length
         p = p[order[np.linspace(0, len(p) - 1, SUBSAMPLE_ROWS).astype(int)]]
     if rule == "median" and p.shape[1] == 2 and len(p) > 1 and (p[:, 0] == 1.0 - p[:, 1]).all():
         found = np.sqrt(2.0) * _median_difference(np.sort(p[:, 1]))
@@ -278,7 +324,9 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
     if not len(distance):
         return 1.0
     # the median of squares is no square of the median: of an even number the two middle ones are averaged
-    found = _median(distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance)
+    found = _median(
+        distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance
+    )
     found = np.sqrt(found / 2.0) if rule == "sqrt_half_median_squared" else found
     return float(found) if found >= 1e-12 else 1.0
 
@@ -304,7 +352,9 @@ def _median_difference(v: np.ndarray) -> float:
     equal = _close_pairs(v, 0.0)
     if equal > second:
         return 0.0
-    if equal > first:  # of the two in the middle one is 0, and the other the least difference that is not
+    if (
+        equal > first
+    ):  # of the two in the middle one is 0, and the other the least difference that is not
         steps = np.diff(v)
         return 0.5 * steps[steps > 0.0].min()
     low, high, below, within = 0.0, v[n - 1] - v[0], equal, pairs
@@ -350,7 +400,9 @@ def _median(values: np.ndarray) -> float:
 
 
 @overload
-def pivoted_cholesky(x: np.ndarray, gamma: float, tolerance: float = ..., max_rank: int = ..., spread: bool = ...) -> LowRank: ...
+def pivoted_cholesky(
+    x: np.ndarray, gamma: float, tolerance: float = ..., max_rank: int = ..., spread: bool = ...
+) -> LowRank: ...
 
 
 @overload
@@ -360,7 +412,12 @@ def pivoted_cholesky(
 
 
 def pivoted_cholesky(
-    x: np.ndarray, gamma: float, tolerance: float = 1e-14, max_rank: int = 2000, spread: bool = False, complete: bool = False
+    x: np.ndarray,
+    gamma: float,
+    tolerance: float = 1e-14,
+    max_rank: int = 2000,
+    spread: bool = False,
+    complete: bool = False,
 ) -> LowRank | None:
     """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
     `tolerance` of the trace n, or `max_rank` are there.
@@ -392,7 +449,9 @@ def pivoted_cholesky(
             break
         new = solve_triangular(triangle, columns.T, lower=True, check_finite=False).T
         if r + len(picked) > factor.shape[1]:
-            factor = np.column_stack([factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))])
+            factor = np.column_stack(
+                [factor[:, :r], np.empty((n, min(most, 2 * (r + len(picked))) - r))]
+            )
         factor[:, r : r + len(picked)] = new
         chosen = np.concatenate([chosen, picked])
         left -= (new * new).sum(axis=1)
@@ -412,7 +471,9 @@ def _pivots(
     columns -= factor @ factor[candidates].T
     block, allowed = columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES)
     # of scalars the smallest ridges turn another rounding into the sixth digit: they keep the order of their sums
-    picked, triangle = _best(block, allowed) if x.ndim == 1 else _best_by_lapack(block, allowed, PIVOT_SHARE)
+    picked, triangle = (
+        _best(block, allowed) if x.ndim == 1 else _best_by_lapack(block, allowed, PIVOT_SHARE)
+    )
     return candidates[picked], triangle, columns[:, picked]
 
 
@@ -426,7 +487,11 @@ def _spread_pivots(
         size, share, allowed = min(n, LATER_CANDIDATES), LATER_SHARE, most - r
         candidates = np.argpartition(left, n - size)[n - size :]
     else:
-        size, share, allowed = min(n, SPREAD_CANDIDATES), FIRST_SHARE, most if most == n else -(-3 * most // 4)
+        size, share, allowed = (
+            min(n, SPREAD_CANDIDATES),
+            FIRST_SHARE,
+            most if most == n else -(-3 * most // 4),
+        )
         candidates = np.linspace(0, n - 1, size).astype(np.int64)
     block = rbf(x[candidates], x[candidates], gamma)
     block -= factor[candidates] @ factor[candidates].T
@@ -486,7 +551,9 @@ def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarra
 
 
 @njit(cache=True)
-def _picked(block: np.ndarray, most: int, share: float, eps: float) -> tuple[np.ndarray, np.ndarray]:
+def _picked(
+    block: np.ndarray, most: int, share: float, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(rows (r, m) of the Cholesky factor, pivots (r,)) of a positive semi-definite block (m, m)."""
     m = len(block)
     most = min(most, m)

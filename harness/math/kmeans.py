@@ -11,16 +11,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-MOST, TOLERANCE = 300, 1e-4  # iterations; sum of the squared shifts of the centres, relative to the mean variance of a column
+MOST, TOLERANCE = (
+    300,
+    1e-4,
+)  # iterations; sum of the squared shifts of the centres, relative to the mean variance of a column
 
 
-def fitted(points: np.ndarray, bins: int, seed: int) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+def fitted(
+    points: np.ndarray, bins: int, seed: int
+) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
     """The function from points (m, d) to the numbers (m,) of their nearest centre, and the number of centres.
 
     points: (n, d). With fewer points than `bins` there is one centre, with fewer distinct points there are as many as these."""
     from harness.math import kmeans_kernels  # numba: slow to import
 
-    x = np.array(points, dtype=np.float64, order="C")  # a copy, for read-only arrays would have to be compiled for anew
+    x = np.array(
+        points, dtype=np.float64, order="C"
+    )  # a copy, for read-only arrays would have to be compiled for anew
     bins = kmeans_kernels.distinct(x, bins) if len(x) >= bins > 1 else 1
     if bins == 1:
         return lambda x: np.zeros(len(x), dtype=np.int32), 1
@@ -28,7 +35,9 @@ def fitted(points: np.ndarray, bins: int, seed: int) -> tuple[Callable[[np.ndarr
 
     def bin_of(x: np.ndarray) -> np.ndarray:
         labels = np.zeros(len(x), dtype=np.int32)
-        kmeans_kernels.nearest(np.array(x, dtype=np.float64, order="C"), centres, _squares(centres), labels)
+        kmeans_kernels.nearest(
+            np.array(x, dtype=np.float64, order="C"), centres, _squares(centres), labels
+        )
         return labels
 
     return bin_of, bins
@@ -61,7 +70,9 @@ def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray |
 
     labels, sizes = np.full(len(x), -1, dtype=np.int32), np.empty(len(centres), dtype=np.int64)
     for _ in range(MOST):
-        centres, changed, moved = kmeans_kernels.update(x, centres, _squares(centres), labels, sizes)
+        centres, changed, moved = kmeans_kernels.update(
+            x, centres, _squares(centres), labels, sizes
+        )
         if not sizes.all():
             return None
         if not changed or moved <= tolerance:

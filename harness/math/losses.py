@@ -42,7 +42,9 @@ class Lp:
     def least(self, scalar: bool) -> float:
         return -1.0 if scalar else -(2.0 ** (1.0 / self.p))
 
-    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         delta = q - f
         if delta.ndim == 1:
             return np.sign(delta) * (y - f)
@@ -65,7 +67,9 @@ class Squared:
     def least(self, scalar: bool) -> float:
         return -1.0 if scalar else -2.0
 
-    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         d = (f - q) * (f + q - 2.0 * y)
         return d if d.ndim == 1 else d.sum(axis=1)
 
@@ -88,14 +92,18 @@ class LogLoss:
     def least(self, scalar: bool) -> float:
         return float(np.log(HEDGE))
 
-    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def for_bound(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         """The contribution of (1 - w) q + w f, w = 0.1, in place of q: a recalibration map too, and at least log w."""
         f, q = _of_outcome(f, y), _of_outcome(q, y)
         with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
             ratio = np.divide(q, f, out=np.full_like(q, np.inf), where=f > 0.0)
         return np.log((1.0 - HEDGE) * ratio + HEDGE)
 
-    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         q = np.clip(q, self.floor, 1.0 - self.floor)
         with np.errstate(divide="ignore"):
             return np.log(_of_outcome(q, y)) - np.log(_of_outcome(f, y))
@@ -125,12 +133,18 @@ class OneSided:
     def least(self, scalar: bool) -> float:
         return self.loss.least(True)
 
-    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         if f.ndim != 1:
-            raise BadInputError(f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass.")
+            raise BadInputError(
+                f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass."
+            )
         return self.loss.contribution(f, self._kept(f, q, pivot), y, pivot)
 
-    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def for_bound(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         return _for_bound(self.loss)(f, self._kept(f, q, pivot), y, pivot)
 
     def _kept(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
@@ -152,13 +166,19 @@ class TopClass:
     def least(self, scalar: bool) -> float:
         return self.loss.least(True)
 
-    def contribution(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         return self.loss.contribution(*self._top(f, q, y), pivot=-1.0)
 
-    def for_bound(self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5) -> np.ndarray:
+    def for_bound(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         return _for_bound(self.loss)(*self._top(f, q, y), pivot=-1.0)
 
-    def _top(self, f: np.ndarray, q: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _top(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows, top = np.arange(len(f)), f.argmax(axis=1)
         return f[rows, top], q[rows, top], y[rows, top]
 

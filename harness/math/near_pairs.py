@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-NEGLIGIBLE = 30.0  # beside the logarithm of n: all that is left out is below exp(-30) of the largest kernel
+NEGLIGIBLE = (
+    30.0  # beside the logarithm of n: all that is left out is below exp(-30) of the largest kernel
+)
 FEW = 0.12  # share of the pairs from which on they are summed one by one
 WORTH_IT = 0.85  # share of the centres of a block from which on the others are dropped
 BLOCK_ENTRIES = 1 << 17  # pairs held at a time: they stay in the cache
@@ -27,7 +29,9 @@ def log_normaliser(centres: np.ndarray, b: float) -> np.ndarray:
 
 def labels(hits: np.ndarray) -> np.ndarray | None:
     """The class of every row of hits (n, c), None where it is not one."""
-    if not (hits.shape[1] and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all()):
+    if not (
+        hits.shape[1] and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all()
+    ):
         return None
     return hits.argmax(axis=1)
 
@@ -75,13 +79,25 @@ def sums(
     label = labels(hits)
     if label is not None:
         by_class = np.argsort(label, kind="stable")
-        centres, entropy, lack, label = centres[by_class], entropy[by_class], lack[:, by_class], label[by_class]
+        centres, entropy, lack, label = (
+            centres[by_class],
+            entropy[by_class],
+            lack[:, by_class],
+            label[by_class],
+        )
         leave_out = None if leave_out is None else np.argsort(by_class)[leave_out]
         hits = hits[:, :0]
     share = np.exp(-lack)
-    weights = share if label is not None else [one[:, None] * np.column_stack([np.ones(n), hits]) for one in share]
+    weights = (
+        share
+        if label is not None
+        else [one[:, None] * np.column_stack([np.ones(n), hits]) for one in share]
+    )
     chains = _chains(bandwidths, order)
-    b, rank = np.array([bandwidths[i] for i in order])[:, None], {i: at for at, i in enumerate(order)}
+    b, rank = (
+        np.array([bandwidths[i] for i in order])[:, None],
+        {i: at for at, i in enumerate(order)},
+    )
     lack = lack[order]
     augmented = np.column_stack([centres, entropy]).T.copy()
     step = max(1, min(BLOCK_ENTRIES // n, m))
@@ -118,7 +134,11 @@ def sums(
         rows = neighbours[begin : begin + step]
         own = np.arange(len(rows))
         log = -np.log(points[rows])
-        d = np.matmul(np.column_stack([log, np.ones(len(rows))]), augmented, out=buffers[0][: len(rows) * n].reshape(-1, n))
+        d = np.matmul(
+            np.column_stack([log, np.ones(len(rows))]),
+            augmented,
+            out=buffers[0][: len(rows) * n].reshape(-1, n),
+        )
         if leave_out is not None:
             d[own, leave_out[rows]] = np.inf
         nearest = d.argmin(axis=1)
@@ -134,7 +154,9 @@ def sums(
                 keep = np.flatnonzero(closest <= r.max())
                 if len(keep) < WORTH_IT * len(column):
                     size = len(rows) * len(keep)
-                    d = np.take(d, keep, axis=1, out=buffers[1][:size].reshape(len(rows), -1), mode="clip")
+                    d = np.take(
+                        d, keep, axis=1, out=buffers[1][:size].reshape(len(rows), -1), mode="clip"
+                    )
                     buffers[:2] = buffers[1::-1]
                     closest, column = closest[keep], column[keep]
                 if np.count_nonzero(d[::4] <= r[::4, None]) <= FEW * d[::4].size:
@@ -163,7 +185,9 @@ def sums(
                         found_sums[i, rows, one] = kernel[:, start:stop] @ w[start:stop]
                 else:
                     there, starts, _ = np.array(runs).T
-                    found_sums[i, rows[:, None], there] = np.add.reduceat(np.multiply(kernel, w, out=spare), starts, axis=1)
+                    found_sums[i, rows[:, None], there] = np.add.reduceat(
+                        np.multiply(kernel, w, out=spare), starts, axis=1
+                    )
     for at in range(len(chains)):
         if waiting[at]:
             pairs(at)
@@ -172,7 +196,12 @@ def sums(
         total = of_hits.sum(axis=1) if label is not None else of_hits[:, 0]
         of_hits = of_hits if label is not None else of_hits[:, 1:]
         of_hits[of_hits <= n * np.exp(LOG_NEGLIGIBLE)] = 0.0
-        density[i] = np.log(total) + g[i].max() - offset / bandwidths[i] - np.log(n - (leave_out is not None))
+        density[i] = (
+            np.log(total)
+            + g[i].max()
+            - offset / bandwidths[i]
+            - np.log(n - (leave_out is not None))
+        )
         ratios[i] = of_hits / total[:, None]
     return ratios, density
 
@@ -180,7 +209,11 @@ def sums(
 def _runs(label: np.ndarray, c: int) -> list[tuple[int, int, int]]:
     """(class, first, last + 1) of every run of sorted labels below c."""
     starts = np.searchsorted(label, np.arange(c + 1)).tolist()
-    return [(i, start, stop) for i, (start, stop) in enumerate(zip(starts[:-1], starts[1:])) if stop > start]
+    return [
+        (i, start, stop)
+        for i, (start, stop) in enumerate(zip(starts[:-1], starts[1:]))
+        if stop > start
+    ]
 
 
 def _chains(bandwidths: Sequence[float], order: Sequence[int]) -> list[list[int]]:

@@ -28,7 +28,9 @@ ROW_SUM_TOLERANCE = 1e-4
 BLOCK = 2**15  # rows at a time
 
 
-def checked(p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+def checked(
+    p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Validate predictions and labels; return them as float64 and int64 arrays (copies only when the type changes).
 
     p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1, or names of classes.
@@ -41,13 +43,17 @@ def checked(p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None) ->
     if p.ndim not in (1, 2):
         raise BadInputError(f"p has {p.ndim} dimensions; allowed are (n,) or (n, k).")
     if p.ndim == 2 and p.shape[1] < 2:
-        raise BadInputError(f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else give shape (n,).")
+        raise BadInputError(
+            f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else give shape (n,)."
+        )
     if y.ndim != 1:
         raise BadInputError(f"y has shape {y.shape}; it must be (n,), one label per row of p.")
     if len(p) == 0:
         raise BadInputError("p is empty; at least one sample is needed.")
     if len(p) != len(y):
-        raise BadInputError(f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many.")
+        raise BadInputError(
+            f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many."
+        )
     p = p.astype(np.float64, copy=False)
     low, high = _range(p)
     if not (low >= 0.0 and high <= 1.0):  # also false for NaN
@@ -63,7 +69,9 @@ def checked(p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None) ->
     return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])
 
 
-def reduce(p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+def reduce(
+    p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Reduce predictions and labels to what a notion judges.
 
     Parameters
@@ -100,7 +108,9 @@ def reduce(p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | Non
     p, y = checked(p, y, classes)
     if notion == "binary":
         if p.ndim == 2 and p.shape[1] != 2:
-            raise BadInputError(f"p has {p.shape[1]} classes; the binary notion needs (n,) or (n, 2).")
+            raise BadInputError(
+                f"p has {p.shape[1]} classes; the binary notion needs (n,) or (n, 2)."
+            )
         return (p, y) if p.ndim == 1 else (p[:, 1], y)
     if notion == "top_label":
         if p.ndim == 1:
@@ -137,7 +147,11 @@ def number(x: Any) -> float:
         return float(x)
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]  # of a text or an object too, which float() would take from its array
-    if isinstance(x, (str, bytes, bool, np.bool_, np.void)) or np.iscomplexobj(x) or np.ndim(x) != 0:
+    if (
+        isinstance(x, (str, bytes, bool, np.bool_, np.void))
+        or np.iscomplexobj(x)
+        or np.ndim(x) != 0
+    ):
         raise TypeError(f"{x!r} is no number")
     return float(x)
 
@@ -155,7 +169,9 @@ def _refuse_values(p: NDArray[Any]) -> None:
     where = tuple(int(i) for i in wrong[0])
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
     found = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
-    raise BadInputError(f"p holds {found} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1].")
+    raise BadInputError(
+        f"p holds {found} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]."
+    )
 
 
 def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
@@ -163,9 +179,13 @@ def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
         whole = np.isfinite(y) & (y == np.floor(y))
         if not whole.all():
             i = int(np.argmin(whole))
-            raise BadInputError(f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}.")
+            raise BadInputError(
+                f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}."
+            )
     low, high = _range(y)
     if low < 0 or high >= classes:
         i = int(np.argmax((y < 0) | (y >= classes)))
-        raise BadInputError(f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}.")
+        raise BadInputError(
+            f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}."
+        )
     return y.astype(np.int64, copy=False)

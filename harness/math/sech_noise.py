@@ -26,9 +26,13 @@ from harness.math.notions import numeric
 
 CATALAN = 0.915965594177219015
 Floats: TypeAlias = NDArray[np.float64]
-BLOCK = 1 << 14  # scores at a time: intermediate arrays stay in the processor's cache, and small where n = 10^7
+BLOCK = (
+    1 << 14
+)  # scores at a time: intermediate arrays stay in the processor's cache, and small where n = 10^7
 
-WIDTHS = tuple(2.0**-j for j in range(2, 9))  # of the perturbed families of problems, and of training that knows of it
+WIDTHS = tuple(
+    2.0**-j for j in range(2, 9)
+)  # of the perturbed families of problems, and of training that knows of it
 
 
 def perturb(p: ArrayLike, h: float, rng: np.random.Generator) -> Floats:
@@ -75,9 +79,13 @@ def perturb(p: ArrayLike, h: float, rng: np.random.Generator) -> Floats:
     """
     p = _scores("p", p)
     if p.ndim != 1:
-        raise BadInputError(f"p has shape {p.shape}; one score per row, shape (n,), is needed (harness.reduce makes them).")
+        raise BadInputError(
+            f"p has shape {p.shape}; one score per row, shape (n,), is needed (harness.reduce makes them)."
+        )
     if not isinstance(rng, np.random.Generator):
-        raise BadInputError(f"rng is {rng!r}; a numpy Generator is needed, such as numpy.random.default_rng(0).")
+        raise BadInputError(
+            f"rng is {rng!r}; a numpy Generator is needed, such as numpy.random.default_rng(0)."
+        )
     return perturbed(p, rng.random(len(p)), h)
 
 
@@ -174,7 +182,9 @@ def gudermann(x: ArrayLike) -> Floats:
 def checked_h(h: Any) -> float:
     """h as a float; BadInputError unless it is a positive finite number (above 1e-307, so that s / h is finite)."""
     if not isinstance(h, numbers.Real) or isinstance(h, bool) or not 1e-307 < float(h) < np.inf:
-        raise BadInputError(f"h is {h!r}; a positive number, the width of the perturbation, is needed.")
+        raise BadInputError(
+            f"h is {h!r}; a positive number, the width of the perturbation, is needed."
+        )
     return float(h)
 
 
@@ -182,7 +192,9 @@ def _scores(name: str, values: ArrayLike) -> Floats:
     scores: Floats = numeric(name, values).astype(np.float64, copy=False)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):  # also false for NaN
         wrong = scores[~((scores >= 0.0) & (scores <= 1.0))]
-        raise BadInputError(f"{name} holds {wrong[0]:.6g} ({len(wrong)} such values); values must lie in [0, 1].")
+        raise BadInputError(
+            f"{name} holds {wrong[0]:.6g} ({len(wrong)} such values); values must lie in [0, 1]."
+        )
     return scores
 
 

@@ -11,7 +11,9 @@ CHECKED_EVERY = 5  # blocks between two looks at the residuals
 LARGEST_SHARE = 0.5  # of the dimension; a larger space costs more than all eigenvectors
 
 
-def shifted_solutions(a: np.ndarray, b: np.ndarray, shifts: Sequence[float]) -> list[np.ndarray] | None:
+def shifted_solutions(
+    a: np.ndarray, b: np.ndarray, shifts: Sequence[float]
+) -> list[np.ndarray] | None:
     """Solutions X_c of (A + c I) X = B by the block Lanczos method.
 
         X_c = Q (Q' A Q + c I)^-1 Q' B,   Q an orthonormal basis of the span of B, A B, ..., A^(s-1) B
@@ -58,7 +60,9 @@ def shifted_solutions(a: np.ndarray, b: np.ndarray, shifts: Sequence[float]) -> 
         for _ in range(2):
             image -= known @ (known.T @ image)
         block, coupling = np.linalg.qr(image)
-        block -= known @ (known.T @ block)  # where A has no more to give, a column is rounding alone
+        block -= known @ (
+            known.T @ block
+        )  # where A has no more to give, a column is rounding alone
         basis[:, new], turned = np.linalg.qr(block)
         coupling = turned @ coupling
         if s % CHECKED_EVERY and s < blocks:
@@ -66,6 +70,9 @@ def shifted_solutions(a: np.ndarray, b: np.ndarray, shifts: Sequence[float]) -> 
         values, vectors = np.linalg.eigh(projected[: s * d, : s * d])
         start = vectors[:d].T @ of_b
         solved = [vectors @ (start / (values + c)[:, None]) for c in shifts]
-        if all(np.linalg.norm(coupling @ x[last]) <= TOLERANCE * c * np.linalg.norm(x) for c, x in zip(shifts, solved)):
+        if all(
+            np.linalg.norm(coupling @ x[last]) <= TOLERANCE * c * np.linalg.norm(x)
+            for c, x in zip(shifts, solved)
+        ):
             return [known @ x for x in solved]
     return None

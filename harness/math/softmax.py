@@ -17,7 +17,9 @@ def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
     array([0.5, 0.5, 0. ])
     """
     z = np.asarray(logits)
-    e = np.array(np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C")  # sums that run down columns are fast
+    e = np.array(
+        np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C"
+    )  # sums that run down columns are fast
     e -= e.max(axis=0)
     np.exp(e, out=e)
     e /= e.sum(axis=0)

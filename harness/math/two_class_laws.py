@@ -48,7 +48,9 @@ def difference(p: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.column_stack([c - p, p - c])
 
 
-def ckce(w: np.ndarray, p: np.ndarray, c: np.ndarray, kernel: Kernel, ridges: Sequence[float]) -> list[float]:
+def ckce(
+    w: np.ndarray, p: np.ndarray, c: np.ndarray, kernel: Kernel, ridges: Sequence[float]
+) -> list[float]:
     """CKCE at every ridge, from one eigendecomposition.
 
     Examples

@@ -19,7 +19,12 @@ NOTIONS = ("top_label", "binary", "canonical")  # in the order of the pages
 BY = ("family", "n", "k")
 RESAMPLES = 200  # of the bootstrap: its intervals are shown with two or three digits
 ALL = "all"
-FEW = ((), ("family",), ("n",), ("k",))  # the filters of estimands that the arena does not rank: one at a time
+FEW = (
+    (),
+    ("family",),
+    ("n",),
+    ("k",),
+)  # the filters of estimands that the arena does not rank: one at a time
 BOUNDS = ("lower", "upper", "interval")
 
 
@@ -81,8 +86,13 @@ def read() -> ArenaResults | None:
     stored_truths: dict[str, Any] = {}
     for name in baseline.experiments():
         stored_truths |= stored.metadata(stored.path_of(baseline.folder_of(), name))["truths"]
-    truths = {name: {what: said for what, said in stored_truths.get(key, {}).items() if said} for name, key in keys.items()}
-    return ArenaResults(settings, found.families, found.classes, keys, truths, int(found.records["key"].nunique()))
+    truths = {
+        name: {what: said for what, said in stored_truths.get(key, {}).items() if said}
+        for name, key in keys.items()
+    }
+    return ArenaResults(
+        settings, found.families, found.classes, keys, truths, int(found.records["key"].nunique())
+    )
 
 
 def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
@@ -106,7 +116,9 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     main = coarse["estimand"].isin(arena.MAIN)
     parts = []
-    for by in itertools.chain.from_iterable(itertools.combinations(BY, size) for size in range(len(BY) + 1)):
+    for by in itertools.chain.from_iterable(
+        itertools.combinations(BY, size) for size in range(len(BY) + 1)
+    ):
         part = coarse if by in FEW else coarse[main]
         board = arena.leaderboard(part, by, resamples=resamples)
         parts.append(board.assign(**{name: ALL for name in BY if name not in by}))
@@ -118,7 +130,9 @@ def points(settings: pd.DataFrame) -> pd.DataFrame:
     """The settings without those of estimators that give bounds or intervals for that notion and estimand: where such a one has
     no answer it has a regret by the rule, and nothing to compare it with."""
     by = ["estimator", "notion", "estimand"]
-    of_bounds = pd.MultiIndex.from_frame(settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates())
+    of_bounds = pd.MultiIndex.from_frame(
+        settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates()
+    )
     found: pd.DataFrame = settings[~pd.MultiIndex.from_frame(settings[by]).isin(of_bounds)]
     return found
 
@@ -127,7 +141,9 @@ def bounds(settings: pd.DataFrame) -> pd.DataFrame:
     """Of every bound and certified interval by notion and estimand: how many settings, share of samples in which it holds the
     truth, its mean width (of intervals), and CPU seconds (geometric mean)."""
     part = settings[settings["kind"].isin(BOUNDS)]
-    part = part.assign(seconds=np.log(part["cpu_seconds"].clip(lower=1e-6)), size=part["reps"] * part["coverage"])
+    part = part.assign(
+        seconds=np.log(part["cpu_seconds"].clip(lower=1e-6)), size=part["reps"] * part["coverage"]
+    )
     grouped = part.groupby(["notion", "estimand", "estimator", "kind"])
     found = grouped.agg(
         settings=("problem", "size"), reps=("reps", "sum"), held=("size", "sum"), worst=("coverage", "min"),

@@ -10,7 +10,14 @@ import pandas as pd
 
 from harness.common.version import VERSION
 from harness.common.writing import whole_file
-from harness.evaluation import arena, arena_content, arena_memory, arena_own, arena_pairs, arena_seeds
+from harness.evaluation import (
+    arena,
+    arena_content,
+    arena_memory,
+    arena_own,
+    arena_pairs,
+    arena_seeds,
+)
 from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval_plot
 from harness.pages import arena_pairs_page, arena_tables, leaderboard_rows, problem_cards
 from harness.pages.templating import environment
@@ -23,9 +30,15 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     <stem>_families.csv, <stem>_answers.csv, <stem>_settings.parquet, and last <stem>.html. Returns the files."""
     settings = experiment.shown_settings()
     families = arena.families_of(settings.arena)
-    problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
+    problems = {
+        name: one
+        for plan in (e.plan for e in experiment.family)
+        for name, one in plan.problems.items()
+    }
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
-    streams = {one.id: stream for one in problems.values() if (stream := ProblemSpec.of(one.object).stream)}
+    streams = {
+        one.id: stream for one in problems.values() if (stream := ProblemSpec.of(one.object).stream)
+    }
     found = arena_content.content(frame, families, classes, streams=streams)
     stem = experiment.folder / experiment.stem
     files, pictures = [], []
@@ -33,11 +46,25 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         path = stem if name == "cost" else stem.with_name(f"{stem.name}_{name}")
         caption = figure.get_label()
         drawn = figure_files.save(
-            figure, path, replace(settings, figure=replace(settings.figure, size=None, format=["png", "svg"]))
+            figure,
+            path,
+            replace(settings, figure=replace(settings.figure, size=None, format=["png", "svg"])),
         )
         files += drawn
-        pictures.append({"title": title, "caption": caption, "uri": _uri(drawn[0]), "name": drawn[-1].name, "id": name})
-    tables = [(found.board, ""), (found.by_family, "_families"), (arena_tables.answers_table(found), "_answers")]
+        pictures.append(
+            {
+                "title": title,
+                "caption": caption,
+                "uri": _uri(drawn[0]),
+                "name": drawn[-1].name,
+                "id": name,
+            }
+        )
+    tables = [
+        (found.board, ""),
+        (found.by_family, "_families"),
+        (arena_tables.answers_table(found), "_answers"),
+    ]
     if found.models is not None:
         tables.append((arena_pairs.shares(found.models), "_pairs"))
     for table, name in tables:
@@ -48,7 +75,9 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
     measured = arena_memory.read(experiment.folder)
     path = stem.with_name(f"{stem.name}_settings.parquet")
     with whole_file(path) as temporary:
-        plain = arena_memory.joined(found.every.drop(columns=["values", "errors", "lost"]), measured)
+        plain = arena_memory.joined(
+            found.every.drop(columns=["values", "errors", "lost"]), measured
+        )
         plain.to_parquet(temporary, index=False, compression="zstd")
     files.append(path)
     development = arena.development_of(settings.arena)
@@ -59,7 +88,9 @@ def save(experiment, frame: pd.DataFrame) -> list[Path]:
         {**arena.family_of(families), **dict.fromkeys(streams, arena_pairs.FAMILY)},
         {one.id: card_truths(experiment.out, one, one.id in streams) for one in problems.values()},
     )
-    maps = arena_tables.fitted_maps(experiment.out, {one.id: one.key for one in problems.values()}, families)
+    maps = arena_tables.fitted_maps(
+        experiment.out, {one.id: one.key for one in problems.values()}, families
+    )
     page = stem.with_name(f"{stem.name}.html")
     text = environment().get_template("arena.html.j2").render(
         title=experiment.title,
@@ -117,30 +148,58 @@ def _pictures(found, frame, families, settings):
                 )
     for notion, words in arena_plot.NOTIONS.items():
         if found.board["notion"].eq(notion).any():
-            yield f"families_{notion}", f"Regret by family: {words}", arena_plot.matrix(found.by_family, found.board, notion)
+            yield (
+                f"families_{notion}",
+                f"Regret by family: {words}",
+                arena_plot.matrix(found.by_family, found.board, notion),
+            )
     for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
         if found.pairs["by"].eq(estimand).any():
-            yield f"order_{estimand}", f"Which puts problems in order: {title}", arena_plot.ordering(found.pairs, estimand)
+            yield (
+                f"order_{estimand}",
+                f"Which puts problems in order: {title}",
+                arena_plot.ordering(found.pairs, estimand),
+            )
     if found.models is not None:
         for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
             drawn = arena_pairs_plot.render(arena_pairs.shares(found.models), estimand)
             yield f"pairs_{estimand}", f"Which of two models is better calibrated: {title}", drawn
-    apart = frame[frame["experiment"].isin(arena_content.APART)] if "experiment" in frame else frame.iloc[:0]
+    apart = (
+        frame[frame["experiment"].isin(arena_content.APART)]
+        if "experiment" in frame
+        else frame.iloc[:0]
+    )
     if len(apart):
-        yield "intervals", "Intervals: coverage against width", interval_plot.coverage_width(apart, families, settings)
-        yield "power", "Tests: how often they reject", interval_plot.power(apart, families, settings)
+        yield (
+            "intervals",
+            "Intervals: coverage against width",
+            interval_plot.coverage_width(apart, families, settings),
+        )
+        yield (
+            "power",
+            "Tests: how often they reject",
+            interval_plot.power(apart, families, settings),
+        )
 
 
 def table(experiment, frame) -> pd.DataFrame:
     """What the terminal shows: the five with the least mean regret of every notion and estimand."""
-    problems = {name: one for plan in (e.plan for e in experiment.family) for name, one in plan.problems.items()}
+    problems = {
+        name: one
+        for plan in (e.plan for e in experiment.family)
+        for name, one in plan.problems.items()
+    }
     classes = {one.id: ProblemSpec.of(one.object).classes for one in problems.values()}
     rows = arena_content.ranked_rows(frame)
     found = arena.settings(rows, arena.families_of(experiment.settings.arena), classes)
     board = arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=0)
     top = board[board["rank"].le(5)]
-    said = [f"{regret:.2f} (worst {worst:.2f})" for regret, worst in zip(top["regret"], top["worst"])]
-    table = pd.DataFrame({"rank": top["rank"].astype(int), "estimator": top["estimator"], "mean regret": said})
+    said = [
+        f"{regret:.2f} (worst {worst:.2f})" for regret, worst in zip(top["regret"], top["worst"])
+    ]
+    table = pd.DataFrame(
+        {"rank": top["rank"].astype(int), "estimator": top["estimator"], "mean regret": said}
+    )
     table.index = pd.MultiIndex.from_frame(top[["notion", "estimand"]])
     table.columns.name = "the least mean regret"
     return table
@@ -150,7 +209,10 @@ def card_truths(out: Path, problem, stored_alone: bool) -> dict:
     """The truths that a card shows without computing them; with `stored_alone` no others, as classwise ones take long."""
     held = truths.read_truths(out, problem.key)
     notions = ProblemSpec.of(problem.object).notions if stored_alone else ()
-    return {**{f"{notion}|{name}": None for notion in notions for name in problem_cards.ESTIMANDS}, **held}
+    return {
+        **{f"{notion}|{name}": None for notion in notions for name in problem_cards.ESTIMANDS},
+        **held,
+    }
 
 
 def _uri(path: Path) -> str:

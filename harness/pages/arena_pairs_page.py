@@ -32,8 +32,12 @@ def section(models: pd.DataFrame | None, cards: Mapping[str, Path]) -> dict[str,
     if models is None or not len(models):
         return None
     found = arena_pairs.shares(models)
-    orders = [_order(found[found["by"].eq(by)], by) for by in arena.MAIN if found["by"].eq(by).any()]
-    listed = models[models["by"].eq(arena.MAIN[0])].drop_duplicates(["notion", "k", "better", "worse"])
+    orders = [
+        _order(found[found["by"].eq(by)], by) for by in arena.MAIN if found["by"].eq(by).any()
+    ]
+    listed = models[models["by"].eq(arena.MAIN[0])].drop_duplicates(
+        ["notion", "k", "better", "worse"]
+    )
     pairs = [
         {
             "notion": NOTIONS[row.notion],
@@ -53,11 +57,15 @@ def _order(part: pd.DataFrame, by: str) -> dict[str, Any]:
     margins = []
     for (notion, k, half), of in part.groupby(["notion", "k", "half"], sort=False):
         one = of.iloc[0]
-        between = f"{format_number(one['least_margin'], 2)} to {format_number(one['largest_margin'], 2)}"
+        between = (
+            f"{format_number(one['least_margin'], 2)} to {format_number(one['largest_margin'], 2)}"
+        )
         margins.append(f"{NOTIONS[notion]}, k = {k}, {half}: {between} ({one['pairs']} pairs)")
     return {
         "estimand": estimand_name(by),
-        "columns": [f"{NOTIONS[notion]}, k = {k}, n = {n:,}, {half}" for notion, k, n, half in table.columns],
+        "columns": [
+            f"{NOTIONS[notion]}, k = {k}, n = {n:,}, {half}" for notion, k, n, half in table.columns
+        ],
         "rows": [
             {"estimator": name, "cells": [format_whole_percent(share) for share in shares]}
             for name, shares in zip(table.index, table.to_numpy())

@@ -29,7 +29,14 @@ QUESTIONS = (
     ("canonical", 3, 1000, "l1"), ("canonical", 10, 1000, "l1"), ("canonical", 10, 5000, "l2_squared"),
     ("canonical", 100, 5000, "l2_squared"),
 )  # fmt: skip
-ANSWER_COLUMNS = ("if you ask for", "use", "off by (RMSE)", "true values", "CPU time", "runner-up")  # of `answers_table`
+ANSWER_COLUMNS = (
+    "if you ask for",
+    "use",
+    "off by (RMSE)",
+    "true values",
+    "CPU time",
+    "runner-up",
+)  # of `answers_table`
 # words in the ids of estimators that fit the same kind of map as the one from which the labels of a fitted problem were drawn
 RESEMBLING = {
     "temperature": ("temperature", "sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
@@ -84,12 +91,16 @@ def all_answers(found: Content) -> list[dict]:
 
 def _answer(row, found, classes):
     of = found.settings
-    of = of[of["notion"].eq(row["notion"]) & of["n"].eq(row["n"]) & of["estimand"].eq(row["estimand"])]
+    of = of[
+        of["notion"].eq(row["notion"]) & of["n"].eq(row["n"]) & of["estimand"].eq(row["estimand"])
+    ]
     of = of[near(of["k"]) == row["k"]] if "k" in row.index else of
     truth = of.drop_duplicates("problem")["truth"]
     own = of[of["estimator"].eq(row["estimator"])]
     worst = own.loc[own["regret"].idxmax()]
-    other = row["runner_up"] if isinstance(row["runner_up"], str) else None  # nobody else has a rank
+    other = (
+        row["runner_up"] if isinstance(row["runner_up"], str) else None
+    )  # nobody else has a rank
     told = {
         "better": "which is worse by {:.0%}", "undecided": "which is not established to be worse (by {:.0%} here)",
         "worse": "which is better by {:.0%} on paired reps",
@@ -146,7 +157,15 @@ def families_table(found: Content) -> list[dict]:
     for key, part in ranked.groupby(["notion", "estimand", "family"], sort=True):
         named = [f"{row['estimator']} {row['regret']:.2f}" for _, row in part.iterrows()]
         what = estimand_name(key[1])
-        rows.append({"notion": NOTIONS[key[0]], "estimand": what, "family": key[2], "problems": problems[key], "best": named})
+        rows.append(
+            {
+                "notion": NOTIONS[key[0]],
+                "estimand": what,
+                "family": key[2],
+                "problems": problems[key],
+                "best": named,
+            }
+        )
     return rows
 
 
@@ -188,7 +207,10 @@ def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
 def _plain_table(frame):
     index = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index() if index else frame
-    rows = [[format_number(v, 3) if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
+    rows = [
+        [format_number(v, 3) if isinstance(v, float) else str(v) for v in row]
+        for row in frame.itertuples(index=False)
+    ]
     return {"columns": [str(c) for c in frame.columns], "rows": rows}
 
 
@@ -198,7 +220,9 @@ def _plain_table(frame):
 def fitted_maps(out: Path, keys: dict[str, str], families: dict) -> dict[str, str]:
     """{problem: the kind of map that its labels are drawn from}, as the stored truths say, of the families of fitted problems."""
     found = {}
-    for name in (p for family, ids in families.items() if family.startswith(FITTED) for p in ids if p in keys):
+    for name in (
+        p for family, ids in families.items() if family.startswith(FITTED) for p in ids if p in keys
+    ):
         methods = [truth[2] for truth in truths.read_truths(out, keys[name]).values() if truth]
         said = next((m for text in methods if (m := re.search(r"map (\w+)", str(text)))), None)
         if said:
@@ -229,7 +253,9 @@ def fitted_tables(frame, families, classes, maps, resamples: int = 200) -> list[
     boards = []
     for part in (rows, kept):
         found = arena.settings(part, families, classes)
-        boards.append(arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=resamples))
+        boards.append(
+            arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=resamples)
+        )
     keys = ["notion", "estimand", "estimator"]
     both = boards[0].merge(boards[1], on=keys, how="left", suffixes=("", "_without"))
     made = []
@@ -253,15 +279,28 @@ def problem_rows(found: Content, families: dict, cards: dict[str, str]) -> list[
     of = arena.family_of(families)
     order = [*families, arena.OTHER]
     truths = found.settings.drop_duplicates(["problem", "notion", "estimand"])
-    truth = truths.dropna(subset=["truth"]).set_index(["problem", "notion", "estimand"])["truth"].to_dict()
+    truth = (
+        truths.dropna(subset=["truth"])
+        .set_index(["problem", "notion", "estimand"])["truth"]
+        .to_dict()
+    )
     classes = dict(zip(truths["problem"], truths["k"]))
     rows = []
-    for name in sorted(classes, key=lambda name: (order.index(of.get(name, arena.OTHER)), classes[name], name)):
+    for name in sorted(
+        classes, key=lambda name: (order.index(of.get(name, arena.OTHER)), classes[name], name)
+    ):
         known = {
-            e: [(words, truth[name, notion, e]) for notion, words in NOTIONS.items() if (name, notion, e) in truth]
+            e: [
+                (words, truth[name, notion, e])
+                for notion, words in NOTIONS.items()
+                if (name, notion, e) in truth
+            ]
             for e in arena.MAIN
         }
-        shown = {e: "; ".join(f"{words} {format_number(value)}" for words, value in of_it) or DASH for e, of_it in known.items()}
+        shown = {
+            e: "; ".join(f"{words} {format_number(value)}" for words, value in of_it) or DASH
+            for e, of_it in known.items()
+        }
         rows.append({
             "problem": name, "family": of.get(name, arena.OTHER), "k": int(classes[name]), "about": problem_cards.about(name),
             "card": cards.get(name), **shown,
@@ -269,7 +308,9 @@ def problem_rows(found: Content, families: dict, cards: dict[str, str]) -> list[
     return rows
 
 
-def own_tables(found: Content, frame, families, development, resamples: int = RESAMPLES) -> dict | None:
+def own_tables(
+    found: Content, frame, families, development, resamples: int = RESAMPLES
+) -> dict | None:
     """What the section on our own estimators shows; None where none was run."""
     if not found.settings["estimator"].map(arena_own.is_own).any():
         return None

@@ -67,7 +67,9 @@ def classic(module: str, name: str) -> str:
     """
     found = EXPORTS.findall(module)
     if len(found) != 1:
-        raise BadInputError(f"the bundle of {name} has {len(found)} export lists; one is needed: another release of itables?")
+        raise BadInputError(
+            f"the bundle of {name} has {len(found)} export lists; one is needed: another release of itables?"
+        )
     pairs = [(part.split(" as ") * 2)[:2] for part in (one.strip() for one in found[0].split(","))]
     named = {outer.strip(): inner.strip() for inner, outer in pairs}
     others = ",".join(f"{outer}:{inner}" for outer, inner in named.items() if outer != "default")
@@ -81,4 +83,6 @@ def _inlinable(script: str) -> str:
 
 
 def _missing(package: str) -> BadInputError:
-    return BadInputError(f"the site needs {package}, which is not installed; pip install 'calharness[site]' brings it.")
+    return BadInputError(
+        f"the site needs {package}, which is not installed; pip install 'calharness[site]' brings it."
+    )

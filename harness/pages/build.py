@@ -24,7 +24,10 @@ Room = Callable[[Sources], Iterable[tuple[str, Content]]]
 
 
 def build(
-    folder: Path, out: Path | None = None, say: Callable[[str], None] = lambda text: None, rooms: dict[str, Room] | None = None
+    folder: Path,
+    out: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    rooms: dict[str, Room] | None = None,
 ) -> Path:
     """Write the site of a folder of results into `out` (default <folder>/site), and remove what an earlier one had and this one
     has not; <out>/docs is left alone if the documentation was built into it. Returns the path of its index.html.
@@ -64,7 +67,11 @@ def every() -> dict[str, Room]:
         "your runs": own_results.pages,
         "provenance": sources_page.pages,
     }
-    for words, module in (("arena", leaderboard), ("estimators", estimator_cards), ("problems", problem_pages)):
+    for words, module in (
+        ("arena", leaderboard),
+        ("estimators", estimator_cards),
+        ("problems", problem_pages),
+    ):
         found |= {words: module.pages, f"files of {words}": module.assets}
     return found
 
@@ -81,7 +88,10 @@ def write(path: Path, content: Content) -> None:
     if isinstance(content, Path):
         there = path.stat() if path.is_file() else None
         given = content.stat()
-        if there is None or (there.st_size, there.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
+        if there is None or (there.st_size, there.st_mtime_ns) != (
+            given.st_size,
+            given.st_mtime_ns,
+        ):
             with whole_file(path) as temporary:
                 shutil.copy2(content, temporary)
         return

@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 
 from harness.common.version import VERSION
-from harness.common.wording import DASH, NOTIONS, axis_name, format_count, format_factor, format_seconds, join_numbers
+from harness.common.wording import (
+    DASH,
+    NOTIONS,
+    axis_name,
+    format_count,
+    format_factor,
+    format_seconds,
+    join_numbers,
+)
 from harness.common.writing import whole_file
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE, geometric_mean
@@ -42,7 +50,11 @@ def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) 
     """What may be quoted, one sentence per notion and estimand."""
     found = []
     for (notion, estimand), part in cells.groupby(["notion", "estimand"], sort=True):
-        mine = settings[settings["estimator"].eq(own) & settings["notion"].eq(notion) & settings["estimand"].eq(estimand)]
+        mine = settings[
+            settings["estimator"].eq(own)
+            & settings["notion"].eq(notion)
+            & settings["estimand"].eq(estimand)
+        ]
         mine = mine[mine["regret"].notna()]
         wins, loses = (int(part["verdict"].eq(word).sum()) for word in ("wins", "loses"))
         regret = math.exp(float(np.log(part["regret"].to_numpy(float)).mean()))
@@ -82,7 +94,11 @@ def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.Da
     """The table of the page and of the paper: by notion, estimand and family."""
     rows = []
     for one in families.itertuples(index=False):
-        of = cells[(cells["notion"] == one.notion) & (cells["estimand"] == one.estimand) & (cells["family"] == one.family)]
+        of = cells[
+            (cells["notion"] == one.notion)
+            & (cells["estimand"] == one.estimand)
+            & (cells["family"] == one.family)
+        ]
         counts = of["verdict"].value_counts()
         known = one.rival is not None and math.isfinite(one.ratio)
         rows.append(
@@ -120,7 +136,9 @@ def problem_table(judged: pd.DataFrame, name: str, most: int = 12) -> pd.DataFra
 
 def extremes(cells: pd.DataFrame, word: str, most: int = 6) -> list[str]:
     """The clearest wins or losses, in words."""
-    chosen = cells[cells["verdict"].eq(word)].sort_values("ratio", ascending=word == "wins").head(most)
+    chosen = (
+        cells[cells["verdict"].eq(word)].sort_values("ratio", ascending=word == "wins").head(most)
+    )
     return [
         f"{one.family}, k = {one.k}, n = {one.n:,}, {NOTIONS[one.notion]} {axis_name(one.estimand)}: "
         f"{format_factor(one.ratio)} times the RMSE of {one.rival} ({format_factor(one.low)}–{format_factor(one.high)}), "
@@ -134,7 +152,13 @@ def _ratio(row: Any) -> str:
 
 
 def save(
-    stem: Path, title: str, drawn: Any, table: pd.DataFrame, frames: dict[str, pd.DataFrame], said: Sequence[str], **more: Any
+    stem: Path,
+    title: str,
+    drawn: Any,
+    table: pd.DataFrame,
+    frames: dict[str, pd.DataFrame],
+    said: Sequence[str],
+    **more: Any,
 ) -> list[Path]:
     """Write the verdict: figure (png, svg, pdf), LaTeX table, frames as CSV, the sentences, and the page, which is the last path.
 
@@ -160,12 +184,18 @@ def save(
     paths = figure_files.save(drawn, stem)
     svg = next(path for path in paths if path.suffix == ".svg").read_text()
     texts = {".tex": latex(table), ".txt": "\n\n".join(said) + "\n"}
-    texts |= {f"{end}.csv": frame.to_csv(index=False, float_format="%.6g") for end, frame in frames.items()}
+    texts |= {
+        f"{end}.csv": frame.to_csv(index=False, float_format="%.6g")
+        for end, frame in frames.items()
+    }
     for end, text in texts.items():
         paths.append(stem.with_name(stem.name + end))
         with whole_file(paths[-1]) as temporary:
             temporary.write_text(text)
-    rows = [(row if isinstance(row, tuple) else (row,), list(values)) for row, values in zip(table.index, table.to_numpy())]
+    rows = [
+        (row if isinstance(row, tuple) else (row,), list(values))
+        for row, values in zip(table.index, table.to_numpy())
+    ]
     page = environment().get_template("comparison.html.j2").render(
         title=title, version=VERSION, sentences=said, svg=inline(svg, "caption"), caption=caption, heading=table.columns.name,
         names=list(table.index.names), columns=list(table.columns), rows=rows,

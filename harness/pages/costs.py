@@ -72,7 +72,11 @@ def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
         As of `harness.evaluation.arena.settings`.
     """
     found = []
-    own = settings[settings["estimator"].eq(estimator) & settings["cpu_seconds"].gt(0.0)] if settings is not None else None
+    own = (
+        settings[settings["estimator"].eq(estimator) & settings["cpu_seconds"].gt(0.0)]
+        if settings is not None
+        else None
+    )
     if own is not None and len(own):
         cells = own.groupby(["notion", "problem", "k", "n"], as_index=False)["cpu_seconds"].first()
         for notion, part in cells.groupby("notion"):
@@ -80,14 +84,24 @@ def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
     rows = benchmarked()
     rows = rows[rows["estimator"].eq(estimator) & rows["cpu_seconds"].gt(0.0)]
     for notion, part in rows.groupby("notion"):
-        found.append(_cost(str(notion), BENCHMARK, part.assign(problem="k = " + part["k"].astype(int).astype(str))))
+        found.append(
+            _cost(
+                str(notion),
+                BENCHMARK,
+                part.assign(problem="k = " + part["k"].astype(int).astype(str)),
+            )
+        )
     return found
 
 
 def reason(estimator: str) -> str:
     """Why there are no seconds of an estimator, or of its larger sizes."""
     rows = benchmarked()
-    said = rows.loc[rows["estimator"].eq(estimator) & rows["cpu_seconds"].isna(), "reason"].dropna().unique()
+    said = (
+        rows.loc[rows["estimator"].eq(estimator) & rows["cpu_seconds"].isna(), "reason"]
+        .dropna()
+        .unique()
+    )
     return "; ".join(said)
 
 
@@ -100,10 +114,22 @@ def benchmarked() -> pd.DataFrame:
 
 
 def _cost(notion: str, source: str, cells: pd.DataFrame) -> Cost:
-    logs = cells.assign(k=cells["k"].astype(int), n=cells["n"].astype(int), log=np.log(cells["cpu_seconds"].clip(lower=1e-6)))
-    grouped = logs.groupby(["n", "k"], as_index=False).agg(seconds=("log", "mean"), problems=("problem", "nunique"))
+    logs = cells.assign(
+        k=cells["k"].astype(int),
+        n=cells["n"].astype(int),
+        log=np.log(cells["cpu_seconds"].clip(lower=1e-6)),
+    )
+    grouped = logs.groupby(["n", "k"], as_index=False).agg(
+        seconds=("log", "mean"), problems=("problem", "nunique")
+    )
     seconds = grouped.assign(seconds=np.exp(grouped["seconds"]))
-    return Cost(notion, source, seconds, in_n(logs), in_k(logs) if notion in ("canonical", "classwise") else None)
+    return Cost(
+        notion,
+        source,
+        seconds,
+        in_n(logs),
+        in_k(logs) if notion in ("canonical", "classwise") else None,
+    )
 
 
 def in_n(logs: pd.DataFrame) -> Exponent | None:
@@ -146,7 +172,9 @@ def in_k(logs: pd.DataFrame) -> Exponent | None:
         return Exponent(slope, math.nan, math.nan, sizes, len(means))
     fit = stats.linregress(x, y)
     half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, len(means) - 2)) * float(fit.stderr)
-    return Exponent(float(fit.slope), float(fit.slope) - half, float(fit.slope) + half, sizes, len(means))
+    return Exponent(
+        float(fit.slope), float(fit.slope) - half, float(fit.slope) + half, sizes, len(means)
+    )
 
 
 def _mean(values: list[float], sizes: Any) -> Exponent | None:
@@ -155,5 +183,11 @@ def _mean(values: list[float], sizes: Any) -> Exponent | None:
     middle = float(np.mean(values))
     half = math.nan
     if len(values) > 1:
-        half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
-    return Exponent(middle, middle - half, middle + half, tuple(sorted(int(n) for n in sizes)), len(values))
+        half = float(
+            stats.t.ppf((1.0 + LEVEL) / 2.0, len(values) - 1)
+            * np.std(values, ddof=1)
+            / math.sqrt(len(values))
+        )
+    return Exponent(
+        middle, middle - half, middle + half, tuple(sorted(int(n) for n in sizes)), len(values)
+    )

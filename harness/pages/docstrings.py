@@ -9,7 +9,8 @@ from markupsafe import Markup, escape
 
 HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
 ABOUT_BIAS = re.compile(
-    r"\b(un)?bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the", flags=re.I
+    r"\b(un)?bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)|at most the",
+    flags=re.I,
 )
 
 
@@ -22,7 +23,10 @@ def sections(doc: str) -> dict[str, str]:
     {'': 'Mean.', 'Notes': 'Unbiased.'}
     """
     parts = HEAD.split(doc)
-    return {"": parts[0].strip("\n"), **{name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2])}}
+    return {
+        "": parts[0].strip("\n"),
+        **{name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2])},
+    }
 
 
 def html(text: str) -> Markup:
@@ -42,12 +46,18 @@ def _block(block: str) -> Markup:
         return Markup('<pre class="formula">{}</pre>').format(textwrap.dedent(block).strip("\n"))
     if lines[0].lstrip().startswith(("* ", "- ")):
         items = re.split(r"\n?[*-] ", "\n" + block.strip())[1:]
-        return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(_line(item)) for item in items))
+        return Markup("<ul>{}</ul>").format(
+            Markup("").join(Markup("<li>{}</li>").format(_line(item)) for item in items)
+        )
     start = next((i for i, line in enumerate(lines) if line.startswith("    ")), None)
     if start is not None and start > 0:  # a formula that follows its sentence without an empty line
-        end = next((i for i in range(start, len(lines)) if not lines[i].startswith("    ")), len(lines))
+        end = next(
+            (i for i in range(start, len(lines)) if not lines[i].startswith("    ")), len(lines)
+        )
         rest = [_block("\n".join(lines[end:]))] if end < len(lines) else []
-        return Markup("\n").join([_block("\n".join(lines[:start])), _block("\n".join(lines[start:end])), *rest])
+        return Markup("\n").join(
+            [_block("\n".join(lines[:start])), _block("\n".join(lines[start:end])), *rest]
+        )
     return Markup("<p>{}</p>").format(_line(block))
 
 
@@ -65,6 +75,15 @@ def on_bias(doc: str) -> str:
     'Biased upwards by noise.'
     """
     held = sections(doc)
-    prose = [p for part in ("", "Notes") for p in re.split(r"\n\s*\n", held.get(part, "")) if not p.startswith("    ")]
-    sentences = [s for p in prose for s in re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+(?=[A-Z`])", " ".join(p.split()))]
+    prose = [
+        p
+        for part in ("", "Notes")
+        for p in re.split(r"\n\s*\n", held.get(part, ""))
+        if not p.startswith("    ")
+    ]
+    sentences = [
+        s
+        for p in prose
+        for s in re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+(?=[A-Z`])", " ".join(p.split()))
+    ]
     return " ".join(s for s in sentences if ABOUT_BIAS.search(s))

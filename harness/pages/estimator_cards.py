@@ -60,7 +60,12 @@ def pages(root: Sources) -> Iterator[Page]:
     yield "estimators/index.html", _index(held)
     for card in held:
         path = f"estimators/{card.name}.html"
-        yield path, layout.page(card.name, _body(card, root, path), path, description=card.about, tables=True)
+        yield (
+            path,
+            layout.page(
+                card.name, _body(card, root, path), path, description=card.about, tables=True
+            ),
+        )
 
 
 def assets(root: Sources) -> Iterator[Asset]:
@@ -93,7 +98,9 @@ def users(group: str) -> dict[str, list[str]]:
     return found
 
 
-def _card(name: str, rows: dict[str, Any], boards: Any, used: list[str], found: ArenaResults | None) -> Card:
+def _card(
+    name: str, rows: dict[str, Any], boards: Any, used: list[str], found: ArenaResults | None
+) -> Card:
     made, node = made_of("estimator", name)
     parts = parts_of("estimator", name)
     return Card(
@@ -111,7 +118,10 @@ def about(name: str, doc: str) -> str:
 def _index(held: list[Card]) -> str:
     path = "estimators/index.html"
     body = layout.render(
-        "estimators_index.html.j2", path, rows=[row_of(card) for card in held], counts=catalogue.counts("estimator")
+        "estimators_index.html.j2",
+        path,
+        rows=[row_of(card) for card in held],
+        counts=catalogue.counts("estimator"),
     )
     said = f"{len(held)} estimators of calibration error: what they estimate, bias, cost and rank, with a card each."
     return layout.page("Estimators", body, path, description=said, tables=True)
@@ -132,7 +142,12 @@ def row_of(card: Card) -> dict[str, Any]:
 
 def best_rank(boards: pd.DataFrame) -> dict[str, Any] | None:
     """Of an estimator's rows the best rank without a filter, by notion and estimand; None if it has none."""
-    part = boards[boards["rank"].notna() & boards["family"].eq(ALL) & boards["n"].eq(ALL) & boards["k"].eq(ALL)]
+    part = boards[
+        boards["rank"].notna()
+        & boards["family"].eq(ALL)
+        & boards["n"].eq(ALL)
+        & boards["k"].eq(ALL)
+    ]
     part = part[part["estimand"].isin(arena.MAIN)]
     if not len(part):
         return None
@@ -148,7 +163,13 @@ def ranked(notion: str, estimand: str, family: str = ALL) -> int:
     if found is None:
         return 0
     of = found.boards
-    same = of["notion"].eq(notion) & of["estimand"].eq(estimand) & of["family"].eq(family) & of["n"].eq(ALL) & of["k"].eq(ALL)
+    same = (
+        of["notion"].eq(notion)
+        & of["estimand"].eq(estimand)
+        & of["family"].eq(family)
+        & of["n"].eq(ALL)
+        & of["k"].eq(ALL)
+    )
     return int(of.loc[same, "rank"].notna().sum())
 
 
@@ -163,13 +184,23 @@ def over(rows: pd.DataFrame | None) -> str:
 
 def over_share(rows: pd.DataFrame) -> float | None:
     """The share of point estimates above the truth in settings whose truth is not 0; None without any."""
-    part = rows[rows["truth"].abs().gt(TRUTH_IS_ZERO) & rows["over"].notna() & ~rows["kind"].isin(failures.BOUNDS)]
-    return float((part["over"] * part["reps"]).sum() / part["reps"].sum()) if part["reps"].sum() else None
+    part = rows[
+        rows["truth"].abs().gt(TRUTH_IS_ZERO)
+        & rows["over"].notna()
+        & ~rows["kind"].isin(failures.BOUNDS)
+    ]
+    return (
+        float((part["over"] * part["reps"]).sum() / part["reps"].sum())
+        if part["reps"].sum()
+        else None
+    )
 
 
 def _body(card: Card, root: Sources, path: str) -> str:
     doc = docstrings.sections(card.parts[0].doc)
-    summary, notes, references = (docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References"))
+    summary, notes, references = (
+        docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References")
+    )
     return layout.render(
         "estimator.html.j2", path, card=card, summary=summary, notes=notes, references=references, parts=card.parts,
         inner=_inner(card), bias_said=docstrings.on_bias(card.parts[0].doc), strips=list(strips(card.rows)),
@@ -192,7 +223,9 @@ def _inner(card: Card) -> list[tuple[str, Any, Any, Any]]:
     found = []
     for part in card.parts[1:]:
         doc = docstrings.sections(part.doc)
-        summary, notes, references = (docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References"))
+        summary, notes, references = (
+            docstrings.html(doc.get(name, "")) for name in ("", "Notes", "References")
+        )
         found.append((f"{part.path}{part.title}", summary, notes, references))
     return found
 
@@ -201,9 +234,17 @@ def limits(spec: EstimatorSpec, rows: pd.DataFrame | None = None) -> str:
     """What it does not take, in words, and up to which n the arena ran it, where that is not all the way."""
     said = [f"n up to {spec.max_n:,}"] if spec.max_n else []
     said += [f"canonical: at most {spec.max_classes:,} classes"] if spec.max_classes else []
-    said += ["reads the true posterior: an oracle, on no real predictions"] if spec.needs_posterior else []
+    said += (
+        ["reads the true posterior: an oracle, on no real predictions"]
+        if spec.needs_posterior
+        else []
+    )
     said += [f"here not: {spec.unavailable}"] if spec.unavailable else []
-    here = f"the arena ran it up to n = {at_most(rows):,} only" if rows is not None and at_most(rows) < LARGEST_N else ""
+    here = (
+        f"the arena ran it up to n = {at_most(rows):,} only"
+        if rows is not None and at_most(rows) < LARGEST_N
+        else ""
+    )
     return "; ".join([*(said or ["it declares none"]), *([here] if here else [])])
 
 
@@ -214,7 +255,11 @@ def at_most(rows: pd.DataFrame) -> int:
 
 def api(root: Sources, group: str, name: str) -> str | None:
     """The path of an id's place in the documentation's reference; None where the documentation is not built."""
-    return f"docs/reference/{group}.html#{name}" if (root.out / "docs" / "reference" / f"{group}.html").is_file() else None
+    return (
+        f"docs/reference/{group}.html#{name}"
+        if (root.out / "docs" / "reference" / f"{group}.html").is_file()
+        else None
+    )
 
 
 def fact(card: Card) -> str:
@@ -226,16 +271,32 @@ def fact(card: Card) -> str:
     if best:
         said.append(f"ranks {best['rank']:.0f} of {best['of']} at best ({best['said']})")
     elif (share := applicable(card.boards)) is not None:
-        where = f"the arena ran it up to n = {most:,} only" if (most := at_most(card.rows)) < LARGEST_N else "it gave an answer"
-        said.append(f"has no rank over all settings: {where}, in {format_whole_percent(share)} of them")
+        where = (
+            f"the arena ran it up to n = {most:,} only"
+            if (most := at_most(card.rows)) < LARGEST_N
+            else "it gave an answer"
+        )
+        said.append(
+            f"has no rank over all settings: {where}, in {format_whole_percent(share)} of them"
+        )
     share = over_share(card.rows[card.rows["estimand"].isin(arena.MAIN)])
     if share is not None:
-        word = "mostly too large" if share > 0.65 else "mostly too small" if share < 0.35 else "on either side"
-        said.append(f"its estimates are {word} ({format_whole_percent(share)} above the truth where that is not 0)")
+        word = (
+            "mostly too large"
+            if share > 0.65
+            else "mostly too small"
+            if share < 0.35
+            else "on either side"
+        )
+        said.append(
+            f"its estimates are {word} ({format_whole_percent(share)} above the truth where that is not 0)"
+        )
     cost = next((c for c in card.costs if c.at(1000)), None)
     if cost:
         found = format_seconds(cost.at(1000) or math.nan)
-        said.append(f"an estimate at n = 1,000 takes {found} of CPU time ({cost.notion.replace('_', ' ')})")
+        said.append(
+            f"an estimate at n = 1,000 takes {found} of CPU time ({cost.notion.replace('_', ' ')})"
+        )
     bounds = [kind for kind in failures.BOUNDS if card.rows["kind"].eq(kind).any()]
     if bounds:
         said.insert(
@@ -250,7 +311,12 @@ def applicable(boards: pd.DataFrame | None) -> float | None:
     """The largest share of the settings of a ranked estimand in which an estimator is applicable; None without any."""
     if boards is None:
         return None
-    part = boards[boards["family"].eq(ALL) & boards["n"].eq(ALL) & boards["k"].eq(ALL) & boards["estimand"].isin(arena.MAIN)]
+    part = boards[
+        boards["family"].eq(ALL)
+        & boards["n"].eq(ALL)
+        & boards["k"].eq(ALL)
+        & boards["estimand"].isin(arena.MAIN)
+    ]
     return float(part["share"].max()) if len(part) else None
 
 
@@ -275,14 +341,23 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
     """The signed bias by family (rows) and n (columns), one strip per notion, of the first of l1, l2_squared and others."""
     if rows is None:
         return
-    for notion, part in rows[rows["truth"].notna() & rows["bias"].notna()].groupby("notion", sort=False):
+    for notion, part in rows[rows["truth"].notna() & rows["bias"].notna()].groupby(
+        "notion", sort=False
+    ):
         have = set(part["estimand"])
         estimand = next(e for e in (*arena.MAIN, *sorted(have)) if e in have)
-        table = part[part["estimand"].eq(estimand)].pivot_table(index="family", columns="n", values="bias", aggfunc="mean")
+        table = part[part["estimand"].eq(estimand)].pivot_table(
+            index="family", columns="n", values="bias", aggfunc="mean"
+        )
         most = float(table.abs().max().max()) or 1.0
-        lines = [(str(f).replace("_", " "), [cell(table.loc[f, n], most) for n in table.columns]) for f in table.index]
+        lines = [
+            (str(f).replace("_", " "), [cell(table.loc[f, n], most) for n in table.columns])
+            for f in table.index
+        ]
         bound = (
-            " Of a bound: bound − truth; of an interval: its middle − truth." if part["kind"].isin(failures.BOUNDS).any() else ""
+            " Of a bound: bound − truth; of an interval: its middle − truth."
+            if part["kind"].isin(failures.BOUNDS).any()
+            else ""
         )
         order = table.abs().max(axis=1).sort_values(ascending=False)
         said = f"largest in {str(order.index[0]).replace('_', ' ')}" if len(order) else ""
@@ -302,7 +377,9 @@ def cell(value: float, most: float) -> tuple[str, str]:
     """
     if value != value:
         return DASH, ""
-    return format_signed(value), f"background: rgba({OVER if value > 0 else UNDER}, {LIMIT * abs(value) / most:.2g})"
+    return format_signed(
+        value
+    ), f"background: rgba({OVER if value > 0 else UNDER}, {LIMIT * abs(value) / most:.2g})"
 
 
 def what(notion: str, estimand: str) -> str:
@@ -319,7 +396,10 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
     order = {name: i for i, name in enumerate(ESTIMANDS)}
     rows = sorted(
         part.to_dict("records"),
-        key=lambda row: (arena_data.NOTIONS.index(row["notion"]), order.get(row["estimand"], len(order))),
+        key=lambda row: (
+            arena_data.NOTIONS.index(row["notion"]),
+            order.get(row["estimand"], len(order)),
+        ),
     )
     return [
         {
@@ -341,16 +421,26 @@ def family_table(card: Card) -> dict[str, Any] | None:
     if card.boards is None:
         return None
     of = card.boards
-    part = of[of["family"].ne(ALL) & of["n"].eq(ALL) & of["k"].eq(ALL) & of["estimand"].isin(arena.MAIN)]
+    part = of[
+        of["family"].ne(ALL) & of["n"].eq(ALL) & of["k"].eq(ALL) & of["estimand"].isin(arena.MAIN)
+    ]
     if not len(part):
         return None
-    keys = [(n, e) for n in arena_data.NOTIONS for e in arena.MAIN if (part["notion"].eq(n) & part["estimand"].eq(e)).any()]
+    keys = [
+        (n, e)
+        for n in arena_data.NOTIONS
+        for e in arena.MAIN
+        if (part["notion"].eq(n) & part["estimand"].eq(e)).any()
+    ]
     held = {(row["family"], row["notion"], row["estimand"]): row for row in part.to_dict("records")}
     rows = []
     for family in sorted(part["family"].unique()):
         cells = [held.get((family, *key)) for key in keys]
         rows.append((family.replace("_", " "), [_family_cell(row) for row in cells]))
-    return {"heads": [f"{notion_name(n).capitalize()}, {estimand_name(e)}" for n, e in keys], "rows": rows}
+    return {
+        "heads": [f"{notion_name(n).capitalize()}, {estimand_name(e)}" for n, e in keys],
+        "rows": rows,
+    }
 
 
 def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
@@ -361,35 +451,55 @@ def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
     ranked_here = ranked(row["notion"], row["estimand"], row["family"])
     place = "no rank"
     if is_known(row["rank"]):
-        place = f"rank {format_rank(row['rank'], row['rank_low'], row['rank_high'])} of {ranked_here}"
-    return format_interval(row["regret"], row["low"], row["high"]), place, f"background: rgba({OVER}, {depth:.2g})"
+        place = (
+            f"rank {format_rank(row['rank'], row['rank_low'], row['rank_high'])} of {ranked_here}"
+        )
+    return (
+        format_interval(row["regret"], row["low"], row["high"]),
+        place,
+        f"background: rgba({OVER}, {depth:.2g})",
+    )
 
 
 def cost_of(one: costs.Cost) -> dict[str, Any]:
     """What the card says of a cost: a row by k and a column by n, and the exponents in words."""
     table = one.seconds.pivot(index="k", columns="n", values="seconds")
     sizes = [int(n) for n in table.columns]
-    rows = [(f"k = {k}", [format_seconds(table.loc[k, n]) for n in table.columns]) for k in table.index]
+    rows = [
+        (f"k = {k}", [format_seconds(table.loc[k, n]) for n in table.columns]) for k in table.index
+    ]
     said = [exponent(one.in_n, "n")] if one.in_n else []
     said += [exponent(one.in_k, "k")] if one.in_k else []
-    said += [] if one.at(5000) else ["At n = 5,000 it was not measured here, and the exponent may be larger there."]
-    return {"notion": one.notion.replace("_", " "), "source": one.source, "sizes": sizes, "rows": rows, "said": said}
+    said += (
+        []
+        if one.at(5000)
+        else ["At n = 5,000 it was not measured here, and the exponent may be larger there."]
+    )
+    return {
+        "notion": one.notion.replace("_", " "),
+        "source": one.source,
+        "sizes": sizes,
+        "rows": rows,
+        "said": said,
+    }
 
 
 def exponent(one: costs.Exponent, letter: str) -> str:
     """'CPU time ~ n^1.14 [1.13, 1.15] between n = 200 and 1,000 (95 %, 20 problems).'"""
     known = one.low == one.low
     bracket = f" [{one.low:.2f}, {one.high:.2f}]" if known else ""
-    tail = f"95 % over {one.groups} problems" if known else f"{one.groups} problem{'s' if one.groups > 1 else ''}, no interval"
+    tail = (
+        f"95 % over {one.groups} problems"
+        if known
+        else f"{one.groups} problem{'s' if one.groups > 1 else ''}, no interval"
+    )
     return f"CPU time grew like {letter}^{one.value:.2f}{bracket} from {letter} = {one.sizes[0]:,} to {one.sizes[-1]:,} ({tail})."
 
 
 def why_no_failure(card: Card) -> str:
     """Why a card has no picture of a failure."""
     if card.rows is None:
-        return (
-            "It is not in the arena, where estimates are stored beside truths; its experiments show it on their papers' problems."
-        )
+        return "It is not in the arena, where estimates are stored beside truths; its experiments show it on their papers' problems."
     if not card.rows["truth"].notna().any():
         return "It estimates a quantity of its own, of which the problems have no truth: what it gives cannot be called wrong."
     return "In no family is it more than 25 % further off than the best published one (a bound: held less often than 90 %)."

@@ -13,7 +13,13 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from harness.common.seeds import digest
-from harness.common.wording import estimand_name, format_number, format_signed, format_whole_percent, notion_name
+from harness.common.wording import (
+    estimand_name,
+    format_number,
+    format_signed,
+    format_whole_percent,
+    notion_name,
+)
 from harness.evaluation import arena
 from harness.figures import arena_plot
 from harness.figures.style import COLOURS, pyplot
@@ -60,7 +66,9 @@ class Failure:
     @property
     def path(self) -> str:
         """Of the picture below the site's root."""
-        return f"estimators/pictures/{self.estimator}-{self.problem}-{self.notion}-{self.estimand}.png"
+        return (
+            f"estimators/pictures/{self.estimator}-{self.problem}-{self.notion}-{self.estimand}.png"
+        )
 
     @property
     def drawn(self) -> bool:
@@ -84,7 +92,14 @@ def worst(own: pd.DataFrame) -> pd.DataFrame:
         with a truth is looked at, under all notions; a regret of at most 1.25 is no failure.
     """
     known = own[own["truth"].notna()]
-    first = next((name for name in (*arena.MAIN, *sorted(known["estimand"].unique())) if known["estimand"].eq(name).any()), "")
+    first = next(
+        (
+            name
+            for name in (*arena.MAIN, *sorted(known["estimand"].unique()))
+            if known["estimand"].eq(name).any()
+        ),
+        "",
+    )
     known = known[known["estimand"].eq(first)]
     bound = known["kind"].isin(BOUNDS)
     held = known[bound & known["coverage"].lt(HELD)].sort_values("coverage", kind="stable")
@@ -108,21 +123,42 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
     for row in worst(own).to_dict("records"):
         same = {name: row[name] for name in ("problem", "notion", "estimand")}
         mine = _at(own, same)
-        values = {int(n): [float(v) for v in held if v == v] for n, held in zip(mine["n"], mine["values"])}
+        values = {
+            int(n): [float(v) for v in held if v == v] for n, held in zip(mine["n"], mine["values"])
+        }
         best: tuple[str, dict[int, float]] = ("", {})
         rmse = math.nan
         if isinstance(row["best"], str) and row["best"] != estimator:
             theirs = _at(rows[row["best"]], same)
-            best = row["best"], {int(n): float(t + b) for n, t, b in zip(theirs["n"], theirs["truth"], theirs["bias"]) if b == b}
+            best = (
+                row["best"],
+                {
+                    int(n): float(t + b)
+                    for n, t, b in zip(theirs["n"], theirs["truth"], theirs["bias"])
+                    if b == b
+                },
+            )
             rmse = float(theirs.loc[theirs["n"].eq(row["n"]), "rmse"].iloc[0])
-        place = (estimator, row["family"], row["problem"], row["notion"], row["estimand"], int(row["n"]), int(row["k"]))
+        place = (
+            estimator,
+            row["family"],
+            row["problem"],
+            row["notion"],
+            row["estimand"],
+            int(row["n"]),
+            int(row["k"]),
+        )
         said = words(row, best[0], rmse), alt(row, values, best)
         found.append(Failure(*place, *said, float(row["truth"]), values, best))
     return found
 
 
 def _at(rows: pd.DataFrame, same: dict[str, Any]) -> pd.DataFrame:
-    fits = rows["problem"].eq(same["problem"]) & rows["notion"].eq(same["notion"]) & rows["estimand"].eq(same["estimand"])
+    fits = (
+        rows["problem"].eq(same["problem"])
+        & rows["notion"].eq(same["notion"])
+        & rows["estimand"].eq(same["estimand"])
+    )
     return rows[fits].sort_values("n")
 
 
@@ -133,7 +169,9 @@ def words(row: dict[str, Any], best: str = "", rmse: float = math.nan) -> str:
     truth = format_number(row["truth"], 2) if row["truth"] > 1e-12 else "0 (calibrated)"
     answers = row["reps"]
     lost = ", ".join(f"{int(row[name])} {name}" for name in ("failed", "undefined") if row[name])
-    missing = f" {lost} of {answers + int(row['failed'] + row['undefined'])} samples." if lost else ""
+    missing = (
+        f" {lost} of {answers + int(row['failed'] + row['undefined'])} samples." if lost else ""
+    )
     if row["kind"] in BOUNDS:
         what = {"lower": "lower bound", "upper": "upper bound", "interval": "interval"}[row["kind"]]
         share = format_whole_percent(row["coverage"])
@@ -159,9 +197,14 @@ def _blame(bias: float, sd: float) -> str:
     return f"bias and scatter alike (sd {format_number(sd, 2)})."
 
 
-def alt(row: dict[str, Any], values: dict[int, list[float]], best: tuple[str, dict[int, float]]) -> str:
+def alt(
+    row: dict[str, Any], values: dict[int, list[float]], best: tuple[str, dict[int, float]]
+) -> str:
     """What the picture shows, in words."""
-    means = "; ".join(f"n = {n:,}: {format_number(sum(v) / len(v), 2)}" for n, v in values.items() if v) or "none"
+    means = (
+        "; ".join(f"n = {n:,}: {format_number(sum(v) / len(v), 2)}" for n, v in values.items() if v)
+        or "none"
+    )
     theirs = "; ".join(f"n = {n:,}: {format_number(v, 2)}" for n, v in best[1].items())
     beside = f" Means of {best[0]}: {theirs}." if best[0] else ""
     return (
@@ -179,24 +222,65 @@ def picture(one: Failure) -> bytes:
     ax.axhline(one.truth, color="black", linestyle="--", linewidth=0.9, zorder=3)
     for n, held in one.values.items():
         spread = [x[n] + 0.22 * ((i + 0.5) / len(held) - 0.5) for i in range(len(held))]
-        ax.plot(spread, held, "o", color=COLOURS[1], markersize=2.6, alpha=0.55, linewidth=0, zorder=4)
+        ax.plot(
+            spread, held, "o", color=COLOURS[1], markersize=2.6, alpha=0.55, linewidth=0, zorder=4
+        )
     mean = {n: sum(held) / len(held) for n, held in one.values.items() if held}
-    ax.plot([x[n] for n in mean], list(mean.values()), color=COLOURS[1], linewidth=1.0, marker="_", markersize=14, zorder=5)
+    ax.plot(
+        [x[n] for n in mean],
+        list(mean.values()),
+        color=COLOURS[1],
+        linewidth=1.0,
+        marker="_",
+        markersize=14,
+        zorder=5,
+    )
     theirs = {n: v for n, v in one.best[1].items() if n in x}
-    ax.plot([x[n] for n in theirs], list(theirs.values()), color=COLOURS[0], marker="s", markersize=3.2, linewidth=1.0, zorder=5)
+    ax.plot(
+        [x[n] for n in theirs],
+        list(theirs.values()),
+        color=COLOURS[0],
+        marker="s",
+        markersize=3.2,
+        linewidth=1.0,
+        zorder=5,
+    )
     ax.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
     ax.set_xlim(-0.45, len(sizes) - 0.15)
     ax.set_xlabel("number of samples n")
     ax.set_ylabel(estimand_name(one.estimand))
     ax.grid(axis="x", visible=False)
     handles = [
-        Line2D([], [], color=COLOURS[1], marker="o", markersize=2.6, label=arena_plot.short(one.estimator)),
+        Line2D(
+            [],
+            [],
+            color=COLOURS[1],
+            marker="o",
+            markersize=2.6,
+            label=arena_plot.short(one.estimator),
+        ),
         Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="truth"),
     ]
     if theirs:
-        handles.insert(1, Line2D([], [], color=COLOURS[0], marker="s", markersize=3.2, label=arena_plot.short(one.best[0])))
+        handles.insert(
+            1,
+            Line2D(
+                [],
+                [],
+                color=COLOURS[0],
+                marker="s",
+                markersize=3.2,
+                label=arena_plot.short(one.best[0]),
+            ),
+        )
     figure.legend(
-        handles=handles, loc="outside upper left", ncols=3, fontsize=7, handlelength=1.2, columnspacing=0.8, borderpad=0.1
+        handles=handles,
+        loc="outside upper left",
+        ncols=3,
+        fontsize=7,
+        handlelength=1.2,
+        columnspacing=0.8,
+        borderpad=0.1,
     )
     return png(figure, one.key)
 

@@ -11,7 +11,8 @@ def entries(settings) -> list[tuple[str, str, str, str]]:
     for group in ("problem", "estimator"):
         labels = settings.labels.of(group)
         found += [
-            (group, labels.get(name, name), name, about(group, name, node)) for name, node in settings.chosen(group).items()
+            (group, labels.get(name, name), name, about(group, name, node))
+            for name, node in settings.chosen(group).items()
         ]
     return found
 
@@ -22,7 +23,8 @@ def plain(settings) -> dict[str, str]:
     for group in ("problem", "estimator"):
         labels = settings.labels.of(group)
         found |= {
-            name: labels[name] if name in labels else short(group, name, node) for name, node in settings.chosen(group).items()
+            name: labels[name] if name in labels else short(group, name, node)
+            for name, node in settings.chosen(group).items()
         }
     return {name: text for name, text in found.items() if text != name}
 
@@ -46,5 +48,11 @@ def _parameters(node) -> str:
     """'bins 15, rule width' of {_target_: ..., bins: 15, rule: width}."""
     if not isinstance(node, dict):
         return ""
-    given = {key: value for key, value in node.items() if key != "_target_" and value not in (None, "", [], {})}
-    return ", ".join(f"{key.replace('_', ' ')} {catalogue.short(value)}" for key, value in given.items())
+    given = {
+        key: value
+        for key, value in node.items()
+        if key != "_target_" and value not in (None, "", [], {})
+    }
+    return ", ".join(
+        f"{key.replace('_', ' ')} {catalogue.short(value)}" for key, value in given.items()
+    )

@@ -21,7 +21,12 @@ from harness.evaluation import counted, papers, reproduction
 from harness.pages.templating import environment
 
 MOST = 3_000_000  # bytes of the page
-WIDTHS = (400, 300, 220, 150)  # of a thumbnail, in pixels; the first with which the page is small enough
+WIDTHS = (
+    400,
+    300,
+    220,
+    150,
+)  # of a thumbnail, in pixels; the first with which the page is small enough
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
 Thumbnail = tuple[str, int, int, str]  # data URI, width, height, and a digest of picture and width
@@ -65,14 +70,20 @@ def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
     every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
     ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
     have = {paper for _, paper, _ in ranked}
-    first = [(None, paper.id, paper.findings[0][1]) for paper in described if paper.findings and paper.id not in have]
+    first = [
+        (None, paper.id, paper.findings[0][1])
+        for paper in described
+        if paper.findings and paper.id not in have
+    ]
     return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
 
 
 def section(paper: papers.Paper, found: pd.DataFrame | None, folder: Path) -> dict[str, Any]:
     """What the page says of a paper: its items, claims, and counts: {printed: {outcome: number}, others and claims: {verdict:
     number}}."""
-    items = [_item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"]
+    items = [
+        _item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"
+    ]
     own, claims = paper.items.get("claims"), _claims(paper, found)
     return {
         "paper": paper,
@@ -91,7 +102,11 @@ def _in_order(counts, words=reproduction.VERDICTS):
     """{word: number} in the order of `words`, without those that count nothing."""
     order = list(words)
     held = {word: number for word, number in counts.items() if number}
-    return dict(sorted(held.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)))
+    return dict(
+        sorted(
+            held.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)
+        )
+    )
 
 
 def _item(paper, item, found, folder):
@@ -126,7 +141,11 @@ def _claim(claim, row):
     ours = row.get("ours")
     known = ours is not None and ours == ours
     low, high = row.get("low"), row.get("high")
-    interval = f" [{format_number(low, 4)}, {format_number(high, 4)}]" if known and low is not None and low == low else ""
+    interval = (
+        f" [{format_number(low, 4)}, {format_number(high, 4)}]"
+        if known and low is not None and low == low
+        else ""
+    )
     return {
         "name": claim["row"],
         "quote": claim["quote"] if isinstance(claim["quote"], str) else "",
@@ -141,18 +160,24 @@ def _claim(claim, row):
 
 def total(sections: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """The counts of `section` over all papers."""
-    found: dict[str, Any] = {name: collections.Counter() for name in ("printed", "others", "claims")}
+    found: dict[str, Any] = {
+        name: collections.Counter() for name in ("printed", "others", "claims")
+    }
     for one in sections:
         for name, counts in one["counts"].items():
             found[name].update(counts)
     return {
-        name: _in_order(held, counted.OUTCOMES if name == "printed" else reproduction.VERDICTS) for name, held in found.items()
+        name: _in_order(held, counted.OUTCOMES if name == "printed" else reproduction.VERDICTS)
+        for name, held in found.items()
     }
 
 
 def ways(sections: list[dict[str, Any]]) -> dict[str, int]:
     """{way of running: number of figures and tables}, in the order of `papers.HOW`."""
-    return _in_order(collections.Counter(item["item"].how for one in sections for item in one["items"]), papers.HOW)
+    return _in_order(
+        collections.Counter(item["item"].how for one in sections for item in one["items"]),
+        papers.HOW,
+    )
 
 
 def _link(path, folder):
@@ -162,7 +187,10 @@ def _link(path, folder):
 def thumbnails_of(page: Path) -> dict[str, Thumbnail]:
     """{what it is of: thumbnail} of a page that was written before: a picture that stays is not made smaller again."""
     text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
-    return {of: (data, int(width), int(height), of) for data, width, height, of in _THUMBNAIL.findall(text)}
+    return {
+        of: (data, int(width), int(height), of)
+        for data, width, height, of in _THUMBNAIL.findall(text)
+    }
 
 
 def _inlined(path: Path | None, width: int, before: dict[str, Thumbnail]) -> Thumbnail | None:

@@ -21,7 +21,14 @@ LONG = 28  # characters: a column that has more in an entry is not made narrow
 
 
 def page(
-    title: str, body: str, path: str, *, description: str, tables: bool = False, charts: bool = False, alone: bool = False
+    title: str,
+    body: str,
+    path: str,
+    *,
+    description: str,
+    tables: bool = False,
+    charts: bool = False,
+    alone: bool = False,
 ) -> str:
     """A whole page.
 
@@ -43,7 +50,14 @@ def page(
     here = PurePosixPath(path)
     current = next((to for _, to in NAVIGATION if to == path), None)
     if current is None:  # the section that the page lies in
-        current = next((to for _, to in NAVIGATION if "/" in to and here.parts[0] == PurePosixPath(to).parts[0]), None)
+        current = next(
+            (
+                to
+                for _, to in NAVIGATION
+                if "/" in to and here.parts[0] == PurePosixPath(to).parts[0]
+            ),
+            None,
+        )
     return environment().get_template("page.html.j2").render(
         title=title, body=body, description=description, tables=tables, charts=charts, root=root(path), version=VERSION,
         navigation=() if alone else NAVIGATION, current=current, alone=alone,
@@ -63,7 +77,11 @@ def root(path: str) -> str:
 
 def render(template: str, path: str, **values: Any) -> str:
     """The body of a page out of harness/pages/templates/<template>; `root` leads from `path` to the site's root."""
-    return environment().get_template(template).render(root=root(path), table=table, picture=picture, **values)
+    return (
+        environment()
+        .get_template(template)
+        .render(root=root(path), table=table, picture=picture, **values)
+    )
 
 
 def table(
@@ -100,7 +118,9 @@ def table(
     classes = {i: "left" for i in (0, *text)}
     for row in held:
         classes |= {i: "long" for i in text if i and len(str(row[i][0])) > LONG}
-    made: Markup = _macro("table")(columns, held, caption, id, interactive, json.dumps(options) if options else "", classes)
+    made: Markup = _macro("table")(
+        columns, held, caption, id, interactive, json.dumps(options) if options else "", classes
+    )
     return made
 
 

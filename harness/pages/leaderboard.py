@@ -48,7 +48,12 @@ def pages(root: Sources) -> Iterator[Page]:
     found = arena_data.read()
     if found is None:
         said = "<p>This installation has no stored results of the arena: <code>results/baseline</code> of a checkout.</p>"
-        yield "arena/index.html", layout.page("Arena", said, "arena/index.html", description="The arena has no results here.")
+        yield (
+            "arena/index.html",
+            layout.page(
+                "Arena", said, "arena/index.html", description="The arena has no results here."
+            ),
+        )
         return
     notions = list(arena_data.notions(found))
     yield "arena/index.html", _overview(found, notions)
@@ -71,7 +76,9 @@ def _overview(found: ArenaResults, notions: list[str]) -> str:
         development=arena.development_of(Arena("arena")),
     )  # fmt: skip
     said = "Which estimator of calibration error to use, by notion, number of samples and number of classes."
-    return layout.page("The arena: which estimator should I trust?", body, path, description=said, tables=True)
+    return layout.page(
+        "The arena: which estimator should I trust?", body, path, description=said, tables=True
+    )
 
 
 def _sizes(found: ArenaResults) -> list[int]:
@@ -89,7 +96,10 @@ def matrices(found: ArenaResults) -> Iterator[dict[str, Any]]:
             if len(part):
                 sizes, classes = (sorted(part[name].unique()) for name in ("n", "k"))
                 other = published(found, notion, estimand)
-                cells = {(r["k"], r["n"]): winner(r) | {"published": other.get((r["k"], r["n"]))} for _, r in part.iterrows()}
+                cells = {
+                    (r["k"], r["n"]): winner(r) | {"published": other.get((r["k"], r["n"]))}
+                    for _, r in part.iterrows()
+                }
                 rows = [(k, [cells.get((k, n)) for n in sizes]) for k in classes]
                 yield {"notion": notion, "estimand": estimand, "sizes": sizes, "rows": rows}
 
@@ -97,13 +107,17 @@ def matrices(found: ArenaResults) -> Iterator[dict[str, Any]]:
 def published(found: ArenaResults, notion: str, estimand: str) -> dict[tuple[int, int], str]:
     """{(k, n): the published estimator with the least mean regret, and that regret}, where the first one is of this project."""
     board = found.by("n", "k")
-    board = board[board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()]
+    board = board[
+        board["notion"].eq(notion) & board["estimand"].eq(estimand) & board["rank"].notna()
+    ]
     told = {}
     for (k, n), part in board.groupby(["k", "n"]):
         rows = part.sort_values("rank").to_dict("records")
         best = next((row for row in rows if arena.is_published(row["estimator"])), None)
         if best is not None and best is not rows[0]:
-            told[int(k), int(n)] = f"{best['estimator']} {format_interval(best['regret'], best['low'], best['high'])}"
+            told[int(k), int(n)] = (
+                f"{best['estimator']} {format_interval(best['regret'], best['low'], best['high'])}"
+            )
     return told
 
 
@@ -126,7 +140,12 @@ def _board(found: ArenaResults, notion: str, notions: list[str]) -> str:
     path = f"arena/{notion}.html"
     boards = found.boards[found.boards["notion"].eq(notion)]
     data = packed(boards)
-    first = boards[boards["estimand"].eq("l1") & boards["family"].eq(ALL) & boards["n"].eq(ALL) & boards["k"].eq(ALL)]
+    first = boards[
+        boards["estimand"].eq("l1")
+        & boards["family"].eq(ALL)
+        & boards["n"].eq(ALL)
+        & boards["k"].eq(ALL)
+    ]
     held = arena_data.bounds(found.settings)
     drawn = chart_rows(first)
     body = layout.render(
@@ -149,16 +168,27 @@ def _records(board: pd.DataFrame) -> list[dict[str, Any]]:
 
 def filters(boards: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     """{filter: [(value, what the page calls it)]}, "all" first where there is such a choice."""
-    found = {"estimand": [(name, estimand_name(name)) for name in _ordered(boards["estimand"].unique())]}
+    found = {
+        "estimand": [(name, estimand_name(name)) for name in _ordered(boards["estimand"].unique())]
+    }
     for name in BY:
         values = [v for v in boards[name].unique() if v != ALL]
         values = sorted(values) if name == "family" else sorted(values, key=int)
-        found[name] = [(ALL, "all"), *((v, v.replace("_", " ") if name == "family" else f"{int(v):,}") for v in values)]
+        found[name] = [
+            (ALL, "all"),
+            *((v, v.replace("_", " ") if name == "family" else f"{int(v):,}") for v in values),
+        ]
     return found
 
 
 def _ordered(estimands: Any) -> list[str]:
-    return sorted(estimands, key=lambda name: (list(ESTIMANDS).index(name) if name in ESTIMANDS else len(ESTIMANDS), name))
+    return sorted(
+        estimands,
+        key=lambda name: (
+            list(ESTIMANDS).index(name) if name in ESTIMANDS else len(ESTIMANDS),
+            name,
+        ),
+    )
 
 
 def packed(boards: pd.DataFrame) -> dict[str, Any]:
@@ -174,19 +204,37 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
     """
     estimators = sorted(boards["estimator"].unique())
     places = sorted(boards["worst_at"].unique())
-    code = {"estimator": {name: i for i, name in enumerate(estimators)}, "worst_at": {name: i for i, name in enumerate(places)}}
+    code = {
+        "estimator": {name: i for i, name in enumerate(estimators)},
+        "worst_at": {name: i for i, name in enumerate(places)},
+    }
     rows: dict[str, list[list[Any]]] = {}
     for key, part in boards.groupby(["estimand", *BY], sort=False):
         held = with_frontier(part)
         columns = [
-            held[name].map(code[name]).tolist() if name in code else [short(v) for v in held[name].tolist()] for name in FIELDS
+            held[name].map(code[name]).tolist()
+            if name in code
+            else [short(v) for v in held[name].tolist()]
+            for name in FIELDS
         ]
-        if ALL not in key:  # one (family, n, k): the worst of it is its mean, which the page's script repeats
-            columns = [[None] * len(held) if name.startswith("worst") else c for name, c in zip(FIELDS, columns)]
+        if (
+            ALL not in key
+        ):  # one (family, n, k): the worst of it is its mean, which the page's script repeats
+            columns = [
+                [None] * len(held) if name.startswith("worst") else c
+                for name, c in zip(FIELDS, columns)
+            ]
         rows["|".join(key)] = [_without_usual(list(row)) for row in zip(*columns)]
     named = [arena_plot.kind(name)[0] for name in estimators]
     usual = [USUAL[name] for name in FIELDS]
-    return {"fields": list(FIELDS), "usual": usual, "estimators": estimators, "kinds": named, "at": places, "rows": rows}
+    return {
+        "fields": list(FIELDS),
+        "usual": usual,
+        "estimators": estimators,
+        "kinds": named,
+        "at": places,
+        "rows": rows,
+    }
 
 
 def _without_usual(row: list[Any]) -> list[Any]:
@@ -228,7 +276,10 @@ def alt(board: pd.DataFrame) -> str:
     on = on[on["frontier"].eq(1)].sort_values("cpu_seconds")
     if not len(on):
         return "No estimator is ranked."
-    steps = "; ".join(f"{r['estimator']} {r['regret']:.2f} at {format_seconds(r['cpu_seconds'])}" for r in on.to_dict("records"))
+    steps = "; ".join(
+        f"{r['estimator']} {r['regret']:.2f} at {format_seconds(r['cpu_seconds'])}"
+        for r in on.to_dict("records")
+    )
     return (
         f"Mean regret against CPU time of {len(ranked)} ranked estimators, all families, n and k. On the frontier, from cheap to "
         f"dear: {steps}. The table below has the numbers."
@@ -256,7 +307,17 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows that the chart shows at first; the page's script makes those of other filters alike."""
-    names = ("estimator", "rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
+    names = (
+        "estimator",
+        "rank",
+        "regret",
+        "low",
+        "high",
+        "cpu_seconds",
+        "bias",
+        "settings",
+        "frontier",
+    )
     return [
         {**{name: short(row[name]) for name in names}, "kind": arena_plot.kind(row["estimator"])[0],
          "cost": format_seconds(row["cpu_seconds"]), "said": format_interval(row["regret"], row["low"], row["high"]),
@@ -294,8 +355,12 @@ def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     ]  # fmt: skip
     base = alt.Chart(data).transform_filter("datum.rank !== null")
     shown = alt.condition(of_kind & picked, alt.value(1.0), alt.value(0.15))
-    bars = base.mark_rule(strokeWidth=1, opacity=0.35).encode(x=x, y=alt.Y("low:Q", title=""), y2="high:Q")
-    line = base.transform_filter("datum.frontier === 1").mark_line(interpolate="step-after", strokeWidth=1.5, color="#888888")
+    bars = base.mark_rule(strokeWidth=1, opacity=0.35).encode(
+        x=x, y=alt.Y("low:Q", title=""), y2="high:Q"
+    )
+    line = base.transform_filter("datum.frontier === 1").mark_line(
+        interpolate="step-after", strokeWidth=1.5, color="#888888"
+    )
     legend = alt.Legend(title=None, orient="top", columns=3)
     points = base.mark_point(filled=True, size=70).encode(
         x=x, y=y, tooltip=tooltip, opacity=shown,
@@ -303,7 +368,12 @@ def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
         shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=list(SHAPES)), legend=legend),
     ).add_params(of_kind, picked)  # fmt: skip
     text = base.transform_filter("datum.frontier === 1").mark_text(dy=15, fontSize=11)
-    layers = [line.encode(x=x, y=y, order="cpu_seconds:Q"), bars, points, text.encode(x=x, y=y, text="estimator:N")]
+    layers = [
+        line.encode(x=x, y=y, order="cpu_seconds:Q"),
+        bars,
+        points,
+        text.encode(x=x, y=y, text="estimator:N"),
+    ]
     drawn = alt.layer(*layers).properties(width="container", height=400)
     found: dict[str, Any] = json.loads(drawn.to_json())
     found["datasets"] = {"rows": rows}

@@ -21,7 +21,9 @@ HEADS = (
 
 def cells(row: Mapping[str, Any]) -> list[str]:
     """The entries of a row of `arena.leaderboard`, in the order of HEADS."""
-    lost = "".join(f", {int(row[name]):,} {name}" for name in ("failed", "undefined", "skipped") if row[name])
+    lost = "".join(
+        f", {int(row[name]):,} {name}" for name in ("failed", "undefined", "skipped") if row[name]
+    )
     return [
         row["estimator"], format_rank(row["rank"], row["rank_low"], row["rank_high"]),
         format_interval(row["regret"], row["low"], row["high"]), worst(row), format_number(row["rmse"]),

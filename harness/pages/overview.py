@@ -48,4 +48,6 @@ def answers(root: Sources) -> list[list[str]]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         rows = [[row[name] for name in ANSWER_COLUMNS] for row in csv.DictReader(file)]
-    return [[row[0].replace(" = ", "\u00a0=\u00a0"), *row[1:]] for row in rows]  # no line ends inside of "n = 200"
+    return [
+        [row[0].replace(" = ", "\u00a0=\u00a0"), *row[1:]] for row in rows
+    ]  # no line ends inside of "n = 200"

@@ -14,7 +14,11 @@ from harness.pages import layout, paper_pages
 from harness.pages.index import OWN_RUNS
 from harness.pages.sources import Content, Sources, files_of
 
-KINDS = {"variations": "Variations and runs of your own", "sweeps": "Sweeps", "compare": "Comparisons with the arena"}
+KINDS = {
+    "variations": "Variations and runs of your own",
+    "sweeps": "Sweeps",
+    "compare": "Comparisons with the arena",
+}
 TITLE = "Your runs"
 
 
@@ -37,7 +41,10 @@ class Run:
 def found(folder: Path) -> list[Run]:
     """All of a folder of results, the newest first."""
     pages = [(path.stat().st_mtime, kind, path) for kind in KINDS for path in _pages(folder / kind)]
-    return [_run(folder, kind, path, when) for when, kind, path in sorted(pages, key=lambda one: (-one[0], one[2].name))]
+    return [
+        _run(folder, kind, path, when)
+        for when, kind, path in sorted(pages, key=lambda one: (-one[0], one[2].name))
+    ]
 
 
 def _pages(folder: Path) -> Iterator[Path]:
@@ -52,7 +59,11 @@ def _run(folder: Path, kind: str, path: Path, when: float) -> Run:
     held = variations.kept(path.parent, path.stem) or {}
     swept = [(name, ("", ", ".join(values))) for name, values in (held.get("swept") or {}).items()]
     picture = path.with_suffix(".png")
-    of = {"compare": "all of the arena"}.get(kind) or held.get("experiment") or "no experiment: a run of its own"
+    of = (
+        {"compare": "all of the arena"}.get(kind)
+        or held.get("experiment")
+        or "no experiment: a run of its own"
+    )
     made = datetime.datetime.fromtimestamp(when, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Run(
         kind, path.parent.name, held.get("title") or path.stem, path.relative_to(folder).as_posix(),
@@ -69,8 +80,16 @@ def _changed(differs: dict[str, list[Any]]) -> list[tuple[str, tuple[str, str]]]
     >>> _changed({"reps": [20, 5], "problem.a": [{"x": 1}, None], "problem.b": [{"x": 2}, None]})
     [('reps', ('20', '5')), ('left out', ('', 'problem.a, problem.b'))]
     """
-    whole = {name: pair for name, pair in differs.items() if name.startswith(("problem.", "estimator.")) and None in pair}
-    found = [(name, (variations.brief(was), variations.brief(now))) for name, (was, now) in differs.items() if name not in whole]
+    whole = {
+        name: pair
+        for name, pair in differs.items()
+        if name.startswith(("problem.", "estimator.")) and None in pair
+    }
+    found = [
+        (name, (variations.brief(was), variations.brief(now)))
+        for name, (was, now) in differs.items()
+        if name not in whole
+    ]
     for words, place in (("left out", 1), ("added", 0)):
         names = [name for name, pair in whole.items() if pair[place] is None]
         found += [(words, ("", variations.brief(", ".join(names), 160)))] if names else []
@@ -88,7 +107,9 @@ def _said(page: Path) -> str:
 def save(folder: Path) -> Path:
     """Write <folder>/own_runs.html, the list without the site: after every run, in milliseconds."""
     runs = found(folder)
-    pictures = {run.page: (run.picture.relative_to(folder).as_posix(), 0, 0) for run in runs if run.picture}
+    pictures = {
+        run.page: (run.picture.relative_to(folder).as_posix(), 0, 0) for run in runs if run.picture
+    }
     path = folder / OWN_RUNS
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:
@@ -111,7 +132,11 @@ def pages(root: Sources) -> Iterator[tuple[str, Content]]:
         yield from files_of(root.root / run.kind / run.name, f"results/{run.kind}/{run.name}")
 
 
-def _page(runs: list[Run], pictures: dict[str, tuple[str, int, int]], path: str, base: str, alone: bool) -> str:
-    body = layout.render("runs.html.j2", path, runs=runs, pictures=pictures, kinds=KINDS, base=base, alone=alone)
+def _page(
+    runs: list[Run], pictures: dict[str, tuple[str, int, int]], path: str, base: str, alone: bool
+) -> str:
+    body = layout.render(
+        "runs.html.j2", path, runs=runs, pictures=pictures, kinds=KINDS, base=base, alone=alone
+    )
     says = "Variations, sweeps and comparisons that were run here, with what differs in each."
     return layout.page(TITLE, body, path, description=says, alone=alone)

@@ -19,11 +19,18 @@ from harness.pages import glossary
 from harness.pages.templating import environment, inline
 from harness.records.schema import has_number
 
-KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; the other files are there after a run
+KEPT_IN_GIT = (
+    ".csv",
+    ".png",
+    ".svg",
+    ".html",
+)  # of a paper's results; the other files are there after a run
 MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv holds all
 
 
-def save(experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), notes=()) -> Path:
+def save(
+    experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), notes=()
+) -> Path:
     """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
 
     Parameters
@@ -47,11 +54,18 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
     settings = experiment.shown_settings()
     own = experiment.is_variation or not experiment.paper
     best = (
-        records[["key", "status"]].assign(other=~has_number(records)).sort_values("other", kind="stable").drop_duplicates("key")
+        records[["key", "status"]]
+        .assign(other=~has_number(records))
+        .sort_values("other", kind="stable")
+        .drop_duplicates("key")
     )
-    statuses = best["status"].value_counts().to_dict()  # a cell with one number is ok, whatever its others are
+    statuses = (
+        best["status"].value_counts().to_dict()
+    )  # a cell with one number is ok, whatever its others are
     statuses["missing"] = experiment.missing(records)
-    found = missing.without_number(records) + ([] if settings.item or settings.ranking else missing.dashes(records, settings))
+    found = missing.without_number(records) + (
+        [] if settings.item or settings.ranking else missing.dashes(records, settings)
+    )
     paper = papers.find(experiment.paper)
     template = environment().get_template("report.html.j2")
     page = template.render(
@@ -74,22 +88,32 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
         heading=_heading(wide.columns.name),
         caption=caption,
         table=_wide_table(wide, settings),
-        parts=sections_of(compared, experiment.paper, paper, glossary.plain(settings)) if compared is not None else [],
+        parts=sections_of(compared, experiment.paper, paper, glossary.plain(settings))
+        if compared is not None
+        else [],
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
         how=papers.HOW,
         inf=math.inf,
         statuses={status: int(count) for status, count in statuses.items() if count},
         reasons=missing.causes(found, settings),
-        differs=[(path, *(variations.brief(value, 4000) for value in pair)) for path, pair in experiment.differs.items()],
+        differs=[
+            (path, *(variations.brief(value, 4000) for value in pair))
+            for path, pair in experiment.differs.items()
+        ],
         experiment_id=settings.experiment,
         swept=[(path, ", ".join(values)) for path, values in experiment.swept().items()],
         names=glossary.entries(settings) if experiment.paper else [],
-        links=[(os.path.relpath(f, path.parent), f.name) for f in files if own or f.suffix in KEPT_IN_GIT],
+        links=[
+            (os.path.relpath(f, path.parent), f.name)
+            for f in files
+            if own or f.suffix in KEPT_IN_GIT
+        ],
         seed=settings.seed,
         cells=records["key"].nunique(),
         configuration=json.dumps(
-            {k: v for k, v in experiment.page_settings().items() if k not in ("labels", "figure")}, indent=1
+            {k: v for k, v in experiment.page_settings().items() if k not in ("labels", "figure")},
+            indent=1,
         ),
     )
     with whole_file(path) as temporary:
@@ -99,12 +123,16 @@ def save(experiment, records, files, wide, compared, path: Path, caption: str, d
 
 def _place(experiment, paper, settings):
     """Where a page stands among the items of its paper: {item, further, twin, page, note}, None of a variation or no item."""
-    item = paper.item_of(settings.experiment or "") if paper and not experiment.is_variation else None
+    item = (
+        paper.item_of(settings.experiment or "") if paper and not experiment.is_variation else None
+    )
     if not paper or experiment.is_variation:
         return None
     reasons = settings.reasons
     further = item is not None and item.experiments[0] != experiment.name
-    twin = bool(re.search("_offline(_|$)", experiment.name)) or (item is not None and not further and item.how == "a twin")
+    twin = bool(re.search("_offline(_|$)", experiment.name)) or (
+        item is not None and not further and item.how == "a twin"
+    )
     note = reasons.get("data") or reasons.get("other networks")
     return {
         "item": item,
@@ -135,17 +163,32 @@ def sections_of(compared, paper_id, paper, plain=MappingProxyType({})):
     if "source" not in compared:
         compared = compared.assign(source="")
     places = reproduction.reported(paper_id, list(dict.fromkeys(compared["item"])))
-    places = places.set_index(reproduction.KEY)[[c for c in ("place", "quote", "precision") if c in places]]
-    compared = compared.drop(columns=[c for c in places if c in compared]).join(places, on=reproduction.KEY)
-    recomputed, claims = compared["source"].isin(reproduction.RECOMPUTED), compared["source"].eq(reproduction.CLAIM)
-    name = (lambda item: paper.items[item].name if paper and item in paper.items else item) if paper_id else str
+    places = places.set_index(reproduction.KEY)[
+        [c for c in ("place", "quote", "precision") if c in places]
+    ]
+    compared = compared.drop(columns=[c for c in places if c in compared]).join(
+        places, on=reproduction.KEY
+    )
+    recomputed, claims = (
+        compared["source"].isin(reproduction.RECOMPUTED),
+        compared["source"].eq(reproduction.CLAIM),
+    )
+    name = (
+        (lambda item: paper.items[item].name if paper and item in paper.items else item)
+        if paper_id
+        else str
+    )
     described = (
         ("What the paper concludes", "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
         ("Paper against ours", "The paper's own numbers alone.", "compared", ~recomputed & ~claims),
         ("Against recomputed numbers", "Not in the paper: its figures and formulas, computed anew by somebody else.",
          "recomputed", recomputed),
     )  # fmt: skip
-    return [_part(title, words, key, compared[rows], name, plain) for title, words, key, rows in described if rows.any()]
+    return [
+        _part(title, words, key, compared[rows], name, plain)
+        for title, words, key, rows in described
+        if rows.any()
+    ]
 
 
 def _part(title, words, key, compared, item_name, plain):
@@ -159,7 +202,9 @@ def _part(title, words, key, compared, item_name, plain):
         row["item_name"] = item_name(row["item"])
         row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
         row["where"], row["said"] = _said(row.get("where")), _said(row.get("reason"))
-        row["reported_text"] = format_printed(row["reported"], row["plus_minus"], row.get("precision"))
+        row["reported_text"] = format_printed(
+            row["reported"], row["plus_minus"], row.get("precision")
+        )
         row["power_text"] = format_tolerance(row.get("power"))
     counts = [
         (source, {v: n for v, n in reproduction.counts(part).items() if n})
@@ -186,15 +231,27 @@ def _told(text, plain, told) -> str:
 def _telling_columns(rows):
     """Which of the optional columns differ between rows, and sentences on those that do not."""
     shown, shared = set(), []
-    words = {"item_name": "item", "source": "source", "place": "in the paper", "reps": "replications of ours", "unit": "unit"}
+    words = {
+        "item_name": "item",
+        "source": "source",
+        "place": "in the paper",
+        "reps": "replications of ours",
+        "unit": "unit",
+    }
     for column, word in words.items():
-        values = list(dict.fromkeys("" if row.get(column) != row.get(column) else row.get(column) for row in rows))
+        values = list(
+            dict.fromkeys(
+                "" if row.get(column) != row.get(column) else row.get(column) for row in rows
+            )
+        )
         if len(values) > 1:
             shown.add(column)
         elif values and values[0] not in ("", None):
             shared.append(f"{word}: {format_number(values[0])}")
     for column in ("z", "difference", "mark", "power_text"):
-        if any(row.get(column) not in (None, "") and row.get(column) == row.get(column) for row in rows):
+        if any(
+            row.get(column) not in (None, "") and row.get(column) == row.get(column) for row in rows
+        ):
             shown.add(column)
     return shown, shared
 
@@ -214,7 +271,16 @@ def _telling_first(compared):
     """All rows, or the first MAX_ROWS of them, those that differ first."""
     if len(compared) <= MAX_ROWS:
         return compared
-    order = ("differs", "fails", "no test", "undecided", "within error", "holds", "identical", "not reproducible here")
+    order = (
+        "differs",
+        "fails",
+        "no test",
+        "undecided",
+        "within error",
+        "holds",
+        "identical",
+        "not reproducible here",
+    )
     rank = compared["verdict"].map({verdict: i for i, verdict in enumerate(order)})
     return compared.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
 
@@ -225,14 +291,30 @@ def _telling_first(compared):
 def _wide_table(wide, settings):
     """{levels, columns, rows, texts, explained, wide}: the wide table with what explains its names that are bare ids. Entries of
     columns in `texts` are words and stand on the left."""
-    groups = {name: (group, node) for group in ("problem", "estimator") for name, node in settings.chosen(group).items()}
-    explained = {name: glossary.short(group, name, node) for name, (group, node) in groups.items() if name in _texts_of(wide)}
+    groups = {
+        name: (group, node)
+        for group in ("problem", "estimator")
+        for name, node in settings.chosen(group).items()
+    }
+    explained = {
+        name: glossary.short(group, name, node)
+        for name, (group, node) in groups.items()
+        if name in _texts_of(wide)
+    }
     rows, last = [], None
     for index, cells in zip(wide.index, wide.to_numpy()):
         index = index if isinstance(index, tuple) else (index,)
-        rows.append((index, ["" if cell is None or cell != cell else str(cell) for cell in cells], index[0] != last))
+        rows.append(
+            (
+                index,
+                ["" if cell is None or cell != cell else str(cell) for cell in cells],
+                index[0] != last,
+            )
+        )
         last = index[0]
-    names = {i for i in range(wide.index.nlevels) if any(len(str(index[i])) > 9 for index, _, _ in rows)}
+    names = {
+        i for i in range(wide.index.nlevels) if any(len(str(index[i])) > 9 for index, _, _ in rows)
+    }
     texts = {i for i in range(len(wide.columns)) if any(len(cells[i]) > 28 for _, cells, _ in rows)}
     columns = [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in wide.columns]
     return {
@@ -243,7 +325,9 @@ def _wide_table(wide, settings):
 def _texts_of(wide):
     """All names in the index and the columns of the table."""
     index = wide.index.to_frame(index=False)
-    return {str(name) for column in index for name in index[column].unique()} | set(map(str, wide.columns))
+    return {str(name) for column in index for name in index[column].unique()} | set(
+        map(str, wide.columns)
+    )
 
 
 def _heading(name):

@@ -37,7 +37,9 @@ def results(root: Sources) -> Iterator[tuple[str, Path]]:
             yield f"results/{name}", root.root / name
 
 
-def thumbnail(source: Path | None, path: str, out: Path) -> tuple[tuple[str, int, int] | None, bytes | None]:
+def thumbnail(
+    source: Path | None, path: str, out: Path
+) -> tuple[tuple[str, int, int] | None, bytes | None]:
     """((path, width, height), content): content is None where the site has the thumbnail and its source is no newer; of no
     source both are None."""
     from PIL import Image
@@ -69,8 +71,16 @@ def _items(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for entry in one["items"]:
             counts = [pair for held in entry["counts"].values() for pair in held.items()]
             total = sum(n for _, n in counts)
-            agree, differ = (sum(n for word, n in counts if word in words) for words in (AGREE, DIFFER))
-            yield {"paper": one["paper"].id, "entry": entry, "agree": agree, "differ": differ, "other": total - agree - differ}
+            agree, differ = (
+                sum(n for word, n in counts if word in words) for words in (AGREE, DIFFER)
+            )
+            yield {
+                "paper": one["paper"].id,
+                "entry": entry,
+                "agree": agree,
+                "differ": differ,
+                "other": total - agree - differ,
+            }
 
 
 def _claims(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -82,7 +92,10 @@ def _claims(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _paper(one: dict[str, Any], pictures: dict[str, tuple[str, int, int] | None]) -> str:
     paper = one["paper"]
     path = f"papers/{paper.id}.html"
-    here = {name: (layout.root(path) + picture[0], *picture[1:]) if picture else None for name, picture in pictures.items()}
+    here = {
+        name: (layout.root(path) + picture[0], *picture[1:]) if picture else None
+        for name, picture in pictures.items()
+    }
     body = layout.render(
         "paper.html.j2",
         path,

@@ -24,7 +24,12 @@ ESTIMANDS = ("l1", "l2_squared")
 NAMES = {"l1": "$L_1$", "l2_squared": "squared"}
 
 
-def save(folder: Path, keys: Mapping[str, str], families: Mapping[str, str], truths: Mapping[str, Mapping]) -> dict[str, Path]:
+def save(
+    folder: Path,
+    keys: Mapping[str, str],
+    families: Mapping[str, str],
+    truths: Mapping[str, Mapping],
+) -> dict[str, Path]:
     """Draw the cards that are not there, or are of another problem of that name: <folder>/<id>.png.
 
     Parameters
@@ -52,7 +57,9 @@ def save(folder: Path, keys: Mapping[str, str], families: Mapping[str, str], tru
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as temporary:
-                figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None, "calharness": key})
+                figure.savefig(
+                    temporary, format="png", dpi=DPI, metadata={"Software": None, "calharness": key}
+                )
             pyplot().close(figure)
         found[name] = path
     return found
@@ -102,11 +109,15 @@ def card(problem_id: str, family: str | None = None, truths: Mapping | None = No
     'P(correct) given the confidence'
     """
     if problem_id not in ids("problem"):
-        raise BadInputError(f"there is no problem {problem_id!r}; `calharness list problems` shows all.")
+        raise BadInputError(
+            f"there is no problem {problem_id!r}; `calharness list problems` shows all."
+        )
     problem = load("problem", problem_id, {})
     spec = ProblemSpec.of(problem)
     if members_of(problem) is not None or spec.unavailable or spec.posterior is None:
-        raise BadInputError(f"{problem_id} has no card: {spec.unavailable or 'its posterior is not known'}.")
+        raise BadInputError(
+            f"{problem_id} has no card: {spec.unavailable or 'its posterior is not known'}."
+        )
     p, _ = sample(problem, spec)
     score, right, axis = scores(p, problem.posterior(p))
     figure, axes = pyplot().subplot_mosaic(
@@ -116,7 +127,9 @@ def card(problem_id: str, family: str | None = None, truths: Mapping | None = No
     figure.set_label(f"Card of the problem {problem_id}")
     draw(axes["map"], axes["density"], score, right, axis, COLOURS[5])
     axes["text"].set_axis_off()
-    text = _text(problem, spec, problem_id, family or problem_id.partition("_k")[0], score, truths or {})
+    text = _text(
+        problem, spec, problem_id, family or problem_id.partition("_k")[0], score, truths or {}
+    )
     axes["text"].text(0.02, 0.98, text, va="top", transform=axes["text"].transAxes, linespacing=1.5)
     return figure
 
@@ -124,7 +137,9 @@ def card(problem_id: str, family: str | None = None, truths: Mapping | None = No
 def sample(problem: Any, spec: ProblemSpec) -> Any:
     """20,000 rows of a problem, or as many as it has."""
     size = max(spec.sizes) if spec.sizes else min(ROWS, spec.n_max or ROWS)
-    return problem.sample(size, spec.replication_rng(0) if spec.replication_rng else np.random.default_rng(0))
+    return problem.sample(
+        size, spec.replication_rng(0) if spec.replication_rng else np.random.default_rng(0)
+    )
 
 
 def scores(p: Any, c: Any) -> tuple[Any, Any, str]:
@@ -141,7 +156,12 @@ def draw(above: Any, below: Any, score: Any, right: Any, axis: str, colour: str)
     _map(above, score, right)
     above.set_ylabel(f"P({'1' if axis == 'score' else 'correct'}) given the {axis}")
     above.tick_params(labelbottom=False)
-    below.hist(score, bins=np.linspace(low, 1.0, 51), weights=np.full(len(score), 1 / len(score)), color=colour)
+    below.hist(
+        score,
+        bins=np.linspace(low, 1.0, 51),
+        weights=np.full(len(score), 1 / len(score)),
+        color=colour,
+    )
     below.set_ylabel("share")
     below.set_xlabel(axis)
     for ax in (above, below):
@@ -150,18 +170,43 @@ def draw(above: Any, below: Any, score: Any, right: Any, axis: str, colour: str)
 
 
 def _map(ax, score, right):
-    ax.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated", zorder=2)
+    ax.plot(
+        [0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated", zorder=2
+    )
     values, which, count = np.unique(score, return_inverse=True, return_counts=True)
     means = np.bincount(which, right) / count
     if len(values) <= FEW:
-        ax.plot(values, means, "o", color=COLOURS[1], markersize=4, label="mean given the score", zorder=4)
+        ax.plot(
+            values,
+            means,
+            "o",
+            color=COLOURS[1],
+            markersize=4,
+            label="mean given the score",
+            zorder=4,
+        )
     else:
-        ax.plot(score[:SHOWN], right[:SHOWN], ".", color=COLOURS[0], markersize=2, alpha=0.4, label="rows", zorder=3)
+        ax.plot(
+            score[:SHOWN],
+            right[:SHOWN],
+            ".",
+            color=COLOURS[0],
+            markersize=2,
+            alpha=0.4,
+            label="rows",
+            zorder=3,
+        )
         many = count > 0.005 * len(score)
         single = np.isin(score, values[many], invert=True)
         order = np.flatnonzero(single)[np.argsort(score[single], kind="stable")]
         parts = [rows for rows in np.array_split(order, PARTS) if len(rows)]
-        ax.plot([score[r].mean() for r in parts], [right[r].mean() for r in parts], color=COLOURS[1], label="mean", zorder=4)
+        ax.plot(
+            [score[r].mean() for r in parts],
+            [right[r].mean() for r in parts],
+            color=COLOURS[1],
+            label="mean",
+            zorder=4,
+        )
         ax.plot(values[many], means[many], "o", color=COLOURS[1], markersize=4, zorder=5)
     ax.legend(loc="upper left", handlelength=1.6)
 

@@ -114,7 +114,15 @@ def pages(root: Sources) -> Iterator[Page]:
     yield "problems/index.html", _index(held)
     for one in held:
         path = f"problems/{one.name}.html"
-        yield path, layout.page(one.name, _body(one, root, path, found, used.get(one.name, [])), path, description=one.about)
+        yield (
+            path,
+            layout.page(
+                one.name,
+                _body(one, root, path, found, used.get(one.name, [])),
+                path,
+                description=one.about,
+            ),
+        )
 
 
 def assets(root: Sources) -> Iterator[Asset]:
@@ -122,7 +130,10 @@ def assets(root: Sources) -> Iterator[Asset]:
     for one in problems(root):
         if one.facts:
             yield one.told, json.dumps(one.facts).encode()
-            yield one.picture, failures.kept(root.out / one.picture, picture_key(one)) or picture(one)
+            yield (
+                one.picture,
+                failures.kept(root.out / one.picture, picture_key(one)) or picture(one),
+            )
         elif (card := _card(root, one)) is not None:
             yield one.picture, card.read_bytes()
 
@@ -147,7 +158,9 @@ def problems(root: Sources) -> list[Problem]:
         found = arena_data.read()
         of = arena.family_of(found.families) if found else {}
         truths = _stored_truths(root.root)
-        _HELD[root.root, root.out] = [_problem(name, of.get(name, ""), found, truths, root.out) for name in root.problems]
+        _HELD[root.root, root.out] = [
+            _problem(name, of.get(name, ""), found, truths, root.out) for name in root.problems
+        ]
     return _HELD[root.root, root.out]
 
 
@@ -159,7 +172,9 @@ def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _problem(name: str, family: str, found: ArenaResults | None, stored_truths: dict[str, Any], out: Path) -> Problem:
+def _problem(
+    name: str, family: str, found: ArenaResults | None, stored_truths: dict[str, Any], out: Path
+) -> Problem:
     about = problem_about(name)
     known = found.truths.get(name, {}) if found else {}
     key = found.keys.get(name, "") if found else ""
@@ -167,9 +182,20 @@ def _problem(name: str, family: str, found: ArenaResults | None, stored_truths: 
         made = components.configured("problem", name, catalogue.config("problem", name))
         spec = ProblemSpec.of(made.object)
         if members_of(made.object) is not None:
-            return Problem(name, about, family, key, None, "a family of problems: its members are made as it is run", known, {})
+            return Problem(
+                name,
+                about,
+                family,
+                key,
+                None,
+                "a family of problems: its members are made as it is run",
+                known,
+                {},
+            )
         absent = spec.unavailable or (
-            "" if spec.posterior else "the posterior E[Y given p] is not known: these are predictions of a model"
+            ""
+            if spec.posterior
+            else "the posterior E[Y given p] is not known: these are predictions of a model"
         )
     except BadInputError as error:
         return Problem(name, about, family, key, None, str(error), known, {})
@@ -246,7 +272,13 @@ def _second(rows: Drawn, notion: str) -> dict[str, tuple[float, float]]:
     """{estimand: (mean over drawn rows, its standard error)} where what the notion sees tells the posterior; E[Y given p] is then
     the target, and labels only that of expected scores."""
     scalar = rows.p.ndim == 1
-    if notion == "top_label" and not scalar or notion == "classwise" and not scalar and rows.p.shape[1] > 2:
+    if (
+        notion == "top_label"
+        and not scalar
+        or notion == "classwise"
+        and not scalar
+        and rows.p.shape[1] > 2
+    ):
         return {}
     f, outcome = reduce(rows.p, rows.y, notion)
     if notion == "binary":
@@ -255,7 +287,10 @@ def _second(rows: Drawn, notion: str) -> dict[str, tuple[float, float]]:
         c = np.column_stack([1.0 - rows.c, rows.c]) if scalar and notion != "top_label" else rows.c
     if notion == "canonical":
         outcome = one_hot(outcome, f.shape[1])
-    seen = {name: check_problems.seen_of(name, f, outcome, c, notion) for name in estimands.names(notion)}
+    seen = {
+        name: check_problems.seen_of(name, f, outcome, c, notion)
+        for name in estimands.names(notion)
+    }
     return {name: found for name, found in seen.items() if found is not None and name != "linf"}
 
 
@@ -278,7 +313,9 @@ def alt(one: Problem) -> str:
         else f"10, 50 and 90 % at {low}, {middle} and {high}"
     )
     if f["apart"] < 1e-9:
-        return f"Every point lies on the diagonal: calibrated. The density of the {f['axis']}: {said}."
+        return (
+            f"Every point lies on the diagonal: calibrated. The density of the {f['axis']}: {said}."
+        )
     return (
         f"The chance of being right given the {f['axis']}, beside the diagonal: on average "
         f"{format_number(abs(f['gap']), 2)} {side} it, "
@@ -290,7 +327,12 @@ def truth_rows(one: Problem) -> list[tuple[str, str, str, str, str]]:
     """(notion and estimand, truth with its error, method, second value with its error, how far apart) of every truth."""
     order = list(ESTIMANDS)
     keys = sorted(
-        one.truths, key=lambda key: (key.split("|")[0], order.index(e) if (e := key.split("|")[1]) in order else 99, key)
+        one.truths,
+        key=lambda key: (
+            key.split("|")[0],
+            order.index(e) if (e := key.split("|")[1]) in order else 99,
+            key,
+        ),
     )
     rows = []
     for key in keys:
@@ -325,7 +367,13 @@ def agreement(value: float, error: float, other: list[Any] | None) -> tuple[str,
         relative = f"{format_signed(100 * (seen / value - 1.0))} %" if abs(value) > 1e-12 else ""
         return f"{format_number(seen, 4)}, by parts", relative
     both = math.hypot(spread, error or 0.0)
-    apart = "equal" if abs(seen - value) < 1e-9 else f"{abs(seen - value) / both:.1f} standard errors apart" if both > 0 else ""
+    apart = (
+        "equal"
+        if abs(seen - value) < 1e-9
+        else f"{abs(seen - value) / both:.1f} standard errors apart"
+        if both > 0
+        else ""
+    )
     return format_amount(seen, spread, 4), apart
 
 
@@ -339,7 +387,11 @@ def _index(held: list[Problem]) -> str:
         for one in held
     ]  # fmt: skip
     body = layout.render(
-        "problems_index.html.j2", path, rows=rows, counts=catalogue.counts("problem"), arena=sum(bool(one.family) for one in held)
+        "problems_index.html.j2",
+        path,
+        rows=rows,
+        counts=catalogue.counts("problem"),
+        arena=sum(bool(one.family) for one in held),
     )
     said = f"{len(held)} problems on which estimators of calibration error are judged, with their truths."
     return layout.page("Problems", body, path, description=said, tables=True)
@@ -347,7 +399,11 @@ def _index(held: list[Problem]) -> str:
 
 def _classes(one: Problem) -> int | None:
     try:
-        return ProblemSpec.of(one.made).classes if one.made is not None and not (one.absent and not one.truths) else None
+        return (
+            ProblemSpec.of(one.made).classes
+            if one.made is not None and not (one.absent and not one.truths)
+            else None
+        )
     except BadInputError:
         return None
 
@@ -357,7 +413,9 @@ def _truth(one: Problem, notion: str) -> tuple[str, float]:
     return (format_number(found[0], 3), found[0]) if found else ("–", -1.0)
 
 
-def _body(one: Problem, root: Sources, path: str, found: ArenaResults | None, used: list[str]) -> str:
+def _body(
+    one: Problem, root: Sources, path: str, found: ArenaResults | None, used: list[str]
+) -> str:
     parts = parts_of("problem", one.name) if one.made is not None else []
     doc = docstrings.sections(parts[0].doc) if parts else {}
     return layout.render(
@@ -373,11 +431,18 @@ def _body(one: Problem, root: Sources, path: str, found: ArenaResults | None, us
 
 def who(name: str, found: ArenaResults) -> Iterator[dict[str, Any]]:
     """Of every notion, who is nearest to the true l1 of a problem at n = 1,000, and who is furthest from it."""
-    part = found.settings[found.settings["problem"].eq(name) & found.settings["n"].eq(AT) & found.settings["estimand"].eq("l1")]
+    part = found.settings[
+        found.settings["problem"].eq(name)
+        & found.settings["n"].eq(AT)
+        & found.settings["estimand"].eq("l1")
+    ]
     part = part[part["regret"].notna()]
     for notion, rows in part.groupby("notion", sort=False):
         rows = rows[~rows["estimator"].map(arena.is_anchor)].sort_values("rmse")
-        told = [(r["estimator"], format_number(r["rmse"], 2), format_signed(r["bias"])) for r in rows.to_dict("records")]
+        told = [
+            (r["estimator"], format_number(r["rmse"], 2), format_signed(r["bias"]))
+            for r in rows.to_dict("records")
+        ]
         yield {
             "notion": notion_name(notion).capitalize(),
             "id": notion,

@@ -14,7 +14,9 @@ from harness.configure.options import ids
 from harness.evaluation import counted, papers
 from harness.pages import index
 
-Content = str | bytes | Path | None  # of a page, of a picture; the file that is copied; None: what is there stays
+Content = (
+    str | bytes | Path | None
+)  # of a page, of a picture; the file that is copied; None: what is there stays
 Page = tuple[str, str]  # path below the site's root, HTML
 Asset = tuple[str, bytes]
 
@@ -49,8 +51,16 @@ class Sources:
     def of(cls, root: Path, out: Path | None = None) -> Sources:
         """Those of a folder of results; `out` is <root>/site unless given."""
         described = tuple(papers.every())
-        lists: dict[str, Any] = {f"{kind}s": tuple(ids(kind)) for kind in ("estimator", "problem", "experiment")}
-        return cls(root, out or root / "site", described, {p.id: counted.rows(root, p.id) for p in described}, **lists)
+        lists: dict[str, Any] = {
+            f"{kind}s": tuple(ids(kind)) for kind in ("estimator", "problem", "experiment")
+        }
+        return cls(
+            root,
+            out or root / "site",
+            described,
+            {p.id: counted.rows(root, p.id) for p in described},
+            **lists,
+        )
 
     @functools.cached_property
     def sections(self) -> list[dict[str, Any]]:

@@ -16,7 +16,9 @@ from harness.records import provenance, stored
 from harness.sources import packs
 
 DOCS = "docs/index.html"
-UNBUILT = "calharness: the documentation is not built"  # stands in the page that is there instead of it
+UNBUILT = (
+    "calharness: the documentation is not built"  # stands in the page that is there instead of it
+)
 
 
 def pages(root: Sources) -> Iterator[tuple[str, str]]:
@@ -29,20 +31,35 @@ def pages(root: Sources) -> Iterator[tuple[str, str]]:
         built=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"), checkout=CHECKOUT is not None,
     )  # fmt: skip
     says = "Versions, stored records, data at hand, and how numbers are counted."
-    yield "provenance.html", layout.page("Provenance", body, "provenance.html", description=says, tables=True)
+    yield (
+        "provenance.html",
+        layout.page("Provenance", body, "provenance.html", description=says, tables=True),
+    )
     there = root.out / DOCS
     if not there.is_file() or UNBUILT in there.read_text(encoding="utf-8"):
         text = (CHECKOUT / "README.md").read_text(encoding="utf-8") if CHECKOUT else None
         said = layout.render("docs.html.j2", DOCS, unbuilt=UNBUILT, readme=text)
-        yield DOCS, layout.page("Documentation", said, DOCS, description="Where the documentation is.")
+        yield (
+            DOCS,
+            layout.page("Documentation", said, DOCS, description="Where the documentation is."),
+        )
 
 
 def _versions(about: dict[str, Any]) -> list[tuple[str, str]]:
-    known = {"Python": about["python"], "platform": about["platform"], "processor": about["processor"], "cores": about["cores"]}
+    known = {
+        "Python": about["python"],
+        "platform": about["platform"],
+        "processor": about["processor"],
+        "cores": about["cores"],
+    }
     commit = about["git"].get("commit")
     if commit:
         known["commit"] = commit + (" with changes" if about["git"].get("dirty") else "")
-    return [(name, str(value)) for name, value in (*known.items(), *about["versions"].items()) if value is not None]
+    return [
+        (name, str(value))
+        for name, value in (*known.items(), *about["versions"].items())
+        if value is not None
+    ]
 
 
 def _stored(folder: Path) -> Iterator[dict[str, Any]]:

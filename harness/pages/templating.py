@@ -47,7 +47,9 @@ def breakable(text: object) -> Markup:
     Markup('a_<wbr>b &lt;i&gt; <code>c</code>')
     """
     escaped = str(escape(str(text)))
-    escaped = re.sub(r"(± |\[|≤ |≥ )", lambda match: match[1].replace(" ", "\N{NO-BREAK SPACE}"), escaped)
+    escaped = re.sub(
+        r"(± |\[|≤ |≥ )", lambda match: match[1].replace(" ", "\N{NO-BREAK SPACE}"), escaped
+    )
     escaped = re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", escaped)
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - escaped above
 
@@ -69,7 +71,9 @@ def inline(svg: str, labelled_by: str = "") -> str:
     attributes = f' role="img" aria-labelledby="{labelled_by}"' if labelled_by else ""
     if drawn:
         width = float(drawn[1])
-        attributes += f' style="max-width: {MOST_TEXT * width:.0f}pt; min-width: {LEAST_TEXT * width:.0f}pt"'
+        attributes += (
+            f' style="max-width: {MOST_TEXT * width:.0f}pt; min-width: {LEAST_TEXT * width:.0f}pt"'
+        )
     svg = svg.replace("<svg", f"<svg{attributes}", 1)
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)

@@ -50,7 +50,11 @@ class Made(Sequence[Any]):
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other))
+        return (
+            isinstance(other, Sequence)
+            and len(self) == len(other)
+            and all(a == b for a, b in zip(self, other))
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -111,14 +115,28 @@ class Block(Made):
     def __iter__(self) -> Iterator[Cell]:
         return chain.from_iterable(self.samples())
 
-    def samples(self, chosen: Callable[[str, int, int], bool] | None = None) -> Iterator[list[Cell]]:
+    def samples(
+        self, chosen: Callable[[str, int, int], bool] | None = None
+    ) -> Iterator[list[Cell]]:
         """The cells of one sample after the other, of those (problem, rep, n) that are `chosen`."""
         stem, problem, seed = f"{self.problem_key}|{self.seed}", self.problem, self.seed
-        each = [(notion, estimator, key) for notion in self.notions for estimator, key in self.estimators.items()]
+        each = [
+            (notion, estimator, key)
+            for notion in self.notions
+            for estimator, key in self.estimators.items()
+        ]
         for rep, n in self.draws if each else ():
             if chosen is None or chosen(problem, rep, n):
                 yield [
-                    Cell(digest(f"{stem}|{notion}|{n}|{rep}|{key}"), problem, notion, n, rep, estimator, seed)
+                    Cell(
+                        digest(f"{stem}|{notion}|{n}|{rep}|{key}"),
+                        problem,
+                        notion,
+                        n,
+                        rep,
+                        estimator,
+                        seed,
+                    )
                     for notion, estimator, key in each
                 ]
 
@@ -126,7 +144,12 @@ class Block(Made):
         draw, within = divmod(position, len(self.notions) * len(self.estimators))
         notion, at = divmod(within, len(self.estimators))
         of_one = Draws((), (), [self.draws[draw]])
-        one = replace(self, draws=of_one, notions=self.notions[notion : notion + 1], estimators=dict([self._pairs[at]]))
+        one = replace(
+            self,
+            draws=of_one,
+            notions=self.notions[notion : notion + 1],
+            estimators=dict([self._pairs[at]]),
+        )
         return next(iter(one))
 
     @cached_property
@@ -176,11 +199,19 @@ class Skips(Mapping[str, str]):
 
     def of(self, cell: Cell) -> str | None:
         """Why a cell is not run, or None."""
-        return self.limits.get((cell.problem, cell.notion, cell.estimator, cell.n)) if self.limits else None
+        return (
+            self.limits.get((cell.problem, cell.notion, cell.estimator, cell.n))
+            if self.limits
+            else None
+        )
 
     @cached_property
     def _by_key(self) -> dict[str, str]:
-        return {cell.key: reason for cell in self.cells if (reason := self.of(cell))} if self.limits else {}
+        return (
+            {cell.key: reason for cell in self.cells if (reason := self.of(cell))}
+            if self.limits
+            else {}
+        )
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -195,7 +226,9 @@ class Skips(Mapping[str, str]):
         return len(self._by_key)
 
 
-def samples(cells: Sequence[Cell], chosen: Callable[[str, int, int], bool] | None = None) -> Iterator[list[Cell]]:
+def samples(
+    cells: Sequence[Cell], chosen: Callable[[str, int, int], bool] | None = None
+) -> Iterator[list[Cell]]:
     """Lists of the cells of one sample each, of the samples (problem, rep, n) that are `chosen`. Of cells in any order
     the samples come as they are met first."""
     if isinstance(cells, Cells):

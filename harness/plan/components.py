@@ -70,7 +70,9 @@ class Component(NamedTuple):
 def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
     if name not in ids(group):
-        raise BadInputError(f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all.")
+        raise BadInputError(
+            f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
+        )
     config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
     foreign = next((path for path in targets(config) if not trust.is_allowed(path)), None)
     if foreign:
@@ -87,10 +89,14 @@ def configured(group: str, name: str, config: dict[str, Any]) -> Component:
 def component(group: str, name: str, made: Any, config: dict[str, Any] | None = None) -> Component:
     """The component of an object, with the configuration that it was made of, or else one that makes an equal object."""
     if escape(name) != name:
-        raise BadInputError(f"the {group} id {escape(name)!r} has characters that a terminal would obey; give another.")
+        raise BadInputError(
+            f"the {group} id {escape(name)!r} has characters that a terminal would obey; give another."
+        )
     config = configuration(made) if config is None else config
     described = describe(made, config)
-    revision = ProblemSpec.of(made).version if group == "problem" else EstimatorSpec.read(made, "revision")
+    revision = (
+        ProblemSpec.of(made).version if group == "problem" else EstimatorSpec.read(made, "revision")
+    )
     stamp = {"revision": revision}
     read = strangers_sources(config)
     if read:
@@ -120,8 +126,13 @@ def configuration(made: Any) -> Any:
         return {name: configuration(one) for name, one in made.items()}
     if not dataclasses.is_dataclass(made) or isinstance(made, type):
         return made
-    fields = {f.name: configuration(getattr(made, f.name)) for f in dataclasses.fields(made) if f.init}
-    return {"_target_": f"{written_name(type(made).__module__)}.{type(made).__qualname__}", **fields}
+    fields = {
+        f.name: configuration(getattr(made, f.name)) for f in dataclasses.fields(made) if f.init
+    }
+    return {
+        "_target_": f"{written_name(type(made).__module__)}.{type(made).__qualname__}",
+        **fields,
+    }
 
 
 def build(group: str, name: str, config: dict[str, Any]) -> Any:
@@ -129,7 +140,9 @@ def build(group: str, name: str, config: dict[str, Any]) -> Any:
     as it is."""
     where = f"{group} {name!r}"
     if not isinstance(config, dict) or "_target_" not in config:
-        raise BadInputError(f"{where} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction.")
+        raise BadInputError(
+            f"{where} has no _target_; give +{group}.{name}._target_=module.ClassOrFunction."
+        )
     return _build(config, where)
 
 
@@ -148,7 +161,11 @@ def _build(value: Any, where: str) -> Any:
     try:
         inspect.signature(target).bind(**given)
     except TypeError as error:
-        known = [f.name for f in dataclasses.fields(target) if f.init] if dataclasses.is_dataclass(target) else []
+        known = (
+            [f.name for f in dataclasses.fields(target) if f.init]
+            if dataclasses.is_dataclass(target)
+            else []
+        )
         unknown = [name for name in given if known and name not in known] or list(given)
         close = guess(unknown[0], known) if unknown else ""
         listed = f"; its parameters are {', '.join(known)}" if known else ""
@@ -161,7 +178,9 @@ def _build(value: Any, where: str) -> Any:
     except BadInputError:
         raise
     except (Exception, SystemExit) as error:
-        raise BadInputError(f"{where}: {value['_target_']} cannot be made of {given} ({said(error)}).") from error
+        raise BadInputError(
+            f"{where}: {value['_target_']} cannot be made of {given} ({said(error)})."
+        ) from error
 
 
 def _refuse_unknown(function: Any, given: list[str], what: str) -> None:
@@ -172,10 +191,16 @@ def _refuse_unknown(function: Any, given: list[str], what: str) -> None:
         return
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
-    by_name = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    by_name = [
+        one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
     unknown = [name for name in given if name not in {one.name for one in by_name}]
     if unknown:
-        known = [one.name for one in by_name if one.default is not one.empty or one.kind is one.KEYWORD_ONLY]
+        known = [
+            one.name
+            for one in by_name
+            if one.default is not one.empty or one.kind is one.KEYWORD_ONLY
+        ]
         raise BadInputError(
             f"{what} does not take {', '.join(unknown)}{guess(unknown[0], known)}; its parameters are "
             f"{', '.join(known) or 'none'}."
@@ -201,14 +226,20 @@ def imported(path: Any, where: str) -> Any:
                 f"give one within a class a name at the end of its module, {name} = {inner}."
             ) from error
         if absent and f"{module}.".startswith(f"{absent}."):
-            raise BadInputError(f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?") from error
+            raise BadInputError(
+                f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?"
+            ) from error
         raise BadInputError(f"{where}: importing {module!r} failed ({said(error)}).") from error
     try:
         named = getattr(found, name)
     except AttributeError as error:
-        raise BadInputError(f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}.") from error
+        raise BadInputError(
+            f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}."
+        ) from error
     if ours(module) and not ours(str(getattr(named, "__module__", ""))):
-        raise BadInputError(f"{where}: {path} is not of {module!r}, which only imports it; name it where it is defined.")
+        raise BadInputError(
+            f"{where}: {path} is not of {module!r}, which only imports it; name it where it is defined."
+        )
     return named
 
 
@@ -221,10 +252,17 @@ def describe(value: Any, config: Any = None) -> Any:
         return {"class": _class_name(type(value)), **fingerprint}
     if dataclasses.is_dataclass(value):
         given = config if isinstance(config, dict) else {}
-        fields = {f.name: describe(getattr(value, f.name), given.get(f.name)) for f in dataclasses.fields(value)}
+        fields = {
+            f.name: describe(getattr(value, f.name), given.get(f.name))
+            for f in dataclasses.fields(value)
+        }
         return {"class": _class_name(type(value)), **fields}
     if isinstance(value, (list, tuple)):
-        configs = config if isinstance(config, list) and len(config) == len(value) else [None] * len(value)
+        configs = (
+            config
+            if isinstance(config, list) and len(config) == len(value)
+            else [None] * len(value)
+        )
         return [describe(v, c) for v, c in zip(value, configs)]
     if isinstance(config, dict) and "_target_" in config:
         return config
@@ -235,13 +273,17 @@ def describe(value: Any, config: Any = None) -> Any:
 
 
 def _class_of(value: Any) -> str:
-    return _class_name(value if inspect.isfunction(value) or inspect.isclass(value) else type(value))
+    return _class_name(
+        value if inspect.isfunction(value) or inspect.isclass(value) else type(value)
+    )
 
 
 def _class_name(kind: Any) -> str:
     """A class of the library by its bare name, which no other has; every other class, a paper's included, with its module."""
     module = written_name(kind.__module__)
-    return kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
+    return (
+        kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
+    )
 
 
 def strangers_sources(config: Any) -> list[str]:
@@ -283,7 +325,9 @@ def targets(config: Any) -> list[str]:
     return own + [target for item in config.values() for target in targets(item)]
 
 
-def record_columns(problem: Component, estimator: Component, cell: Cell, run_id: str) -> dict[str, Any]:
+def record_columns(
+    problem: Component, estimator: Component, cell: Cell, run_id: str
+) -> dict[str, Any]:
     """Return the columns that all records of one cell share."""
     return {
         "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,

@@ -16,7 +16,11 @@ from harness.plan.components import build
 
 def made_of(group: str, name: str) -> tuple[Any, dict[str, Any]]:
     """The object of an id and its configuration."""
-    node = {"_target_": f"harness.calibrators.{name}"} if group == "calibrator" else catalogue.config(group, name)
+    node = (
+        {"_target_": f"harness.calibrators.{name}"}
+        if group == "calibrator"
+        else catalogue.config(group, name)
+    )
     return build(group, name, node), node
 
 
@@ -42,40 +46,70 @@ def title_of(made: Any) -> str:
     return str(made.__name__ if inspect.isroutine(made) else type(made).__name__)
 
 
-def parts_in(title: str, part: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
+def parts_in(
+    title: str, part: Any, node: Any, comments: dict[str, str], path: str = ""
+) -> Iterator[Part]:
     """Yield an object, then the objects of our classes that it holds; `comments` say what its parameters mean."""
     doc = inspect.getdoc(part if inspect.isroutine(part) else type(part)) or ""
     given = node if isinstance(node, dict) else {}
-    yield Part(path, title, doc, [(*row, comments.get(row[0]) or meaning(row[0], doc)) for row in _parameters(part, given)])
+    yield Part(
+        path,
+        title,
+        doc,
+        [(*row, comments.get(row[0]) or meaning(row[0], doc)) for row in _parameters(part, given)],
+    )
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
         if dataclasses.is_dataclass(value) and ours(type(value).__module__):
-            yield from parts_in(type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: ")
+            yield from parts_in(
+                type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: "
+            )
 
 
 def _parameters(part: Any, given: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Name, value here, default of the class and type of every parameter."""
     if dataclasses.is_dataclass(part):
-        return [(f.name, _text(getattr(part, f.name)), _default(f), _type(f.type)) for f in dataclasses.fields(part) if f.init]
+        return [
+            (f.name, _text(getattr(part, f.name)), _default(f), _type(f.type))
+            for f in dataclasses.fields(part)
+            if f.init
+        ]
     try:
-        found = inspect.signature(part if inspect.isroutine(part) else type(part)).parameters.values()
+        found = inspect.signature(
+            part if inspect.isroutine(part) else type(part)
+        ).parameters.values()
     except (TypeError, ValueError):
         return []
     rows = []
     for v in found:
         if v.kind not in (v.VAR_POSITIONAL, v.VAR_KEYWORD):
             default = "needed" if v.default is v.empty else _text(v.default)
-            value = _text(given[v.name]) if v.name in given else "" if v.default is v.empty else default
-            rows.append((v.name, value, default, "" if v.annotation is v.empty else _type(v.annotation)))
+            value = (
+                _text(given[v.name]) if v.name in given else "" if v.default is v.empty else default
+            )
+            rows.append(
+                (v.name, value, default, "" if v.annotation is v.empty else _type(v.annotation))
+            )
     return rows
 
 
 def _text(value: Any) -> str:
     if dataclasses.is_dataclass(value):
-        return f"{type(value).__name__}, below" if ours(type(value).__module__) else type(value).__name__
+        return (
+            f"{type(value).__name__}, below"
+            if ours(type(value).__module__)
+            else type(value).__name__
+        )
     if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):
         return f"[{', '.join(type(v).__name__ for v in value)}]"
-    return textwrap.shorten(catalogue.short(list(value) if isinstance(value, tuple) else value), 60, placeholder=" ...") or "''"
+    return (
+        textwrap.shorten(
+            catalogue.short(list(value) if isinstance(value, tuple) else value),
+            60,
+            placeholder=" ...",
+        )
+        or "''"
+    )
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -87,7 +121,11 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _type(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", str(annotation))
+    )
 
 
 def meaning(name: str, doc: str) -> str:

@@ -115,35 +115,57 @@ def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> 
             for name, made in of_point.items():
                 own = sweeps.own(values, group, made.origin)
                 called = names[group][name] = sweeps.suffixed(name, own, words)
-                if of_all.setdefault(called, made).key != made.key:  # a name stands for one component, here and in the workers
-                    raise BadInputError(f"the sweep makes two {group}s called {called!r}; give values that read differently.")
+                if (
+                    of_all.setdefault(called, made).key != made.key
+                ):  # a name stands for one component, here and in the workers
+                    raise BadInputError(
+                        f"the sweep makes two {group}s called {called!r}; give values that read differently."
+                    )
         all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
         borne = {
-            (p, e): {words[path]: value for path, value in sweeps.bearing(values, problem.origin, estimator.origin).items()}
+            (p, e): {
+                words[path]: value
+                for path, value in sweeps.bearing(values, problem.origin, estimator.origin).items()
+            }
             for p, problem in one.problems.items()
             for e, estimator in one.estimators.items()
         }
         for cell in one.cells:
             bearing = borne[cell.problem, cell.estimator]
             if cell.key not in found.values:
-                cells.append(cell._replace(problem=names["problem"][cell.problem], estimator=names["estimator"][cell.estimator]))
+                cells.append(
+                    cell._replace(
+                        problem=names["problem"][cell.problem],
+                        estimator=names["estimator"][cell.estimator],
+                    )
+                )
                 found.values[cell.key] = []
             if bearing not in found.values[cell.key]:
                 found.values[cell.key].append(bearing)
         skips.update(one.skips)
     for path in words:
         if not _has_effect(path, cells_of):
-            skipped = (key for key in skips if any(words[path] in bearing for bearing in found.values[key]))
+            skipped = (
+                key for key in skips if any(words[path] in bearing for bearing in found.values[key])
+            )
             why = next((f" ({skips[key]})" for key in skipped), "")
-            raise BadInputError(f"{path} is swept, but no cell of this run depends on it{why}; leave it out.")
+            raise BadInputError(
+                f"{path} is swept, but no cell of this run depends on it{why}; leave it out."
+            )
     return replace(found, cells=cells, skips=skips, all_rows=frozenset(all_rows))
 
 
 def _cells_within_range(plan: Plan) -> int:
     """Identifies the cells of a plan, without those that are outside the range of an estimator."""
     absent = {name for name, one in plan.problems.items() if ProblemSpec.of(one.object).unavailable}
-    absent |= {name for name, one in plan.estimators.items() if EstimatorSpec.of(one.object).unavailable}
-    return hash(frozenset(c.key for c in plan.cells if not plan.skip(c) or {c.problem, c.estimator} & absent))
+    absent |= {
+        name for name, one in plan.estimators.items() if EstimatorSpec.of(one.object).unavailable
+    }
+    return hash(
+        frozenset(
+            c.key for c in plan.cells if not plan.skip(c) or {c.problem, c.estimator} & absent
+        )
+    )
 
 
 def _has_effect(path: str, cells_of: list[tuple[dict[str, Any], int]]) -> bool:
@@ -151,7 +173,9 @@ def _has_effect(path: str, cells_of: list[tuple[dict[str, Any], int]]) -> bool:
     by_others: dict[str, dict[str, set[int]]] = {}
     for values, cells in cells_of:
         if path in values:
-            others = repr(sorted((name, repr(value)) for name, value in values.items() if name != path))
+            others = repr(
+                sorted((name, repr(value)) for name, value in values.items() if name != path)
+            )
             by_others.setdefault(others, {}).setdefault(repr(values[path]), set()).add(cells)
     compared = [list(by_value.values()) for by_value in by_others.values() if len(by_value) > 1]
     return not compared or any(cells != by_value[0] for by_value in compared for cells in by_value)
@@ -184,25 +208,42 @@ def _plan(settings: Settings) -> Plan:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
             estimators = _with_intervals(settings, plain, max(draws.of_size()) * per_class, wrapped)
         used |= estimators
-        specs |= {eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs}
+        specs |= {
+            eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs
+        }
         for notion in notions:
             for n in draws.of_size():
                 for eid in estimators:
                     if reason := skip_reason(spec, specs[eid], notion, n):
                         reasons[pid, notion, eid, n] = reason
-        blocks.append(Block(pid, problem.key, settings.seed, draws, notions, {eid: e.key for eid, e in estimators.items()}))
-    if settings.bootstrap and not any(ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()):
+        blocks.append(
+            Block(
+                pid,
+                problem.key,
+                settings.seed,
+                draws,
+                notions,
+                {eid: e.key for eid, e in estimators.items()},
+            )
+        )
+    if settings.bootstrap and not any(
+        ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()
+    ):
         raise BadInputError(
             f"bootstrap is {settings.bootstrap}, but no problem of this run is a file whose rows could be resampled; leave it "
             f"out: the replications (reps=) of other problems are samples."
         )
     cells = Cells(blocks)
-    return Plan(settings, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows))
+    return Plan(
+        settings, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows)
+    )
 
 
 def _check_drawn(settings: Settings) -> None:
     """Raise BadInputError if the figure is to show an estimator that is not in the run."""
-    unknown = [str(name) for name in as_list(settings.figure.estimators) if name not in settings.estimator]
+    unknown = [
+        str(name) for name in as_list(settings.figure.estimators) if name not in settings.estimator
+    ]
     if unknown:
         raise BadInputError(
             f"figure.estimators has {', '.join(unknown)}, which is not in this run; its estimators are "
@@ -225,7 +266,11 @@ def _with_intervals(
     for name, plain in estimators.items():
         key = f"{name} ({resamples} resamples)"
         if key not in made:
-            wrapper = {"_target_": "harness.estimators.Bootstrap", "estimator": plain.config, "resamples": resamples}
+            wrapper = {
+                "_target_": "harness.estimators.Bootstrap",
+                "estimator": plain.config,
+                "resamples": resamples,
+            }
             made[key] = configured("estimator", plain.id, wrapper)._replace(origin=plain.origin)
         cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
         found |= {key: made[key]} if cheap or settings.bootstrap else {name: plain}
@@ -249,14 +294,22 @@ def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: 
 def chosen(group: str, given: Any) -> dict[str, Component]:
     """The problems or estimators of a configuration by their ids, families as their members."""
     if not given or not isinstance(given, dict):
-        raise BadInputError(f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`).")
+        raise BadInputError(
+            f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`)."
+        )
     found: dict[str, Component] = {}
     for name, config in given.items():
         one = configured(group, name, config)
         members = members_of(one.object) if group == "problem" else None
-        for made in [one] if members is None else [component(group, *m)._replace(origin=name) for m in members.items()]:
+        for made in (
+            [one]
+            if members is None
+            else [component(group, *m)._replace(origin=name) for m in members.items()]
+        ):
             if made.id in found:
-                raise BadInputError(f"{group} {made.id!r} comes from two of {', '.join(given)}; select one of them.")
+                raise BadInputError(
+                    f"{group} {made.id!r} comes from two of {', '.join(given)}; select one of them."
+                )
             requirements.verify(group, made)
             found[made.id] = made
     return found
@@ -268,27 +321,39 @@ def _on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str
     ranking.check_models(problems)
     rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
     if len(set(rows.values())) > 1:
-        held = ", ".join(f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items())
+        held = ", ".join(
+            f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items()
+        )
         raise BadInputError(f"the models of a ranking are {held}; they must predict the same rows.")
     found = {}
     for pid, one in problems.items():
         if ProblemSpec.of(one.object).stream is None:
-            wrapped = {"_target_": "harness.problems.Paired", "problem": one.config, "stream": ranking.stream}
+            wrapped = {
+                "_target_": "harness.problems.Paired",
+                "problem": one.config,
+                "stream": ranking.stream,
+            }
             one = configured("problem", pid, wrapped)._replace(origin=one.origin)
         found[pid] = one
     streams = list(dict.fromkeys(one.object.stream for one in found.values()))
     if len(streams) > 1:
-        raise BadInputError(f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed.")
+        raise BadInputError(
+            f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed."
+        )
     return found
 
 
-def _all_rows(pid: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]) -> list[tuple[int, int]]:
+def _all_rows(
+    pid: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]
+) -> list[tuple[int, int]]:
     """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
     if not ranking or ranking.reference != "full":
         return []
     if problem.n_max is None or max(sizes) >= problem.n_max:
         held = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
-        raise BadInputError(f"ranking.reference is full, but problem {pid!r} {held}; files with more rows than n are needed.")
+        raise BadInputError(
+            f"ranking.reference is full, but problem {pid!r} {held}; files with more rows than n are needed."
+        )
     return [(0, problem.n_max)]
 
 
@@ -300,16 +365,22 @@ def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) 
     have = sorted({name for names in declared for name in names})
     for name in as_list(wanted):
         if name not in have:
-            raise BadInputError(f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}.")
+            raise BadInputError(
+                f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}."
+            )
 
 
 def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
     sizes = as_list(problem.default_n if given is None else given)
     for n in sizes:
         if problem.n_max is not None and n > problem.n_max:
-            raise BadInputError(f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that.")
+            raise BadInputError(
+                f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that."
+            )
         if problem.sizes is not None and n not in problem.sizes:
-            raise BadInputError(f"n is {n}, but problem {pid!r} exists only for n in {', '.join(map(str, problem.sizes))}.")
+            raise BadInputError(
+                f"n is {n}, but problem {pid!r} exists only for n in {', '.join(map(str, problem.sizes))}."
+            )
     return list(dict.fromkeys(sizes))
 
 
@@ -324,5 +395,7 @@ def _notions(problem: ProblemSpec, given: Any) -> list[str]:
         notions = list(problem.notions)
     if "main" in notions:
         of_classes = ("top_label", "canonical") if problem.classes > 2 else ("binary",)
-        notions = [notion for notion in of_classes if notion in problem.notions] or list(problem.default_notions)
+        notions = [notion for notion in of_classes if notion in problem.notions] or list(
+            problem.default_notions
+        )
     return list(dict.fromkeys(notions))

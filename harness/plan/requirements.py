@@ -34,7 +34,9 @@ from harness.problems.maps import LogitAffine, Power
 DETERMINISM = ("exact", "rounding", "statistical")
 SAMPLES = 16
 SECONDS = 1.0  # what a trial may take
-Rules = dict[str, tuple[Callable[[Any], bool], str]]  # of a declared property: what it must be, as a test and in words
+Rules = dict[
+    str, tuple[Callable[[Any], bool], str]
+]  # of a declared property: what it must be, as a test and in words
 _tried: set[tuple[str, ...]] = set()
 
 
@@ -49,14 +51,18 @@ def verify(group: str, made: Component) -> None:
         _tried.add(known)
     except BadInputError as error:
         hint = f"`calharness check {foreign[0]}` tells more"
-        raise BadInputError(f"{group} {made.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}.") from error
+        raise BadInputError(
+            f"{group} {made.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}."
+        ) from error
 
 
 def estimator(made: Any, trial: bool = False) -> list[str]:
     """The names of the properties that an estimator declares. Raises BadInputError if one is wrong, if it cannot be called, or,
     with `trial`, if it returns what is no estimate."""
     if not callable(made):
-        raise BadInputError(f"it is a {type(made).__name__}, which cannot be called as (p, y) or (p, y, rng)")
+        raise BadInputError(
+            f"it is a {type(made).__name__}, which cannot be called as (p, y) or (p, y, rng)"
+        )
     declared = _declared(made, ESTIMATOR)
     inner = getattr(made, "calibrator", None)
     if inner is not None:
@@ -65,7 +71,12 @@ def estimator(made: Any, trial: bool = False) -> list[str]:
     extra = dict.fromkeys(spec.wants)
     how = takes_rng(made)
     positional = (None, None, None) if how is True else (None, None)
-    _callable_with(made, positional, {**extra, **({"rng": None} if how == "keyword" else {})}, "(p, y) or (p, y, rng)")
+    _callable_with(
+        made,
+        positional,
+        {**extra, **({"rng": None} if how == "keyword" else {})},
+        "(p, y) or (p, y, rng)",
+    )
     if trial and spec.unavailable is None:
         _tell(lambda: _estimates(made))
     return declared
@@ -85,7 +96,9 @@ def problem(made: Any, trial: bool = False) -> list[str]:
     spec = ProblemSpec.of(made)
     others = [name for name in spec.default_notions if name not in spec.notions]
     if others:
-        raise BadInputError(f"default_notions holds {others[0]!r}, which is none of its notions {', '.join(spec.notions)}")
+        raise BadInputError(
+            f"default_notions holds {others[0]!r}, which is none of its notions {', '.join(spec.notions)}"
+        )
     if trial and spec.unavailable is None:
         _tell(lambda: _draws(made))
     return declared
@@ -94,12 +107,16 @@ def problem(made: Any, trial: bool = False) -> list[str]:
 def calibrator(made: Any) -> list[str]:
     """The names of the properties that a calibrator declares. Raises BadInputError if one is wrong, or it cannot be fitted."""
     if not callable(getattr(made, "fit", None)):
-        raise BadInputError(f"the calibrator is a {type(made).__name__} without a method fit(p, y, rng)")
+        raise BadInputError(
+            f"the calibrator is a {type(made).__name__} without a method fit(p, y, rng)"
+        )
     _callable_with(made.fit, (None, None, None), {}, "(p, y, rng)", "fit")
     return _declared(made, CALIBRATOR)
 
 
-def _callable_with(call: Any, positional: tuple[Any, ...], named: dict[str, Any], how: str, name: str = "it") -> None:
+def _callable_with(
+    call: Any, positional: tuple[Any, ...], named: dict[str, Any], how: str, name: str = "it"
+) -> None:
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):  # without one its own call decides
@@ -108,16 +125,22 @@ def _callable_with(call: Any, positional: tuple[Any, ...], named: dict[str, Any]
         signature.bind(*positional, **named)
     except TypeError as error:
         also = f" with {', '.join(named)} by name" if named else ""
-        raise BadInputError(f"{name} takes {signature}, but is called as {how}{also} ({error})") from error
+        raise BadInputError(
+            f"{name} takes {signature}, but is called as {how}{also} ({error})"
+        ) from error
 
 
 def _names_of(allowed: Iterable[str]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, (tuple, list)) and len(value) > 0 and all(v in allowed for v in value)
+    return lambda value: (
+        isinstance(value, (tuple, list)) and len(value) > 0 and all(v in allowed for v in value)
+    )
 
 
 def _estimands(value: Any) -> bool:
     with contextlib.suppress(BadInputError):
-        return isinstance(value, (tuple, list)) and all(isinstance(v, str) and estimands.check_name(v) for v in value)
+        return isinstance(value, (tuple, list)) and all(
+            isinstance(v, str) and estimands.check_name(v) for v in value
+        )
     return False
 
 
@@ -126,7 +149,12 @@ def _whole(value: Any) -> bool:
 
 
 def _sizes(value: Any) -> bool:
-    return _whole(value) or isinstance(value, (tuple, list)) and len(value) > 0 and all(map(_whole, value))
+    return (
+        _whole(value)
+        or isinstance(value, (tuple, list))
+        and len(value) > 0
+        and all(map(_whole, value))
+    )
 
 
 def _number(low: float) -> Callable[[Any], bool]:
@@ -163,8 +191,14 @@ _COMMON: Rules = {
 CALIBRATOR = _COMMON
 ESTIMATOR: Rules = {
     "notions": _NOTIONS,
-    "estimands": (_or_none(_estimands), "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)"),
-    "wants": (lambda value: value in ((), []) or _names_of(("notion", "problem"))(value), "a tuple of notion, problem"),
+    "estimands": (
+        _or_none(_estimands),
+        "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)",
+    ),
+    "wants": (
+        lambda value: value in ((), []) or _names_of(("notion", "problem"))(value),
+        "a tuple of notion, problem",
+    ),
     "needs_posterior": (_flag, "True or False"),
     "replication_rng": (_or_none(callable), "a method (rep), or None,"),
     **_COMMON,
@@ -197,13 +231,19 @@ def _estimates(made: Any) -> None:
     n = min(SAMPLES, spec.max_n or SAMPLES)
     for notion in [name for name in NOTIONS if name in spec.notions]:
         classes = max(2, min(3, spec.max_classes or 3))
-        own: Any = Beta(map=LogitAffine(0.4, 0.3)) if notion == "binary" else Dirichlet(classes, map=Power(0.3))
+        own: Any = (
+            Beta(map=LogitAffine(0.4, 0.3))
+            if notion == "binary"
+            else Dirichlet(classes, map=Power(0.3))
+        )
         p, y = own.sample(n, _rng())
         p, y = reduce(p, y, notion)
         for array in (p, y):
             array.flags.writeable = False
         try:
-            found = apply(made, p, y, notion, spec.replication_rng(0) if spec.replication_rng else _rng(), own)
+            found = apply(
+                made, p, y, notion, spec.replication_rng(0) if spec.replication_rng else _rng(), own
+            )
         except WrongAnswerError:
             raise
         except (Exception, SystemExit):  # a failed cell of the run
@@ -217,7 +257,10 @@ def _draws(made: Any) -> None:
     spec = ProblemSpec.of(made)
     n = min([SAMPLES, *filter(None, [spec.n_max])])
     try:
-        drawn = made.sample(min(spec.sizes) if spec.sizes else n, spec.replication_rng(0) if spec.replication_rng else _rng())
+        drawn = made.sample(
+            min(spec.sizes) if spec.sizes else n,
+            spec.replication_rng(0) if spec.replication_rng else _rng(),
+        )
     except (Exception, SystemExit):  # a failed cell of the run
         return
     sample(drawn, spec.notions)
@@ -230,7 +273,11 @@ def sample(drawn: Any, notions: Iterable[str]) -> Any:
     """(p, y) of what a problem's sample returned. Raises BadInputError if these are no predictions and labels under one of the
     notions."""
     if not isinstance(drawn, (tuple, list)) or len(drawn) != 2:
-        found = f"{len(drawn)} things" if isinstance(drawn, (tuple, list)) else f"a {type(drawn).__name__}"
+        found = (
+            f"{len(drawn)} things"
+            if isinstance(drawn, (tuple, list))
+            else f"a {type(drawn).__name__}"
+        )
         raise BadInputError(f"sample returned {found}; a pair (p, y) is needed")
     for notion in notions:
         try:
@@ -251,7 +298,9 @@ def _tell(trial: Callable[[], None]) -> None:
         return
     ours_end, its_end = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the copy does not have
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of threads, which the copy does not have
         child = os.fork()
     if child == 0:
         try:

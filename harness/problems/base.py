@@ -319,9 +319,15 @@ def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
     try:
         found = problem.truth(estimand, notion)
     except Exception as raised:
-        if isinstance(raised, BadInputError) or ours(type(problem).__module__) and not where(raised):
+        if (
+            isinstance(raised, BadInputError)
+            or ours(type(problem).__module__)
+            and not where(raised)
+        ):
             raise
-        raise BadInputError(f"{asked} raises {said(raised)}; where it is unknown it must return None.") from raised
+        raise BadInputError(
+            f"{asked} raises {said(raised)}; where it is unknown it must return None."
+        ) from raised
     if found is None:
         return None
     given = found if isinstance(found, Truth) else Truth(found, 0.0, "given")
@@ -352,5 +358,7 @@ def integral(
     p rounds to 1, and are therefore taken on the two columns, where they are the same quantity.
     """
     if notion == "canonical" or estimand in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
-        return estimands.value(estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), "canonical", weights)
+        return estimands.value(
+            estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), "canonical", weights
+        )
     return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion, weights)

@@ -64,7 +64,9 @@ class Beta(TwoClasses):
 
     def __post_init__(self) -> None:
         if not (self.a > 0 and self.b > 0):
-            raise BadInputError(f"Beta parameters are a={self.a}, b={self.b}; both must be positive.")
+            raise BadInputError(
+                f"Beta parameters are a={self.a}, b={self.b}; both must be positive."
+            )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
@@ -90,7 +92,11 @@ class Beta(TwoClasses):
 
     def _integral(self, estimand: str, notion: str, order: int) -> float:
         p, rest, weights = _nodes(self, order)
-        c, c_rest = self.map.pair(p, rest) if hasattr(self.map, "pair") else (self.curve(p), 1.0 - self.curve(p))
+        c, c_rest = (
+            self.map.pair(p, rest)
+            if hasattr(self.map, "pair")
+            else (self.curve(p), 1.0 - self.curve(p))
+        )
         return integral(estimand, notion, p, rest, c, c_rest, weights)
 
     def _supremum(self) -> Truth:
@@ -101,7 +107,10 @@ class Beta(TwoClasses):
         i = int(gap.argmax())
         around = (p[max(i - 1, 0)], p[min(i + 1, len(p) - 1)])
         found = minimize_scalar(
-            lambda t: -abs(t - self.curve(np.array([t]))[0]), bounds=around, method="bounded", options={"xatol": 1e-12}
+            lambda t: -abs(t - self.curve(np.array([t]))[0]),
+            bounds=around,
+            method="bounded",
+            options={"xatol": 1e-12},
         )
         return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
 
@@ -116,11 +125,19 @@ def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     a, b = problem.a, problem.b
     middle = np.pi / 4
-    left, right = (halving(middle, int(np.ceil(54 / min(1.0, 2 * shape))) + 1) for shape in (a, b))  # distances from the ends
-    crossings, kinks = (np.arcsin(np.sqrt(np.array(s))) for s in (_crossings(problem), problem.map.kinks))
-    around = (kinks[:, None] + np.pi / 128 * np.outer([-1.0, 1.0], halving(1.0, 45)).ravel()).ravel()
+    left, right = (
+        halving(middle, int(np.ceil(54 / min(1.0, 2 * shape))) + 1) for shape in (a, b)
+    )  # distances from the ends
+    crossings, kinks = (
+        np.arcsin(np.sqrt(np.array(s))) for s in (_crossings(problem), problem.map.kinks)
+    )
+    around = (
+        kinks[:, None] + np.pi / 128 * np.outer([-1.0, 1.0], halving(1.0, 45)).ravel()
+    ).ravel()
     inner = np.concatenate([crossings, kinks, around])
-    splits = np.concatenate([np.linspace(0.0, np.pi / 2, 65), inner[(inner > 0) & (inner < np.pi / 2)]])
+    splits = np.concatenate(
+        [np.linspace(0.0, np.pi / 2, 65), inner[(inner > 0) & (inner < np.pi / 2)]]
+    )
     low = np.unique(np.concatenate([[0.0], left, splits[splits <= middle]]))
     high = np.unique(np.concatenate([[0.0], right, np.pi / 2 - splits[splits >= middle]]))
     p0, q0, w0 = beta_law(low, a, b, order)
@@ -137,5 +154,7 @@ def _crossings(problem: Beta) -> list[float]:
     gap = problem.curve(p) - p
     found = list(p[gap == 0.0])
     for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0):
-        found.append(brentq(lambda s: problem.curve(np.array([s]))[0] - s, p[i], p[i + 1], xtol=1e-15))
+        found.append(
+            brentq(lambda s: problem.curve(np.array([s]))[0] - s, p[i], p[i + 1], xtol=1e-15)
+        )
     return found if len(found) < 200 else []

@@ -52,7 +52,9 @@ class BetaLaw:
     def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
         """Nodes s and weights with sum_i w_i u(s_i) = E u(s), for u smooth between the edges, which span [0, 1]."""
         s, weight = gauss_legendre(edges, order)
-        return s, weight * np.exp(xlogy(self.a - 1.0, s) + xlog1py(self.b - 1.0, -s) - betaln(self.a, self.b))
+        return s, weight * np.exp(
+            xlogy(self.a - 1.0, s) + xlog1py(self.b - 1.0, -s) - betaln(self.a, self.b)
+        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,12 @@ class TwoNormals:
         inner = edges[(edges > 0.0) & (edges < 1.0)]
         reach = d / 2.0 + 9.0
         x = (np.log(inner) - np.log1p(-inner)) / d
-        x, weight = gauss_legendre(np.unique([*np.linspace(-reach, reach, 129), *x[np.abs(x) < reach]]), order)
-        density = (np.exp(-((x - d / 2.0) ** 2) / 2.0) + np.exp(-((x + d / 2.0) ** 2) / 2.0)) / np.sqrt(8.0 * np.pi)
+        x, weight = gauss_legendre(
+            np.unique([*np.linspace(-reach, reach, 129), *x[np.abs(x) < reach]]), order
+        )
+        density = (
+            np.exp(-((x - d / 2.0) ** 2) / 2.0) + np.exp(-((x + d / 2.0) ** 2) / 2.0)
+        ) / np.sqrt(8.0 * np.pi)
         return expit(d * x), weight * density
 
 
@@ -129,7 +135,9 @@ def rounded32(p: np.ndarray) -> np.ndarray:
     return p.astype(np.float32).astype(np.float64)
 
 
-Quadrature: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, their weights, posteriors
+Quadrature: TypeAlias = tuple[
+    np.ndarray, np.ndarray, np.ndarray
+]  # scores, their weights, posteriors
 
 
 @dataclass(frozen=True)
@@ -179,19 +187,29 @@ class BinaryProblem(TwoClasses):
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms))
+            object.__setattr__(
+                self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms)
+            )
         except (TypeError, ValueError):
-            raise BadInputError(f"atoms is {self.atoms!r}; pairs (value, probability) are needed.") from None
+            raise BadInputError(
+                f"atoms is {self.atoms!r}; pairs (value, probability) are needed."
+            ) from None
         for value, weight in self.atoms:
             if not (0.0 <= value <= 1.0 and weight > 0.0):
                 raise BadInputError(
                     f"atoms holds ({value:g}, {weight:g}); a value in [0, 1] and a positive probability are needed."
                 )
         if self._weight > 1.0 + 1e-12:
-            raise BadInputError(f"atoms has probabilities that sum to {self._weight:g}; at most 1 is allowed.")
-        c = self.map(np.concatenate([np.linspace(0.0, 1.0, 1001), [value for value, _ in self.atoms]]))
+            raise BadInputError(
+                f"atoms has probabilities that sum to {self._weight:g}; at most 1 is allowed."
+            )
+        c = self.map(
+            np.concatenate([np.linspace(0.0, 1.0, 1001), [value for value, _ in self.atoms]])
+        )
         if not (c.min() >= -1e-12 and c.max() <= 1.0 + 1e-12):
-            raise BadInputError(f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
+            raise BadInputError(
+                f"map has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1]."
+            )
 
     @property
     def _weight(self) -> float:
@@ -218,7 +236,9 @@ class BinaryProblem(TwoClasses):
                 for value, low, high in zip(values, [0.0, *ends[:-1]], ends):
                     part[(low <= u) & (u < high)] = value
         y = np.empty(n, dtype=np.int64)
-        for start in range(0, n, BLOCK):  # half the time of one pass for n = 10^7: what is in between stays in the cache
+        for start in range(
+            0, n, BLOCK
+        ):  # half the time of one pass for n = 10^7: what is in between stays in the cache
             rows = slice(start, start + BLOCK)
             y[rows] = rng_y.random(len(p[rows])) < self.curve(p[rows])
         return p, y
@@ -247,14 +267,21 @@ class BinaryProblem(TwoClasses):
         estimands.check_name(estimand, notion)
         if isinstance(self.map, Identity) and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
-        return integrated(estimand, notion, *(self.quadrature(order=k, splits=_crossings(self.map)) for k in (16, 24)))
+        return integrated(
+            estimand,
+            notion,
+            *(self.quadrature(order=k, splits=_crossings(self.map)) for k in (16, 24)),
+        )
 
 
 def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature) -> Truth | None:
     """The truth by two quadratures (s, w, c), its error their difference; None for a supremum, and where it is infinite."""
     if notion != "canonical" and estimand == "linf":
         return None
-    values = [integral(estimand, notion, s, 1.0 - s, c, 1.0 - c, weight) for s, weight, c in (coarse, fine)]
+    values = [
+        integral(estimand, notion, s, 1.0 - s, c, 1.0 - c, weight)
+        for s, weight, c in (coarse, fine)
+    ]
     if not np.isfinite(values).all():
         return None
     return Truth(values[1], abs(values[1] - values[0]) + 1e-13, METHOD)
@@ -269,7 +296,10 @@ def _crossings(g: ScalarMap) -> tuple[float, ...]:
     for low, high in _pieces(g):
         s = np.linspace(low, high, 4001)
         gap = g(s) - s
-        found += [brentq(lambda t: g(np.array([t]))[0] - t, s[i], s[i + 1]) for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0)]
+        found += [
+            brentq(lambda t: g(np.array([t]))[0] - t, s[i], s[i + 1])
+            for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0)
+        ]
     return tuple(found)
 
 
@@ -286,7 +316,9 @@ def _variation(g: ScalarMap) -> float:
         for i in turns:
             sign = 1.0 if c[i] < c[i - 1] else -1.0
             inner.append(sign * _least(g, sign, s[i - 1], s[i + 1]))
-        total += np.abs(np.diff([c[0], *inner, c[-1]])).sum() + (0.0 if before is None else abs(c[0] - before))
+        total += np.abs(np.diff([c[0], *inner, c[-1]])).sum() + (
+            0.0 if before is None else abs(c[0] - before)
+        )
         before = c[-1]
     return round(float(total), 9)
 
@@ -296,7 +328,9 @@ def _least(g: ScalarMap, sign: float, low: float, high: float) -> float:
     from scipy.optimize import minimize_scalar  # slow to import
 
     options = {"xatol": 1e-12}
-    return minimize_scalar(lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options).fun
+    return minimize_scalar(
+        lambda t: sign * g(np.array([t]))[0], bounds=(low, high), method="bounded", options=options
+    ).fun
 
 
 def _pieces(g: ScalarMap) -> list[tuple[float, float]]:

@@ -86,7 +86,9 @@ class Dirichlet(Generated):
         estimands.check_name(estimand, notion)
         if isinstance(self.map, Identity) and estimands.is_distance(estimand):
             return Truth(0.0, 0.0, "calibrated by construction")
-        return _truths(self, notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
+        return _truths(self, notion, () if estimand in estimands.names(notion) else (estimand,))[
+            estimand
+        ]
 
 
 @lru_cache(maxsize=256)
@@ -97,20 +99,31 @@ def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str
     means, errors = per_set.mean(axis=0), per_set.std(axis=0, ddof=1) / np.sqrt(RANDOMISATIONS)
     method = f"randomised quasi-Monte Carlo, {RANDOMISATIONS} scrambled Sobol sets"
     if notion != "canonical":
-        half = np.array([_conditional_values(problem, notion, wanted, r, 9, 6) for r in range(RANDOMISATIONS)])
-        errors = errors + np.abs(means - half.mean(axis=0))  # bias of ratios, O(1 / points); node spacing
+        half = np.array(
+            [_conditional_values(problem, notion, wanted, r, 9, 6) for r in range(RANDOMISATIONS)]
+        )
+        errors = errors + np.abs(
+            means - half.mean(axis=0)
+        )  # bias of ratios, O(1 / points); node spacing
         method = "quadrature over the conditioning probability, " + method
     return {name: Truth(float(m), float(e), method) for name, m, e in zip(wanted, means, errors)}
 
 
-def _canonical_values(problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int) -> list[float]:
+def _canonical_values(
+    problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int
+) -> list[float]:
     f = _dirichlet_points(problem.classes, problem.alpha, 15, r)
     c = problem.posterior(f)
     return [estimands.value(name, f, c, notion) for name in wanted]
 
 
 def _conditional_values(
-    problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int, log2_points: int = 10, order: int = 8
+    problem: Dirichlet,
+    notion: str,
+    wanted: tuple[str, ...],
+    r: int,
+    log2_points: int = 10,
+    order: int = 8,
 ) -> list[float]:
     """d(t, E[Y given t]) integrated over the law of t = p_1 (classwise) or t = max p (top_label)."""
     k, alpha = problem.classes, problem.alpha
@@ -136,12 +149,18 @@ def _conditional_values(
     return [integral(name, notion, t, other, c, 1.0 - c, weights) for name in wanted]
 
 
-def _one_coordinate_nodes(alpha: float, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _one_coordinate_nodes(
+    alpha: float, k: int, order: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Quadrature for t ~ Beta(alpha, (k-1) alpha) in the coordinate t = sin^2, graded towards both ends and split at 1/j."""
     a, b = alpha, (k - 1) * alpha
     graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))
     splits = np.arcsin(np.sqrt(1.0 / np.arange(1, k + 1)))
-    edges = np.unique(np.concatenate([[0.0], graded, np.pi / 2 - graded, splits, np.linspace(0, np.pi / 2, 49), [np.pi / 2]]))
+    edges = np.unique(
+        np.concatenate(
+            [[0.0], graded, np.pi / 2 - graded, splits, np.linspace(0, np.pi / 2, 49), [np.pi / 2]]
+        )
+    )
     return beta_law(edges, a, b, order)
 
 
@@ -150,6 +169,8 @@ def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndar
     from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
-    g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)  # chi-square with one degree of freedom
+    g = (
+        ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)
+    )  # chi-square with one degree of freedom
     g = np.maximum(g, np.finfo(float).tiny)
     return g / g.sum(axis=1, keepdims=True)

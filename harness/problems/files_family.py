@@ -61,7 +61,9 @@ class PredictionFiles:
 
     def __post_init__(self) -> None:
         if not self.folder:
-            raise BadInputError("folder is missing; the folder that holds the files of predictions is needed.")
+            raise BadInputError(
+                "folder is missing; the folder that holds the files of predictions is needed."
+            )
         if self.part is not None and self.part not in PARTS:
             raise BadInputError(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
         if self.part is not None and (self.probabilities or self.logits or self.labels):
@@ -76,13 +78,20 @@ class PredictionFiles:
         paths = self.paths()
         if not paths:
             return {f"{name}/absent{end}": AbsentFiles(self._absent())}
-        twice = [path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1]
+        twice = [
+            path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1
+        ]
         if twice:
-            raise BadInputError(f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings.")
+            raise BadInputError(
+                f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings."
+            )
         arrays = self.probabilities, self.logits, self.labels
         if self.part:
             arrays = None, f"{self.part}_logits", f"{self.part}_labels"
-        return {f"{name}/{path.stem}{end}": Predictions(str(path), *arrays, by_content=False) for path in paths}
+        return {
+            f"{name}/{path.stem}{end}": Predictions(str(path), *arrays, by_content=False)
+            for path in paths
+        }
 
     def paths(self) -> list[Path]:
         """The files, of the first place that has any."""
@@ -100,7 +109,11 @@ class PredictionFiles:
         given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
         if given.is_absolute():
             return [given]
-        return [given.absolute(), *([Path(data).expanduser() / given] if data else []), CACHE / given]
+        return [
+            given.absolute(),
+            *([Path(data).expanduser() / given] if data else []),
+            CACHE / given,
+        ]
 
     def _absent(self) -> str:
         text = f"there are no files {self.folder}/{self.pattern} here, below CALHARNESS_DATA or in the cache folder"

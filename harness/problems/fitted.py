@@ -19,7 +19,9 @@ from harness.problems.base import Family, ProblemSpec, Truth, members_of
 from harness.problems.predictions import Predictions
 
 MAPS = ("temperature", "vector", "matrix", "isotonic", "curves", "curves_of_vector")
-LEAST = 1e-6  # logs of smaller probabilities are cut off: an exact 0 says nothing of how small it was
+LEAST = (
+    1e-6  # logs of smaller probabilities are cut off: an exact 0 says nothing of how small it was
+)
 MATRIX_CLASSES = 30  # k (k + 1) numbers are fitted up to here
 RIDGE = 1e-4
 GRID = np.arange(-14.0, 14.0 + 1e-9, 0.05)  # logits of a confidence
@@ -96,12 +98,18 @@ class Fitted:
     perturbation = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "maps", tuple([self.maps] if isinstance(self.maps, str) else self.maps))
+        object.__setattr__(
+            self, "maps", tuple([self.maps] if isinstance(self.maps, str) else self.maps)
+        )
         unknown = [name for name in self.maps if name not in MAPS]
         if unknown or not self.maps:
-            raise BadInputError(f"maps is {list(self.maps)!r}; some of {', '.join(MAPS)} are needed.")
+            raise BadInputError(
+                f"maps is {list(self.maps)!r}; some of {', '.join(MAPS)} are needed."
+            )
         if not (hasattr(self.problem, "sample") or isinstance(self.problem, Family)):
-            raise BadInputError("problem has no sample; a problem of finitely many rows, such as Predictions, is needed.")
+            raise BadInputError(
+                "problem has no sample; a problem of finitely many rows, such as Predictions, is needed."
+            )
 
     @cached_property
     def _members(self) -> tuple[Any, ...]:
@@ -111,12 +119,20 @@ class Fitted:
     @property
     def version(self) -> tuple[Any, ...]:
         """Raised with what it is fitted to."""
-        return (1,) if self.unavailable else (1, *sorted({str(ProblemSpec.of(one).version) for one in self._members}))
+        return (
+            (1,)
+            if self.unavailable
+            else (1, *sorted({str(ProblemSpec.of(one).version) for one in self._members}))
+        )
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The rows and the maps; of what is not here, how it is found."""
-        rows = repr(self.problem) if self.unavailable else [ProblemSpec.of(one).fingerprint for one in self._members]
+        rows = (
+            repr(self.problem)
+            if self.unavailable
+            else [ProblemSpec.of(one).fingerprint for one in self._members]
+        )
         return {"rows": rows, "maps": list(self.maps)}
 
     @property
@@ -127,19 +143,33 @@ class Fitted:
         except BadInputError as absent:  # a repository
             return str(absent)
         if any(isinstance(one, Predictions) and not one.path for one in members):
-            raise BadInputError("the predictions' path is missing; give the file, as problem.fitted.problem.path=preds.npz.")
-        reason = next((found for one in members if (found := ProblemSpec.of(one).unavailable)), None)
-        if reason is None and self.n_classes is not None and ProblemSpec.of(members[0]).classes != self.n_classes:
+            raise BadInputError(
+                "the predictions' path is missing; give the file, as problem.fitted.problem.path=preds.npz."
+            )
+        reason = next(
+            (found for one in members if (found := ProblemSpec.of(one).unavailable)), None
+        )
+        if (
+            reason is None
+            and self.n_classes is not None
+            and ProblemSpec.of(members[0]).classes != self.n_classes
+        ):
             return f"n_classes is {self.n_classes}, but the predictions are of {ProblemSpec.of(members[0]).classes} classes"
         return reason
 
     @property
     def classes(self) -> int:
-        return self.n_classes or (ProblemSpec.of(self._members[0]).classes if self.unavailable is None else 2)
+        return self.n_classes or (
+            ProblemSpec.of(self._members[0]).classes if self.unavailable is None else 2
+        )
 
     @property
     def notions(self) -> tuple[str, ...]:
-        return ("binary", "canonical", "classwise") if self.classes == 2 else ("canonical", "top_label", "classwise")
+        return (
+            ("binary", "canonical", "classwise")
+            if self.classes == 2
+            else ("canonical", "top_label", "classwise")
+        )
 
     @property
     def default_notions(self) -> tuple[str, ...]:
@@ -148,7 +178,9 @@ class Fitted:
     @property
     def population(self) -> Population:
         """The rows and their truths; made at first use."""
-        return _population(self, tuple(one._load().sha256 for one in self._members if isinstance(one, Predictions)))
+        return _population(
+            self, tuple(one._load().sha256 for one in self._members if isinstance(one, Predictions))
+        )
 
     @property
     def chosen(self) -> str:
@@ -194,8 +226,13 @@ class Fitted:
             found, error = self.of_rows(estimand, notion), 1e-12
             method = f"finite sum over {method}"
         else:
-            pairs: list[tuple[np.ndarray, np.ndarray]] = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
-            fine, coarse = (float(np.mean([_of_neighbours(estimand, *pair, bins) for pair in pairs])) for bins in BINS)
+            pairs: list[tuple[np.ndarray, np.ndarray]] = (
+                [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
+            )
+            fine, coarse = (
+                float(np.mean([_of_neighbours(estimand, *pair, bins) for pair in pairs]))
+                for bins in BINS
+            )
             if not np.isfinite([fine, coarse]).all():
                 return None
             found, error = max(2.0 * coarse - fine, 0.0), abs(coarse - fine) + 1e-6
@@ -210,8 +247,12 @@ class Fitted:
             if notion == "canonical" or p.ndim == 1:
                 if notion == "canonical" and p.ndim == 1:
                     p, c = (np.column_stack([1.0 - x, x]) for x in (p, c))
-                return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion)
-            pairs: list[tuple[np.ndarray, np.ndarray]] = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
+                return estimands.value(
+                    estimand, p, c, "binary" if notion == "classwise" else notion
+                )
+            pairs: list[tuple[np.ndarray, np.ndarray]] = (
+                [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
+            )
             return float(np.mean([_of_neighbours(estimand, *pair, len(p)) for pair in pairs]))
 
 
@@ -233,10 +274,16 @@ def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
     for one in fitted._members:
         n = ProblemSpec.of(one).n_max
         if n is None:
-            raise BadInputError("problem is drawn without end; one of finitely many rows, such as Predictions, is needed.")
-        drawn.append(one.sample(n, np.random.default_rng(0)))  # members on the same data have their rows in the same order
+            raise BadInputError(
+                "problem is drawn without end; one of finitely many rows, such as Predictions, is needed."
+            )
+        drawn.append(
+            one.sample(n, np.random.default_rng(0))
+        )  # members on the same data have their rows in the same order
     if len({p.shape[1:] for p, _ in drawn}) > 1:
-        raise BadInputError("the members of problem have different numbers of classes; they cannot be put together.")
+        raise BadInputError(
+            "the members of problem have different numbers of classes; they cannot be put together."
+        )
     p, y = (np.concatenate(parts) for parts in zip(*drawn))
     held_out = np.concatenate([np.arange(len(labels)) % EVERY == EVERY - 1 for _, labels in drawn])
     vectors = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
@@ -248,7 +295,9 @@ def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
     scores = {"none": _likelihood(vectors[held_out], y[held_out])}
     made: dict[str, CalibrationMap] = {}
     for name in names:
-        scores[name] = _likelihood(_fit(name, vectors[~held_out], y[~held_out], made)(vectors[held_out]), y[held_out])
+        scores[name] = _likelihood(
+            _fit(name, vectors[~held_out], y[~held_out], made)(vectors[held_out]), y[held_out]
+        )
     chosen = max(names, key=scores.__getitem__)
     q = _fit(chosen, vectors, y, {})
     c = q(vectors)
@@ -315,7 +364,9 @@ def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
         total = s.sum(axis=1)
         value = np.log(total).mean() - target + 0.5 * RIDGE * v @ v
         s /= total[:, None]
-        return value, np.concatenate([(s * z).sum(axis=0) / n - of_hit, s.mean(axis=0) - hits]) + RIDGE * v
+        return value, np.concatenate(
+            [(s * z).sum(axis=0) / n - of_hit, s.mean(axis=0) - hits]
+        ) + RIDGE * v
 
     options = {"maxiter": 500, "ftol": 1e-13, "gtol": 1e-8}
     v = minimize(loss, np.zeros(2 * k), jac=True, method="L-BFGS-B", options=options).x
@@ -361,13 +412,21 @@ def _logit(t: np.ndarray) -> np.ndarray:
     return np.clip(np.log(t) - np.log(np.maximum(1.0 - t, LEAST / 10)), GRID[0], GRID[-1])
 
 
-def _fit(name: str, p: np.ndarray, y: np.ndarray, made: dict[str, CalibrationMap]) -> CalibrationMap:
+def _fit(
+    name: str, p: np.ndarray, y: np.ndarray, made: dict[str, CalibrationMap]
+) -> CalibrationMap:
     """The map of a name, fitted on p and y, on which those in `made` were."""
     if name == "curves_of_vector":
         first = _fit("vector", p, y, made)
         second = _curves(first(p), y)
         return lambda x: second(first(x))
-    fits = {"temperature": _temperature, "vector": _vector, "matrix": _matrix, "isotonic": _isotonic, "curves": _curves}
+    fits = {
+        "temperature": _temperature,
+        "vector": _vector,
+        "matrix": _matrix,
+        "isotonic": _isotonic,
+        "curves": _curves,
+    }
     if name not in made:
         made[name] = fits[name](p, y)
     return made[name]

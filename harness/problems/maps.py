@@ -111,7 +111,11 @@ class Wavy:
     kinks = ()
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        return p + 2.0 / (10 * np.pi) * np.sin(10 * np.pi * p) + 1.0 / (10 * np.pi) * np.sin(20 * (2 * np.pi / 3) * p)
+        return (
+            p
+            + 2.0 / (10 * np.pi) * np.sin(10 * np.pi * p)
+            + 1.0 / (10 * np.pi) * np.sin(20 * (2 * np.pi / 3) * p)
+        )
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,9 @@ class Steps:
         for name in ("values", "cuts"):
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if len(self.values) != len(self.cuts) + 1:
-            raise BadInputError(f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more.")
+            raise BadInputError(
+                f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more."
+            )
         if list(self.cuts) != sorted(self.cuts):
             raise BadInputError(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
 
@@ -232,14 +238,18 @@ class Wave:
 
     def __post_init__(self) -> None:
         if self.envelope not in ENVELOPES:
-            raise BadInputError(f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}.")
+            raise BadInputError(
+                f"envelope is {self.envelope!r}; allowed are {', '.join(ENVELOPES)}."
+            )
 
     @property
     def kinks(self) -> tuple[float, ...]:
         return (0.5,) if self.envelope == "triangle" else ()
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        return p + self.amplitude * ENVELOPES[self.envelope](p) * np.sin(2.0 * np.pi * self.periods * p)
+        return p + self.amplitude * ENVELOPES[self.envelope](p) * np.sin(
+            2.0 * np.pi * self.periods * p
+        )
 
 
 @dataclass(frozen=True)
@@ -261,7 +271,15 @@ class SquareWave:
     @property
     def kinks(self) -> tuple[float, ...]:
         a = self.amplitude
-        return tuple(np.unique([*(np.arange(1, 2 * self.periods) / (2 * self.periods)), min(a, 0.5), max(1.0 - a, 0.5)]).tolist())
+        return tuple(
+            np.unique(
+                [
+                    *(np.arange(1, 2 * self.periods) / (2 * self.periods)),
+                    min(a, 0.5),
+                    max(1.0 - a, 0.5),
+                ]
+            ).tolist()
+        )
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         up = np.floor(2 * self.periods * p) % 2 == 0
@@ -305,7 +323,11 @@ class Bump:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        return tuple(at for at in (self.centre - self.width, self.centre, self.centre + self.width) if 0.0 < at < 1.0)
+        return tuple(
+            at
+            for at in (self.centre - self.width, self.centre, self.centre + self.width)
+            if 0.0 < at < 1.0
+        )
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         away = np.minimum(np.abs(p - self.centre) / self.width, 1.0)

@@ -78,20 +78,32 @@ class TopLaw:
     def __post_init__(self) -> None:
         k = self.classes
         if not (isinstance(k, int) and k >= 3):
-            raise BadInputError(f"classes is {k!r}; an integer of at least 3 is needed (BinaryProblem and Beta are of two).")
+            raise BadInputError(
+                f"classes is {k!r}; an integer of at least 3 is needed (BinaryProblem and Beta are of two)."
+            )
         if not all(number >= 0.05 for number in (self.a, self.b, self.alpha)):
-            raise BadInputError(f"TopLaw has a={self.a}, b={self.b}, alpha={self.alpha}; each must be at least 0.05.")
+            raise BadInputError(
+                f"TopLaw has a={self.a}, b={self.b}, alpha={self.alpha}; each must be at least 0.05."
+            )
         if not 0.0 < self.decay <= 1.0:
             raise BadInputError(f"decay is {self.decay!r}; a number above 0, at most 1, is needed.")
         try:
-            object.__setattr__(self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms))
+            object.__setattr__(
+                self, "atoms", tuple((float(value), float(weight)) for value, weight in self.atoms)
+            )
         except (TypeError, ValueError):
-            raise BadInputError(f"atoms is {self.atoms!r}; pairs (value, probability) are needed.") from None
+            raise BadInputError(
+                f"atoms is {self.atoms!r}; pairs (value, probability) are needed."
+            ) from None
         if any(not (1.0 / k < value <= 1.0 and weight > 0.0) for value, weight in self.atoms):
-            raise BadInputError(f"atoms is {self.atoms!r}; values in (1/{k}, 1] and positive probabilities are needed.")
+            raise BadInputError(
+                f"atoms is {self.atoms!r}; values in (1/{k}, 1] and positive probabilities are needed."
+            )
         total = sum(weight for _, weight in self.atoms)
         if total > 1.0 + 1e-12:
-            raise BadInputError(f"atoms has probabilities that sum to {total:g}; at most 1 is allowed.")
+            raise BadInputError(
+                f"atoms has probabilities that sum to {total:g}; at most 1 is allowed."
+            )
 
     @property
     def atom_weight(self) -> float:
@@ -119,7 +131,9 @@ class TopLaw:
             at = which < len(values)
             t[at], u[at] = values[which[at]], 1.0 / (k - 1)
             rest[at] = 1.0 - t[at]
-        top = np.minimum(np.searchsorted(np.cumsum(self.shares), of_class.random(n), side="right"), k - 1)
+        top = np.minimum(
+            np.searchsorted(np.cumsum(self.shares), of_class.random(n), side="right"), k - 1
+        )
         p = np.empty((n, k))
         p[rows, (top[:, None] + np.arange(1, k)) % k] = rest[:, None] * u
         p[rows[:, 0], top] = t
@@ -136,18 +150,28 @@ class TopLaw:
         k = self.classes
         free = ((k - 2) / KEPT + 1.0) / (k - 1)  # t / (1 - t) from which on v is 1
         at = np.array([*splits, free / (1.0 + free), 1.0 - SATURATED])
-        at = np.arcsin(np.sqrt((1.0 - at[(at > 1.0 / k) & (at < 1.0)]) * k / (k - 1.0)))  # angles, from t = 1
+        at = np.arcsin(
+            np.sqrt((1.0 - at[(at > 1.0 / k) & (at < 1.0)]) * k / (k - 1.0))
+        )  # angles, from t = 1
         angles = np.union1d(np.linspace(0.0, np.pi / 2, 129), at)
-        high, low = (halving(np.pi / 4, int(np.ceil(50 / min(1.0, 2 * shape)))) for shape in (self.b, self.a))
+        high, low = (
+            halving(np.pi / 4, int(np.ceil(50 / min(1.0, 2 * shape)))) for shape in (self.b, self.a)
+        )
         high = np.unique(np.concatenate([[0.0], high, angles[angles <= np.pi / 4], [np.pi / 4]]))
-        low = np.unique(np.concatenate([[0.0], low, np.pi / 2 - angles[angles >= np.pi / 4], [np.pi / 4]]))
+        low = np.unique(
+            np.concatenate([[0.0], low, np.pi / 2 - angles[angles >= np.pi / 4], [np.pi / 4]])
+        )
         s0, _, w0 = beta_law(high, self.b, self.a, order)
         _, s1, w1 = beta_law(low, self.a, self.b, order)
         rest = (1.0 - 1.0 / k) * np.concatenate([s0, s1])
         t, weights = 1.0 - rest, np.concatenate([w0, w1]) * (1.0 - self.atom_weight)
         v = self.spread(t, rest)
         values, at = np.array(self.atoms).reshape(-1, 2).T
-        t, rest, v = np.concatenate([t, values]), np.concatenate([rest, 1.0 - values]), np.concatenate([v, 0.0 * values])
+        t, rest, v = (
+            np.concatenate([t, values]),
+            np.concatenate([rest, 1.0 - values]),
+            np.concatenate([v, 0.0 * values]),
+        )
         squares = self.squares(rest, v)
         if self.float32:
             t, rest = rounded32(t), np.where(rest < SATURATED, 0.0, rest)
@@ -160,7 +184,9 @@ class TopLaw:
         found = 1.0 / others + v**2 * _moments(self)[1]
         if self.float32:
             found[rest <= VANISHED] = 1.0 / others
-            u = np.random.default_rng(20_240_915).dirichlet(np.full(others, self.alpha), DRAWS // others)
+            u = np.random.default_rng(20_240_915).dirichlet(
+                np.full(others, self.alpha), DRAWS // others
+            )
             for i in np.flatnonzero((rest > VANISHED) & (rest < COARSE)):
                 p = rounded32(rest[i] * u)
                 total = p.sum(axis=1, keepdims=True)
@@ -251,21 +277,35 @@ class MovedMass(Generated):
             object.__setattr__(self, "tops", tuple(self.tops))
             whole = len(self.tops) == 2 and all(isinstance(j, int) for j in self.tops)
             if not (whole and 0 <= self.tops[0] < self.tops[1] <= k):
-                raise BadInputError(f"tops is {list(self.tops)!r}; two integers, 0 <= first < end <= {k}, are needed.")
+                raise BadInputError(
+                    f"tops is {list(self.tops)!r}; two integers, 0 <= first < end <= {k}, are needed."
+                )
         first, end = self.tops or (0, k)
-        if self.to == "partner" and (first % 2 or end % 2 or not isinstance(self.elsewhere, Identity)):
-            raise BadInputError(f"to is 'partner', but tops {first} to {end} are not whole pairs, or elsewhere is a map.")
+        if self.to == "partner" and (
+            first % 2 or end % 2 or not isinstance(self.elsewhere, Identity)
+        ):
+            raise BadInputError(
+                f"to is 'partner', but tops {first} to {end} are not whole pairs, or elsewhere is a map."
+            )
         if not 0.0 <= self.tail <= 1.0:
             raise BadInputError(f"tail is {self.tail!r}; a number in [0, 1] is needed.")
         if self.tail and not all(isinstance(g, Identity) for g in self.maps):
-            raise BadInputError(f"tail is {self.tail:g} beside a map; it needs maps that are the identity.")
-        t = np.concatenate([np.linspace(1.0 / k, 1.0, 4001), [value for value, _ in self.law.atoms]])
+            raise BadInputError(
+                f"tail is {self.tail:g} beside a map; it needs maps that are the identity."
+            )
+        t = np.concatenate(
+            [np.linspace(1.0 / k, 1.0, 4001), [value for value, _ in self.law.atoms]]
+        )
         for name, g in zip(("map", "elsewhere"), self.maps):
             c = g(t)
             if not (c.min() >= -1e-12 and c.max() <= 1.0 + 1e-12):
-                raise BadInputError(f"{name} has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1].")
+                raise BadInputError(
+                    f"{name} has values from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1]."
+                )
             if self.to != "others" and (c - t).max() > 1e-12:
-                raise BadInputError(f"{name} lies above the diagonal by {(c - t).max():.3g}; the {self.to} can only get mass.")
+                raise BadInputError(
+                    f"{name} lies above the diagonal by {(c - t).max():.3g}; the {self.to} can only get mass."
+                )
 
     @property
     def classes(self) -> int:
@@ -305,7 +345,11 @@ class MovedMass(Generated):
             c = (1.0 - right)[:, None] * (others + self.tail * (equal - others))
             c[rows, top] = right
             return c
-        to = others.argmax(axis=1) if self.to == "runner_up" else np.where((first <= top) & (top < end), top ^ 1, top)
+        to = (
+            others.argmax(axis=1)
+            if self.to == "runner_up"
+            else np.where((first <= top) & (top < end), top ^ 1, top)
+        )
         c = p.copy()
         c[rows, top] = right
         c[rows, to] += t - right
@@ -328,7 +372,9 @@ class MovedMass(Generated):
             return None
         right = all(isinstance(g, Identity) for g in self.maps)
         if right and estimands.is_distance(estimand) and not (self.tail and notion == "canonical"):
-            return Truth(0.0, 1e-6 if self.law.float32 else 0.0, "calibrated by construction")  # rows of 32 bits sum to 1 +- 1e-7
+            return Truth(
+                0.0, 1e-6 if self.law.float32 else 0.0, "calibrated by construction"
+            )  # rows of 32 bits sum to 1 +- 1e-7
         if notion == "top_label":
             return None if estimand == "linf" else self._quadrature(self._of_top, estimand)
         if self._is_integral(estimand):
@@ -349,7 +395,11 @@ class MovedMass(Generated):
         if self.tail:
             return estimand in ("l1", "l2_squared", "rms") or estimand.startswith("top_class_")
         one = self.to != "others" and estimand == "l2"
-        return one or estimand in ("l1", "linf", "l2_squared", "rms") or estimand.startswith("top_class_")
+        return (
+            one
+            or estimand in ("l1", "linf", "l2_squared", "rms")
+            or estimand.startswith("top_class_")
+        )
 
     def _canonical(self, estimand: str, nodes: Nodes) -> float:
         """A mean over t and the two maps. sum_j |C_j - p_j| and its kind are functions of d = t - g(t) and of moments of u."""
@@ -388,12 +438,15 @@ def _splits(problem: MovedMass) -> tuple[float, ...]:
     found = list(kinks)
     for g in (*problem.maps, problem.curve):
         for low, high in zip(edges, edges[1:]):
-            t = np.linspace(low + 1e-12, high - 1e-12, 2001)  # at a jump, rounding would take the value of either side
+            t = np.linspace(
+                low + 1e-12, high - 1e-12, 2001
+            )  # at a jump, rounding would take the value of either side
             gap = g(t) - t
             found += [
                 brentq(lambda s, g=g: g(np.array([s]))[0] - s, t[i], t[i + 1], xtol=1e-15)
                 for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0)
-                if max(abs(gap[i]), abs(gap[i + 1])) > 1e-13  # not the rounding of a map that is the diagonal there
+                if max(abs(gap[i]), abs(gap[i + 1]))
+                > 1e-13  # not the rounding of a map that is the diagonal there
             ]
     return tuple(found)
 
@@ -404,7 +457,9 @@ def _moments(law: TopLaw) -> tuple[float, float]:
     m, alpha = law.classes - 1, law.alpha
     squares = (alpha + 1.0) / (m * alpha + 1.0) - 1.0 / m
     b = (m - 1) * alpha
-    below = betainc(alpha, b, 1.0 / m) - betainc(alpha + 1.0, b, 1.0 / m)  # E (1/m - u)+ = F_a(1/m)/m - E[u; u < 1/m]
+    below = betainc(alpha, b, 1.0 / m) - betainc(
+        alpha + 1.0, b, 1.0 / m
+    )  # E (1/m - u)+ = F_a(1/m)/m - E[u; u < 1/m]
     return float(2.0 * below), float(squares)
 
 
@@ -433,5 +488,7 @@ def _sampled(problem: MovedMass, extra: tuple[str, ...]) -> dict[str, Truth]:
 
 def _pointwise(name: str, f: np.ndarray, c: np.ndarray, centre: np.ndarray) -> np.ndarray:
     if name.startswith("sharpness_"):
-        return estimands.pointwise(name.removeprefix("sharpness_"), np.broadcast_to(centre, c.shape), c, "canonical")
+        return estimands.pointwise(
+            name.removeprefix("sharpness_"), np.broadcast_to(centre, c.shape), c, "canonical"
+        )
     return estimands.pointwise(name, f, c, "canonical")

@@ -52,14 +52,23 @@ class Perturbations:
         try:
             members = members_of(self.problem)
         except BadInputError as absent:  # its files are not there; the reason, which the key is made of, is one on all machines
-            return {self.name: AbsentFiles(re.sub(", looked for at [^;]*;", ";", str(absent)).rstrip("."))}
+            return {
+                self.name: AbsentFiles(
+                    re.sub(", looked for at [^;]*;", ";", str(absent)).rstrip(".")
+                )
+            }
         if members is None:
-            return {f"{self.name}/{width_name(h)}": Perturbed(self.problem, h, self.notion) for h in self.widths}
+            return {
+                f"{self.name}/{width_name(h)}": Perturbed(self.problem, h, self.notion)
+                for h in self.widths
+            }
         found = {}
         for name, one in members.items():
             found[name] = one
             if not ProblemSpec.of(one).unavailable:
-                found |= {f"{name}/{width_name(h)}": Perturbed(one, h, self.notion) for h in self.widths}
+                found |= {
+                    f"{name}/{width_name(h)}": Perturbed(one, h, self.notion) for h in self.widths
+                }
         return found
 
 

@@ -124,7 +124,10 @@ class Predictions:
     rows_of_a_file = True
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (("split", self.split, ("test", "validation")), ("order", self.order, ("random", "file"))):
+        for name, value, allowed in (
+            ("split", self.split, ("test", "validation")),
+            ("order", self.order, ("random", "file")),
+        ):
             if value not in allowed:
                 raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
         for name in ("top_label", "float32", "renormalise", "by_content"):
@@ -132,12 +135,21 @@ class Predictions:
                 raise BadInputError(f"{name} is {getattr(self, name)!r}; allowed are true, false.")
         for name in ("probabilities", "logits", "labels"):
             value = getattr(self, name)
-            listed = name != "labels" and isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value)
+            listed = (
+                name != "labels"
+                and isinstance(value, (list, tuple))
+                and value
+                and all(isinstance(v, str) for v in value)
+            )
             if not (value is None or isinstance(value, str) or listed):
                 more = "" if name == "labels" else " or a list of columns"
                 raise BadInputError(f"{name} is {value!r}; the name of an array{more} is needed.")
-        if self.class_names is not None and not (isinstance(self.class_names, (list, tuple)) and self.class_names):
-            raise BadInputError(f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow].")
+        if self.class_names is not None and not (
+            isinstance(self.class_names, (list, tuple)) and self.class_names
+        ):
+            raise BadInputError(
+                f"class_names is {self.class_names!r}; a list is needed, such as class_names=[cat,dog,cow]."
+            )
         if isinstance(self.positive, (list, tuple, dict)):
             raise BadInputError(f"positive is {self.positive!r}; one label is needed.")
 
@@ -207,7 +219,11 @@ class Predictions:
     @property
     def n_max(self) -> int | None:
         if self.unavailable:
-            return self._packs[0].validation_rows if self.split == "validation" else self._packs[0].rows
+            return (
+                self._packs[0].validation_rows
+                if self.split == "validation"
+                else self._packs[0].rows
+            )
         return len(self._load().y)
 
     default_n = n_max
@@ -223,7 +239,11 @@ class Predictions:
         changed |= {} if self.positive is None else {"positive": str(self.positive)}
         # once "class_names", in the order of the columns whatever their names: records of that reading are not these
         changed |= {} if self.class_names is None else {"classes": list(map(str, self.class_names))}
-        return {"sha256": sha256, "arrays": [self.probabilities, self.logits, self.labels, self.top_label], **changed}
+        return {
+            "sha256": sha256,
+            "arrays": [self.probabilities, self.logits, self.labels, self.top_label],
+            **changed,
+        }
 
     @property
     def content(self) -> str | None:
@@ -245,7 +265,9 @@ class Predictions:
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self._load()[:2]
         if n > len(y):
-            raise BadInputError(f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that.")
+            raise BadInputError(
+                f"n is {n}, but {self.path} holds {len(y)} rows; n can be at most that."
+            )
         rows = (np.arange(len(y)) if self.order == "file" else rng.permutation(len(y)))[:n]
         return p[rows], y[rows]
 

@@ -66,7 +66,11 @@ class TabRepoTask:
 
     @property
     def notions(self) -> tuple[str, ...]:
-        return ("binary", "canonical", "classwise") if self.classes <= 2 else ("top_label", "classwise", "canonical")
+        return (
+            ("binary", "canonical", "classwise")
+            if self.classes <= 2
+            else ("top_label", "classwise", "canonical")
+        )
 
     @property
     def default_notions(self) -> tuple[str, ...]:
@@ -116,7 +120,9 @@ class TabRepoTask:
         y = held.labels_val(self.dataset, self.fold)
         p = held.predict_val(self.dataset, self.fold, self.config)
         if n > len(y):
-            raise BadInputError(f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that.")
+            raise BadInputError(
+                f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that."
+            )
         rows = rng.permutation(len(y))[:n]
         return p[rows], y[rows]
 
@@ -124,7 +130,9 @@ class TabRepoTask:
         return None
 
 
-Task: TypeAlias = tuple[str, int, str, int | None, int | None]  # dataset, fold, config, rows, classes
+Task: TypeAlias = tuple[
+    str, int, str, int | None, int | None
+]  # dataset, fold, config, rows, classes
 
 
 @dataclass(frozen=True)
@@ -170,13 +178,19 @@ class TabRepoTasks:
         holds."""
         listed = self._listed(self.tasks) if self.tasks else None
         known = listed is not None and all(None not in task for task in listed)
-        held = None if known and not tabrepo.is_there(self.repository) else tabrepo.find(self.repository)
+        held = (
+            None
+            if known and not tabrepo.is_there(self.repository)
+            else tabrepo.find(self.repository)
+        )
         if listed is None:
             listed = [] if held is None else self._all_of(held)
         chosen = self._chosen(listed)
         place = str(held.root) if held else self.repository
         return {
-            f"{dataset}/{fold}/{config}": TabRepoTask(place, dataset, fold, config, n, k, self.max_n)
+            f"{dataset}/{fold}/{config}": TabRepoTask(
+                place, dataset, fold, config, n, k, self.max_n
+            )
             for dataset, fold, config, n, k in chosen
         }
 
@@ -188,12 +202,21 @@ class TabRepoTasks:
         frame = pd.read_csv(path)
         absent = [name for name in ("dataset", "fold", "config") if name not in frame]
         if absent:
-            raise BadInputError(f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config.")
+            raise BadInputError(
+                f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config."
+            )
         twice = frame[frame.duplicated(["dataset", "fold", "config"])]
         if len(twice):
-            raise BadInputError(f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice.")
-        sizes = [_known(frame[c]) if c in frame else [None] * len(frame) for c in ("n_samples", "n_classes")]
-        return list(zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes))
+            raise BadInputError(
+                f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice."
+            )
+        sizes = [
+            _known(frame[c]) if c in frame else [None] * len(frame)
+            for c in ("n_samples", "n_classes")
+        ]
+        return list(
+            zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes)
+        )
 
     def _all_of(self, held: tabrepo.Repository) -> list[Task]:
         return [
@@ -219,13 +242,17 @@ class TabRepoTasks:
             unknown = [value for value in values if value not in have]
             if unknown:
                 shown = ", ".join(map(str, sorted(have)[:10])) + (", ..." if len(have) > 10 else "")
-                raise BadInputError(f"{name} is {unknown[0]!r}, which no task has; there are {shown}.")
+                raise BadInputError(
+                    f"{name} is {unknown[0]!r}, which no task has; there are {shown}."
+                )
             listed = [task for task in listed if of(task[column]) in values]
         listed = [task for task in listed if task[3] is None or task[3] >= self.min_n]
         if self.max_classes is not None:
             listed = [task for task in listed if task[4] is None or task[4] <= self.max_classes]
         if not listed:
-            raise BadInputError("datasets, folds, configs, families, min_n and max_classes together leave no task.")
+            raise BadInputError(
+                "datasets, folds, configs, families, min_n and max_classes together leave no task."
+            )
         return listed
 
 

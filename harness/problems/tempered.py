@@ -81,14 +81,18 @@ class TemperedDirichlet(Generated):
     default_notions: tuple[str, ...] = ("canonical",)
 
     def __post_init__(self) -> None:
-        if self.classes < 2 or not (self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0):
+        if self.classes < 2 or not (
+            self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0
+        ):
             raise BadInputError(
                 f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
                 f"prediction_power={self.prediction_power}; classes >= 2 and positive numbers are needed."
             )
         unknown = [name for name in self.default_notions if name not in self.notions]
         if unknown or not self.default_notions:
-            raise BadInputError(f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed.")
+            raise BadInputError(
+                f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed."
+            )
 
     @property
     def notions(self) -> tuple[str, ...]:
@@ -105,7 +109,10 @@ class TemperedDirichlet(Generated):
         """p (n, k), y (n,). A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha), taken in logarithms."""
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)
-        log_s = np.log(rng_g.standard_gamma(self.alpha + 1.0, shape)) - rng_u.standard_exponential(shape) / self.alpha
+        log_s = (
+            np.log(rng_g.standard_gamma(self.alpha + 1.0, shape))
+            - rng_u.standard_exponential(shape) / self.alpha
+        )
         p = softmax(self.prediction_power * log_s)
         below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
         return p, below.sum(axis=1)
@@ -126,7 +133,9 @@ class TemperedDirichlet(Generated):
             return Truth(0.0, 0.0, "calibrated by construction")
         if self.classes == 2:
             return _two_classes(self.unnamed(), estimand, notion)
-        return _truths(self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,))[estimand]
+        return _truths(
+            self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,)
+        )[estimand]
 
     def truth_of_vector(self, estimand: str) -> Truth | None:
         """The mean over classes of E d(f_j, C_j) with C_j = P(Y = j given f), f the whole vector, which knows more than f_j.
@@ -181,7 +190,13 @@ def _two_classes(problem: TemperedDirichlet, estimand: str, notion: str) -> Trut
         f, f_rest, c, c_rest = expit(b * x), expit(-b * x), expit(a * x), expit(-a * x)
         if notion == "top_label":  # both classes are on top alike
             top = x > 0
-            f, f_rest, c, c_rest, weights = f[top], f_rest[top], c[top], c_rest[top], 2.0 * weights[top]
+            f, f_rest, c, c_rest, weights = (
+                f[top],
+                f_rest[top],
+                c[top],
+                c_rest[top],
+                2.0 * weights[top],
+            )
         return integral(estimand, notion, f, f_rest, c, c_rest, weights)
 
     coarse, fine = at(16), at(24)
@@ -194,7 +209,11 @@ def _two_class_nodes(problem: TemperedDirichlet, order: int) -> tuple[np.ndarray
     half = growing(1.0 / fastest, 40.0 / slowest, 40.0 / problem.alpha + 40.0 / slowest)
     x, weights = gauss_legendre(np.concatenate([-half[:0:-1], half]), order)
     size = np.abs(x)
-    density = np.exp(-problem.alpha * size - 2.0 * problem.alpha * np.log1p(np.exp(-size)) - betaln(problem.alpha, problem.alpha))
+    density = np.exp(
+        -problem.alpha * size
+        - 2.0 * problem.alpha * np.log1p(np.exp(-size))
+        - betaln(problem.alpha, problem.alpha)
+    )
     return x, weights * density
 
 
@@ -207,7 +226,10 @@ def _supremum(a: float, b: float) -> Truth:
     gap = np.abs(expit(b * x) - expit(a * x))
     i = int(gap.argmax())
     found = minimize_scalar(
-        lambda t: -abs(expit(b * t) - expit(a * t)), bounds=(x[i - 1], x[i + 1]), method="bounded", options={"xatol": 1e-12}
+        lambda t: -abs(expit(b * t) - expit(a * t)),
+        bounds=(x[i - 1], x[i + 1]),
+        method="bounded",
+        options={"xatol": 1e-12},
     )
     return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
 
@@ -216,14 +238,28 @@ def _supremum(a: float, b: float) -> Truth:
 
 
 @lru_cache(maxsize=256)
-def _truths(problem: TemperedDirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth | None]:
+def _truths(
+    problem: TemperedDirichlet, notion: str, extra: tuple[str, ...]
+) -> dict[str, Truth | None]:
     wanted = extra or estimands.names(notion)
     if notion == "canonical":
-        return {name: mean_of_sets(values, SMOOTH) for name, values in _canonical(problem, wanted).items()}
-    values = np.array([_conditional_values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
-    fewer = np.array([_conditional_values(problem, notion, wanted, r, CONDITIONAL_POINTS - 1, 6) for r in range(RANDOMISATIONS)])
+        return {
+            name: mean_of_sets(values, SMOOTH)
+            for name, values in _canonical(problem, wanted).items()
+        }
+    values = np.array(
+        [_conditional_values(problem, notion, wanted, r) for r in range(RANDOMISATIONS)]
+    )
+    fewer = np.array(
+        [
+            _conditional_values(problem, notion, wanted, r, CONDITIONAL_POINTS - 1, 6)
+            for r in range(RANDOMISATIONS)
+        ]
+    )
     with np.errstate(invalid="ignore"):
-        bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))  # of ratios, O(1 / points); node spacing
+        bias = np.abs(
+            values.mean(axis=0) - fewer.mean(axis=0)
+        )  # of ratios, O(1 / points); node spacing
     method = "quadrature over the conditioning probability, "
     return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
@@ -235,7 +271,9 @@ def _canonical(problem: TemperedDirichlet, wanted: Sequence[str]) -> dict[str, n
     for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
         found[score] = found[distance] + found[f"refinement_{distance}"]
     k = problem.classes
-    found["sharpness_l2_squared"] = 1.0 - 1.0 / k - found["refinement_l2_squared"]  # by symmetry E C is uniform
+    found["sharpness_l2_squared"] = (
+        1.0 - 1.0 / k - found["refinement_l2_squared"]
+    )  # by symmetry E C is uniform
     found["sharpness_kl"] = np.log(k) - found["refinement_kl"]
     others = [name for name in wanted if name not in found]
     if others:
@@ -257,7 +295,9 @@ def sums_over_classes(problem: TemperedDirichlet) -> dict[str, np.ndarray]:
     c log(c / t) - c + t, whose last two sum to 0 over the classes: positive terms have less variance."""
     per_set = []
     for r in range(RANDOMISATIONS):
-        total = dict.fromkeys(("l2_squared", "kl", "kl_rest", "refinement_l2_squared", "refinement_kl"), 0.0)
+        total = dict.fromkeys(
+            ("l2_squared", "kl", "kl_rest", "refinement_l2_squared", "refinement_kl"), 0.0
+        )
         rest = _Rest.of(problem, CONDITIONAL_POINTS, r)
         for x, weights in rest.blocks(*gauss_legendre(_logit_edges(problem, "classwise", 2.5), 8)):
             h, z = rest.at(x)
@@ -273,7 +313,12 @@ def sums_over_classes(problem: TemperedDirichlet) -> dict[str, np.ndarray]:
 
 
 def _conditional_values(
-    problem: TemperedDirichlet, notion: str, wanted: Sequence[str], r: int, log2_points: int = CONDITIONAL_POINTS, order: int = 8
+    problem: TemperedDirichlet,
+    notion: str,
+    wanted: Sequence[str],
+    r: int,
+    log2_points: int = CONDITIONAL_POINTS,
+    order: int = 8,
 ) -> list[float]:
     """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
     from scipy.optimize import brentq  # slow to import
@@ -294,7 +339,9 @@ def _conditional_values(
             return np.log(c) - np.log(c_rest) - x
 
     at_edges = np.concatenate([gap(x) for x, _ in rest.blocks(edges, edges)])
-    changes = np.flatnonzero(at_edges[:-1] * at_edges[1:] < 0)  # of sign: there |t - C| has its kinks
+    changes = np.flatnonzero(
+        at_edges[:-1] * at_edges[1:] < 0
+    )  # of sign: there |t - C| has its kinks
     crossings = [brentq(lambda x: gap(x)[0], edges[i], edges[i + 1], xtol=1e-12) for i in changes]
     x, weights = gauss_legendre(np.union1d(edges, crossings), order)
     mass, c, c_rest = np.concatenate([means(block) for block, _ in rest.blocks(x, weights)], axis=1)
@@ -302,7 +349,10 @@ def _conditional_values(
     x, weights, mass, c, c_rest = (a[seen] for a in (x, weights, mass, c, c_rest))
     weights = weights * mass
     weights /= weights.sum()  # 1 for classwise, 1 / k but for the error of the points for top_label
-    return [integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights) for name in wanted]
+    return [
+        integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights)
+        for name in wanted
+    ]
 
 
 class _Rest(NamedTuple):
@@ -317,15 +367,23 @@ class _Rest(NamedTuple):
     def of(cls, problem: TemperedDirichlet, log2_points: int, r: int) -> _Rest:
         log_u = _log_gammas(problem.classes - 1, problem.alpha, log2_points, r)
         log_u = log_u - logsumexp(log_u, axis=1, keepdims=True)
-        of_f, of_c = (logsumexp(power * log_u, axis=1) for power in (problem.prediction_power, problem.truth_power))
+        of_f, of_c = (
+            logsumexp(power * log_u, axis=1)
+            for power in (problem.prediction_power, problem.truth_power)
+        )
         return cls(problem, of_f, of_c, problem.prediction_power * log_u.max(axis=1) - of_f)
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Given logit f_1 = x (m,) and u: its density, and logit C_1, (m, points)."""
-        k, alpha, a, b = (getattr(self.problem, n) for n in ("classes", "alpha", "truth_power", "prediction_power"))
+        k, alpha, a, b = (
+            getattr(self.problem, n)
+            for n in ("classes", "alpha", "truth_power", "prediction_power")
+        )
         m = (x[:, None] + self.of_f) / b  # log rho
         log_sum = np.maximum(m, 0.0) + np.log(1.0 + np.exp(-np.abs(m)))  # log(1 + rho)
-        return np.exp(alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)) / b, a * m - self.of_c
+        return np.exp(
+            alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)
+        ) / b, a * m - self.of_c
 
     def blocks(self, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Parts of the nodes, small enough for (nodes, points)."""
@@ -360,7 +418,9 @@ def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
     u = np.maximum(u, 2.0**-64)
     g = -np.log1p(-u) if alpha == 1.0 else gammaincinv(alpha, u)
     small = g < 1e-100  # there P(G < g) = g^alpha / Gamma(alpha + 1), and g itself may underflow
-    return np.where(small, (np.log(u) + gammaln(alpha + 1.0)) / alpha, np.log(np.where(small, 1.0, g)))
+    return np.where(
+        small, (np.log(u) + gammaln(alpha + 1.0)) / alpha, np.log(np.where(small, 1.0, g))
+    )
 
 
 def _both(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -48,7 +48,9 @@ class UniformModel:
 
     def __post_init__(self) -> None:
         if not self.classes >= 2 or not self.rows >= 1:
-            raise BadInputError(f"classes is {self.classes} and rows is {self.rows}; at least 2 and at least 1 are needed.")
+            raise BadInputError(
+                f"classes is {self.classes} and rows is {self.rows}; at least 2 and at least 1 are needed."
+            )
 
     @property
     def n_max(self) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,19 @@ class Baseline:
 
     def family_of(self, problem: str) -> str:
         """The family of a problem of the arena."""
-        return next((family for family, members in self.families.items() if problem in members), OTHER)
+        return next(
+            (family for family, members in self.families.items() if problem in members), OTHER
+        )
 
     def truths(self) -> dict[str, dict[str, Any]]:
         """{problem key: {"notion|estimand": [truth, error, method]}}, for a results folder."""
-        rows = self.records.dropna(subset=["truth"]).drop_duplicates(["problem_key", "notion", "estimand"])
+        rows = self.records.dropna(subset=["truth"]).drop_duplicates(
+            ["problem_key", "notion", "estimand"]
+        )
         found: dict[str, dict[str, Any]] = {}
-        for key, notion, name, value, error in rows[["problem_key", "notion", "estimand", "truth", "truth_error"]].to_numpy():
+        for key, notion, name, value, error in rows[
+            ["problem_key", "notion", "estimand", "truth", "truth_error"]
+        ].to_numpy():
             found.setdefault(key, {})[f"{notion}|{name}"] = [value, error, "the arena's baseline"]
         return found
 
@@ -70,13 +77,21 @@ def experiments() -> dict[str, tuple[str, ...]]:
     """{name: overrides} of the experiments that make up the arena: those that conf/experiment/arena_index.yaml names and that
     have the key `arena` themselves (intervals and tests are shown beside it, and nothing is compared with them)."""
     named = option("experiment", WHOLE).config["records_of"]
-    return {name: (f"experiment={name}",) for name in named if option("experiment", name).config.get("arena")}
+    return {
+        name: (f"experiment={name}",)
+        for name in named
+        if option("experiment", name).config.get("arena")
+    }
 
 
 def beside() -> dict[str, tuple[str, ...]]:
     """{name: overrides} of the other experiments that the arena's page shows: intervals, tests, pairs of models."""
     named = option("experiment", WHOLE).config["records_of"]
-    return {name: (f"experiment={name}",) for name in named if not option("experiment", name).config.get("arena")}
+    return {
+        name: (f"experiment={name}",)
+        for name in named
+        if not option("experiment", name).config.get("arena")
+    }
 
 
 def families() -> dict[str, list[str]]:
@@ -101,7 +116,9 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
         `folder` if the package is no checkout: what is installed is only read.
     """
     if folder is None and CHECKOUT is None:
-        raise BadInputError("this installation's baseline is only read; give baseline=DIR, where the new one is to be written.")
+        raise BadInputError(
+            "this installation's baseline is only read; give baseline=DIR, where the new one is to be written."
+        )
     where, written = folder_of(folder), []
     classes: dict[str, int] = {}
     for name, overrides in experiments().items():
@@ -120,7 +137,10 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
         frame, missing = _recorded(plan, out)
         if not missing:
             written.append(stored.store(frame, plan, out, stored.path_of(where, name)))
-    chosen = {family: [name for name in members if name in classes] for family, members in families().items()}
+    chosen = {
+        family: [name for name in members if name in classes]
+        for family, members in families().items()
+    }
     told = {
         "version": VERSION,
         "classes": classes,
@@ -133,7 +153,9 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
 def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
     """Return the records of a plan without diagnostics, and the cells that have no finished one."""
     keys = reader.keys_of(cell.key for cell in plan.cells)
-    frame = reader.load_records(out, keys, categories=False) if out.exists() else reader.empty_frame()
+    frame = (
+        reader.load_records(out, keys, categories=False) if out.exists() else reader.empty_frame()
+    )
     ended = set(frame.loc[frame["status"].isin((*schema.FINISHED, "failed")), "key"])
     return frame.assign(diagnostics=None), [cell for cell in plan.cells if cell.key not in ended]
 
@@ -154,10 +176,12 @@ def read(folder: str | Path | None = None) -> Baseline:
     for name, overrides in experiments().items():
         path, settings = stored.path_of(where, name), compose([*overrides])
         try:
-            plans[name] = stored.plan_of(path, settings, lambda settings=settings: planning.plan(settings))  # type: ignore[misc]
+            plans[name] = stored.plan_of(path, settings, partial(planning.plan, settings))
             frames.append(stored.frame_of(path, plans[name]))
         except BadInputError as error:
-            raise BadInputError(f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}.") from error
+            raise BadInputError(
+                f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
+            ) from error
     told = _described(where)
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     frame = frame.drop_duplicates(["key", "estimand"], ignore_index=True)
@@ -176,10 +200,14 @@ def _described(where: Path) -> dict[str, Any]:
             return told
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise BadInputError(f"{where / 'baseline.json'} is absent or broken; put back an earlier one, or: {REMEDY}.")
+    raise BadInputError(
+        f"{where / 'baseline.json'} is absent or broken; put back an earlier one, or: {REMEDY}."
+    )
 
 
-def estimator_plan(baseline: Baseline, own: Component, of_run: Mapping[str, Any]) -> tuple[Plan, dict[str, str]]:
+def estimator_plan(
+    baseline: Baseline, own: Component, of_run: Mapping[str, Any]
+) -> tuple[Plan, dict[str, str]]:
     """The cells of an own estimator on the problems of the arena, on the draws that the baseline's estimators had; and of the
     problems that cannot be drawn from here, why. `of_run`: options of the run, as out and jobs."""
     plans = list(baseline.plans.values())
@@ -198,13 +226,22 @@ def estimator_plan(baseline: Baseline, own: Component, of_run: Mapping[str, Any]
             problem = ProblemSpec.of(made[name].object)
             draws = list(dict.fromkeys((cell.rep, cell.n) for cell in held))
             notions = list(dict.fromkeys(cell.notion for cell in held))
-            for cell in Block(name, made[name].key, plan.settings.seed, Draws((), (), draws), notions, {own.id: own.key}):
+            for cell in Block(
+                name,
+                made[name].key,
+                plan.settings.seed,
+                Draws((), (), draws),
+                notions,
+                {own.id: own.key},
+            ):
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
                     skips[cell.key] = reason
         problems = {**made, **problems}
     changes = {"estimator": {own.id: own.config}, "experiment": None, "name": None, **of_run}
-    return Plan(replace(plans[0].settings, **changes), problems, {own.id: own}, list(cells.values()), skips), absent
+    return Plan(
+        replace(plans[0].settings, **changes), problems, {own.id: own}, list(cells.values()), skips
+    ), absent
 
 
 def _problems_here(plan: Plan, absent: dict[str, str]) -> dict[str, Component]:
@@ -221,7 +258,11 @@ def _problems_here(plan: Plan, absent: dict[str, str]) -> dict[str, Component]:
             absent |= dict.fromkeys(names, str(error))
             continue
         for name in names:
-            reason = ProblemSpec.of(made[name].object).unavailable if name in made else "its data are not here"
+            reason = (
+                ProblemSpec.of(made[name].object).unavailable
+                if name in made
+                else "its data are not here"
+            )
             if reason is None and made[name].key != plan.problems[name].key:
                 reason = "its data are others here than those of the baseline"
             if reason:
@@ -231,15 +272,24 @@ def _problems_here(plan: Plan, absent: dict[str, str]) -> dict[str, Component]:
     return found
 
 
-def problem_plan(baseline: Baseline, name: str, config: dict[str, Any], most: float, of_run: Mapping[str, Any]) -> Plan:
+def problem_plan(
+    baseline: Baseline, name: str, config: dict[str, Any], most: float, of_run: Mapping[str, Any]
+) -> Plan:
     """The cells of the arena's estimators on an own problem, as many replications of as many sizes as the arena has; of the
     estimators those whose cells took at most `most` CPU seconds at its largest n."""
     plans = list(baseline.plans.values())
     costs = baseline.records.dropna(subset=["value"])
     costs = costs[costs["n"].eq(costs["n"].max())].groupby("estimator")["cpu_seconds"].mean()
-    estimators = {eid: one for plan in reversed(plans) for eid, one in plan.settings.estimator.items()}
+    estimators = {
+        eid: one for plan in reversed(plans) for eid, one in plan.settings.estimator.items()
+    }
     cheap = {eid: one for eid, one in estimators.items() if costs.get(eid, float("inf")) <= most}
     if not cheap:
         raise BadInputError(f"no estimator of the baseline takes at most {most:g} s for a cell.")
-    own: dict[str, Any] = {"problem": {name: config}, "estimator": cheap, "experiment": None, "name": None}
+    own: dict[str, Any] = {
+        "problem": {name: config},
+        "estimator": cheap,
+        "experiment": None,
+        "name": None,
+    }
     return planning.plan(replace(plans[0].settings, **own, **of_run))

@@ -30,7 +30,15 @@ from harness.sources import packs
 
 NEEDED = ("problem", "notion", "n", "rep", "estimator", "estimand", "value")
 OF_A_CELL = ("problem", "notion", "n", "rep", "estimator")
-OWN = ("key", "problem_key", "estimator_key", "run_id", "status", "seed", "written")  # columns that no reader gives
+OWN = (
+    "key",
+    "problem_key",
+    "estimator_key",
+    "run_id",
+    "status",
+    "seed",
+    "written",
+)  # columns that no reader gives
 
 
 @dataclass(frozen=True)
@@ -48,21 +56,29 @@ class Source:
         if self.pack:
             every = packs.packs()
             if self.pack not in every:
-                raise BadInputError(f"records_from has pack {self.pack!r}, which there is not{guess(self.pack, list(every))}.")
+                raise BadInputError(
+                    f"records_from has pack {self.pack!r}, which there is not{guess(self.pack, list(every))}."
+                )
             pack = every[self.pack]
             place = pack.at(None if pack.is_shipped else packs.folder())
             if not place.is_file():
                 raise BadInputError(f"records_from needs {place}, which is not there; {pack.how}.")
             if pack.sha256 not in (None, sha256(place)):
-                raise BadInputError(f"{place} has sha256 {sha256(place)}, expected {pack.sha256}; it is not used.")
+                raise BadInputError(
+                    f"{place} has sha256 {sha256(place)}, expected {pack.sha256}; it is not used."
+                )
             return place
         given = Path(str(self.file)).expanduser()
         base = os.environ.get("CALHARNESS_DATA")
-        own = [EXPERIMENTS.joinpath(*given.parts[1:])] if given.parts[:1] == ("experiments",) else []
+        own = (
+            [EXPERIMENTS.joinpath(*given.parts[1:])] if given.parts[:1] == ("experiments",) else []
+        )
         for place in (given, *own, *([Path(base).expanduser() / given] if base else [])):
             if place.is_file():
                 return place
-        raise BadInputError(f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give a file's path.")
+        raise BadInputError(
+            f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give a file's path."
+        )
 
     @property
     def name(self) -> str:
@@ -82,7 +98,9 @@ class Source:
     def described(self) -> str:
         """A sentence on what is imported."""
         frame = self.records("")
-        return f"{frame['key'].nunique():,} imported cells ({len(frame):,} estimates) of {self.name}"
+        return (
+            f"{frame['key'].nunique():,} imported cells ({len(frame):,} estimates) of {self.name}"
+        )
 
     def description(self) -> dict[str, Any]:
         """Where the rows come from, as runs/<run id>.json holds it."""
@@ -109,13 +127,23 @@ def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
     known = (*schema.COLUMNS, "truth", "truth_error")
     wrong = [str(name) for name in frame if name in OWN or name not in known]
     if absent or wrong:
-        what = f"gives no {', '.join(absent)}" if absent else f"gives {', '.join(wrong)}, which no reader may give"
-        raise BadInputError(f"{said} {what}; a record has {', '.join(name for name in known if name not in OWN)}.")
+        what = (
+            f"gives no {', '.join(absent)}"
+            if absent
+            else f"gives {', '.join(wrong)}, which no reader may give"
+        )
+        raise BadInputError(
+            f"{said} {what}; a record has {', '.join(name for name in known if name not in OWN)}."
+        )
     cell = list(OF_A_CELL)
     twice = frame.duplicated([*cell, "estimand"])
     if twice.any():
-        raise BadInputError(f"{said} gives {frame.loc[twice, [*cell, 'estimand']].iloc[0].to_list()} twice; a row is of one.")
-    identity = [json.dumps(row, default=str) for row in frame[cell].itertuples(index=False, name=None)]
+        raise BadInputError(
+            f"{said} gives {frame.loc[twice, [*cell, 'estimand']].iloc[0].to_list()} twice; a row is of one."
+        )
+    identity = [
+        json.dumps(row, default=str) for row in frame[cell].itertuples(index=False, name=None)
+    ]
     codes, once = pd.factorize(np.asarray(identity, dtype=object))
     parameters = {f"{group}_parameters": "{}" for group in ("problem", "estimator")}
     defaults = {**parameters, "kind": "point", "seed": -1, "reason": None}
@@ -129,7 +157,9 @@ def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
     frame["key"] = np.array([digest(f"{checksum}|{text}") for text in once], dtype=object)[codes]
     for group in ("problem", "estimator"):
         names, every = pd.factorize(frame[group])
-        frame[f"{group}_key"] = np.array([digest(f"{checksum}|{group}|{name}") for name in every], dtype=object)[names]
+        frame[f"{group}_key"] = np.array(
+            [digest(f"{checksum}|{group}|{name}") for name in every], dtype=object
+        )[names]
     frame["run_id"] = run_id
     return frame.astype({name: schema.dtype(kind) for name, kind in schema.COLUMNS.items()})[
         ["key", *[name for name in known if name != "key"]]

@@ -155,7 +155,10 @@ def _content_reason(path: Path) -> str | None:
             names = [FORMER.get(name, name) for name in file.schema_arrow.names]
             if missing := [name for name in COLUMNS if name not in (*names, *LATER)]:
                 return f"columns {', '.join(missing)} are missing"
-            groups = [_rows_reason(file.read_row_group(at).rename_columns(names)) for at in range(file.num_row_groups)]
+            groups = [
+                _rows_reason(file.read_row_group(at).rename_columns(names))
+                for at in range(file.num_row_groups)
+            ]
         return next(filter(None, groups), None)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
@@ -164,7 +167,11 @@ def _content_reason(path: Path) -> str | None:
 def _rows_reason(rows: pa.Table) -> str | None:
     """Return what is wrong with rows of a part, or None."""
     try:
-        columns = {field.name: rows[field.name].cast(field.type) for field in schema() if field.name in rows.column_names}
+        columns = {
+            field.name: rows[field.name].cast(field.type)
+            for field in schema()
+            if field.name in rows.column_names
+        }
     except Exception as error:
         return f"columns of other types: {str(error).splitlines()[0][:120]}"
     for name in NEVER_NULL:

@@ -49,8 +49,13 @@ _CELLS = """create view cells as
                  max(written) as interrupted
           from r group by key)"""
 _SQL = {"str": "varchar", "int": "bigint", "float": "double"}
-_EMPTY = ", ".join(f"null::{_SQL[kind]} as {name}" for name, kind in (COLUMNS | dict.fromkeys(FORMER, "str")).items())
-_NAMES = {name: name for name in COLUMNS} | {name: f"coalesce({name}, {former}) as {name}" for former, name in FORMER.items()}
+_EMPTY = ", ".join(
+    f"null::{_SQL[kind]} as {name}"
+    for name, kind in (COLUMNS | dict.fromkeys(FORMER, "str")).items()
+)
+_NAMES = {name: name for name in COLUMNS} | {
+    name: f"coalesce({name}, {former}) as {name}" for former, name in FORMER.items()
+}
 
 
 def read(
@@ -122,7 +127,9 @@ def of_run(run_id: str | None) -> str:
     return "true" if run_id is None else f"run_id = {quoted(run_id)}"
 
 
-def query(source: Path | list[Path], sql: str, given: Iterable[Any] = (), where: str = "true") -> list[Any]:
+def query(
+    source: Path | list[Path], sql: str, given: Iterable[Any] = (), where: str = "true"
+) -> list[Any]:
     """Return the rows that SQL gives over the views r and cells, [] if there are no parts."""
     rows = read(source, lambda opened: opened.execute(sql, [*given]).fetchall(), where)
     return rows or []
@@ -176,7 +183,9 @@ def status_counts(out: Path) -> list[tuple[str, str, int]]:
     return query(out, "select estimator, status, count(*) from cells group by all order by all")
 
 
-def estimated(out: Path, problem_keys: list[str], estimator_keys: list[str]) -> list[tuple[str, str, str]]:
+def estimated(
+    out: Path, problem_keys: list[str], estimator_keys: list[str]
+) -> list[tuple[str, str, str]]:
     """Return (problem key, notion, estimand) of what these estimators gave on these problems."""
     if not problem_keys:
         return []
@@ -226,12 +235,16 @@ def load_records(
     """
     path = buckets.folder_of(str(path)) if buckets.is_address(path) else Path(path)
     if not path.exists():
-        raise BadInputError(f"path is {path}, which does not exist; give a results folder or a Parquet file of records.")
+        raise BadInputError(
+            f"path is {path}, which does not exist; give a results folder or a Parquet file of records."
+        )
     known = [*COLUMNS, *TRUTHS]
     given = known if columns is None else [columns] if isinstance(columns, str) else columns
     names = list(dict.fromkeys(given))
     if unknown := [name for name in names if name not in known]:
-        raise BadInputError(f"columns holds {unknown[0]!r}, which records do not have; they have {', '.join(known)}.")
+        raise BadInputError(
+            f"columns holds {unknown[0]!r}, which records do not have; they have {', '.join(known)}."
+        )
     out = path if path.is_dir() else path.parent.parent
     if path.is_dir() and path.name == "records":
         out = path.parent
@@ -252,7 +265,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[C
            (row_number() over (order by key) - 1)::integer as cell from cells"""
     )
     texts = {name: _values(connection, name, "every") for name in needed if _is_coded(name)}
-    sql = {name: _code(name, texts[name]) if name in texts else name for name in needed} | {"key": "cell"}
+    sql = {name: _code(name, texts[name]) if name in texts else name for name in needed} | {
+        "key": "cell"
+    }
     texts["key"] = _values(connection, "key", "chosen") if "key" in names else []
     selected = ", ".join(f"{code} as {name}" for name, code in sql.items())
     size = connection.execute("select count(*) from every").fetchall()[0][0]
@@ -266,7 +281,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[C
     return {name: column[:end] for name, column in held.items()}, texts
 
 
-def _frame(held: Columns, texts: Texts, out: Path, names: list[str], categories: bool) -> pd.DataFrame:
+def _frame(
+    held: Columns, texts: Texts, out: Path, names: list[str], categories: bool
+) -> pd.DataFrame:
     """Return the frame of `load_records`, made column by column: two copies would not fit."""
     rows = np.lexsort([_sortable(held[name], texts.get(name)) for name in reversed(ORDER)])
     cell, estimand = held["key"][rows], held["estimand"][rows]
@@ -321,7 +338,9 @@ def _texts(codes: NDArray[Any], values: list[str], categories: bool) -> Any:
     return pd.Series(np.array([*values, nothing], dtype=object)[codes], dtype=object)
 
 
-def _truths(out: Path, held: Columns, texts: Texts, rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _truths(
+    out: Path, held: Columns, texts: Texts, rows: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the stored truths and their errors, NaN where none is known."""
     columns = [(texts[name], held[name]) for name in ("problem_key", "notion", "estimand")]
     sizes = [len(values) + 1 for values, _ in columns]
@@ -334,7 +353,9 @@ def _truths(out: Path, held: Columns, texts: Texts, rows: NDArray[Any]) -> tuple
     used = np.flatnonzero(np.bincount(place))
     stored: dict[str, dict[str, Any]] = {}
     for at, triple in zip(used, zip(*np.unravel_index(used, sizes))):
-        problem, notion, estimand = (values[code - 1] if code else "" for code, (values, _) in zip(triple, columns))
+        problem, notion, estimand = (
+            values[code - 1] if code else "" for code, (values, _) in zip(triple, columns)
+        )
         if problem not in stored:
             stored[problem] = read_truths(out, problem)
         if truth := stored[problem].get(f"{notion}|{estimand}"):
@@ -357,7 +378,9 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
         columns[name] = column
     for name in numbers:
         columns[name] = _rounded(frame[name].to_numpy(dtype=float))
-    hashes = np.sort(pd.util.hash_pandas_object(pd.DataFrame(columns, copy=False), index=False).to_numpy())
+    hashes = np.sort(
+        pd.util.hash_pandas_object(pd.DataFrame(columns, copy=False), index=False).to_numpy()
+    )
     return hashlib.blake2b(hashes.tobytes().hex().encode(), digest_size=8).hexdigest()
 
 

@@ -38,7 +38,9 @@ _ARROW = {"str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "flo
 
 def schema() -> pa.Schema:
     """Return the Arrow schema of a part: COLUMNS, texts but the key as dictionaries."""
-    return pa.schema([(name, pa.string() if name == "key" else _ARROW[kind]) for name, kind in COLUMNS.items()])
+    return pa.schema(
+        [(name, pa.string() if name == "key" else _ARROW[kind]) for name, kind in COLUMNS.items()]
+    )
 
 
 def dtype(kind: str) -> str:

@@ -40,7 +40,9 @@ class States:
         if wanted is None or not len(self.keys):
             return [NOTHING] * len(keys)
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        states: list[int] = np.where(self.keys[place] == wanted, self.states[place], NOTHING).tolist()
+        states: list[int] = np.where(
+            self.keys[place] == wanted, self.states[place], NOTHING
+        ).tolist()
         return states
 
 
@@ -54,7 +56,9 @@ def states(out: Path, run_id: str | None = None) -> States:
 
     Keys that no plan can have are left out.
     """
-    columns: dict[str, Any] | None = reader.read(out, lambda opened: opened.execute(_SQL).fetchnumpy(), reader.of_run(run_id))
+    columns: dict[str, Any] | None = reader.read(
+        out, lambda opened: opened.execute(_SQL).fetchnumpy(), reader.of_run(run_id)
+    )
     return States(columns["key"], columns["state"]) if columns else nothing()
 
 

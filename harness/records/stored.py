@@ -73,17 +73,27 @@ def path_of(folder: Path, name: str) -> Path:
 def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
     """Write the records of a plan's cells, as of `load_records`, to a file; truths and runs are those of the results folder."""
     position = {cell.key: number for number, cell in enumerate(plan.cells)}
-    frame = frame.assign(cell=frame["key"].map(position)).sort_values(["cell", "estimand"], kind="stable", ignore_index=True)
+    frame = frame.assign(cell=frame["key"].map(position)).sort_values(
+        ["cell", "estimand"], kind="stable", ignore_index=True
+    )
     value, low, high = (frame[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
     bound = np.where(np.isnan(high), low, high)
     columns: dict[str, Any] = {"cell": pa.array(frame["cell"].to_numpy(dtype=np.uint32))}
     for name in TEXTS:
-        columns[name] = pa.array(frame[name].tolist(), pa.string(), from_pandas=True).dictionary_encode()
+        columns[name] = pa.array(
+            frame[name].tolist(), pa.string(), from_pandas=True
+        ).dictionary_encode()
     columns["value"] = pa.array(value, mask=value == bound)
-    for name, numbers in (("low", low), ("high", high), ("level", frame["level"].to_numpy(dtype=float))):
+    for name, numbers in (
+        ("low", low),
+        ("high", high),
+        ("level", frame["level"].to_numpy(dtype=float)),
+    ):
         columns[name] = pa.array(numbers, mask=np.isnan(numbers))
     for name in TIMES:
-        columns[name] = pa.array(_rounded(frame[name].to_numpy(dtype=float), 3), pa.float32(), from_pandas=True)
+        columns[name] = pa.array(
+            _rounded(frame[name].to_numpy(dtype=float), 3), pa.float32(), from_pandas=True
+        )
     templates, numbers = _apart(frame["diagnostics"])
     exact = len(frame) <= EXACT
     columns["template"] = pa.array(templates, pa.string()).dictionary_encode()
@@ -116,9 +126,13 @@ def metadata(path: Path) -> dict[str, Any]:
     """What a stored file says of itself: experiment, plan, cells, version, truths, runs; and of a plan that depends on data, what
     it is made of."""
     try:
-        told: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(pq.read_metadata(path).metadata[b"calharness"])))
+        told: dict[str, Any] = json.loads(
+            zlib.decompress(base64.b85decode(pq.read_metadata(path).metadata[b"calharness"]))
+        )
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
-        raise BadInputError(f"{path} holds no stored records ({type(error).__name__}); put back an earlier one.") from error
+        raise BadInputError(
+            f"{path} holds no stored records ({type(error).__name__}); put back an earlier one."
+        ) from error
     return told
 
 
@@ -142,7 +156,9 @@ def plan_of(path: Path, settings: Settings, planned: Callable[[], Plan]) -> Plan
     if made_of["configuration"] != _configuration(settings):
         raise BadInputError(_refused(path, told, here))
     estimators = chosen("estimator", settings.estimator)
-    plain = {one["origin"] for one in made_of["problems"] if not one["data"]}  # a pure function of the configuration
+    plain = {
+        one["origin"] for one in made_of["problems"] if not one["data"]
+    }  # a pure function of the configuration
     made = chosen("problem", {name: settings.problem[name] for name in plain}) if plain else {}
     problems: dict[str, Component] = {}
     blocks: list[Block] = []
@@ -156,22 +172,41 @@ def plan_of(path: Path, settings: Settings, planned: Callable[[], Plan]) -> Plan
         if not known or not estimators.keys() >= set(one["estimators"]):
             raise BadInputError(_refused(path, told, here))
         held = Elsewhere(one["rows_of_a_file"])
-        problems[name] = Component(name, {}, held, one["parameters"], one["key"], one["origin"], one["key"])
+        problems[name] = Component(
+            name, {}, held, one["parameters"], one["key"], one["origin"], one["key"]
+        )
         keys = {estimator: estimators[estimator].key for estimator in one["estimators"]}
-        blocks.append(Block(name, one["key"], settings.seed, Draws(one["reps"], one["n"]), one["notions"], keys))
+        blocks.append(
+            Block(
+                name, one["key"], settings.seed, Draws(one["reps"], one["n"]), one["notions"], keys
+            )
+        )
     all_rows = frozenset((name, n) for name, n in made_of["all_rows"])
     cells = Cells(blocks)
-    found = Plan(settings, problems, {name: estimators[name] for name in made_of["estimators"]}, cells, {}, all_rows=all_rows)
+    found = Plan(
+        settings,
+        problems,
+        {name: estimators[name] for name in made_of["estimators"]},
+        cells,
+        {},
+        all_rows=all_rows,
+    )
     if plan_digest(found) != told["plan"]:
         raise BadInputError(_refused(path, told, here))
     rows = pq.read_table(path, columns=["cell", "status", "reason"]).to_pylist()
-    return replace(found, skips={cells[row["cell"]].key: row["reason"] for row in rows if row["status"] == "skipped"})
+    return replace(
+        found,
+        skips={cells[row["cell"]].key: row["reason"] for row in rows if row["status"] == "skipped"},
+    )
 
 
 def _configuration(settings: Settings) -> str:
     """Identifies what a configuration says of its cells."""
     values = settings.to_dict()
-    said = {name: values[name] for name in ("problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking")}
+    said = {
+        name: values[name]
+        for name in ("problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking")
+    }
     return digest(json.dumps(said, sort_keys=True, default=str))
 
 
@@ -191,7 +226,10 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
     problems, again = [], []
     for name, cells in held.items():
         one = plan.problems[name]
-        each = {field: list(dict.fromkeys(getattr(c, field) for c in cells)) for field in ("rep", "n", "notion", "estimator")}
+        each = {
+            field: list(dict.fromkeys(getattr(c, field) for c in cells))
+            for field in ("rep", "n", "notion", "estimator")
+        }
         told = {
             "name": name, "key": one.key, "parameters": one.parameters, "origin": one.origin, "data": of_data[name],
             "rows_of_a_file": ProblemSpec.of(one.object).rows_of_a_file, "reps": each["rep"], "n": each["n"],
@@ -199,7 +237,16 @@ def _made_of(plan: Plan) -> dict[str, Any] | None:
         }  # fmt: skip
         problems.append(told)
         keys = {estimator: plan.estimators[estimator].key for estimator in each["estimator"]}
-        again.append(Block(name, one.key, plan.settings.seed, Draws(each["rep"], each["n"]), each["notion"], keys))
+        again.append(
+            Block(
+                name,
+                one.key,
+                plan.settings.seed,
+                Draws(each["rep"], each["n"]),
+                each["notion"],
+                keys,
+            )
+        )
     if Cells(again) != plan.cells:
         return None
     return {
@@ -212,13 +259,19 @@ def has_data(value: Any) -> bool:
     """Whether a problem, or one inside it, is of data, at hand or absent."""
     if isinstance(value, (list, tuple)):
         return any(has_data(one) for one in value)
-    declared = any(getattr(value, name, None) for name in ("fingerprint", "rows_of_a_file", "unavailable"))
+    declared = any(
+        getattr(value, name, None) for name in ("fingerprint", "rows_of_a_file", "unavailable")
+    )
     fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
     return declared or any(has_data(getattr(value, field.name)) for field in fields)
 
 
 def _refused(path: Path, told: dict[str, Any], plan: Plan | None) -> str:
-    here = f"the {len(plan.cells):,} cells that {told['experiment']} has here" if plan else f"those of {told['experiment']} here"
+    here = (
+        f"the {len(plan.cells):,} cells that {told['experiment']} has here"
+        if plan
+        else f"those of {told['experiment']} here"
+    )
     return (
         f"{path.name} holds records of {told['cells']:,} cells, which are not {here}: its configuration, or the data that it is "
         "computed on, is another one."
@@ -237,7 +290,9 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     """
     frame, told = _decoded(path, plan, diagnostics=True)
     for name in TEXTS:
-        frame[name] = frame[name].map({text: escape(text) for text in frame[name].dropna().unique()})
+        frame[name] = frame[name].map(
+            {text: escape(text) for text in frame[name].dropna().unique()}
+        )
     columns = {
         field.name: pa.array(frame[field.name].tolist(), field.type, from_pandas=True)
         for field in schema.schema()
@@ -268,7 +323,10 @@ def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
     frame, told = _decoded(path, plan, diagnostics=False)
     keys = ["problem_key", "notion", "estimand"]
     wanted = frame[keys].drop_duplicates()
-    truths = [told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan) for key, notion, name in wanted.to_numpy()]
+    truths = [
+        told["truths"].get(key, {}).get(f"{notion}|{name}") or (np.nan, np.nan)
+        for key, notion, name in wanted.to_numpy()
+    ]
     wanted["truth"] = [float(truth[0]) for truth in truths]
     wanted["truth_error"] = [stated_error(float(truth[1])) for truth in truths]
     return frame.merge(wanted, on=keys, how="left")
@@ -291,13 +349,17 @@ def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, d
         code = np.array([codes[getattr(cell, group)] for cell in cells], dtype=int)[positions]
         fields = {group: "id", f"{group}_key": "key", f"{group}_parameters": "parameters"}
         for name, field in fields.items():
-            held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[code]
+            held[name] = np.array([getattr(one, field) for one in made.values()], dtype=object)[
+                code
+            ]
     for name in TEXTS:
         held[name] = table[name].to_pandas().to_numpy(dtype=object)
     if diagnostics:
         exact = str(table.schema.field("numbers").type.value_type) == "double"
         pairs = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
-        held["diagnostics"] = [text and _together(text, given or [], exact) for text, given in pairs]
+        held["diagnostics"] = [
+            text and _together(text, given or [], exact) for text, given in pairs
+        ]
     frame = pd.DataFrame({**held, **_numbers(table)}, index=range(len(positions)))
     floats = [name for name, kind in schema.COLUMNS.items() if kind == "float"]
     return frame.astype(dict.fromkeys(floats, "float64")), told

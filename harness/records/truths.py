@@ -54,15 +54,23 @@ def add_truths(out: Path, problem_key: str, new: Truths) -> None:
         write_truths(out, problem_key, {**stored, **new})
 
 
-def missing_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def missing_truths(
+    out: Path, problem: Component, wanted: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """Return the pairs (notion, estimand) of which nothing is stored though the problem may know."""
     if not hasattr(problem.object, "truth"):
         return []
     stored = read_truths(out, problem.key)
-    return [(notion, name) for notion, name in dict.fromkeys(wanted) if f"{notion}|{name}" not in stored and has_truth(name)]
+    return [
+        (notion, name)
+        for notion, name in dict.fromkeys(wanted)
+        if f"{notion}|{name}" not in stored and has_truth(name)
+    ]
 
 
-def unknown_truths(out: Path, problem: Component, wanted: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def unknown_truths(
+    out: Path, problem: Component, wanted: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """Return the pairs (notion, estimand) that the problem is to be asked.
 
     It is asked again for what it did not know before: a later version may know it.
@@ -75,7 +83,9 @@ def unknown_truths(out: Path, problem: Component, wanted: list[tuple[str, str]])
 def _name(problem_key: str) -> str:
     """Return the file of a problem; a key that leads elsewhere, which only a foreign part has, is refused."""
     if not KEY.fullmatch(problem_key):
-        raise BadInputError(f"a record has the problem_key {problem_key!r}; letters and digits are needed.")
+        raise BadInputError(
+            f"a record has the problem_key {problem_key!r}; letters and digits are needed."
+        )
     return f"truths/{problem_key}.json"
 
 

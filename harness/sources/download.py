@@ -17,7 +17,12 @@ BLOCK_BYTES = 1 << 20
 LARGEST = 1 << 36  # bytes of a file of unknown size
 
 
-def download(url: str, partial: Path, note: Callable[[int], None] = lambda received: None, size: int | None = None) -> str | None:
+def download(
+    url: str,
+    partial: Path,
+    note: Callable[[int], None] = lambda received: None,
+    size: int | None = None,
+) -> str | None:
     """GET `url` into `partial`, going on behind what that file already holds.
 
     Parameters
@@ -44,26 +49,39 @@ def download(url: str, partial: Path, note: Callable[[int], None] = lambda recei
     try:
         answer = urllib.request.build_opener(redirects).open(request, timeout=60)
     except urllib.error.HTTPError as error:
-        if error.code != 416 or not start:  # 416: nothing follows what we have, which may be all or too much
+        if (
+            error.code != 416 or not start
+        ):  # 416: nothing follows what we have, which may be all or too much
             raise
         partial.unlink()
         return download(url, partial, note, size)
-    except (http.client.HTTPException, ValueError) as error:  # an answer, or a redirect, that is none
-        raise OSError(f"the server's answer cannot be understood ({type(error).__name__})") from error
+    except (
+        http.client.HTTPException,
+        ValueError,
+    ) as error:  # an answer, or a redirect, that is none
+        raise OSError(
+            f"the server's answer cannot be understood ({type(error).__name__})"
+        ) from error
     most = LARGEST if size is None else size
     with answer, open(partial, "ab" if start else "wb") as f:
         if start and answer.status != 206:  # the server sends the whole file again
             f.truncate(0)
             start = 0
         length = answer.headers.get("Content-Length")
-        expected = start + int(length) if length is not None and re.fullmatch(r"\d{1,15}", length) else None
+        expected = (
+            start + int(length)
+            if length is not None and re.fullmatch(r"\d{1,15}", length)
+            else None
+        )
         try:
             while start <= most and (block := answer.read(BLOCK_BYTES)):
                 f.write(block[: most + 1 - start])
                 start += len(block)
                 note(start)
         except http.client.HTTPException as error:
-            raise OSError(f"the connection broke after {start:,} bytes ({type(error).__name__})") from error
+            raise OSError(
+                f"the connection broke after {start:,} bytes ({type(error).__name__})"
+            ) from error
     if start > most:
         partial.unlink()
         raise OSError(f"the server sends more than the {most:,} bytes that the file has")
@@ -99,5 +117,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         self.linked = headers.get("X-Linked-ETag") or self.linked
         to = urllib.parse.urlsplit(newurl).scheme
         if to not in ("http", "https") or req.type == "https" and to != "https":
-            raise urllib.error.URLError(f"the server leads from {req.type} to {to}, which is not followed")
+            raise urllib.error.URLError(
+                f"the server leads from {req.type} to {to}, which is not followed"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)

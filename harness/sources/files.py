@@ -22,7 +22,10 @@ from harness.sources import forms
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
-ROOMY, RATIO = 1 << 28, 100  # bytes that any file may unpack to; how many times its own size, beyond them
+ROOMY, RATIO = (
+    1 << 28,
+    100,
+)  # bytes that any file may unpack to; how many times its own size, beyond them
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -66,12 +69,18 @@ def _arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
     if kind == TENSORS:
         end = {"test": "_test", "validation": "_val"}[split]
         found = published.read_safetensors(path)
-        arrays = {name.removesuffix(end): values for name, values in found.items() if name.endswith(end)}
+        arrays = {
+            name.removesuffix(end): values for name, values in found.items() if name.endswith(end)
+        }
         if not arrays:
-            raise BadInputError(f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed.")
+            raise BadInputError(
+                f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed."
+            )
         return arrays, []
     if split != "test":
-        raise BadInputError(f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two.")
+        raise BadInputError(
+            f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two."
+        )
     if path.is_dir():
         return published.read_folder(path), []
     if kind not in (".npz", *TEXTS, ".parquet"):
@@ -87,7 +96,9 @@ def _arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
         raise
     except Exception as error:
         said = str(error).strip().partition(chr(10))[0].rstrip(".")
-        raise BadInputError(f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}.") from error
+        raise BadInputError(
+            f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}."
+        ) from error
 
 
 def _kind(path: Path) -> str:
@@ -116,13 +127,19 @@ def _npz(path: Path) -> Arrays:
     with np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):  # numpy hands on the bytes of a member without its signature
-            raise BadInputError(f"{path}: {name} is damaged, no array; write the file anew with np.savez.")
+        if not isinstance(
+            array, np.ndarray
+        ):  # numpy hands on the bytes of a member without its signature
+            raise BadInputError(
+                f"{path}: {name} is damaged, no array; write the file anew with np.savez."
+            )
     return arrays
 
 
 def _parquet(path: Path) -> Arrays:
-    told = pq.read_metadata(path)  # of a damaged file its parts, told.row_group(i).column(j), would end the process
+    told = pq.read_metadata(
+        path
+    )  # of a damaged file its parts, told.row_group(i).column(j), would end the process
     _refuse_bomb(path, 8 * told.num_rows * told.num_columns, 10)
     return _columns(pd.read_parquet(path), path)
 
@@ -151,19 +168,27 @@ def _unpacked(path: Path) -> int:
 def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
     """A table of text: its first line names the columns; commas, semicolons or tabs between them; with the latter two decimals
     may have commas. Numbers are read to the last bit, so that a file gives what was written into it."""
-    if kind.endswith(".gz") and path.stat().st_size * 1100 > ROOMY:  # deflate packs at most 1,032 times
+    if (
+        kind.endswith(".gz") and path.stat().st_size * 1100 > ROOMY
+    ):  # deflate packs at most 1,032 times
         _refuse_bomb(path, _unpacked(path))
     encoding, header = _header(path, kind)
     counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
     mark = max(counts, key=lambda mark: counts[mark])
     if not counts[mark]:
-        raise BadInputError(f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs.")
-    names = [name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))]
+        raise BadInputError(
+            f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs."
+        )
+    names = [
+        name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))
+    ]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice:
         raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
     if all(_is_number(name) for name in names):
-        raise BadInputError(f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns.")
+        raise BadInputError(
+            f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns."
+        )
     how: dict[str, Any] = {
         "sep": mark,
         "encoding": encoding,
@@ -171,7 +196,10 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
         "keep_default_na": False,
         "na_values": [""],
     }
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # since then it is what pandas does unasked
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (
+        3,
+        1,
+    ):  # since then it is what pandas does unasked
         how["float_precision"] = "round_trip"
     frame = pd.read_csv(path, **how)
     if not isinstance(frame.index, pd.RangeIndex):
@@ -208,7 +236,9 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     if column.dtype.kind in "fiub":
         return False
     values = [str(v).strip() for v in column.dropna()]
-    return any("," in v for v in values) and all(re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", v) for v in values)
+    return any("," in v for v in values) and all(
+        re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", v) for v in values
+    )
 
 
 def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
@@ -227,6 +257,8 @@ def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
         return values
     if isinstance(values[0], (list, np.ndarray)):
         if len({np.shape(v) for v in values}) > 1:
-            raise BadInputError(f"{path}: {name} holds lists of different lengths; one number per class and row is needed.")
+            raise BadInputError(
+                f"{path}: {name} holds lists of different lengths; one number per class and row is needed."
+            )
         return np.stack(list(values))
     return values

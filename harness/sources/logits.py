@@ -56,21 +56,29 @@ def read_parts(path: str | Path) -> dict[str, Arrays]:
     data = _whole(path)
     try:
         program, other = _needed(data)
-        value = _Unpickler(io.BytesIO(program), encoding="latin1").load()  # names what comes before `other`
+        value = _Unpickler(
+            io.BytesIO(program), encoding="latin1"
+        ).load()  # names what comes before `other`
         if other:
             raise RefusedPickleError(other)
         return _parts(value)
     except RefusedPickleError as asked:
-        raise BadInputError(f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read.") from None
+        raise BadInputError(
+            f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read."
+        ) from None
     except Exception as error:
         said = " ".join(str(error).split())[:200]
-        raise BadInputError(f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}.") from error
+        raise BadInputError(
+            f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}."
+        ) from error
 
 
 def _parts(value: Any) -> dict[str, Arrays]:
     pairs = value if _is_pair(value) else ()
     if not (pairs and all(map(_is_pair, pairs))):
-        raise RefusedPickleError("another layout than ((logits, labels) of validation, (logits, labels) of test)")
+        raise RefusedPickleError(
+            "another layout than ((logits, labels) of validation, (logits, labels) of test)"
+        )
     arrays = [{"logits": _numbers(logits), "labels": _numbers(labels)} for logits, labels in pairs]
     return dict(zip(("validation", "test"), arrays))
 
@@ -95,19 +103,30 @@ def _needed(data: bytes) -> tuple[bytes, str | None]:
         start = stream.tell()
         code = stream.read(1).decode("latin1")
         if code not in OPCODE_OF:
-            raise ValueError(f"opcode {code!r} at byte {start}" if code else f"it ends at byte {start}, before its end")
+            raise ValueError(
+                f"opcode {code!r} at byte {start}"
+                if code
+                else f"it ends at byte {start}, before its end"
+            )
         opcode = OPCODE_OF[code]
         argument: Any
-        if opcode.name in ("STRING", "PERSID"):  # pickletools takes them for ASCII, Python 2 wrote bytes
+        if opcode.name in (
+            "STRING",
+            "PERSID",
+        ):  # pickletools takes them for ASCII, Python 2 wrote bytes
             argument = stream.readline()
         else:
-            argument = opcode.arg.reader(stream) if opcode.arg else None  # reads no more than there is
+            argument = (
+                opcode.arg.reader(stream) if opcode.arg else None
+            )  # reads no more than there is
         if opcode.name not in OPCODES:
             named = f"{opcode.name} {argument}" if isinstance(argument, str) else opcode.name
             return b"".join([*kept, b"N."]), _line(named)
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
             stored += 1
-            if argument is not None and not 0 <= argument <= stored:  # the memo is a table of that many places
+            if (
+                argument is not None and not 0 <= argument <= stored
+            ):  # the memo is a table of that many places
                 raise RefusedPickleError(f"place {argument} of a memo that holds {stored - 1}")
         if opcode.name != "FRAME":
             kept.append(data[start : stream.tell()])
@@ -162,12 +181,16 @@ class _Type:
 
     def __init__(self, text: Any, *options: Any) -> None:
         if not (type(text) is str and re.fullmatch("[iu][1248]|f[248]|b1", text)):
-            raise RefusedPickleError(f"an array of type {_line(text) if type(text) is str else type(text).__name__}")
+            raise RefusedPickleError(
+                f"an array of type {_line(text) if type(text) is str else type(text).__name__}"
+            )
         self.text, self.order = text, "="
 
     def __setstate__(self, state: Any) -> None:
         # version, byte order, and what makes it a type of records or objects: subarray, names, fields, size, alignment, flags
-        plain = type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
+        plain = (
+            type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
+        )
         if not (plain and state[1] in ("<", ">", "|", "=")):
             raise RefusedPickleError("an array whose type is not of plain numbers")
         self.order = state[1]
@@ -181,7 +204,9 @@ class _Array:
 
     __slots__ = ("shape", "type", "order", "axes", "data")
 
-    def __init__(self, shape: Any = (), kind: Any = None, order: Any = "C", data: Any = b"", axes: Any = None) -> None:
+    def __init__(
+        self, shape: Any = (), kind: Any = None, order: Any = "C", data: Any = b"", axes: Any = None
+    ) -> None:
         self.shape, self.type, self.order, self.data, self.axes = shape, kind, order, data, axes
 
     def __setstate__(self, state: Any) -> None:
@@ -198,10 +223,14 @@ class _Array:
         sizes = self.shape if type(self.shape) is tuple and len(self.shape) <= 8 else (None,)
         if not all(type(size) is int and size >= 0 for size in sizes):
             raise RefusedPickleError("an array without a shape")
-        data = self.data.encode("latin1") if type(self.data) is str else self.data  # Python 2 wrote its bytes as text
+        data = (
+            self.data.encode("latin1") if type(self.data) is str else self.data
+        )  # Python 2 wrote its bytes as text
         kind = self.type.made()
         if len(data) != math.prod(self.shape) * kind.itemsize:
-            raise RefusedPickleError(f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes")
+            raise RefusedPickleError(
+                f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes"
+            )
         array = np.frombuffer(data, kind).reshape(self.shape, order=self.order)
         return array if self.axes is None else array.transpose(self.axes)
 
@@ -246,22 +275,40 @@ def read_safetensors(path: str | Path) -> Arrays:
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
         header.pop("__metadata__", None)
-        tensors = sorted((*map(int, one["data_offsets"]), name, one["dtype"], one["shape"]) for name, one in header.items())
+        tensors = sorted(
+            (*map(int, one["data_offsets"]), name, one["dtype"], one["shape"])
+            for name, one in header.items()
+        )
     except Exception as error:
-        raise BadInputError(f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error}).") from error
+        raise BadInputError(
+            f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error})."
+        ) from error
     arrays, start, end = {}, 8 + length, 0
     for first, last, name, kind, shape in tensors:
         if kind not in SAFETENSORS:
-            raise BadInputError(f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}.")
+            raise BadInputError(
+                f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}."
+            )
         whole = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
         dtype = np.dtype(SAFETENSORS[kind])
-        if not whole or first != end or last - first != math.prod(shape) * dtype.itemsize or start + last > len(data):
-            raise BadInputError(f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data.")
+        if (
+            not whole
+            or first != end
+            or last - first != math.prod(shape) * dtype.itemsize
+            or start + last > len(data)
+        ):
+            raise BadInputError(
+                f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data."
+            )
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
-        arrays[name] = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
+        arrays[name] = (
+            (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
+        )
         end = last
     if start + end != len(data):
-        raise BadInputError(f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file.")
+        raise BadInputError(
+            f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file."
+        )
     return arrays
 
 
@@ -280,7 +327,9 @@ def read_folder(path: str | Path) -> Arrays:
             arrays[name] = np.load(Path(path) / file, allow_pickle=False)
         except Exception as error:
             said = str(error).partition("\n")[0].rstrip(".")
-            raise BadInputError(f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}.") from error
+            raise BadInputError(
+                f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}."
+            ) from error
     return arrays
 
 

@@ -61,13 +61,23 @@ class Pack:
     @property
     def how(self) -> str:
         """How to get it, a clause."""
-        return f"`calharness data fetch {self.name}` gets it" if self.urls else f"it is {self.note.rstrip('.')}"
+        return (
+            f"`calharness data fetch {self.name}` gets it"
+            if self.urls
+            else f"it is {self.note.rstrip('.')}"
+        )
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
     """All packs by name, from data/packs.yaml or another listing."""
-    entries = yaml.load((listing or PACKS).read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
-    return {name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))}) for name, entry in entries.items()}
+    entries = (
+        yaml.load((listing or PACKS).read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        or {}
+    )
+    return {
+        name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))})
+        for name, entry in entries.items()
+    }
 
 
 def of(path: str) -> tuple[Pack, ...]:
@@ -100,7 +110,9 @@ def folder() -> Path:
     """The folder of data: CALHARNESS_DATA, which must be set."""
     given = os.environ.get("CALHARNESS_DATA")
     if not given:
-        raise BadInputError("CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched to.")
+        raise BadInputError(
+            "CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched to."
+        )
     return Path(given).expanduser()
 
 
@@ -114,10 +126,14 @@ def verify(chosen: list[Pack], base: Path) -> int:
             continue
         found = sha256(path)
         if pack.sha256 is None:
-            print(f"{pack.name:<{NAME_WIDTH}}present    sha256 {found}, to which no published one is known")
+            print(
+                f"{pack.name:<{NAME_WIDTH}}present    sha256 {found}, to which no published one is known"
+            )
             continue
         wrong += found != pack.sha256
-        print(f"{pack.name:<{NAME_WIDTH}}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}")
+        print(
+            f"{pack.name:<{NAME_WIDTH}}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}"
+        )
     return int(wrong > 0)
 
 
@@ -132,7 +148,9 @@ def fetch(pack: Pack, base: Path) -> Path:
             f"{path} has sha256 {found}, expected {pack.sha256}; it is left as it is: move it away to fetch again."
         )
     if pack.sha256 is None:
-        raise BadInputError(f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}.")
+        raise BadInputError(
+            f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}."
+        )
     if not pack.urls:
         raise BadInputError(
             f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} Put it at {path}."
@@ -168,7 +186,11 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
             problems.append(str(error))
     for problem in problems:
         print(f"  {problem}", file=sys.stderr)
-    state = f"{len(problems):,} could not be had, the same command tries again" if problems else "complete"
+    state = (
+        f"{len(problems):,} could not be had, the same command tries again"
+        if problems
+        else "complete"
+    )
     print(f"  {len(chosen):,} files, {state}")
     return int(bool(problems))
 
@@ -177,4 +199,6 @@ def _say(received: int, size: int | None) -> None:
     """Write the progress of a download over the line before it."""
     end = "\n" if received == size else ""
     whole = "?" if size is None else f"{size / 1e6:.1f}"
-    print(f"\r  {received / 1e6:.1f} of {whole} MB", end=end, file=unescaped(sys.stderr), flush=True)
+    print(
+        f"\r  {received / 1e6:.1f} of {whole} MB", end=end, file=unescaped(sys.stderr), flush=True
+    )

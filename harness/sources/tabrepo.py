@@ -27,10 +27,19 @@ from numpy.typing import NDArray
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
 
-COMMANDS = {"tabrepo": "calharness data fetch tabrepo", "tabular_oof": "calharness data make tabular_oof"}
+COMMANDS = {
+    "tabrepo": "calharness data fetch tabrepo",
+    "tabular_oof": "calharness data make tabular_oof",
+}
 PARTS = ("val", "test")
 Probabilities = NDArray[np.float64]  # (n,) of class 1, or (n, k)
-FILES = ("metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip")
+FILES = (
+    "metadata.json",
+    "pred-val.dat",
+    "pred-test.dat",
+    "label-val.csv.zip",
+    "label-test.csv.zip",
+)
 ROW_SUM_TOLERANCE = 1e-2  # stored in 16 or 32 bits, rows sum to 1 only roughly; beyond this they are no probabilities
 
 
@@ -105,14 +114,20 @@ class Repository:
     def missing(self, dataset: str, fold: int) -> list[str]:
         """Those of the files that predict_val needs which are not there."""
         folder = self.folder(dataset, fold)
-        return [name for name in ("metadata.json", "pred-val.dat", "label-val.csv.zip") if not (folder / name).is_file()]
+        return [
+            name
+            for name in ("metadata.json", "pred-val.dat", "label-val.csv.zip")
+            if not (folder / name).is_file()
+        ]
 
     def shape(self, dataset: str, fold: int) -> tuple[int, int]:
         """(validation rows, classes) of a task; 1 "class" for regression."""
         shape = self.metadata(dataset, fold).shapes["val"]
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
-            raise BadInputError(f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}.")
+            raise BadInputError(
+                f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}."
+            )
         return shape[1], shape[2] if len(shape) == 3 else 1 if kind == "regression" else 2
 
     def predict_val(self, dataset: str, fold: int, config: str) -> Probabilities:
@@ -143,7 +158,9 @@ class Repository:
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
         check_size(path, about, part)
-        return np.array(np.memmap(path, about.dtype, "r", shape=about.shapes[part])[about.models.index(config)])
+        return np.array(
+            np.memmap(path, about.dtype, "r", shape=about.shapes[part])[about.models.index(config)]
+        )
 
     def _probabilities(self, dataset: str, fold: int, config: str, part: str) -> Probabilities:
         self._refuse_regression(dataset)
@@ -152,13 +169,17 @@ class Repository:
         where = f"pred-{part}.dat of {dataset}, fold {fold}, {config}"
         highest = 1.0 if values.ndim == 1 else 1.0 + ROW_SUM_TOLERANCE
         if not ((values >= 0.0) & (values <= highest)).all():  # also false for NaN
-            raise BadInputError(f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie in [0, 1].")
+            raise BadInputError(
+                f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie in [0, 1]."
+            )
         if values.ndim == 1:
             return values
         sums = values.sum(axis=1, keepdims=True)
         worst = int(np.argmax(np.abs(sums - 1.0)))
         if abs(sums[worst, 0] - 1.0) > ROW_SUM_TOLERANCE:
-            raise BadInputError(f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}.")
+            raise BadInputError(
+                f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}."
+            )
         shares: Probabilities = values / sums
         return shares
 
@@ -168,16 +189,24 @@ class Repository:
         labels = _read_labels(str(path), *_stamp(path))
         rows, classes = self.metadata(dataset, fold).shapes[part][1], self.shape(dataset, fold)[1]
         if len(labels) != rows:
-            raise BadInputError(f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many.")
+            raise BadInputError(
+                f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many."
+            )
         if labels.dtype.kind not in "iub":
-            raise BadInputError(f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed.")
+            raise BadInputError(
+                f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed."
+            )
         if labels.min() < 0 or labels.max() >= classes:
-            raise BadInputError(f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed.")
+            raise BadInputError(
+                f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed."
+            )
         return labels.astype(np.int64)
 
     def _refuse_regression(self, dataset: str) -> None:
         if self.problem_type(dataset) == "regression":
-            raise BadInputError(f"{dataset} is a regression data set; it has no class probabilities.")
+            raise BadInputError(
+                f"{dataset} is a regression data set; it has no class probabilities."
+            )
 
 
 def find(path: str) -> Repository:
@@ -187,7 +216,9 @@ def find(path: str) -> Repository:
     for place in places:
         if _root(place) is not None:
             return Repository(place)
-    raise BadInputError(f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {_hint(path)}.")
+    raise BadInputError(
+        f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {_hint(path)}."
+    )
 
 
 def is_there(path: str) -> bool:
@@ -209,7 +240,11 @@ def _places(path: str) -> list[Path]:
 
 def _hint(path: str) -> str:
     command = COMMANDS.get(Path(path).name)
-    return f"`{command}` gets it" if command else "a folder with model_predictions and configs.parquet is needed"
+    return (
+        f"`{command}` gets it"
+        if command
+        else "a folder with model_predictions and configs.parquet is needed"
+    )
 
 
 def _root(path: Path) -> Path | None:
@@ -218,7 +253,9 @@ def _root(path: Path) -> Path | None:
         return path.resolve()
     inner = sorted(p.parent for p in path.glob("results/*/model_predictions"))
     if len(inner) > 1:
-        raise BadInputError(f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as {inner[0]}.")
+        raise BadInputError(
+            f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as {inner[0]}."
+        )
     return inner[0].resolve() if inner else None
 
 
@@ -246,15 +283,23 @@ def read_metadata(path: Path) -> Metadata:
     """Read and check a task's metadata.json."""
     try:
         found = json.loads(Path(path).read_text())
-        models = tuple(sys.intern(str(name)) for name in found["models"])  # the same in hundreds of tasks
+        models = tuple(
+            sys.intern(str(name)) for name in found["models"]
+        )  # the same in hundreds of tasks
         dtype = np.dtype(found["dtype"])
         shapes = {part: tuple(int(s) for s in found[f"pred_{part}_shape"]) for part in PARTS}
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(f"{path} is no metadata of predictions ({type(error).__name__}: {error}).") from error
+        raise BadInputError(
+            f"{path} is no metadata of predictions ({type(error).__name__}: {error})."
+        ) from error
     if dtype not in (np.float16, np.float32, np.float64):
-        raise BadInputError(f"{path} gives dtype {dtype}; allowed are float16, float32 and float64.")
+        raise BadInputError(
+            f"{path} gives dtype {dtype}; allowed are float16, float32 and float64."
+        )
     if len(set(models)) != len(models):
-        raise BadInputError(f"{path} names a model twice; every row of predictions needs a name of its own.")
+        raise BadInputError(
+            f"{path} names a model twice; every row of predictions needs a name of its own."
+        )
     for part, shape in shapes.items():
         if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
             raise BadInputError(
@@ -298,10 +343,14 @@ def _read_labels(path: str, modified: int, size: int) -> NDArray[Any]:
 def _labels_of(path: str) -> NDArray[Any]:
     """Labels of a label-<part>.csv.zip."""
     try:
-        labels: NDArray[Any] = pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
+        labels: NDArray[Any] = (
+            pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
+        )
         return labels
     except Exception as error:
-        raise BadInputError(f"{path} cannot be read as zipped csv ({type(error).__name__}: {error}).") from error
+        raise BadInputError(
+            f"{path} cannot be read as zipped csv ({type(error).__name__}: {error})."
+        ) from error
 
 
 @lru_cache(maxsize=4)
@@ -314,5 +363,7 @@ def read_problem_types(path: Path) -> dict[str, str]:
     try:
         frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
     except Exception as error:
-        raise BadInputError(f"{path} cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]}).") from error
+        raise BadInputError(
+            f"{path} cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})."
+        ) from error
     return {_stored(dataset): kind for dataset, kind in frame.itertuples(index=False)}

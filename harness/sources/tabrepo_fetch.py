@@ -40,7 +40,10 @@ class NoServerError(Exception):
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
     """Download what is missing of the tasks into `root`; returns a sentence per file that could not be had or is wrong."""
     wanted = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
-    print(f"  {1 + len(tasks) * len(tabrepo.FILES):,} files of {len(tasks):,} tasks, into {root}", file=sys.stderr)
+    print(
+        f"  {1 + len(tasks) * len(tabrepo.FILES):,} files of {len(tasks):,} tasks, into {root}",
+        file=sys.stderr,
+    )
     with contextlib.suppress(NoServerError):
         _get_all(wanted, tasks)
     return wanted.problems
@@ -52,7 +55,12 @@ def _get_all(wanted: Fetch, tasks: list[tuple[str, int]]) -> None:
     folders = [f"model_predictions/{dataset.replace('.', '_')}/{fold}" for dataset, fold in tasks]
     described = [folder for folder in folders if wanted.get(f"{folder}/metadata.json")]
     sizes = {folder: _array_bytes(root / folder) for folder in described}
-    missing = sum(size for folder in described for name, size in sizes[folder].items() if not (root / folder / name).is_file())
+    missing = sum(
+        size
+        for folder in described
+        for name, size in sizes[folder].items()
+        if not (root / folder / name).is_file()
+    )
     if missing > shutil.disk_usage(root).free:
         raise BadInputError(
             f"{root} has {shutil.disk_usage(root).free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come."
@@ -111,7 +119,9 @@ class Fetch:
                 published = self._patiently(base + name, partial)
                 self._check_new(name, partial, published)
             except (OSError, BadInputError) as error:
-                said.append(f"{base}: {(str(error) if isinstance(error, BadInputError) else in_words(error)).rstrip('.')}")
+                said.append(
+                    f"{base}: {(str(error) if isinstance(error, BadInputError) else in_words(error)).rstrip('.')}"
+                )
                 if isinstance(error, (BadInputError, urllib.error.HTTPError)):
                     partial.unlink(missing_ok=True)  # wrong or refused: nothing to go on from
                 elif partial.is_file():  # broken off: to be continued with the same server
@@ -138,7 +148,9 @@ class Fetch:
                 if attempt == ATTEMPTS:
                     self.unanswered += 1
                     if self.unanswered >= UNANSWERED_FILES * len(self.bases):
-                        raise NoServerError(f"no server answers any more, the last one asked was for {url}") from error
+                        raise NoServerError(
+                            f"no server answers any more, the last one asked was for {url}"
+                        ) from error
                     raise
             time.sleep(WAIT_SECONDS * attempt)
         raise AssertionError("unreachable")
@@ -160,7 +172,9 @@ class Fetch:
         if published is not None and found != published:
             raise BadInputError(f"what came has sha256 {found}, the publisher names {published}")
         if self.sums.get(name, found) != found:
-            raise BadInputError(f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time")
+            raise BadInputError(
+                f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time"
+            )
         self._check(name, partial)
 
     def _check(self, name: str, path: Path) -> None:
@@ -176,7 +190,9 @@ class Fetch:
     def _pin(self, name: str, found: str) -> None:
         self.sums[name] = found
         with whole_file(self.root / SUMS) as temporary:
-            temporary.write_text("".join(f"{digest}  {file}\n" for file, digest in sorted(self.sums.items())))
+            temporary.write_text(
+                "".join(f"{digest}  {file}\n" for file, digest in sorted(self.sums.items()))
+            )
 
 
 def verify(held: tabrepo.Repository) -> tuple[int, int, list[str]]:
@@ -185,7 +201,10 @@ def verify(held: tabrepo.Repository) -> tuple[int, int, list[str]]:
     names = {"configs.parquet", *sums}
     for dataset in held.datasets():
         for fold in held.folds(dataset):
-            names |= {f"{held.folder(dataset, fold).relative_to(held.root).as_posix()}/{name}" for name in tabrepo.FILES}
+            names |= {
+                f"{held.folder(dataset, fold).relative_to(held.root).as_posix()}/{name}"
+                for name in tabrepo.FILES
+            }
     problems = []
     checks = Fetch(held.root, [])
     for name in sorted(names):
@@ -194,7 +213,9 @@ def verify(held: tabrepo.Repository) -> tuple[int, int, list[str]]:
             if not path.is_file():
                 raise BadInputError(f"{path} is missing.")
             if name in sums and sha256(path) != sums[name]:
-                raise BadInputError(f"{path} has changed: sha256 {sha256(path)}, but {sums[name]} when it came.")
+                raise BadInputError(
+                    f"{path} has changed: sha256 {sha256(path)}, but {sums[name]} when it came."
+                )
             checks._check(name, path)
         except BadInputError as error:
             problems.append(str(error))
@@ -209,7 +230,9 @@ def read_sums(root: Path) -> dict[str, str]:
     for number, line in enumerate(lines, 1):
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None:
-            raise BadInputError(f"{path}, line {number}, is not '<sha256>  <file>'; correct or delete it.")
+            raise BadInputError(
+                f"{path}, line {number}, is not '<sha256>  <file>'; correct or delete it."
+            )
         sums[match[2]] = match[1]
     return sums
 

@@ -68,12 +68,17 @@ def by_the_authors():
     found = {}
     for row in rows("peer_outputs.csv"):
         if row["stack"] == "ert" and row["estimator"] in AUTHORS:
-            found.setdefault((row["estimator"], row["input"]), {})[row["metric"]] = float(row["value"])
+            found.setdefault((row["estimator"], row["input"]), {})[row["metric"]] = float(
+                row["value"]
+            )
     return found
 
 
 def test_the_selection_of_estimates_is_what_it_was():
-    assert len(by_the_authors()) == 2 * 6 + 3 * 3 and sum(map(len, by_the_authors().values())) == 12 * 5 + 9 * 6
+    assert (
+        len(by_the_authors()) == 2 * 6 + 3 * 3
+        and sum(map(len, by_the_authors().values())) == 12 * 5 + 9 * 6
+    )
 
 
 @pytest.mark.slow
@@ -81,7 +86,9 @@ def test_the_selection_of_estimates_is_what_it_was():
 def test_estimates_equal_the_authors(case):
     data, reported = arrays(case[1]), by_the_authors()[case]
     notion, tolerance = ("binary", BINARY) if data["p"].ndim == 1 else ("canonical", VECTORS)
-    estimator = harness.load_estimator(AUTHORS[case[0]], losses=[LOSSES[metric] for metric in reported])
+    estimator = harness.load_estimator(
+        AUTHORS[case[0]], losses=[LOSSES[metric] for metric in reported]
+    )
     got = estimator(data["p"], data["y"], int(data["seed"]), notion=notion)
     for metric, value in reported.items():
         assert got[LOSSES[metric].name].value == pytest.approx(value, abs=tolerance[metric]), metric
@@ -117,11 +124,19 @@ def test_published_runs_come_back(case):
         n, estimator, metric = int(row["n"]), row["estimator"], row["metric"].lower()
         if (n, estimator) not in done:
             ours = harness.load_estimator(PUBLISHED[estimator])
-            done[n, estimator] = apply(ours, *harness.reduce(*problem.sample(n, seed), notion), notion, seed)
+            done[n, estimator] = apply(
+                ours, *harness.reduce(*problem.sample(n, seed), notion), notion, seed
+            )
         # after SMS in float32 the signs of a few components of q - p near 0 differ, and L1 by twice their p
-        tolerance = 1e-12 if notion == "binary" or estimator in EXACT else 1e-2 if metric == "l1" else 1e-3
+        tolerance = (
+            1e-12 if notion == "binary" or estimator in EXACT else 1e-2 if metric == "l1" else 1e-3
+        )
         value = float(row["value"])
-        assert done[n, estimator][metric].value == pytest.approx(value, abs=tolerance), (n, estimator, metric)
+        assert done[n, estimator][metric].value == pytest.approx(value, abs=tolerance), (
+            n,
+            estimator,
+            metric,
+        )
 
 
 @pytest.mark.slow
@@ -131,7 +146,12 @@ def test_the_library_agrees_on_vectors():
         "WS_LGBMClassifier": "variational_lightgbm_ws_berta2026",
         "WS_CatboostClassifier": "variational_catboost_ws_berta2026",
     }
-    losses = {"proper-L1.5": Lp(1.5), "proper-L2": Lp(2.0), "proper-L3": Lp(3.0), "brier": Squared()}
+    losses = {
+        "proper-L1.5": Lp(1.5),
+        "proper-L2": Lp(2.0),
+        "proper-L3": Lp(3.0),
+        "brier": Squared(),
+    }
     done, seen = {}, 0
     for row in rows("peer_outputs.csv"):
         if row["estimator"] in ours and row["metric"] in losses:
@@ -139,7 +159,10 @@ def test_the_library_agrees_on_vectors():
             if key not in done:
                 data = arrays(key[1])
                 estimator = harness.load_estimator(
-                    ours[key[0]], stratified=True, pooled=True, losses=[Lp(1.5), Lp(2.0), Lp(3.0), Squared()]
+                    ours[key[0]],
+                    stratified=True,
+                    pooled=True,
+                    losses=[Lp(1.5), Lp(2.0), Lp(3.0), Squared()],
                 )
                 done[key] = estimator(data["p"], data["y"], int(data["seed"]), notion="canonical")
             value = done[key][losses[row["metric"]].name].value
@@ -203,7 +226,10 @@ def test_early_stopping_stops(kind):
         for _, _, raw in calibrator.models(p, y, logit(p), fold, 0):
             if kind is CatBoost:
                 (model,) = raw.__defaults__
-                tried, kept = len(model.get_evals_result()["validation"]["Logloss"]), model.tree_count_
+                tried, kept = (
+                    len(model.get_evals_result()["validation"]["Logloss"]),
+                    model.tree_count_,
+                )
             else:
                 booster, kept = raw.__defaults__
                 tried = booster.current_iteration()
@@ -221,7 +247,9 @@ def test_a_warm_start_without_trees_is_the_identity(kind, k):
     calibrator = kind(iterations=3, warm_start=True)
     y, z = rng().integers(0, k, 60), calibrator.start(p)
     for held_out, found, raw in calibrator.models(p, y, z, np.arange(60) % 4, 0):
-        np.testing.assert_array_equal(raw(calibrator.features(p[held_out]), z[held_out]), z[held_out])
+        np.testing.assert_array_equal(
+            raw(calibrator.features(p[held_out]), z[held_out]), z[held_out]
+        )
         np.testing.assert_allclose(found, p[held_out], rtol=1e-15)
 
 
@@ -229,7 +257,9 @@ def test_trees_of_too_few_samples_have_no_leaves():
     """LightGBM's leaves hold at least 40: with fewer than 80 to learn from, the warm-started model is p itself."""
     p, y = scalars(88)
     z = logit(p)
-    for held_out, found, _ in LightGBM(iterations=3, warm_start=True).models(p, y, z, np.arange(88) % 8, 0):
+    for held_out, found, _ in LightGBM(iterations=3, warm_start=True).models(
+        p, y, z, np.arange(88) % 8, 0
+    ):
         np.testing.assert_allclose(found, p[held_out], rtol=1e-12)
 
 
@@ -253,10 +283,15 @@ def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
         for _, found, _ in calibrator.models(p, y, calibrator.start(p), np.arange(60) % 2, 0):
             np.testing.assert_allclose(found, expected, rtol=1e-14)
     p, y = scalars(300)
-    q = {init: kind(iterations=4, warm_start=True, init=init).fit(p, y, 0)(p) for init in ("log", "logit")}
+    q = {
+        init: kind(iterations=4, warm_start=True, init=init).fit(p, y, 0)(p)
+        for init in ("log", "logit")
+    }
     assert (np.abs(q["log"] - q["logit"]) > 1e-4).mean() > 0.9
     vector, label = vectors(100)
-    from_log, from_logit = (kind(iterations=4, warm_start=True, init=init).fit(vector, label, 0)(vector) for init in q)
+    from_log, from_logit = (
+        kind(iterations=4, warm_start=True, init=init).fit(vector, label, 0)(vector) for init in q
+    )
     np.testing.assert_array_equal(from_log, from_logit)  # vectors start from log p in any case
 
 
@@ -325,13 +360,19 @@ def test_edges_of_scalars_are_probabilities(calibrator, edge):
     p, y = edge_of_scalars(edge)
     x = np.array([0.0, 5e-324, 0.3, 0.5, 1 - 2**-53, 1.0])
     q = calibrator.fit(p, y, rng())(x)
-    assert q.shape == x.shape and q.min() >= 0.5 / 81 * (1 - 1e-6) and q.max() <= 1 - 0.5 / 81 * (1 - 1e-6)
+    assert (
+        q.shape == x.shape
+        and q.min() >= 0.5 / 81 * (1 - 1e-6)
+        and q.max() <= 1 - 0.5 / 81 * (1 - 1e-6)
+    )
     if edge.startswith("all"):
         assert (q < 0.3).all() if edge == "all zero" else (q > 0.7).all()
 
 
 @every
-@pytest.mark.parametrize("edge", ["corners", "ties", "constant", "one class", "two classes", "one member", "two members"])
+@pytest.mark.parametrize(
+    "edge", ["corners", "ties", "constant", "one class", "two classes", "one member", "two members"]
+)
 def test_edges_of_vectors_are_probabilities(calibrator, edge):
     """A class that no inner model, or not all of them, learned from; p at the corners."""
     p, y = vectors(80)
@@ -409,7 +450,9 @@ def test_an_unknown_start_is_refused(kind):
 def test_each_row_is_predicted_by_itself(calibrator):
     for p, y in (scalars(300), calibrated_vectors(300)):
         q = calibrator.fit(p, y, 0)
-        np.testing.assert_allclose(np.concatenate([q(p[i : i + 1]) for i in range(10)]), q(p)[:10], rtol=1e-12)
+        np.testing.assert_allclose(
+            np.concatenate([q(p[i : i + 1]) for i in range(10)]), q(p)[:10], rtol=1e-12
+        )
 
 
 @every
@@ -452,8 +495,14 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (LightGBM(iterations=10, warm_start=True), authors.LightGBM(iterations=10, warm_start=True)),
-        (CatBoost(iterations=10, warm_start=True), authors.CatBoost(iterations=10, warm_start=True)),
+        (
+            LightGBM(iterations=10, warm_start=True),
+            authors.LightGBM(iterations=10, warm_start=True),
+        ),
+        (
+            CatBoost(iterations=10, warm_start=True),
+            authors.CatBoost(iterations=10, warm_start=True),
+        ),
     ],
     ids=["lightgbm", "catboost"],
 )
@@ -462,7 +511,10 @@ def test_shared_bins_estimate_alike(one, other):
     """Bins of all samples or of those that are learned from: estimates on the same folds differ by less than another partition
     changes them."""
     p, y = scalars(500)
-    l1 = {c: [Variational(c, losses=[Lp(1.0)])(p, y, seed)["l1"].value for seed in range(4)] for c in (one, other)}
+    l1 = {
+        c: [Variational(c, losses=[Lp(1.0)])(p, y, seed)["l1"].value for seed in range(4)]
+        for c in (one, other)
+    }
     gaps = np.array(l1[one]) - np.array(l1[other])
     assert abs(gaps.mean()) <= 0.01 and np.abs(gaps).max() > 1e-4
     assert abs(gaps.mean()) <= 3 * np.std(l1[one], ddof=1)
@@ -497,7 +549,9 @@ def test_the_packages_are_imported_only_to_fit():
 
     code = "import sys, harness; [harness.load_estimator(n) for n in ('variational_catboost', 'variational_lightgbm_ws')]; "
     code += "sys.exit(sorted({'catboost', 'lightgbm', 'sklearn'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True).stderr.decode().strip() in ("", "[]")
+    assert subprocess.run(
+        [sys.executable, "-c", code], capture_output=True
+    ).stderr.decode().strip() in ("", "[]")
 
 
 # The bound in expectation
@@ -507,7 +561,11 @@ def test_the_packages_are_imported_only_to_fit():
 @pytest.mark.parametrize("name", ["variational_catboost_ws", "variational_lightgbm_ws"])
 def test_boosted_trees_give_lower_bounds_near_the_truth(name):
     """5 samples of 2,000, truth 0.137: at most 3 standard errors above, and no idle bound."""
-    problem, estimator, got = harness.load_problem("beta_overconfident"), harness.load_estimator(name), []
+    problem, estimator, got = (
+        harness.load_problem("beta_overconfident"),
+        harness.load_estimator(name),
+        [],
+    )
     for rep in range(5):
         p, y = problem.sample(2000, rng([8, rep]))
         got.append(estimator(p, y, rng([9, rep]))["l1"].value)

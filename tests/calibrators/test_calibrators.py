@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
-from harness.calibrators import ExtraTrees, Isotonic, NadarayaWatson, Partition, RandomForest, Temperature, logits, temperature
+from harness.calibrators import (
+    ExtraTrees,
+    Isotonic,
+    NadarayaWatson,
+    Partition,
+    RandomForest,
+    Temperature,
+    logits,
+    temperature,
+)
 from harness.calibrators.nadaraya_watson import DENSE
 from harness.math import kmeans
 from harness.math.softmax import softmax
@@ -32,12 +41,18 @@ def rng(seed=0):
 
 
 @pytest.mark.parametrize("calibrator", EVERY, ids=repr)
-@pytest.mark.parametrize("p", [np.linspace(0, 1, 40), np.full(40, 0.3), np.zeros(40), np.ones(40), np.array([0.4])], ids=len)
+@pytest.mark.parametrize(
+    "p",
+    [np.linspace(0, 1, 40), np.full(40, 0.3), np.zeros(40), np.ones(40), np.array([0.4])],
+    ids=len,
+)
 def test_scalars_become_probabilities(calibrator, p):
     y = (np.arange(len(p)) % 3 == 0).astype(np.int64)
     for outcome in (y, np.zeros_like(y), np.ones_like(y)):
         q = calibrator.fit(p, outcome, rng())(np.array([0.0, 0.2, 0.5, 1.0]))
-        assert q.shape == (4,) and np.isfinite(q).all() and q.min() >= -1e-14 and q.max() <= 1 + 1e-14
+        assert (
+            q.shape == (4,) and np.isfinite(q).all() and q.min() >= -1e-14 and q.max() <= 1 + 1e-14
+        )
 
 
 @pytest.mark.parametrize("calibrator", EVERY, ids=repr)
@@ -49,11 +64,15 @@ def test_vectors_become_vectors_of_probabilities(calibrator, n):
     x = np.vstack([rng(3).dirichlet(np.full(4, 0.5), 20), np.eye(4)])
     q = calibrator.fit(p, y, rng())(x)
     assert q.shape == x.shape and np.isfinite(q).all() and q.min() >= 0
-    if not isinstance(calibrator, NadarayaWatson):  # which takes a denominator below 1e-12 as 1e-12: tested below
+    if not isinstance(
+        calibrator, NadarayaWatson
+    ):  # which takes a denominator below 1e-12 as 1e-12: tested below
         np.testing.assert_allclose(q.sum(axis=1), 1.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("calibrator", [Isotonic(), NadarayaWatson(), Partition(random_state=42)], ids=repr)
+@pytest.mark.parametrize(
+    "calibrator", [Isotonic(), NadarayaWatson(), Partition(random_state=42)], ids=repr
+)
 def test_a_class_that_was_never_seen_gets_nothing(calibrator):
     p = rng(1).dirichlet(np.ones(3), 200)
     q = calibrator.fit(p, rng(2).integers(0, 2, 200), rng())(p)
@@ -95,7 +114,9 @@ def test_isotonic_equals_the_textbook(y):
 def test_isotonic_vectors_are_one_versus_rest_and_normalised():
     p = rng(1).dirichlet(np.ones(3), 50)
     y = rng(2).integers(0, 3, 50)
-    scores = np.column_stack([Isotonic().fit(p[:, j], (y == j).astype(int))(p[:, j]) for j in range(3)])
+    scores = np.column_stack(
+        [Isotonic().fit(p[:, j], (y == j).astype(int))(p[:, j]) for j in range(3)]
+    )
     q = Isotonic().fit(p, y)(p)
     np.testing.assert_allclose(q, scores / scores.sum(axis=1, keepdims=True), rtol=1e-14)
 
@@ -121,7 +142,11 @@ def test_temperature_recovers_a_known_beta(beta):
 
 
 def test_temperature_minimises_the_log_loss():
-    scalars, vectors, u = rng(1).beta(0.5, 0.5, 300), rng(2).dirichlet(np.ones(3), 300), rng(3).random(300)
+    scalars, vectors, u = (
+        rng(1).beta(0.5, 0.5, 300),
+        rng(2).dirichlet(np.ones(3), 300),
+        rng(3).random(300),
+    )
     of_vectors = (u[:, None] > np.cumsum(vectors, axis=1)[:, :-1]).sum(axis=1)
     for p, y in ((scalars, (u < scalars).astype(int)), (vectors, of_vectors)):
         columns = np.column_stack([1 - p, p]) if p.ndim == 1 else p
@@ -131,7 +156,9 @@ def test_temperature_minimises_the_log_loss():
 
         q = Temperature().fit(p, y)(p)
         q = np.column_stack([1 - q, q]) if q.ndim == 1 else q
-        fitted = (np.log(q[:, 1]) - np.log(q[:, 0])) / (np.log(columns[:, 1]) - np.log(columns[:, 0]))
+        fitted = (np.log(q[:, 1]) - np.log(q[:, 0])) / (
+            np.log(columns[:, 1]) - np.log(columns[:, 0])
+        )
         beta = fitted[0]
         np.testing.assert_allclose(fitted, beta, rtol=1e-6)
         assert loss(beta) <= min(loss(beta * (1 + 1e-4)), loss(beta * (1 - 1e-4)))
@@ -139,7 +166,10 @@ def test_temperature_minimises_the_log_loss():
 
 def test_temperature_on_two_columns_is_that_on_one():
     p, y = rng(1).beta(0.5, 0.5, 200), rng(2).integers(0, 2, 200)
-    one, two = Temperature().fit(p, y)(p), Temperature().fit(np.column_stack([1 - p, p]), y)(np.column_stack([1 - p, p]))
+    one, two = (
+        Temperature().fit(p, y)(p),
+        Temperature().fit(np.column_stack([1 - p, p]), y)(np.column_stack([1 - p, p])),
+    )
     np.testing.assert_allclose(two[:, 1], one, rtol=1e-8)
 
 
@@ -200,7 +230,9 @@ def test_temperature_is_the_plain_bisection_to_the_last_bit(n, k, alpha, log_bet
     r = rng(seed)
     if k == 1:
         p = r.beta(alpha, alpha, n)
-        bits_of_temperature(p, (r.random(n) < expit(np.exp(log_beta) * logits.log_odds(p))).astype(int))
+        bits_of_temperature(
+            p, (r.random(n) < expit(np.exp(log_beta) * logits.log_odds(p))).astype(int)
+        )
     else:
         p = r.dirichlet(np.full(k, alpha), n)
         c = np.cumsum(softmax(np.exp(log_beta) * logits.floored_log(p)), axis=1)
@@ -243,8 +275,14 @@ def test_forests_are_those_of_scikit_learn(calibrator, k):
     p, y, x = (rng(i).random(60) if k == 2 else rng(i).dirichlet(np.ones(3), 60) for i in (1, 2, 3))
     y = rng(2).integers(0, k, 60)
     columns = (lambda a: a[:, None]) if k == 2 else (lambda a: a)
-    for seed, given_rng, own in ((5, 5, None), (int(rng(4).integers(2**31 - 1)), rng(4), None), (3, rng(4), 3)):
-        expected = kind(n_estimators=20, random_state=seed).fit(columns(p), y).predict_proba(columns(x))
+    for seed, given_rng, own in (
+        (5, 5, None),
+        (int(rng(4).integers(2**31 - 1)), rng(4), None),
+        (3, rng(4), 3),
+    ):
+        expected = (
+            kind(n_estimators=20, random_state=seed).fit(columns(p), y).predict_proba(columns(x))
+        )
         q = type(calibrator)(20, own).fit(p, y, given_rng)(x)
         np.testing.assert_array_equal(q, expected[:, 1] if k == 2 else expected)
 
@@ -270,7 +308,9 @@ def test_forests_know_their_classes(calibrator):
         np.testing.assert_array_equal(np.delete(q, seen, axis=1), 0.0)
         np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
     for label in (0, 1):
-        np.testing.assert_array_equal(calibrator.fit(p[:, 0], np.full(50, label), 0)(p[:, 0]), np.full(50, float(label)))
+        np.testing.assert_array_equal(
+            calibrator.fit(p[:, 0], np.full(50, label), 0)(p[:, 0]), np.full(50, float(label))
+        )
 
 
 # Nadaraya-Watson
@@ -285,7 +325,9 @@ def textbook(x, p, y, bandwidth):
 def test_nadaraya_watson_closed_form():
     q = NadarayaWatson(0.1).fit(np.array([0.0, 0.1]), np.array([0, 1]))
     w = np.exp(-0.5)
-    np.testing.assert_allclose(q(np.array([0.0, 0.1, 0.05])), [w / (1 + w), 1 / (1 + w), 0.5], rtol=1e-14)
+    np.testing.assert_allclose(
+        q(np.array([0.0, 0.1, 0.05])), [w / (1 + w), 1 / (1 + w), 0.5], rtol=1e-14
+    )
 
 
 POINTS = {
@@ -305,8 +347,13 @@ def test_the_expansion_equals_the_dense_sum(points, bandwidth):
     p = POINTS[points](r, n)
     y = (r.random(n) < 0.5 * p + 0.2).astype(np.int64)
     x = np.concatenate([np.linspace(0, 1, 601), p[:100]])
-    assert len(x) * n > DENSE and len(x) + n >= 2 * (7.5 / bandwidth + 20)  # so the expansion is used
-    ours, expected = NadarayaWatson(bandwidth).fit(p, y)(x), textbook(x, p, y.astype(float), bandwidth)
+    assert len(x) * n > DENSE and len(x) + n >= 2 * (
+        7.5 / bandwidth + 20
+    )  # so the expansion is used
+    ours, expected = (
+        NadarayaWatson(bandwidth).fit(p, y)(x),
+        textbook(x, p, y.astype(float), bandwidth),
+    )
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12)
 
 
@@ -314,11 +361,20 @@ def test_the_expansion_equals_the_dense_sum(points, bandwidth):
 def test_few_samples_are_summed_directly(n):
     p, y = rng(1).random(n), rng(2).integers(0, 2, n)
     x = np.linspace(0, 1, 51)
-    np.testing.assert_allclose(NadarayaWatson(0.05).fit(p, y)(x), textbook(x, p, y.astype(float), 0.05), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(
+        NadarayaWatson(0.05).fit(p, y)(x),
+        textbook(x, p, y.astype(float), 0.05),
+        rtol=1e-13,
+        atol=1e-15,
+    )
 
 
 def test_nadaraya_watson_vectors_equal_the_textbook():
-    p, y, x = rng(1).dirichlet(np.ones(3), 300), rng(2).integers(0, 3, 300), rng(3).dirichlet(np.ones(3), 40)
+    p, y, x = (
+        rng(1).dirichlet(np.ones(3), 300),
+        rng(2).integers(0, 3, 300),
+        rng(3).dirichlet(np.ones(3), 40),
+    )
     kernel = np.exp(-((x[:, None] - p) ** 2).sum(axis=2) / (2 * 0.1**2))
     expected = kernel @ np.eye(3)[y] / kernel.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(NadarayaWatson(0.1).fit(p, y)(x), expected, rtol=1e-11)
@@ -331,16 +387,24 @@ def test_nadaraya_watson_far_from_everything():
     assert weight < 1e-12
     np.testing.assert_allclose(q(np.array([0.8])), [weight / 1e-12], rtol=1e-12)
     assert NadarayaWatson(0.01).fit(np.array([0.0]), np.array([1]))(np.array([1.0]))[0] == 0.5
-    far = NadarayaWatson(0.01).fit(np.array([[1.0, 0.0, 0.0]]), np.array([0]))(np.array([[0.0, 0.5, 0.5]]))
+    far = NadarayaWatson(0.01).fit(np.array([[1.0, 0.0, 0.0]]), np.array([0]))(
+        np.array([[0.0, 0.5, 0.5]])
+    )
     np.testing.assert_array_equal(far, np.full((1, 3), 1 / 3))
-    vectors = NadarayaWatson(0.1).fit(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1, 1]))(np.array([[0.4, 0.6]]))
+    vectors = NadarayaWatson(0.1).fit(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1, 1]))(
+        np.array([[0.4, 0.6]])
+    )
     np.testing.assert_allclose(vectors, [[0.0, 2 * np.exp(-0.5 * 0.72 / 0.01) / 1e-12]], rtol=1e-12)
 
 
 def test_nothing_to_predict():
     for calibrator in EVERY[:4]:
-        if not isinstance(calibrator, (Isotonic, Partition)):  # scikit-learn refuses no rows; folds are never empty
-            assert calibrator.fit(np.array([0.2, 0.7]), np.array([0, 1]), rng())(np.array([])).shape == (0,)
+        if not isinstance(
+            calibrator, (Isotonic, Partition)
+        ):  # scikit-learn refuses no rows; folds are never empty
+            assert calibrator.fit(np.array([0.2, 0.7]), np.array([0, 1]), rng())(
+                np.array([])
+            ).shape == (0,)
 
 
 # Partition
@@ -360,15 +424,21 @@ def test_partition_of_vectors():
 
 def test_fewer_samples_than_cells_are_one_cell():
     p, y = np.array([0.1, 0.5, 0.9]), np.array([0, 1, 1])
-    np.testing.assert_allclose(Partition(bins=15).fit(p, y, rng())(np.array([0.0, 1.0])), [2 / 3, 2 / 3], rtol=1e-15)
+    np.testing.assert_allclose(
+        Partition(bins=15).fit(p, y, rng())(np.array([0.0, 1.0])), [2 / 3, 2 / 3], rtol=1e-15
+    )
 
 
 def test_constant_predictions_are_one_cell_and_few_distinct_ones_their_own():
     y = np.arange(40) % 4 == 0
-    np.testing.assert_allclose(Partition().fit(np.full(40, 0.3), y.astype(int), rng())(np.array([0.3])), [0.25])
+    np.testing.assert_allclose(
+        Partition().fit(np.full(40, 0.3), y.astype(int), rng())(np.array([0.3])), [0.25]
+    )
     p = np.repeat([0.2, 0.4, 0.9], [10, 10, 20])
     q = Partition().fit(p, y.astype(int), rng())
-    np.testing.assert_allclose(q(np.array([0.2, 0.4, 0.9])), [y[:10].mean(), y[10:20].mean(), y[20:].mean()], rtol=1e-15)
+    np.testing.assert_allclose(
+        q(np.array([0.2, 0.4, 0.9])), [y[:10].mean(), y[10:20].mean(), y[20:].mean()], rtol=1e-15
+    )
 
 
 def test_distinct_values_late_in_the_sample_are_counted():
@@ -389,7 +459,9 @@ def test_a_fixed_seed_makes_a_partition_exact():
     [
         lambda r, n: r.random(n),
         lambda r, n: r.integers(0, 8, n) / 7,
-        lambda r, n: 1.0 - r.integers(0, 40, n) * 2.0**-53,  # closer to each other than scikit-learn tells apart
+        lambda r, n: (
+            1.0 - r.integers(0, 40, n) * 2.0**-53
+        ),  # closer to each other than scikit-learn tells apart
         lambda r, n: r.integers(0, 60, n) * 1e-16,
         lambda r, n: 10.0 ** -r.uniform(13, 17, n),
         lambda r, n: 10.0 ** -r.uniform(15, 40, n),  # all but a few in one place

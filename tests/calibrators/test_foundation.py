@@ -24,7 +24,10 @@ from harness.estimators import Variational
 from harness.plan.components import configured
 from harness.problems import Dirichlet
 
-NAMES = {"tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt", "tabicl": "tabicl-classifier-v2-20260212.ckpt"}
+NAMES = {
+    "tabpfn": "tabpfn-v2.5-classifier-v2.5_default.ckpt",
+    "tabicl": "tabicl-classifier-v2-20260212.ckpt",
+}
 KINDS = {"tabpfn": TabPFN, "tabicl": TabICL}
 each = pytest.mark.parametrize("name", list(NAMES))
 
@@ -33,7 +36,9 @@ each = pytest.mark.parametrize("name", list(NAMES))
 def checkpoints(tmp_path_factory):
     """Folder with both tiny checkpoints under the names of the real ones, and others of the same form."""
     for package in ("torch", "tabpfn", "tabicl"):
-        pytest.importorskip(package, reason=f"{package} is not installed; make foundation installs it")
+        pytest.importorskip(
+            package, reason=f"{package} is not installed; make foundation installs it"
+        )
     folder = tmp_path_factory.mktemp("weights")
     for seed, where in ((0, folder / "foundation"), (1, folder / "other")):
         write_tabpfn(where / NAMES["tabpfn"], seed)
@@ -106,14 +111,18 @@ def test_estimates_are_those_of_the_package_called_by_hand(data, name, k):
     estimator = harness.load_estimator(f"variational_{name}_berta2026")
     found = estimator(p, y, 3, notion="binary" if k == 2 else "canonical")
     assert found["l1"].value == pytest.approx(np.mean(means), abs=1e-5)
-    assert set(found) <= set(estimator.estimands) and all(np.isfinite(e.value) for e in found.values())
+    assert set(found) <= set(estimator.estimands) and all(
+        np.isfinite(e.value) for e in found.values()
+    )
 
 
 @each
 def test_two_columns_are_the_one(data, name):
     p, y = sample(2, 40)
     of_one = KINDS[name](seed=1).fit(p, y, rng())(p)
-    of_two = KINDS[name](seed=1).fit(np.column_stack([1 - p, p]), y, rng())(np.column_stack([1 - p, p]))
+    of_two = KINDS[name](seed=1).fit(np.column_stack([1 - p, p]), y, rng())(
+        np.column_stack([1 - p, p])
+    )
     np.testing.assert_array_equal(of_two, np.column_stack([1 - of_one, of_one]))
 
 
@@ -147,11 +156,15 @@ def test_one_class_is_certain(data, name):
     for label in (0, 1):
         np.testing.assert_array_equal(KINDS[name]().fit(p, np.full(20, label), rng())(p), label)
     p = rng(1).dirichlet(np.ones(3), 20)
-    np.testing.assert_array_equal(KINDS[name]().fit(p, np.full(20, 2), rng())(p), np.tile([0.0, 0.0, 1.0], (20, 1)))
+    np.testing.assert_array_equal(
+        KINDS[name]().fit(p, np.full(20, 2), rng())(p), np.tile([0.0, 0.0, 1.0], (20, 1))
+    )
 
 
 @each
-@pytest.mark.parametrize("p", [np.full(30, 0.3), np.tile([0.2, 0.3, 0.5], (30, 1))], ids=["scalar", "vector"])
+@pytest.mark.parametrize(
+    "p", [np.full(30, 0.3), np.tile([0.2, 0.3, 0.5], (30, 1))], ids=["scalar", "vector"]
+)
 def test_constant_predictions_get_one_answer(data, name, p):
     y = np.arange(30) % 3 // 2
     q = KINDS[name]().fit(p, y, rng())(p)
@@ -163,7 +176,12 @@ def test_constant_predictions_get_one_answer(data, name, p):
 @each
 @pytest.mark.parametrize(
     "p",
-    [np.array([0.2, 0.7]), np.array([0.9, 0.1, 0.5]), np.tile([0.0, 1.0, 0.5], 10), np.r_[1e-300, np.linspace(0, 1, 29)]],
+    [
+        np.array([0.2, 0.7]),
+        np.array([0.9, 0.1, 0.5]),
+        np.tile([0.0, 1.0, 0.5], 10),
+        np.r_[1e-300, np.linspace(0, 1, 29)],
+    ],
     ids=["two", "three", "ties", "ends"],
 )
 def test_small_and_tied_samples(data, name, p):
@@ -198,7 +216,9 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
 def test_the_contract_is_kept(data, monkeypatch, name):
     """All items but two that need many fits, and the closeness to zero, which a random checkpoint cannot give."""
     left_out = ("sample order", "class relabelling", "near zero if calibrated")
-    monkeypatch.setattr(harness.contract.estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out})
+    monkeypatch.setattr(
+        harness.contract.estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out}
+    )
     findings = check(f"{__name__}.{KINDS[name].__name__}InTwoFolds")
     assert len(findings) == len(ITEMS) - 3
     assert not [f for f in findings if f.outcome == "failed"]
@@ -226,7 +246,9 @@ class TabICLInTwoFolds(Variational):
 
 
 @each
-def test_nothing_around_is_changed_or_written(data, name, tmp_path, monkeypatch, capfd, recwarn, caplog):
+def test_nothing_around_is_changed_or_written(
+    data, name, tmp_path, monkeypatch, capfd, recwarn, caplog
+):
     import torch
 
     monkeypatch.chdir(tmp_path)
@@ -280,7 +302,9 @@ def test_meanwhile_one_thread_offline_and_silent(data, monkeypatch):
 
 
 def key(**fields):
-    return configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}).key
+    return configured(
+        "estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}
+    ).key
 
 
 @each
@@ -291,7 +315,12 @@ def test_the_key_knows_the_weights_and_not_where_they_lie(data, name, tmp_path):
     digest = hashlib.sha256(copy.read_bytes()).hexdigest()
     for same in ({"weights": str(copy)}, {"sha256": digest}, {"max_n": 50}):
         assert key(**target, **same) == plain
-    for other in ({"weights": f"other/{NAMES[name]}"}, {"weights": "nowhere.ckpt"}, {"seed": 1}, {"device": "cuda"}):
+    for other in (
+        {"weights": f"other/{NAMES[name]}"},
+        {"weights": "nowhere.ckpt"},
+        {"seed": 1},
+        {"device": "cuda"},
+    ):
         assert key(**target, **other) != plain
     os.utime(copy, ns=(0, 0))
     copy.write_bytes(b"another")
@@ -361,7 +390,16 @@ def test_bad_parameters(fields, says):
 
 def skipped(name, *overrides, problem="beta_overconfident", n=40):
     """The one reason of a run all of whose cells are skipped."""
-    frame = harness.run([f"problem={problem}", f"estimator=variational_{name}", f"n={n}", "reps=1", "jobs=1", *overrides])
+    frame = harness.run(
+        [
+            f"problem={problem}",
+            f"estimator=variational_{name}",
+            f"n={n}",
+            "reps=1",
+            "jobs=1",
+            *overrides,
+        ]
+    )
     assert list(frame["status"]) == ["skipped"]
     return frame["reason"].item()
 
@@ -385,7 +423,9 @@ def test_every_pack_that_a_reason_names_says_how_to_get_it(no_data, cli, name):
 @pytest.mark.parametrize("absent", ["torch", "itself"])
 def test_without_packages(no_data, out, monkeypatch, name, absent):
     absent = name if absent == "itself" else absent
-    monkeypatch.setattr(foundation, "find_spec", lambda package: None if package == absent else "there")
+    monkeypatch.setattr(
+        foundation, "find_spec", lambda package: None if package == absent else "there"
+    )
     assert skipped(name).startswith(f"the package {absent} is not installed")
 
 
@@ -423,7 +463,9 @@ def test_more_than_ten_classes(no_data, out):
 
 @each
 def test_a_call_without_weights_is_refused(no_data, name):
-    with pytest.raises(BadInputError, match=f"{KINDS[name].__name__} cannot run: no file foundation/"):
+    with pytest.raises(
+        BadInputError, match=f"{KINDS[name].__name__} cannot run: no file foundation/"
+    ):
         harness.load_estimator(f"variational_{name}")(*sample(2, 20), rng())
 
 
@@ -431,7 +473,9 @@ def test_a_call_without_weights_is_refused(no_data, name):
 def test_the_contract_does_not_apply_where_the_model_cannot_run(no_data, name):
     findings = check(f"variational_{name}")
     assert [f.item for f in findings] == list(ITEMS)
-    assert all(f.outcome == "not applicable" and "cannot run here: no file" in f.detail for f in findings)
+    assert all(
+        f.outcome == "not applicable" and "cannot run here: no file" in f.detail for f in findings
+    )
 
 
 @pytest.mark.slow
@@ -452,7 +496,12 @@ def test_planning_imports_nothing_heavy(no_data, name):
 @each
 def test_cells_are_computed_once_the_weights_are_there(data, out, name, monkeypatch, tmp_path):
     """Skipped without weights, then computed by the same command, then found done."""
-    request = [f"estimator=[variational_{name},variational_{name}_berta2026]", "n=30", "reps=1", "engine=serial"]
+    request = [
+        f"estimator=[variational_{name},variational_{name}_berta2026]",
+        "n=30",
+        "reps=1",
+        "engine=serial",
+    ]
     request.append("problem=[beta_overconfident,dirichlet3_overconfident]")
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     assert set(harness.run(request)["status"]) == {"skipped"}
@@ -463,11 +512,20 @@ def test_cells_are_computed_once_the_weights_are_there(data, out, name, monkeypa
     assert set(again["run_id"]) == set(first["run_id"])
 
 
-@pytest.mark.filterwarnings("ignore:Importing from .tabpfn:DeprecationWarning")  # of joblib looking at modules
+@pytest.mark.filterwarnings(
+    "ignore:Importing from .tabpfn:DeprecationWarning"
+)  # of joblib looking at modules
 def test_worker_processes_say_the_same(data, tmp_path):
-    request = ["problem=beta_overconfident", "estimator=[variational_tabpfn,variational_tabicl]", "n=[20,30]", "reps=1"]
+    request = [
+        "problem=beta_overconfident",
+        "estimator=[variational_tabpfn,variational_tabicl]",
+        "n=[20,30]",
+        "reps=1",
+    ]
     here, there = (
-        harness.run([*request, *how, f"out={tmp_path / how[0][7:]}"]).sort_values(["key", "estimand"])
+        harness.run([*request, *how, f"out={tmp_path / how[0][7:]}"]).sort_values(
+            ["key", "estimand"]
+        )
         for how in (["engine=serial"], ["engine=loky", "jobs=2"])
     )
     assert set(there["status"]) == {"ok"} and list(here["key"]) == list(there["key"])

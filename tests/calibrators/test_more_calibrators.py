@@ -25,7 +25,14 @@ from harness.calibrators.newton import RIDGE
 from harness.calibrators.splines import natural_basis, roughness
 from harness.estimators import Variational
 
-SCALAR = [Platt(), BetaCalibration(), HistogramBinning(), HistogramBinning(5, "width", 0.0), Spline(), Identity()]
+SCALAR = [
+    Platt(),
+    BetaCalibration(),
+    HistogramBinning(),
+    HistogramBinning(5, "width", 0.0),
+    Spline(),
+    Identity(),
+]
 VECTOR = [VectorScaling(), MatrixScaling(), DirichletCalibration()]
 OF_VECTORS = [c for c in SCALAR if not isinstance(c, Spline)] + VECTOR
 
@@ -55,7 +62,11 @@ def test_no_sample_of_vectors_is_too_odd(calibrator, n, k):
     p = rng(1).dirichlet(np.full(k, 0.5), n)
     p[0] = np.eye(k)[0]
     x = np.vstack([rng(3).dirichlet(np.full(k, 0.5), 20), np.eye(k)])
-    for given, y in ((p, rng(2).integers(0, k - 1, n)), (p, np.full(n, k - 1)), (p[np.zeros(n, int)], np.arange(n) % k)):
+    for given, y in (
+        (p, rng(2).integers(0, k - 1, n)),
+        (p, np.full(n, k - 1)),
+        (p[np.zeros(n, int)], np.arange(n) % k),
+    ):
         q = calibrator.fit(given, y, None)(x)
         assert q.shape == x.shape and np.isfinite(q).all() and q.min() >= 0
         np.testing.assert_allclose(q.sum(axis=1), 1.0, atol=1e-12)
@@ -65,14 +76,21 @@ def test_no_sample_of_vectors_is_too_odd(calibrator, n, k):
 def test_two_columns_are_one(calibrator):
     p, y = scalars(150)
     both = np.column_stack([1 - p, p])
-    np.testing.assert_allclose(calibrator.fit(both, y)(both)[:, 1], calibrator.fit(p, y)(p), rtol=1e-9)
+    np.testing.assert_allclose(
+        calibrator.fit(both, y)(both)[:, 1], calibrator.fit(p, y)(p), rtol=1e-9
+    )
 
 
-@pytest.mark.parametrize("calibrator", [c for c in OF_VECTORS if not isinstance(c, Identity)], ids=repr)
+@pytest.mark.parametrize(
+    "calibrator", [c for c in OF_VECTORS if not isinstance(c, Identity)], ids=repr
+)
 def test_classes_may_be_renamed(calibrator):
     p, y = vectors(200, 3)
     order = np.array([2, 0, 1])
-    q, again = calibrator.fit(p, y)(p), calibrator.fit(p[:, order], np.argsort(order)[y])(p[:, order])
+    q, again = (
+        calibrator.fit(p, y)(p),
+        calibrator.fit(p[:, order], np.argsort(order)[y])(p[:, order]),
+    )
     np.testing.assert_allclose(again, q[:, order], atol=1e-8)
 
 
@@ -110,7 +128,9 @@ def sklearn_loss(features, y):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_platt_and_vectors_reach_the_least_log_loss(seed):
     p, y = scalars(400, seed)
-    assert log_loss(Platt().fit(p, y)(p), y) == pytest.approx(sklearn_loss(logit(p)[:, None], y), abs=1e-6)
+    assert log_loss(Platt().fit(p, y)(p), y) == pytest.approx(
+        sklearn_loss(logit(p)[:, None], y), abs=1e-6
+    )
     p, y = vectors(400, 3, seed)
     z = centred_logits(p)
 
@@ -127,7 +147,9 @@ def test_matrices_without_penalty_reach_the_least_log_loss(k):
     p, y = vectors(1500, k)
     ours = log_loss(DirichletCalibration(off_diagonal=0.0).fit(p, y)(p), y)
     assert ours == pytest.approx(sklearn_loss(np.log(p), y), abs=1e-6)
-    assert log_loss(MatrixScaling(ridge=0.0).fit(p, y)(p), y) == pytest.approx(sklearn_loss(centred_logits(p), y), abs=1e-6)
+    assert log_loss(MatrixScaling(ridge=0.0).fit(p, y)(p), y) == pytest.approx(
+        sklearn_loss(centred_logits(p), y), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(("off_diagonal", "intercept"), [(0.5, None), (0.1, 3.0)])
@@ -139,11 +161,17 @@ def test_dirichlet_minimises_what_it_says(off_diagonal, intercept):
     def value(v):
         w, b = v[:9].reshape(3, 3), v[9:]
         loss = -log_softmax(np.log(p) @ w.T + b, axis=1)[np.arange(len(y)), y].mean()
-        return loss + off_diagonal / 6 * (w[~np.eye(3, dtype=bool)] ** 2).sum() + mu / 3 * (b**2).sum()
+        return (
+            loss + off_diagonal / 6 * (w[~np.eye(3, dtype=bool)] ** 2).sum() + mu / 3 * (b**2).sum()
+        )
 
-    best = minimize(value, np.r_[np.eye(3).ravel(), np.zeros(3)], method="BFGS", options={"gtol": 1e-7}).x
+    best = minimize(
+        value, np.r_[np.eye(3).ravel(), np.zeros(3)], method="BFGS", options={"gtol": 1e-7}
+    ).x
     expected = np.exp(log_softmax(np.log(p) @ best[:9].reshape(3, 3).T + best[9:], axis=1))
-    np.testing.assert_allclose(DirichletCalibration(off_diagonal, intercept).fit(p, y)(p), expected, atol=2e-4)
+    np.testing.assert_allclose(
+        DirichletCalibration(off_diagonal, intercept).fit(p, y)(p), expected, atol=2e-4
+    )
 
 
 def test_matrix_minimises_what_it_says():
@@ -155,7 +183,9 @@ def test_matrix_minimises_what_it_says():
         loss = -log_softmax(z @ w.T + b, axis=1)[np.arange(len(y)), y].mean()
         return loss + 5.0 / 150 * ((w[~np.eye(3, dtype=bool)] ** 2).sum() + (b**2).sum())
 
-    best = minimize(value, np.r_[np.eye(3).ravel(), np.zeros(3)], method="BFGS", options={"gtol": 1e-7}).x
+    best = minimize(
+        value, np.r_[np.eye(3).ravel(), np.zeros(3)], method="BFGS", options={"gtol": 1e-7}
+    ).x
     expected = np.exp(log_softmax(z @ best[:9].reshape(3, 3).T + best[9:], axis=1))
     np.testing.assert_allclose(MatrixScaling(5.0).fit(p, y)(p), expected, atol=2e-4)
 
@@ -179,8 +209,14 @@ def test_large_matrices_have_no_gradient_at_the_answer(k):
 CASES = {
     "as it is": scalars(300),
     "the wrong way": (lambda p, y: (1 - p, y))(*scalars(300)),
-    "one slope": (np.repeat([0.05, 0.5, 0.95], 100), np.arange(300) % 100 < np.repeat([50, 50, 99], 100)),
-    "other slope": (np.repeat([0.05, 0.5, 0.95], 100), np.arange(300) % 100 < np.repeat([1, 50, 50], 100)),
+    "one slope": (
+        np.repeat([0.05, 0.5, 0.95], 100),
+        np.arange(300) % 100 < np.repeat([50, 50, 99], 100),
+    ),
+    "other slope": (
+        np.repeat([0.05, 0.5, 0.95], 100),
+        np.arange(300) % 100 < np.repeat([1, 50, 50], 100),
+    ),
 }
 
 
@@ -194,7 +230,14 @@ def test_beta_is_the_minimum_on_the_quadrant(name):
         return np.logaddexp(0, t).mean() - (t * y).mean(), features.T @ (expit(t) - y) / len(y)
 
     bounds = [(0, None), (0, None), (None, None)]
-    best = minimize(value, [1, 1, 0], jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-10, "ftol": 1e-15})
+    best = minimize(
+        value,
+        [1, 1, 0],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"gtol": 1e-10, "ftol": 1e-15},
+    )
     w = BetaCalibration().coefficients(p, y)
     assert w[0] >= 0 and w[1] >= 0
     assert value(w)[0] == pytest.approx(best.fun, abs=1e-6)
@@ -209,7 +252,9 @@ def test_beta_knows_its_own_family():
     p = np.linspace(0.02, 0.98, 49)
     ones = np.round(1_000 * expit(2 * np.log(p) - 0.5 * np.log1p(-p) + 0.3)).astype(int)
     y = np.concatenate([np.repeat([1, 0], [m, 1_000 - m]) for m in ones])
-    np.testing.assert_allclose(BetaCalibration().coefficients(np.repeat(p, 1_000), y), [2, 0.5, 0.3], atol=1e-2)
+    np.testing.assert_allclose(
+        BetaCalibration().coefficients(np.repeat(p, 1_000), y), [2, 0.5, 0.3], atol=1e-2
+    )
 
 
 # Histogram
@@ -217,16 +262,22 @@ def test_beta_knows_its_own_family():
 
 def test_histogram_by_hand():
     p, y = np.array([0.1, 0.2, 0.2, 0.2, 0.9, 1.0]), np.array([1, 0, 0, 1, 1, 1])
-    q = HistogramBinning(2, "mass", 0.0).fit(p, y)  # the cut falls on 0.2, which goes above it as a whole
+    q = HistogramBinning(2, "mass", 0.0).fit(
+        p, y
+    )  # the cut falls on 0.2, which goes above it as a whole
     np.testing.assert_allclose(q(np.array([0.0, 0.15, 0.2, 1.0])), [1, 1, 3 / 5, 3 / 5])
     q = HistogramBinning(4, "width", 2.0).fit(p, y)
-    np.testing.assert_allclose(q(np.array([0.2, 0.3, 0.6, 0.75, 1.0])), [4 / 8, 1 / 2, 1 / 2, 4 / 6, 4 / 6])
+    np.testing.assert_allclose(
+        q(np.array([0.2, 0.3, 0.6, 0.75, 1.0])), [4 / 8, 1 / 2, 1 / 2, 4 / 6, 4 / 6]
+    )
 
 
 def test_histogram_of_vectors_by_hand():
     p = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     q = HistogramBinning(2, "width", 1.0).fit(p, np.array([0, 1, 1, 2]))(p[:1])
-    scores = np.array([2 / 5, 2 / 6, 1 / 6])  # (1 + 1) / (2 + 3), (1 + 1) / (3 + 3), (0 + 1) / (3 + 3)
+    scores = np.array(
+        [2 / 5, 2 / 6, 1 / 6]
+    )  # (1 + 1) / (2 + 3), (1 + 1) / (3 + 3), (0 + 1) / (3 + 3)
     np.testing.assert_allclose(q[0], scores / scores.sum())
 
 
@@ -234,7 +285,9 @@ def test_histogram_of_vectors_by_hand():
 def test_histogram_of_equal_mass_has_equal_mass(n):
     p = rng().random(n)
     (edges,), (sizes,) = HistogramBinning()._bins(p[None])
-    np.testing.assert_array_equal(np.bincount(np.searchsorted(edges, p, side="right"), minlength=15), sizes)
+    np.testing.assert_array_equal(
+        np.bincount(np.searchsorted(edges, p, side="right"), minlength=15), sizes
+    )
     full = sizes[sizes > 0]
     assert len(full) == min(n, 15) and full.max() - full.min() <= 1
 
@@ -273,7 +326,9 @@ def test_the_roughness_is_the_integral_of_squared_second_derivatives():
     curves = np.diff(natural_basis(x, knots), 2, axis=0) / h**2
     np.testing.assert_allclose(roughness(knots), curves.T @ curves * h, rtol=1e-2, atol=1e-6)
     p, y = scalars(200)
-    np.testing.assert_allclose(Spline().fit(1 - p, 1 - y)(1 - p), 1 - Spline().fit(p, y)(p), atol=1e-9)
+    np.testing.assert_allclose(
+        Spline().fit(1 - p, 1 - y)(1 - p), 1 - Spline().fit(p, y)(p), atol=1e-9
+    )
 
 
 def test_a_spline_of_two_distinct_predictions_is_platt():

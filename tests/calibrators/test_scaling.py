@@ -10,7 +10,13 @@ from scipy.special import expit, log_softmax, logit
 
 import harness
 from harness import BadInputError
-from harness.calibrators import QuadraticScaling, StructuredMatrixScaling, Temperature, scaling, softmax_fit
+from harness.calibrators import (
+    QuadraticScaling,
+    StructuredMatrixScaling,
+    Temperature,
+    scaling,
+    softmax_fit,
+)
 from harness.calibrators.logits import floored_log
 from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.math.losses import Lp, Squared
@@ -34,8 +40,12 @@ def slopes(function, at, step=1e-5):
 
 
 def test_smoothed_is_one_more_sample_of_the_uniform():
-    np.testing.assert_allclose(scaling.smoothed(np.array([0.0, 0.5, 1.0]), 4), [0.1, 0.5, 0.9], rtol=1e-15)
-    np.testing.assert_allclose(scaling.smoothed(np.array([[0.0, 0.0, 1.0]]), 2), [[1 / 9, 1 / 9, 7 / 9]], rtol=1e-15)
+    np.testing.assert_allclose(
+        scaling.smoothed(np.array([0.0, 0.5, 1.0]), 4), [0.1, 0.5, 0.9], rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        scaling.smoothed(np.array([[0.0, 0.0, 1.0]]), 2), [[1 / 9, 1 / 9, 7 / 9]], rtol=1e-15
+    )
 
 
 # Quadratic scaling
@@ -43,7 +53,10 @@ def test_smoothed_is_one_more_sample_of_the_uniform():
 
 def test_three_distinct_predictions_get_their_shares():
     """Three coefficients for three predictions: each gets its share of ones, mixed with 1/(n + 1) of 1/2."""
-    p, y = np.repeat([0.1, 0.4, 0.8], [4, 5, 10]), np.r_[1, 0, 0, 0, 1, 1, 0, 0, 0, np.ones(7), np.zeros(3)].astype(int)
+    p, y = (
+        np.repeat([0.1, 0.4, 0.8], [4, 5, 10]),
+        np.r_[1, 0, 0, 0, 1, 1, 0, 0, 0, np.ones(7), np.zeros(3)].astype(int),
+    )
     share, at = np.array([1 / 4, 2 / 5, 7 / 10]), np.array([0.1, 0.4, 0.8])
     np.testing.assert_allclose(QuadraticScaling(mixture=False).fit(p, y)(at), share, atol=1e-4)
     np.testing.assert_allclose(QuadraticScaling().fit(p, y)(at), (19 * share + 0.5) / 20, atol=1e-4)
@@ -57,7 +70,10 @@ def test_the_quadratic_is_optimal(seed):
 
     def objective(w):
         t = features @ w
-        return np.logaddexp(0.0, np.where(y == 1, -t, t)).mean() + 0.5e-6 * ((w - [0.0, 1.0, 0.0]) ** 2).sum()
+        return (
+            np.logaddexp(0.0, np.where(y == 1, -t, t)).mean()
+            + 0.5e-6 * ((w - [0.0, 1.0, 0.0]) ** 2).sum()
+        )
 
     ours = coefficients(p, y)
     np.testing.assert_allclose(slopes(objective, ours), 0.0, atol=1e-6)
@@ -70,10 +86,14 @@ def test_labels_in_the_exact_shares_give_the_map_itself():
     x = np.linspace(-4, 4, 41)
     ones = np.round(10_000 * expit(0.3 + 0.4 * x - 0.05 * x**2)).astype(int)
     y = np.concatenate([np.repeat([1, 0], [m, 10_000 - m]) for m in ones])
-    np.testing.assert_allclose(coefficients(np.repeat(expit(x), 10_000), y), [0.3, 0.4, -0.05], atol=2e-4)
+    np.testing.assert_allclose(
+        coefficients(np.repeat(expit(x), 10_000), y), [0.3, 0.4, -0.05], atol=2e-4
+    )
 
 
-@pytest.mark.parametrize("name", ["bin2_cal_n1000_s0", "bin2_over_n1000_s0", "bin2_over_n200_s0", "bin2_underc_n5000_s0"])
+@pytest.mark.parametrize(
+    "name", ["bin2_cal_n1000_s0", "bin2_over_n1000_s0", "bin2_over_n200_s0", "bin2_underc_n5000_s0"]
+)
 def test_quadratic_fits_equal_the_authors(name):
     """`exact_mle`: in double precision, which the ridge of 1e-6 moves by 1e-5 at most (1e-3 where the curvature is small), and
     not in the log-loss. `sklearn_lbfgs`: on float32 logits, in which a prediction may round to 1 and then moves the third
@@ -86,15 +106,21 @@ def test_quadratic_fits_equal_the_authors(name):
     exact, theirs = coefficients(p, y), coefficients(p, y, authors.QuadraticScaling)
     for i in range(3):
         assert exact[i] == pytest.approx(found[f"qs_w{i}_exact_mle"], abs=1e-3 if flat else 1e-5)
-        assert theirs[i] == pytest.approx(found[f"qs_w{i}_sklearn_lbfgs"], abs=5e-2 if flat else 3e-4)
+        assert theirs[i] == pytest.approx(
+            found[f"qs_w{i}_sklearn_lbfgs"], abs=5e-2 if flat else 3e-4
+        )
     t = np.vander(logit(p), 3, increasing=True) @ exact
-    assert np.logaddexp(0.0, np.where(y == 1, -t, t)).mean() == pytest.approx(found["qs_nll_exact"], abs=2e-9)
+    assert np.logaddexp(0.0, np.where(y == 1, -t, t)).mean() == pytest.approx(
+        found["qs_nll_exact"], abs=2e-9
+    )
 
 
 def test_scikit_learn_sees_what_rounds_to_one():
     """In float32 1 - 1e-8 is 1, at l = 87.3 in place of 18.4: there the authors' fit is another one, elsewhere the same."""
     p, y = scalars(300)
-    np.testing.assert_allclose(coefficients(p, y, authors.QuadraticScaling), coefficients(p, y), atol=2e-4)
+    np.testing.assert_allclose(
+        coefficients(p, y, authors.QuadraticScaling), coefficients(p, y), atol=2e-4
+    )
     p, y = np.r_[p, 1 - 1e-8], np.r_[y, 1]
     assert abs(coefficients(p, y, authors.QuadraticScaling)[2] - coefficients(p, y)[2]) > 1e-3
 
@@ -116,7 +142,9 @@ def test_quadratic_is_of_two_classes():
 
 def test_swapping_the_outcomes_swaps_the_answer():
     p, y = scalars(200)
-    np.testing.assert_allclose(QuadraticScaling().fit(1 - p, 1 - y)(1 - p), 1 - QuadraticScaling().fit(p, y)(p), atol=1e-6)
+    np.testing.assert_allclose(
+        QuadraticScaling().fit(1 - p, 1 - y)(1 - p), 1 - QuadraticScaling().fit(p, y)(p), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", [QuadraticScaling, authors.QuadraticScaling])
@@ -160,7 +188,9 @@ def parameters(p, y):
     """The fitted [D, b]."""
     n = len(p)
     z, k = floored_log(scaling.smoothed(Temperature().fit(p, y)(p), n)), p.shape[1]
-    return SoftmaxFit()(np.vstack([z.T, np.ones(n)]), y, scaling.penalty(n, k), np.eye(k, k + 1)) - np.eye(k, k + 1)
+    return SoftmaxFit()(
+        np.vstack([z.T, np.ones(n)]), y, scaling.penalty(n, k), np.eye(k, k + 1)
+    ) - np.eye(k, k + 1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -177,7 +207,9 @@ def test_the_matrix_is_optimal(k, seed):
         np.testing.assert_allclose(ours.ravel(), brute.x, atol=1e-3)
     q = np.exp(log_softmax(z + z @ ours[:, :k].T + ours[:, k], axis=1))
     np.testing.assert_allclose(StructuredMatrixScaling().fit(p, y)(p), q, rtol=1e-10)
-    np.testing.assert_allclose(StructuredMatrixScaling(mixture=True).fit(p, y)(p), scaling.smoothed(q, 20), rtol=1e-10)
+    np.testing.assert_allclose(
+        StructuredMatrixScaling(mixture=True).fit(p, y)(p), scaling.smoothed(q, 20), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("name", ["mc3_cal_n1000_s0", "mc3_over_n1000_s0", "mc3_under_n1000_s0"])
@@ -185,10 +217,16 @@ def test_matrix_fits_are_those_of_the_authors(name):
     """Theirs stops in float32 near the minimum: log-losses agree to 1e-5, entries to 0.01; ours has no gradient left."""
     data = arrays(name)
     p, y = data["p"], data["y"]
-    found = {r["metric"]: float(r["value"]) for r in rows("peer_outputs.csv") if r["input"] == name and "sms_" in r["metric"]}
+    found = {
+        r["metric"]: float(r["value"])
+        for r in rows("peer_outputs.csv")
+        if r["input"] == name and "sms_" in r["metric"]
+    }
     ours = parameters(p, y)
     q = StructuredMatrixScaling().fit(p, y)(p)
-    assert -np.log(q[np.arange(len(y)), y]).mean() == pytest.approx(found["sms_logloss_full_fit"], abs=1e-5)
+    assert -np.log(q[np.arange(len(y)), y]).mean() == pytest.approx(
+        found["sms_logloss_full_fit"], abs=1e-5
+    )
     assert 1 + ours[0, 0] == pytest.approx(found["sms_W00"], abs=0.01)
     assert ours[0, 1] == pytest.approx(found["sms_W01"], abs=0.01)
     assert np.linalg.norm(ours[:, 3]) == pytest.approx(found["sms_b_norm"], abs=0.01)
@@ -232,7 +270,9 @@ def test_the_hessian_is_that_of_the_objective():
     x = np.vstack([z.T, np.ones(15)])
     steps = 1e-3 * np.eye(12)
     numeric = [(slopes(objective, step) - slopes(objective, -step)) / 2e-3 for step in steps]
-    np.testing.assert_allclose(softmax_fit.softmax_hessian(np.eye(3, 4), x, scaling.penalty(15, 3)), numeric, atol=1e-4)
+    np.testing.assert_allclose(
+        softmax_fit.softmax_hessian(np.eye(3, 4), x, scaling.penalty(15, 3)), numeric, atol=1e-4
+    )
 
 
 def test_matrix_scaling_knows_no_order_and_no_names():
@@ -248,10 +288,14 @@ def test_matrix_scaling_knows_no_order_and_no_names():
 def test_quadratic_scaling_knows_no_order():
     p, y = scalars(200)
     order = rng(3).permutation(200)
-    np.testing.assert_allclose(QuadraticScaling().fit(p[order], y[order])(p), QuadraticScaling().fit(p, y)(p), atol=1e-8)
+    np.testing.assert_allclose(
+        QuadraticScaling().fit(p[order], y[order])(p), QuadraticScaling().fit(p, y)(p), atol=1e-8
+    )
 
 
-@pytest.mark.parametrize("case", ["unseen class", "one class", "corners", "corners, wrong", "constant", "one", "two"])
+@pytest.mark.parametrize(
+    "case", ["unseen class", "one class", "corners", "corners, wrong", "constant", "one", "two"]
+)
 @pytest.mark.parametrize("mixture", [False, True])
 def test_matrix_edges_are_probabilities(case, mixture):
     p, y = vectors(30, 3)
@@ -267,7 +311,9 @@ def test_matrix_edges_are_probabilities(case, mixture):
     }[case]
     x = np.vstack([np.eye(3), [[1e-320, 0.5, 0.5]], rng(1).dirichlet(np.ones(3), 10)])
     q = StructuredMatrixScaling(mixture=mixture).fit(p, y)(x)
-    assert q.shape == x.shape and np.isfinite(q).all() and (q > 0).all()  # no class is ever impossible
+    assert (
+        q.shape == x.shape and np.isfinite(q).all() and (q > 0).all()
+    )  # no class is ever impossible
     np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
     if mixture:
         assert q.min() >= 1 / (3 * (len(y) + 1)) * (1 - 1e-12)
@@ -276,7 +322,9 @@ def test_matrix_edges_are_probabilities(case, mixture):
 def test_constant_vectors_go_towards_the_shares():
     """The penalty is O(k/n): with 3,000 samples of one prediction the shares come back to about 1 %."""
     p, y = np.tile([0.5, 0.3, 0.2], (3000, 1)), np.repeat([0, 1, 2], [600, 900, 1500])
-    np.testing.assert_allclose(StructuredMatrixScaling().fit(p, y)(p[:1]), [[0.2, 0.3, 0.5]], atol=0.01)
+    np.testing.assert_allclose(
+        StructuredMatrixScaling().fit(p, y)(p[:1]), [[0.2, 0.3, 0.5]], atol=0.01
+    )
 
 
 # Estimates by the authors' library: stratified folds, pooled means; Lp of two columns is 2^(1/p) times ours, Brier twice
@@ -291,7 +339,11 @@ METRICS = {
 
 def of_library():
     return sorted(
-        {(r["input"], r["estimator"]) for r in rows("peer_outputs.csv") if r["estimator"] in LIBRARY and r["stack"] != "ert"}
+        {
+            (r["input"], r["estimator"])
+            for r in rows("peer_outputs.csv")
+            if r["estimator"] in LIBRARY and r["stack"] != "ert"
+        }
     )
 
 
@@ -303,7 +355,9 @@ def test_the_selection_of_scalings_is_what_it_was():
 def test_estimates_equal_the_library(case):
     name, estimator = case
     data = arrays(name)
-    ours = authors.Variational(LIBRARY[estimator], stratified=True, losses=[loss for loss, _ in METRICS.values()])
+    ours = authors.Variational(
+        LIBRARY[estimator], stratified=True, losses=[loss for loss, _ in METRICS.values()]
+    )
     notion = "binary" if data["p"].ndim == 1 else "canonical"
     got = ours(data["p"], data["y"], int(data["seed"]), notion=notion)
     for row in rows("peer_outputs.csv"):
@@ -318,7 +372,10 @@ def test_estimates_equal_the_library(case):
 
 @pytest.mark.parametrize(
     ("problem", "estimator", "name", "idle"),
-    [("beta_overconfident", "variational_qs", "l1", 0.09), ("dirichlet3_overconfident", "variational_sms", "l2", 0.2)],
+    [
+        ("beta_overconfident", "variational_qs", "l1", 0.09),
+        ("dirichlet3_overconfident", "variational_sms", "l2", 0.2),
+    ],
 )
 def test_scalings_give_lower_bounds_near_the_truth(problem, estimator, name, idle):
     """5 samples of 2,000 (truths 0.137 and 0.276): at most 3 standard errors above, and no idle bound."""
@@ -349,6 +406,8 @@ def test_estimates_equal_the_experiment_code():
         for row in rows("peer_outputs.csv"):
             if (row["input"], row["stack"], row["estimator"]) == (name, "ert", "sms"):
                 tolerance = {"L1": 2e-3, "sqL2": 2e-5, "KL": 5e-5}.get(row["metric"], 3e-4)
-                assert got[losses[row["metric"]].name].value == pytest.approx(float(row["value"]), abs=tolerance), row["metric"]
+                assert got[losses[row["metric"]].name].value == pytest.approx(
+                    float(row["value"]), abs=tolerance
+                ), row["metric"]
                 seen += 1
     assert seen == 18

@@ -57,7 +57,9 @@ def test_info(cli):
 
 def test_plan_runs_nothing(cli, out):
     code, text, _ = cli("plan", *SMOKE)
-    assert code == 0 and "96 cells: 0 done, 12 skipped, 84 to do" in text and "partly guessed" in text
+    assert (
+        code == 0 and "96 cells: 0 done, 12 skipped, 84 to do" in text and "partly guessed" in text
+    )
     assert not out.exists()
 
 
@@ -74,21 +76,43 @@ def test_plan_of_a_shard_counts_its_own_cells(cli, out):
     mine = (*SMOKE, "shards=3", "shard=1")
     cli(*mine)
     lines = cli("plan", *mine)[1].splitlines()
-    rows = [[int(x) for x in line.split()[1:4]] for line in lines if line.split()[0] in list_estimators()]
+    rows = [
+        [int(x) for x in line.split()[1:4]]
+        for line in lines
+        if line.split()[0] in list_estimators()
+    ]
     total = next(line for line in lines if "cells (shard 1 of 3)" in line)
-    assert len(rows) == 8 and sum(map(sum, rows)) == int(total.split()[0]) and sum(r[0] for r in rows) == 0
+    assert (
+        len(rows) == 8
+        and sum(map(sum, rows)) == int(total.split()[0])
+        and sum(r[0] for r in rows) == 0
+    )
 
 
 def test_an_estimand_that_no_cell_gave_is_said(cli, out, module):
     """A stranger's estimator declares nothing, so it is known only afterwards; nothing is drawn then."""
     module("undeclared", "def f(p, y):\n    return 0.25\n")
-    arguments = ("problem=beta_wavy", "estimator=[]", "n=20", "reps=1", "jobs=1", "+estimator.f._target_=undeclared.f")
+    arguments = (
+        "problem=beta_wavy",
+        "estimator=[]",
+        "n=20",
+        "reps=1",
+        "jobs=1",
+        "+estimator.f._target_=undeclared.f",
+    )
     code, _, err = cli(*arguments, "estimand=l7")
-    assert code == 2 and "which no cell of this run gave; they gave l1" in err and not (out / "variations").exists()
+    assert (
+        code == 2
+        and "which no cell of this run gave; they gave l1" in err
+        and not (out / "variations").exists()
+    )
 
 
 def test_run_leaves_figure_tables_and_page_and_says_where(cli, result, smoke):
-    assert "84 computed, 12 skipped, 0 failed" in smoke and "a variation of smoke (n, reps); its results go to" in smoke
+    assert (
+        "84 computed, 12 skipped, 0 failed" in smoke
+        and "a variation of smoke (n, reps); its results go to" in smoke
+    )
     for end in (".png", ".pdf", ".svg", ".csv", ".parquet", ".tex", ".html"):
         assert result(end).stat().st_size > 100
     assert result(".html").name in smoke
@@ -100,7 +124,9 @@ def test_run_leaves_figure_tables_and_page_and_says_where(cli, result, smoke):
     figure = result(".png")
     stamp = figure.stat().st_mtime_ns
     assert "up to date" in cli(*SMOKE)[1] and figure.stat().st_mtime_ns == stamp
-    assert "up to date" not in cli(*SMOKE, "title=Other")[1] and figure.stat().st_mtime_ns == stamp  # another variation
+    assert (
+        "up to date" not in cli(*SMOKE, "title=Other")[1] and figure.stat().st_mtime_ns == stamp
+    )  # another variation
 
 
 @pytest.mark.slow
@@ -125,8 +151,19 @@ def test_figures_are_the_same_bytes_again(cli, result, smoke):
 def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out, smoke):
     _, text, _ = cli(*SMOKE, "estimand=l2_squared", "name=squared")
     assert "0 computed" in text
-    assert set(pd.read_csv(out / "variations" / "squared" / "squared.csv")["estimand"].dropna()) == {"l2_squared"}
-    anew = run(["problem=beta_wavy", "estimator=binned15", "n=50", "reps=1", "jobs=1", "estimand=l2_squared"])
+    assert set(
+        pd.read_csv(out / "variations" / "squared" / "squared.csv")["estimand"].dropna()
+    ) == {"l2_squared"}
+    anew = run(
+        [
+            "problem=beta_wavy",
+            "estimator=binned15",
+            "n=50",
+            "reps=1",
+            "jobs=1",
+            "estimand=l2_squared",
+        ]
+    )
     assert {"l1", "l2_squared"} <= set(anew["estimand"])
     assert cli(*SMOKE, "estimand=l7")[0] == 2
 
@@ -134,9 +171,19 @@ def test_estimand_selects_what_is_shown_not_what_is_recorded(cli, out, smoke):
 def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
     module("bad_module", "def bad(p, y):\n    raise KeyError('no such bin')\n")
     code, text, err = cli(
-        "problem=beta_wavy", "n=50", "reps=2", "estimator=[binned15]", "jobs=1", "+estimator.bad._target_=bad_module.bad"
+        "problem=beta_wavy",
+        "n=50",
+        "reps=2",
+        "estimator=[binned15]",
+        "jobs=1",
+        "+estimator.bad._target_=bad_module.bad",
     )
-    assert code == 1 and "2 failed" in text and "KeyError: 'no such bin'" in err and "run again with the next run" in err
+    assert (
+        code == 1
+        and "2 failed" in text
+        and "KeyError: 'no such bin'" in err
+        and "run again with the next run" in err
+    )
 
 
 @pytest.mark.slow
@@ -145,14 +192,21 @@ def test_predictions_file_under_all_notions(cli, result, tmp_path):
     p = rng.dirichlet(np.ones(3), 300)
     y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
     np.savez(tmp_path / "preds.npz", probs=p, labels=y)
-    code, text, _ = cli("problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=glob(*)", "jobs=1")
+    code, text, _ = cli(
+        "problem=predictions",
+        f"problem.predictions.path={tmp_path}/preds.npz",
+        "estimator=glob(*)",
+        "jobs=1",
+    )
     assert code == 0 and "0 failed" in text
     table = pd.read_csv(result(".csv"))
     assert set(table["notion"]) == {"top_label", "classwise", "canonical"}
     oracle = table[table["estimator"] == "oracle"]
     assert (
         set(oracle["status"]) == {"skipped"}
-        and oracle["reason"].str.contains("posterior is not known|has no (?:top_label|classwise) notion").all()
+        and oracle["reason"]
+        .str.contains("posterior is not known|has no (?:top_label|classwise) notion")
+        .all()
     )
     assert (table.loc[table["status"] == "ok", "n"] == 300).all()
 
@@ -161,7 +215,12 @@ def test_predictions_file_under_all_notions(cli, result, tmp_path):
 def test_a_changed_file_is_another_problem(cli, out, tmp_path):
     path = tmp_path / "preds.npz"
     rng = np.random.default_rng(1)
-    arguments = ("problem=predictions", f"problem.predictions.path={path}", "estimator=[binned15]", "jobs=1")
+    arguments = (
+        "problem=predictions",
+        f"problem.predictions.path={path}",
+        "estimator=[binned15]",
+        "jobs=1",
+    )
     np.savez(path, p=rng.random(50), y=rng.integers(0, 2, 50))
     assert "1 computed" in cli(*arguments)[1]
     assert "0 computed" in cli(*arguments)[1]
@@ -186,7 +245,10 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("status", "uot=x"), "only out=DIR is"),
         (("-m", "experiment=smokee"), "there is no experiment 'smokee'"),
         (("experiment=[smoke,arena]",), "names several experiments"),
-        (("experiment=smoke", "estimator=null"), "are not valid: Config group override must be a string or a list"),
+        (
+            ("experiment=smoke", "estimator=null"),
+            "are not valid: Config group override must be a string or a list",
+        ),
         (("experiment=smoke", "n=[]"), "n is []"),
         (("experiment=smoke", "notion=[]"), "notion is []"),
         (("experiment=smoke", "estimator.binned15.bins=abc"), "bins is 'abc'; an integer"),
@@ -203,7 +265,9 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
 )
 def test_mistakes(cli, out, arguments, says):
     code, text, err = cli(*arguments)
-    assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+    assert (
+        code == 2 and says in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+    )
     assert not out.exists()
 
 
@@ -213,7 +277,10 @@ def test_mistakes(cli, out, arguments, says):
         ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 sums to 1.1"),
         ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
         ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
-        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p is one column: labels must be 0 and 1"),
+        (
+            {"p": [0.5, 0.5], "y": [0, 2]},
+            "y holds 0, 2, and p is one column: labels must be 0 and 1",
+        ),
         ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0, 0.5, and p is one column"),
         ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows but y has 1 labels"),
         ({"p": [], "y": []}, "p is empty"),
@@ -221,13 +288,17 @@ def test_mistakes(cli, out, arguments, says):
 )
 def test_bad_files(cli, out, tmp_path, arrays, says):
     np.savez(tmp_path / "bad.npz", **{k: np.array(v) for k, v in arrays.items()})
-    code, _, err = cli("problem=predictions", f"problem.predictions.path={tmp_path}/bad.npz", "jobs=1")
+    code, _, err = cli(
+        "problem=predictions", f"problem.predictions.path={tmp_path}/bad.npz", "jobs=1"
+    )
     assert code == 2 and says in err and len(err.strip().splitlines()) == 1
 
 
 def test_n_larger_than_the_file(cli, tmp_path):
     np.savez(tmp_path / "small.npz", p=np.full(5, 0.5), y=np.zeros(5, int))
-    code, _, err = cli("problem=predictions", f"problem.predictions.path={tmp_path}/small.npz", "n=6")
+    code, _, err = cli(
+        "problem=predictions", f"problem.predictions.path={tmp_path}/small.npz", "n=6"
+    )
     assert code == 2 and "n is 6, but problem 'predictions' holds 5 samples" in err
 
 
@@ -242,7 +313,9 @@ def test_module_entry_point_and_light_start():
     code = f"import sys, harness.commands.app as m; m.main(['list', 'problems']); print([x for x in {heavy} if x in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
-    done = subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("Usage: calharness ")
 
 
@@ -251,6 +324,10 @@ def test_hydra_multirun_over_shards(cli, tmp_path):
     """-m runs the shards as Hydra jobs; what they add up to is drawn once, when the last one has ended."""
     code, text, err = cli("-m", *SMOKE, "shards=2", "shard=0,1", f"out={tmp_path / 'shared'}")
     assert code == 0, err
-    assert "job 2 of 2 (shard=1)" in text and text.count("  page ") == 1 and "96 of 96 cells are recorded" in text
+    assert (
+        "job 2 of 2 (shard=1)" in text
+        and text.count("  page ") == 1
+        and "96 of 96 cells are recorded" in text
+    )
     (folder,) = (tmp_path / "shared" / "variations").iterdir()
     assert (folder / f"{folder.name}.html").is_file()

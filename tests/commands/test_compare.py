@@ -44,11 +44,18 @@ def held(tmp_path_factory):
 def patched(patch):
     patch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA)})
     patch.setattr(baseline, "families", lambda: FAMILIES)
-    patch.setattr(baseline, "beside", lambda: {"arena_tests": ("experiment=smoke", *ARENA), "arena_pairs": ("experiment=smoke",)})
+    patch.setattr(
+        baseline,
+        "beside",
+        lambda: {"arena_tests": ("experiment=smoke", *ARENA), "arena_pairs": ("experiment=smoke",)},
+    )
 
 
 def digests(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
 
 
 @pytest.fixture
@@ -70,11 +77,15 @@ def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch
     out = tmp_path / "again"
     fresh = harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
     loaded = baseline.load(held[0])
-    same = "key problem problem_key notion n rep estimator estimator_key seed estimand value".split()
+    same = (
+        "key problem problem_key notion n rep estimator estimator_key seed estimand value".split()
+    )
     same += "low high level kind status reason truth truth_error".split()
     by = ["key", "estimand"]
     pd.testing.assert_frame_equal(
-        loaded[same].sort_values(by, ignore_index=True), fresh[same].sort_values(by, ignore_index=True), check_dtype=False
+        loaded[same].sort_values(by, ignore_index=True),
+        fresh[same].sort_values(by, ignore_index=True),
+        check_dtype=False,
     )
     assert set(schema.COLUMNS) <= set(loaded) and baseline.read(held[0]).classes == {
         "beta_overconfident": 2,
@@ -87,17 +98,34 @@ def test_readmes_estimator_is_judged_once_and_its_second_run_computes_nothing(co
     module("my_module", MINE)
     code, text, err = compare("my_module.mine")
     assert code == 0, err
-    assert "mine: 12 cells, 0 done before, 8 computed, 4 skipped" in text  # 4 canonical cells of 3 classes
+    assert (
+        "mine: 12 cells, 0 done before, 8 computed, 4 skipped" in text
+    )  # 4 canonical cells of 3 classes
     assert (
         "For the binary L1 calibration error on 1 problem of calharness's arena (n = 100; 4 replications), the RMSE of mine"
         in text
     )
     folder = out / "compare" / "mine"
     ends = {path.name.removeprefix("mine") for path in folder.iterdir()}
-    assert ends == {".html", ".png", ".svg", ".pdf", ".tex", ".txt", ".csv", "_cells.csv", "_settings.csv"}
+    assert ends == {
+        ".html",
+        ".png",
+        ".svg",
+        ".pdf",
+        ".tex",
+        ".txt",
+        ".csv",
+        "_cells.csv",
+        "_settings.csv",
+    }
     first = digests(folder)
     page = (folder / "mine.html").read_text()
-    assert "false discovery rate" in page and "power" in page and "src=" not in page and "–nan" not in page
+    assert (
+        "false discovery rate" in page
+        and "power" in page
+        and "src=" not in page
+        and "–nan" not in page
+    )
     code, text, _ = compare("my_module.mine")
     assert code == 0 and "8 done before, 0 computed" in text and digests(folder) == first
 
@@ -154,7 +182,9 @@ def _sample(rep):
     from harness.plan.components import configured
     from harness.problems.base import ProblemSpec
 
-    one = configured("problem", "beta_overconfident", dict(option("problem", "beta_overconfident").config))
+    one = configured(
+        "problem", "beta_overconfident", dict(option("problem", "beta_overconfident").config)
+    )
     return one.object.sample(100, problem_rng(0, ProblemSpec.of(one.object), one.key, rep))
 
 
@@ -224,7 +254,10 @@ class Half:
     )
     code, text, err = compare("problem=my_problem.Half")
     assert code == 0, err
-    assert "On Half (k = 2, true binary L1 calibration error 0.25; 4 replications) the most accurate of 2 published" in text
+    assert (
+        "On Half (k = 2, true binary L1 calibration error 0.25; 4 replications) the most accurate of 2 published"
+        in text
+    )
     table = pd.read_csv(out / "compare" / "Half" / "Half.csv")
     assert set(table["estimator"]) == {"binned15", "binned15_mass"} and table["may_be_best"].any()
 
@@ -234,7 +267,10 @@ def test_an_own_calibrator_is_judged_as_a_variational_estimator(compare, module,
     folder = module("my_calibrator", inspect.getsource(harness.calibrators.temperature))
     code, text, err = compare("calibrator=my_calibrator.Temperature", "notion=binary")
     assert code == 0, f"{err} {folder}"
-    assert "variational_Temperature: 4 cells" in text and (out / "compare" / "variational_Temperature").is_dir()
+    assert (
+        "variational_Temperature: 4 cells" in text
+        and (out / "compare" / "variational_Temperature").is_dir()
+    )
 
 
 def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, out):
@@ -253,15 +289,25 @@ def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, 
 
 
 def test_what_is_shown_beside_is_stored_where_it_is_complete(held):
-    assert (held[0] / "arena_tests.parquet").is_file() and not (held[0] / "arena_pairs.parquet").exists()
+    assert (held[0] / "arena_tests.parquet").is_file() and not (
+        held[0] / "arena_pairs.parquet"
+    ).exists()
 
 
 def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_path, monkeypatch):
     patched(monkeypatch)
-    with pytest.raises(BadInputError, match="there is no baseline of arena.*calharness compare --rebuild"):
+    with pytest.raises(
+        BadInputError, match="there is no baseline of arena.*calharness compare --rebuild"
+    ):
         baseline.load(tmp_path)
-    monkeypatch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA[:3], "reps=5", ARENA[4])})
-    with pytest.raises(BadInputError, match="cannot be used: .*is another one; `calharness compare --rebuild`"):
+    monkeypatch.setattr(
+        baseline,
+        "experiments",
+        lambda: {"arena": ("experiment=smoke", *ARENA[:3], "reps=5", ARENA[4])},
+    )
+    with pytest.raises(
+        BadInputError, match="cannot be used: .*is another one; `calharness compare --rebuild`"
+    ):
         baseline.load(held[0])
     with pytest.raises(BadInputError, match="cells of arena have no record"):
         baseline.store(tmp_path / "none", tmp_path / "baseline")
@@ -281,7 +327,15 @@ def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
          "regret": regret[i, j]}
         for i in range(shape[0]) for j in range(rivals + 1)
     ]  # fmt: skip
-    same = {"k": 2, "n": 100, "notion": "binary", "estimand": "l1", "cpu_seconds": 0.1, "undefined": 0, "failed": 0}
+    same = {
+        "k": 2,
+        "n": 100,
+        "notion": "binary",
+        "estimand": "l1",
+        "cpu_seconds": 0.1,
+        "undefined": 0,
+        "failed": 0,
+    }
     return pd.DataFrame(rows).assign(**same)
 
 
@@ -294,9 +348,13 @@ def test_error_rates_of_the_verdict():
         for p in ("p_wins", "p_loses"):
             assert (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
     found = comparison.groups(equals, "e0", ["family"])
-    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (found["p_loses"] <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (
+        found["p_loses"] <= 0.05
+    ).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert found["verdict"].ne("undecided").sum() <= 1
-    assert comparison.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])["verdict"].tolist() == ["wins"]
+    assert comparison.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])[
+        "verdict"
+    ].tolist() == ["wins"]
     (one,) = comparison.groups(draws(4, 20, 1, own=2.5, problems=3), "e0", ["family"]).itertuples()
     assert one.verdict == "loses" and one.low < 2.5 < one.high
 
@@ -306,6 +364,8 @@ def test_the_best_is_rarely_missing_from_those_that_may_be():
     """Among five equals each is the best; a bound of three Monte Carlo errors over 60 trials. One with a fifth of the error is
     alone."""
     found = comparison.best_of(draws(4, 20, 60))
-    assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(
+        0.05 * 0.95 / 60
+    )
     alone = comparison.best_of(draws(4, 20, 1, own=0.2))
     assert alone.loc[alone["may_be_best"], "estimator"].tolist() == ["e0"]

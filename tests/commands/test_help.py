@@ -47,18 +47,30 @@ def test_help_holds_no_code_of_a_terminal(cli):
 
 def test_list_alone_counts(cli):
     code, text, _ = cli("list")
-    assert code == 0 and f"problems     {len(list_problems())}" in text and "calharness list estimators" in text
+    assert (
+        code == 0
+        and f"problems     {len(list_problems())}" in text
+        and "calharness list estimators" in text
+    )
     shown = len(cli("list", "problems")[1].splitlines())
-    assert f"calharness list problems shows {shown}; {len(list_problems()) - shown} variants" in text
+    assert (
+        f"calharness list problems shows {shown}; {len(list_problems()) - shown} variants" in text
+    )
 
 
-@pytest.mark.parametrize(("group", "every"), [("problems", list_problems), ("estimators", list_estimators)])
+@pytest.mark.parametrize(
+    ("group", "every"), [("problems", list_problems), ("estimators", list_estimators)]
+)
 def test_list_hides_variants_and_says_how_many(cli, group, every):
     """One id first on every line, with a description; what is hidden is counted beside the list, not in it."""
     code, text, err = cli("list", group)
     shown = [line.split()[0] for line in text.splitlines()]
     hidden = set(every()) - set(shown)
-    assert code == 0 and set(shown) < set(every()) and all(len(line.split()) > 1 for line in text.splitlines())
+    assert (
+        code == 0
+        and set(shown) < set(every())
+        and all(len(line.split()) > 1 for line in text.splitlines())
+    )
     assert all(name.endswith(("_legacy", "2024", "2025", "2026")) for name in hidden)
     assert err.startswith(f"{len(hidden)} variants") and "--all" in err
     _, whole, nothing = cli("list", group, "--all")
@@ -71,11 +83,17 @@ def test_list_by_words_and_properties(cli):
 
     canonical = found("estimators", "kde", "notion=canonical")
     assert {"kde", "tuned_kde"} <= canonical and all("kde" in name for name in canonical)
-    assert "binned15" not in found("estimators", "notion=canonical") and "kmeans15" in found("estimators", "notion=canonical")
-    assert "debiased15" not in found("estimators", "estimand=l1") and "binned15" in found("estimators", "estimand=l1")
+    assert "binned15" not in found("estimators", "notion=canonical") and "kmeans15" in found(
+        "estimators", "notion=canonical"
+    )
+    assert "debiased15" not in found("estimators", "estimand=l1") and "binned15" in found(
+        "estimators", "estimand=l1"
+    )
     assert found("experiments", "estimator=kde", "berta2026") == set()
     assert {"smoke"} <= found("experiments", "problem=beta_overconfident")
-    assert found("experiments", "paper=gruber2025", "--all") == {n for n in list_experiments() if n.startswith("gruber2025")}
+    assert found("experiments", "paper=gruber2025", "--all") == {
+        n for n in list_experiments() if n.startswith("gruber2025")
+    }
     assert "binned15_gruber2025" in found("estimators", "binned", "paper=gruber2025")
     assert {"Isotonic", "LightGBM"} <= found("calibrators")
     assert "beta_wavy" in found("problems", "wavy", "notion=canonical")
@@ -91,33 +109,58 @@ def test_list_is_cut_to_the_terminal(cli, monkeypatch):
 
 def test_info_shows_every_parameter_with_its_default(cli):
     text = cli("info", "variational_lightgbm_ws")[1]
-    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
-    assert rows["iterations"][:3] == ["10", "1000", "int"] and rows["folds"][:3] == ["5", "5", "int"]
+    rows = {
+        line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")
+    }
+    assert rows["iterations"][:3] == ["10", "1000", "int"] and rows["folds"][:3] == [
+        "5",
+        "5",
+        "int",
+    ]
     assert "Over how many random partitions the estimate is averaged" in text.split("meaning")[1]
-    assert "path" in cli("info", "predictions")[1] and "path is missing" in cli("info", "predictions")[1]
-    assert "weights" in cli("info", "TabPFN")[1] and cli("info", "harness.calibrators.Isotonic")[0] == 0
+    assert (
+        "path" in cli("info", "predictions")[1]
+        and "path is missing" in cli("info", "predictions")[1]
+    )
+    assert (
+        "weights" in cli("info", "TabPFN")[1]
+        and cli("info", "harness.calibrators.Isotonic")[0] == 0
+    )
     assert "1 problem" in cli("info", "cifar10_networks_popordanoska2024")[1]
 
 
 def test_info_of_an_experiment(cli):
     text = cli("info", "smoke")[1]
-    assert "144, of which 126 run here and 18 are skipped" in text and "calharness experiment=smoke" in text
+    assert (
+        "144, of which 126 run here and 18 are skipped" in text
+        and "calharness experiment=smoke" in text
+    )
     text = cli("info", "gruber2025_fig2a")[1]
     assert "compared with fig2a" in text and "toplabel/kull_densenet40_c10.npz (" in text
 
 
 def test_info_of_an_own_class(cli, module):
-    module("own_info", 'def mine(p, y, bins=10):\n    """Mean residual over bins.\n\n    bins: how many."""\n    return 0.0\n')
+    module(
+        "own_info",
+        'def mine(p, y, bins=10):\n    """Mean residual over bins.\n\n    bins: how many."""\n    return 0.0\n',
+    )
     code, text, _ = cli("info", "own_info.mine")
     assert code == 0 and "Mean residual over bins" in text and "bins" in text and "10" in text
 
 
 def test_meaning_is_the_sentence_that_names_the_parameter():
     doc = "A mean. `folds` of the data; `level` of the bound. rule = width or mass."
-    assert meaning("level", doc) == "`level` of the bound" and meaning("rule", doc) == "rule = width or mass"
+    assert (
+        meaning("level", doc) == "`level` of the bound"
+        and meaning("rule", doc) == "rule = width or mass"
+    )
     assert meaning("seed", doc) == ""
     doc = "Parameters\n----------\nlow, high : float\n    Its ends. Both are finite.\nfolds : int\n    Parts\n    of it.\n\nNotes"
-    assert meaning("high", doc) == "Its ends" and meaning("folds", doc) == "Parts of it" and meaning("of", doc) == ""
+    assert (
+        meaning("high", doc) == "Its ends"
+        and meaning("folds", doc) == "Parts of it"
+        and meaning("of", doc) == ""
+    )
 
 
 def completed(shell, words, cwd):
@@ -128,10 +171,10 @@ def completed(shell, words, cwd):
         "COMP_CWORD": str(len(words)), "_TYPER_COMPLETE_ARGS": line,
     }  # fmt: skip
     code = "import atexit, sys; from harness.commands.app import main; "
-    code += (
-        "atexit.register(lambda: print([m for m in ('numpy', 'hydra', 'pandas') if m in sys.modules], file=sys.stderr)); main()"
+    code += "atexit.register(lambda: print([m for m in ('numpy', 'hydra', 'pandas') if m in sys.modules], file=sys.stderr)); main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, env=environment
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -144,7 +187,10 @@ def completed(shell, words, cwd):
         (["plan", "experiment", "=", "smo"], ["smoke"]),
         (["plan", "experiment=smo"], ["experiment=smoke"]),
         (["estimator=[binned15,kmeans15_"], ["estimator=[binned15,kmeans15_berta2026"]),
-        (["experiment=smoke", "estimator.binned15."], ["estimator.binned15.bins=", "estimator.binned15.rule="]),
+        (
+            ["experiment=smoke", "estimator.binned15."],
+            ["estimator.binned15.bins=", "estimator.binned15.rule="],
+        ),
         (["+estimator.ckce.acc"], ["+estimator.ckce.accuracy="]),
         (["-m", "problem", "=", "beta_wa"], ["beta_wavy", "beta_wavy_legacy"]),
         (["info", "certified_interval_"], ["certified_interval_perturbed"]),
@@ -176,7 +222,9 @@ def test_completion_imports_nothing_heavy(shell, tmp_path):
 
 
 def test_the_package_gives_its_whole_surface_when_asked():
-    assert set(harness.__all__) <= set(dir(harness)) and all(hasattr(harness, name) for name in harness.__all__)
+    assert set(harness.__all__) <= set(dir(harness)) and all(
+        hasattr(harness, name) for name in harness.__all__
+    )
     assert harness.math.divergences.__name__ == "harness.math.divergences"
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         harness.no_such_name  # noqa: B018
@@ -191,4 +239,7 @@ def test_results_go_to_the_checkout_or_to_the_working_folder(tmp_path, monkeypat
     monkeypatch.chdir(CHECKOUT / "tests")
     assert out_folder(None) == CHECKOUT / "results"
     monkeypatch.setenv("CALHARNESS_OUT", str(tmp_path / "mine"))
-    assert out_folder(None) == (tmp_path / "mine").resolve() and out_folder("x") == CHECKOUT / "tests" / "x"
+    assert (
+        out_folder(None) == (tmp_path / "mine").resolve()
+        and out_folder("x") == CHECKOUT / "tests" / "x"
+    )

@@ -42,7 +42,11 @@ def again(experiment, path, out):
 def test_what_is_stored_comes_back(run, tmp_path):
     """Every column bit for bit, but for times and what is left out; and the truths."""
     experiment, frame = run
-    assert {"ok", "skipped"} <= set(frame["status"]) and frame["diagnostics"].notna().any() and frame["truth"].notna().any()
+    assert (
+        {"ok", "skipped"} <= set(frame["status"])
+        and frame["diagnostics"].notna().any()
+        and frame["truth"].notna().any()
+    )
     path = stored.store(frame, experiment.plan, experiment.out, tmp_path / "small.parquet")
     copy, back = again(experiment, path, tmp_path / "other")
     left = ["peak_mb", "written", "seconds", "cpu_seconds"]
@@ -51,14 +55,18 @@ def test_what_is_stored_comes_back(run, tmp_path):
     pd.testing.assert_frame_equal(first, second, check_exact=True)
     for name in ("value", "low", "high", "truth"):
         assert (
-            np.array_equal(first[name].to_numpy().view("int64"), second[name].to_numpy().view("int64"))
+            np.array_equal(
+                first[name].to_numpy().view("int64"), second[name].to_numpy().view("int64")
+            )
             or first[name].isna().any()
         )
     for name in ("seconds", "cpu_seconds"):
         both = frame.sort_values(by)[name].to_numpy(), back.sort_values(by)[name].to_numpy()
         np.testing.assert_allclose(*both, rtol=5.1e-3)
     assert copy.missing(back) == 0 and not copy.missing_truths(back)
-    assert copy.stamp(back) == Experiment.of([*OWN, "notion=[binary,top_label]", f"out={experiment.out}"]).stamp(frame)
+    assert copy.stamp(back) == Experiment.of(
+        [*OWN, "notion=[binary,top_label]", f"out={experiment.out}"]
+    ).stamp(frame)
     once = stored.store(back, copy.plan, copy.out, tmp_path / "again" / "small.parquet")
     assert once.read_bytes() == path.read_bytes()
 
@@ -71,7 +79,11 @@ def test_runs_are_told(run, tmp_path):
     assert told["cells"] == len(experiment.plan.cells) and set(told["runs"]) == set(frame["run_id"])
     again(experiment, path, tmp_path / "other")
     one = json.loads((tmp_path / "other" / "runs" / f"{frame['run_id'].iloc[0]}.json").read_text())
-    assert one["state"] == "finished" and one["processor"] and one["versions"]["numpy"] == np.__version__
+    assert (
+        one["state"] == "finished"
+        and one["processor"]
+        and one["versions"]["numpy"] == np.__version__
+    )
 
 
 def test_long_files_have_six_digits_of_diagnostics(run, tmp_path, monkeypatch):
@@ -82,7 +94,9 @@ def test_long_files_have_six_digits_of_diagnostics(run, tmp_path, monkeypatch):
     _, back = again(experiment, path, tmp_path / "other")
     first, second = (f.sort_values(["key", "estimand"], ignore_index=True) for f in (frame, back))
     assert first["value"].equals(second["value"]) and first["high"].equals(second["high"])
-    for one, other in zip(first["diagnostics"].dropna(), second["diagnostics"].dropna(), strict=True):
+    for one, other in zip(
+        first["diagnostics"].dropna(), second["diagnostics"].dropna(), strict=True
+    ):
         one, other = json.loads(one), json.loads(other)
         assert list(one) == list(other)
         for name, value in one.items():
@@ -94,7 +108,9 @@ def test_records_of_another_plan_are_refused(run, tmp_path):
     experiment, frame = run
     path = stored.store(frame, experiment.plan, experiment.out, tmp_path / "small.parquet")
     other = Experiment.of([*OWN, "notion=binary", f"out={tmp_path}"])
-    with pytest.raises(BadInputError, match=r"holds records of 96 cells, which are not the 48 cells") as error:
+    with pytest.raises(
+        BadInputError, match=r"holds records of 96 cells, which are not the 48 cells"
+    ) as error:
         stored.unpack(path, other.plan, tmp_path)
     assert "\n" not in str(error.value) and not (tmp_path / "records").exists()
     (tmp_path / "broken.parquet").write_bytes(b"no parquet")
@@ -128,10 +144,23 @@ def nets(tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
     family = ["_target_=harness.problems.PredictionFiles", "folder=nets", "pattern='*.csv'"]
     given = [f"+problem.nets.{field}" for field in family]
-    given += ["problem=[beta_wavy]", "estimator=[binned15]", "n=[20,30]", "reps=3", "bootstrap=0", "jobs=1", "name=nets"]
+    given += [
+        "problem=[beta_wavy]",
+        "estimator=[binned15]",
+        "n=[20,30]",
+        "reps=3",
+        "bootstrap=0",
+        "jobs=1",
+        "name=nets",
+    ]
     experiment = Experiment.of([*given, f"out={tmp_path}"])
     experiment.compute(quiet=True)
-    stored.store(experiment.computed(), experiment.plan, tmp_path, stored.path_of(tmp_path / stored.FOLDER, "nets"))
+    stored.store(
+        experiment.computed(),
+        experiment.plan,
+        tmp_path,
+        stored.path_of(tmp_path / stored.FOLDER, "nets"),
+    )
     return given, tmp_path / stored.FOLDER, experiment
 
 
@@ -145,13 +174,20 @@ def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
         (tmp_path / "others" / "nets" / "vgg.csv").write_text("p,y\n" + "0.2,0\n0.7,1\n" * 30)
         monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / here))
         out = tmp_path / f"from_{here}"
-        assert stored.plan_digest(Experiment.of([*given, f"out={out}"]).plan) != stored.plan_digest(experiment.plan)
+        assert stored.plan_digest(Experiment.of([*given, f"out={out}"]).plan) != stored.plan_digest(
+            experiment.plan
+        )
         again = Experiment.of([*given, f"out={out}"], stored_in=folder)
-        assert again.plan.cells == experiment.plan.cells and again.shown_settings().files == experiment.shown_settings().files
+        assert (
+            again.plan.cells == experiment.plan.cells
+            and again.shown_settings().files == experiment.shown_settings().files
+        )
         stored.unpack(stored.path_of(folder, "nets"), again.plan, out)
         back = again.computed()
         left = ["peak_mb", "written", "seconds", "cpu_seconds"]
-        pd.testing.assert_frame_equal(frame.drop(columns=left), back.drop(columns=left), check_exact=True)
+        pd.testing.assert_frame_equal(
+            frame.drop(columns=left), back.drop(columns=left), check_exact=True
+        )
         assert again.missing(back) == 0 and not again.missing_truths(back)
 
     def raises():
@@ -163,15 +199,25 @@ def test_data_that_are_not_here_are_not_needed(nets, tmp_path, monkeypatch):
         stored.plan_of(tmp_path / "nothing.parquet", experiment.settings, raises)
 
 
-@pytest.mark.parametrize("changed", ["n=[20]", "reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"])
+@pytest.mark.parametrize(
+    "changed",
+    ["n=[20]", "reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"],
+)
 @pytest.mark.parametrize("data", ["data", "nowhere"])
-def test_a_changed_configuration_is_refused_without_its_data_too(nets, tmp_path, monkeypatch, changed, data):
+def test_a_changed_configuration_is_refused_without_its_data_too(
+    nets, tmp_path, monkeypatch, changed, data
+):
     """With one sentence."""
     given, folder, _ = nets
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / data))
     path = changed.partition("=")[0]
-    with pytest.raises(BadInputError, match=r"nets.parquet holds records of 18 cells, which are not .* is another one\.$"):
-        Experiment.of([*(text for text in given if text.partition("=")[0] != path), changed], stored_in=folder)
+    with pytest.raises(
+        BadInputError,
+        match=r"nets.parquet holds records of 18 cells, which are not .* is another one\.$",
+    ):
+        Experiment.of(
+            [*(text for text in given if text.partition("=")[0] != path), changed], stored_in=folder
+        )
 
 
 @pytest.mark.parametrize("group", ["estimators", "problems"])
@@ -183,9 +229,16 @@ def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
     plain = stored.chosen
     for name in named:
         changed = named[name]._replace(key="0" * 16)
-        plan = experiment.plan if group == "estimators" else replace(experiment.plan, problems={**named, name: changed})
-        one = lambda kind, nodes, c=changed: {n: c if n == c.id else m for n, m in plain(kind, nodes).items()}  # noqa: E731
-        monkeypatch.setattr(stored, "chosen", one)
+        plan = (
+            experiment.plan
+            if group == "estimators"
+            else replace(experiment.plan, problems={**named, name: changed})
+        )
+
+        def with_changed(kind, nodes, c=changed):
+            return {n: c if n == c.id else m for n, m in plain(kind, nodes).items()}
+
+        monkeypatch.setattr(stored, "chosen", with_changed)
         with pytest.raises(BadInputError, match="is another one"):
             stored.plan_of(path, experiment.settings, lambda plan=plan: plan)
 
@@ -214,13 +267,24 @@ def test_results_are_drawn_again_from_what_is_stored(papers, tmp_path, capsys, m
     for name in ("a", "b"):
         out = tmp_path / name
         (out / stored.FOLDER).mkdir(parents=True)
-        (out / stored.FOLDER / f"{ITEM}.parquet").write_bytes((papers / stored.FOLDER / f"{ITEM}.parquet").read_bytes())
+        (out / stored.FOLDER / f"{ITEM}.parquet").write_bytes(
+            (papers / stored.FOLDER / f"{ITEM}.parquet").read_bytes()
+        )
         assert commands.main(["results", ITEM, f"out={out}"]) == 0
         assert not (out / "records").exists()
         drawn.append(
-            {p.name: p.read_bytes() for p in (out / "moskvichev2025").iterdir() if p.suffix in (".csv", ".html", ".svg")}
+            {
+                p.name: p.read_bytes()
+                for p in (out / "moskvichev2025").iterdir()
+                if p.suffix in (".csv", ".html", ".svg")
+            }
         )
-    assert drawn[0] == drawn[1] and {"fig1.csv", "fig1.html", "fig1.svg", "reproduction.csv"} <= set(drawn[0])
+    assert drawn[0] == drawn[1] and {
+        "fig1.csv",
+        "fig1.html",
+        "fig1.svg",
+        "reproduction.csv",
+    } <= set(drawn[0])
     for name in ("fig1.csv", "reproduction.csv"):  # the estimates have all their digits
         assert drawn[0][name] == (papers / "moskvichev2025" / name).read_bytes()
     assert "1 experiment drawn" in capsys.readouterr().out
@@ -231,14 +295,21 @@ def test_rows_of_other_experiments_stay_where_one_is_drawn(papers, tmp_path, mon
     """reproduction.csv belongs to all experiments of a paper; what is no experiment any more has no rows."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
     (tmp_path / stored.FOLDER).mkdir()
-    (tmp_path / stored.FOLDER / f"{ITEM}.parquet").write_bytes((papers / stored.FOLDER / f"{ITEM}.parquet").read_bytes())
+    (tmp_path / stored.FOLDER / f"{ITEM}.parquet").write_bytes(
+        (papers / stored.FOLDER / f"{ITEM}.parquet").read_bytes()
+    )
     folder = tmp_path / "moskvichev2025"
     folder.mkdir()
     rows = pd.read_csv(papers / "moskvichev2025" / "reproduction.csv")
-    both = [rows.assign(experiment=name) for name in ("moskvichev2025_fig2", "moskvichev2025_of_before")]
+    both = [
+        rows.assign(experiment=name) for name in ("moskvichev2025_fig2", "moskvichev2025_of_before")
+    ]
     pd.concat(both).to_csv(folder / "reproduction.csv", index=False)
     assert commands.main(["results", ITEM, f"out={tmp_path}"]) == 0
-    assert set(pd.read_csv(folder / "reproduction.csv")["experiment"]) == {ITEM, "moskvichev2025_fig2"}
+    assert set(pd.read_csv(folder / "reproduction.csv")["experiment"]) == {
+        ITEM,
+        "moskvichev2025_fig2",
+    }
 
 
 @pytest.mark.slow
@@ -252,7 +323,9 @@ def test_one_that_cannot_be_drawn_stops_no_other(papers, tmp_path, monkeypatch, 
     assert commands.main(["results", "moskvichev2025_fig[12]", f"out={tmp_path}"]) == 1
     said = capsys.readouterr()
     assert "moskvichev2025_fig2: " in said.err and "1 experiment drawn" in said.out
-    assert (tmp_path / "moskvichev2025" / "fig1.html").is_file() and not (tmp_path / "moskvichev2025" / "fig2.html").is_file()
+    assert (tmp_path / "moskvichev2025" / "fig1.html").is_file() and not (
+        tmp_path / "moskvichev2025" / "fig2.html"
+    ).is_file()
 
 
 def test_an_interruption_stops_all(monkeypatch, tmp_path, capsys):
@@ -261,19 +334,39 @@ def test_an_interruption_stops_all(monkeypatch, tmp_path, capsys):
 
     def interrupted(self, quiet=False, later=0.0):
         started.append(self.name)
-        raise RunInterruptedError("interrupted; what was finished is recorded, the same command goes on from there")
+        raise RunInterruptedError(
+            "interrupted; what was finished is recorded, the same command goes on from there"
+        )
 
     monkeypatch.setattr(Experiment, "compute", interrupted)
-    status = commands.main(["results", "--compute", "moskvichev2025_fig1", "moskvichev2025_appendix_a", f"out={tmp_path}"])
-    assert status == 130 and len(started) == 1 and "the same command goes on" in capsys.readouterr().err
+    status = commands.main(
+        [
+            "results",
+            "--compute",
+            "moskvichev2025_fig1",
+            "moskvichev2025_appendix_a",
+            f"out={tmp_path}",
+        ]
+    )
+    assert (
+        status == 130
+        and len(started) == 1
+        and "the same command goes on" in capsys.readouterr().err
+    )
 
 
 def test_nothing_stored_draws_nothing(tmp_path, monkeypatch, capsys):
     """Neither does an experiment without any number, nor a mistake."""
     monkeypatch.setattr(results, "_index", lambda out, failed: None)
     assert commands.main(["results", "gruber2025_fig1", f"out={tmp_path}"]) == 0
-    assert not (tmp_path / "gruber2025").exists() and "0 experiments drawn" in capsys.readouterr().out
-    for given, said in (("--all", "No such option: --all"), ("nothing*", "matches 'nothing*'"), ("n=3", "has no option 'n=3'")):
+    assert (
+        not (tmp_path / "gruber2025").exists() and "0 experiments drawn" in capsys.readouterr().out
+    )
+    for given, said in (
+        ("--all", "No such option: --all"),
+        ("nothing*", "matches 'nothing*'"),
+        ("n=3", "has no option 'n=3'"),
+    ):
         assert commands.main(["results", given, f"out={tmp_path}"]) == 2
         assert said in capsys.readouterr().err
 

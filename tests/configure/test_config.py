@@ -7,7 +7,14 @@ import sys
 import pytest
 from slow_params import slow
 
-from harness import BadInputError, list_estimators, list_experiments, list_problems, load_estimator, load_problem
+from harness import (
+    BadInputError,
+    list_estimators,
+    list_experiments,
+    list_problems,
+    load_estimator,
+    load_problem,
+)
 from harness.common.paths import CONF
 from harness.configure.compose import compose, expand_globs
 from harness.configure.record_sources import without_cells
@@ -26,7 +33,13 @@ variational_nadaraya_watson_insample variational_partition_insample""".split()
 def test_promised_ids_exist():
     assert set(PROMISED_PROBLEMS) <= set(list_problems())
     assert set(PROMISED_ESTIMATORS) <= set(list_estimators())
-    assert {"berta2026_fig1", "berta2026_fig1_legacy", "berta2026_fig3_legacy", "smoke", "arena"} <= set(list_experiments())
+    assert {
+        "berta2026_fig1",
+        "berta2026_fig1_legacy",
+        "berta2026_fig3_legacy",
+        "smoke",
+        "arena",
+    } <= set(list_experiments())
 
 
 @pytest.mark.parametrize("name", list_problems())
@@ -51,7 +64,11 @@ def test_files_are_keyed_by_their_id(group):
 
 
 # The twins of an experiment, on another stream or on data at hand, differ from it in a few lines; the others take a second.
-SLOW = [n for n in list_experiments() if "_legacy" in n or "_offline" in n or n in ("arena", "ciosek2026_perturbation")]
+SLOW = [
+    n
+    for n in list_experiments()
+    if "_legacy" in n or "_offline" in n or n in ("arena", "ciosek2026_perturbation")
+]
 
 
 @pytest.mark.parametrize("name", [*(n for n in list_experiments() if n not in SLOW), *slow(*SLOW)])
@@ -70,7 +87,9 @@ def test_experiment_composes_and_plans(name):
 
 
 def test_overrides_of_an_experiment_win():
-    settings = compose(["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"])
+    settings = compose(
+        ["experiment=smoke", "problem=[beta_wavy]", "n=[7]", "estimator.binned15.bins=99"]
+    )
     assert list(settings.problem) == ["beta_wavy"] and settings.n == [7]
     assert build("estimator", "binned15", settings.estimator["binned15"]).bins == 99
 
@@ -83,12 +102,23 @@ def test_python_overrides():
 @pytest.mark.slow
 def test_globs_expand_without_a_sweep():
     (chosen,) = expand_globs(["estimator=glob(variational_isotonic*)"])
-    assert chosen == "estimator=[variational_isotonic,variational_isotonic_berta2026,variational_isotonic_insample]"
+    assert (
+        chosen
+        == "estimator=[variational_isotonic,variational_isotonic_berta2026,variational_isotonic_insample]"
+    )
     (chosen,) = expand_globs(["estimator=glob(variational_*_insample)"])
-    insample = [name for name in list_estimators() if name.startswith("variational_") and name.endswith("_insample")]
+    insample = [
+        name
+        for name in list_estimators()
+        if name.startswith("variational_") and name.endswith("_insample")
+    ]
     assert chosen == f"estimator=[{','.join(insample)}]"
-    assert expand_globs(["estimator=[oracle,glob(binned15_m*)]"]) == ["estimator=[oracle,binned15_mass]"]
-    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"]).estimator) == set(list_estimators())
+    assert expand_globs(["estimator=[oracle,glob(binned15_m*)]"]) == [
+        "estimator=[oracle,binned15_mass]"
+    ]
+    assert set(compose(["problem=beta_wavy", "estimator=glob(*)"]).estimator) == set(
+        list_estimators()
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +130,10 @@ def test_globs_expand_without_a_sweep():
         (["problem=beta_wavy", "estimator=[binned16]"], "there is no estimator 'binned16'"),
         (["problem=beta_wavy", "estimator=glob(nothing*)"], "no estimator matches 'nothing*'"),
         (["problem=[beta_wavy"], "problem=[beta_wavy is cut off"),
-        (["experiment=smoke", "estimator.binned15.binz=3"], "there is no setting 'estimator.binned15.binz'"),
+        (
+            ["experiment=smoke", "estimator.binned15.binz=3"],
+            "there is no setting 'estimator.binned15.binz'",
+        ),
     ],
 )
 def test_composition_mistakes(overrides, says):
@@ -120,12 +153,18 @@ def test_composition_mistakes(overrides, says):
         (["experiment=smoke", "notion=strong"], "notion is 'strong'; allowed are binary"),
         (["experiment=smoke", "estimand=ece"], "estimand is 'ece'; allowed are l1"),
         (["experiment=smoke", "estimand=l0.5"], "estimand is 'l0.5'"),
-        (["experiment=smoke", "engine=threads"], "engine is 'threads'; allowed are serial, loky, dask, ray"),
+        (
+            ["experiment=smoke", "engine=threads"],
+            "engine is 'threads'; allowed are serial, loky, dask, ray",
+        ),
         (["experiment=smoke", "shard=2", "shards=2"], "shard is 2 of shards=2"),
         (["experiment=smoke", "jobs=0"], "jobs is 0"),
         (["experiment=smoke", "seed=-1"], "seed is -1"),
         (["experiment=smoke", "+estimator.binned15.binz=3"], "its parameters are bins, rule"),
-        (["experiment=smoke", "estimator.binned15.rule=mess"], "rule is 'mess'; allowed are width, mass, kmeans"),
+        (
+            ["experiment=smoke", "estimator.binned15.rule=mess"],
+            "rule is 'mess'; allowed are width, mass, kmeans",
+        ),
         (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
         (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
         (["experiment=smoke", "+estimator.mine._target_=math.Mine"], "module 'math' has no 'Mine'"),
@@ -146,7 +185,10 @@ def test_key_is_of_the_content():
     spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width"}
     assert configured("estimator", "a", plain).key == configured("estimator", "a", spelt).key
     assert configured("estimator", "b", plain).key != configured("estimator", "a", plain).key
-    assert configured("estimator", "a", {**plain, "bins": 16}).key != configured("estimator", "a", plain).key
+    assert (
+        configured("estimator", "a", {**plain, "bins": 16}).key
+        != configured("estimator", "a", plain).key
+    )
 
 
 def test_key_of_foreign_code_follows_its_source(module):
@@ -165,7 +207,9 @@ def test_a_component_keeps_the_key_that_it_had_before_a_renaming(tmp_path, monke
     wrapped = {"_target_": "harness.estimators.Bootstrap", "estimator": plain, "resamples": 50}
     now = configured("estimator", "a", plain)
     table = tmp_path / "keys.csv"
-    table.write_text(f"group,now,before\nestimator,{now.key},0123456789abcdef\nproblem,{now.key},ffffffffffffffff\n")
+    table.write_text(
+        f"group,now,before\nestimator,{now.key},0123456789abcdef\nproblem,{now.key},ffffffffffffffff\n"
+    )
     monkeypatch.setattr(components, "KEYS", table)
     found = configured("estimator", "a", plain)
     assert found.key == found.stream == "0123456789abcdef" and found.parameters == now.parameters
@@ -196,7 +240,9 @@ KEYS_BEFORE = {
 
 @pytest.mark.parametrize(("group", "name"), KEYS_BEFORE)
 def test_keys_and_streams_of_the_first_version_stand(group, name):
-    settings = compose([f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])])
+    settings = compose(
+        [f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])]
+    )
     made = configured(group, name, settings.chosen(group)[name])
     assert made.key == made.stream == KEYS_BEFORE[group, name]
 

@@ -241,7 +241,9 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=[" ".join(arguments) for arguments, _ in MISTAKES])
+@pytest.mark.parametrize(
+    ("arguments", "says"), MISTAKES, ids=[" ".join(arguments) for arguments, _ in MISTAKES]
+)
 def test_one_sentence_with_the_remedy(cli, out, tmp_path, monkeypatch, arguments, says):
     monkeypatch.setattr(sys, "argv", ["calharness"])  # Hydra's entry sets it
     monkeypatch.chdir(tmp_path)
@@ -283,6 +285,8 @@ def test_a_file_that_cannot_be_judged_is_one_sentence(cli, out, tmp_path, monkey
     name, content, options, says = FILES[what]
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(content)
-    code, _, err = cli("problem=predictions", f"problem.predictions.path={name}", "estimator=[binned15]", *options)
+    code, _, err = cli(
+        "problem=predictions", f"problem.predictions.path={name}", "estimator=[binned15]", *options
+    )
     assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err
     assert says in err and not out.exists()

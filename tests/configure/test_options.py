@@ -35,7 +35,9 @@ def conf(tmp_path, monkeypatch):
     """A configuration of its own with one file and one table of problems."""
     (tmp_path / "problem" / "tables").mkdir(parents=True)
     (tmp_path / "problem" / "tables" / "boxes.yaml").write_text(TABLE)
-    (tmp_path / "problem" / "plain.yaml").write_text("# A file.\nplain:\n  _target_: a.Plain\n  size: 3  # how large\n")
+    (tmp_path / "problem" / "plain.yaml").write_text(
+        "# A file.\nplain:\n  _target_: a.Plain\n  size: 3  # how large\n"
+    )
     (tmp_path / "packs.yaml").write_text(PACKS)
     monkeypatch.setattr(options, "CONF", tmp_path)
     monkeypatch.setattr(options, "PACKS", tmp_path / "packs.yaml")
@@ -47,7 +49,12 @@ def conf(tmp_path, monkeypatch):
 
 
 def test_a_table_makes_the_product_of_its_axes(conf):
-    boxes = [f"box{size}_{shape}{old}" for size in "23" for shape in ("flat", "true") for old in ("", "_old")]
+    boxes = [
+        f"box{size}_{shape}{old}"
+        for size in "23"
+        for shape in ("flat", "true")
+        for old in ("", "_old")
+    ]
     assert options.ids("problem") == sorted([*boxes, "plain", "two", "three"])
     made = options.option("problem", "box3_true")
     assert made.config == {
@@ -62,7 +69,11 @@ def test_what_an_option_is_comes_from_its_template_or_its_row_or_its_file(conf):
     assert options.option("problem", "box2_flat").about == "It is flat"
     assert options.option("problem", "box2_flat_old").about == "flat, as before"
     plain = options.option("problem", "plain")
-    assert plain.about == "A file." and plain.meaning == {"size": "how large"} and plain.config["size"] == 3
+    assert (
+        plain.about == "A file."
+        and plain.meaning == {"size": "how large"}
+        and plain.config["size"] == 3
+    )
     assert options.text("problem", "box2_flat_old").splitlines() == [
         "# made by conf/problem/tables/boxes.yaml: flat, as before",
         "box2_flat_old:",
@@ -73,9 +84,13 @@ def test_what_an_option_is_comes_from_its_template_or_its_row_or_its_file(conf):
 
 @pytest.mark.parametrize("twice", ["plain", "box2_flat"])
 def test_an_id_is_given_once(conf, twice):
-    (conf / "problem" / "tables" / "more.yaml").write_text(f"- make:\n    {twice}: {{_target_: a.B}}\n")
+    (conf / "problem" / "tables" / "more.yaml").write_text(
+        f"- make:\n    {twice}: {{_target_: a.B}}\n"
+    )
     options.made.cache_clear()
-    with pytest.raises(BadInputError, match=f"more.yaml makes the problem '{twice}', which is there already"):
+    with pytest.raises(
+        BadInputError, match=f"more.yaml makes the problem '{twice}', which is there already"
+    ):
         options.ids("problem")
 
 
@@ -90,7 +105,9 @@ def test_options_of_tables_and_files_are_chosen_together():
         "folds": 2,
     }
     assert settings.problem["score_sine"]["map"]["amplitude"] == 0.3
-    assert options.option("problem", "score_sine").config["map"]["amplitude"] == 0.1  # the table is as it was
+    assert (
+        options.option("problem", "score_sine").config["map"]["amplitude"] == 0.1
+    )  # the table is as it was
 
 
 @pytest.mark.parametrize("group", options.GROUPS)
@@ -107,14 +124,25 @@ def test_hydra_lists_what_the_tables_make(group):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         assert GlobalHydra.instance().config_loader().get_group_options(group) == options.ids(group)
     source = Tables("test", "calharness://tables")
-    assert source.list(group, ObjectType.CONFIG) == sorted(options.made(group)) and source.list(group, ObjectType.GROUP) == []
-    assert source.is_group(group) and not source.is_group(f"{group}/tables") and not source.is_config(group)
+    assert (
+        source.list(group, ObjectType.CONFIG) == sorted(options.made(group))
+        and source.list(group, ObjectType.GROUP) == []
+    )
+    assert (
+        source.is_group(group)
+        and not source.is_group(f"{group}/tables")
+        and not source.is_config(group)
+    )
     assert all(source.is_config(f"{group}/{name}") for name in options.made(group))
     assert not source.is_config(f"{group}/tables/beta")
 
 
 def test_bases_and_tables_are_no_ids():
-    assert not {"base", "tables"} & {*options.ids("problem"), *options.ids("estimator"), *options.ids("experiment")}
+    assert not {"base", "tables"} & {
+        *options.ids("problem"),
+        *options.ids("estimator"),
+        *options.ids("experiment"),
+    }
     with pytest.raises(BadInputError, match="there is no experiment 'ablation'"):
         compose(["experiment=ablation"])
 
@@ -124,15 +152,23 @@ def test_an_experiment_is_read_with_what_it_inherits(name):
     """Lists read the YAML without Hydra: paper, title and the chosen ids are there whichever file gives them."""
     read = options.option("experiment", name)
     assert read.about and read.config["title"] and read.config["name"] == name
-    assert ("paper" in read.config) == name.startswith(("berta", "ciosek", "gruber", "moskvichev", "popordanoska"))
+    assert ("paper" in read.config) == name.startswith(
+        ("berta", "ciosek", "gruber", "moskvichev", "popordanoska")
+    )
     chosen = {key: ids for entry in read.config["defaults"] for key, ids in entry.items()}
     groups = {"override /problem", "override /estimator"}
-    outside = {"records_of", "records_from"} & set(read.config)  # with the records of others it may have cells of its own or none
+    outside = {"records_of", "records_from"} & set(
+        read.config
+    )  # with the records of others it may have cells of its own or none
     assert set(chosen) <= groups if outside else set(chosen) == groups
 
 
 def test_an_inherited_experiment_is_what_hydra_makes_of_it():
-    for name in ("gruber2025_table6_offline", "moskvichev2025_fig2_sqhalf", "popordanoska2024_fig4"):
+    for name in (
+        "gruber2025_table6_offline",
+        "moskvichev2025_fig2_sqhalf",
+        "popordanoska2024_fig4",
+    ):
         read, settings = options.option("experiment", name).config, compose([f"experiment={name}"])
         for key in ("paper", "item", "title", "compare", "notion", "n", "reps"):
             assert read.get(key, settings.to_dict()[key]) == settings.to_dict()[key], key
@@ -145,10 +181,16 @@ def test_commands_see_what_the_tables_make(cli):
     text = cli("info", "tuned_kde_split_gruber2025")[1]
     assert "tuned_kde on the split, the folds and the averages of the authors' code" in text
     text = cli("info", "cifar10_lenet5_kull")[1]
-    assert "# made by conf/problem/tables/networks.yaml" in text and "random, or file: the authors' order" in text
+    assert (
+        "# made by conf/problem/tables/networks.yaml" in text
+        and "random, or file: the authors' order" in text
+    )
     lines = cli("list", "problems", "score_ties")[1].splitlines()
     assert len(lines) == 2 and all("Five values, miscalibrated, monotone" in line for line in lines)
-    assert _completed("problem.score_tie") == ["problem.score_ties.", "problem.score_ties_perturbed."]
+    assert _completed("problem.score_tie") == [
+        "problem.score_ties.",
+        "problem.score_ties_perturbed.",
+    ]
     assert "problem.score_ties.atoms=" in _completed("problem.score_ties.")
     assert "did you mean 'score_ties'" in cli("problem=score_tie")[2]
     assert load_problem("score_ties", atoms=[[0.5, 1.0]]).atoms

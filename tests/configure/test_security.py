@@ -32,8 +32,12 @@ RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
 def folder(tmp_path, monkeypatch):
     """A folder of somebody's configuration, estimator/evil.yaml among it, whose class would leave a file."""
     (tmp_path / "conf" / "estimator").mkdir(parents=True)
-    (tmp_path / "conf" / "estimator" / "evil.yaml").write_text("evil: {_target_: evil_module.Evil}\n")
-    (tmp_path / "evil_module.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\ndef Evil(p, y):\n    return 0.5\n")
+    (tmp_path / "conf" / "estimator" / "evil.yaml").write_text(
+        "evil: {_target_: evil_module.Evil}\n"
+    )
+    (tmp_path / "evil_module.py").write_text(
+        f"open({str(tmp_path / 'RAN')!r}, 'w')\ndef Evil(p, y):\n    return 0.5\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["calharness"])  # Hydra's entry sets it
     yield tmp_path
@@ -42,15 +46,25 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folder):
     given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
-    with pytest.raises(BadInputError, match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]"):
+    with pytest.raises(
+        BadInputError,
+        match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]",
+    ):
         compose(given)
-    assert compose([*given, "trust=[evil_module]"]).trust == ["evil_module"] and not (folder / "RAN").exists()
+    assert (
+        compose([*given, "trust=[evil_module]"]).trust == ["evil_module"]
+        and not (folder / "RAN").exists()
+    )
 
 
 @pytest.mark.slow
 def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cli):
     """On the three ways to a run: the library's own, Hydra's, and a multirun."""
-    for given in ((f"hydra.searchpath=['file://{folder / 'conf'}']",), (f"--config-dir={folder / 'conf'}",), ("-m", "seed=0,1")):
+    for given in (
+        (f"hydra.searchpath=['file://{folder / 'conf'}']",),
+        (f"--config-dir={folder / 'conf'}",),
+        ("-m", "seed=0,1"),
+    ):
         given = (
             *given,
             *([f"hydra.searchpath=['file://{folder / 'conf'}']"] if given[0] == "-m" else []),
@@ -60,7 +74,12 @@ def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cl
         (folder / "RAN").unlink(missing_ok=True)
         sys.modules.pop("evil_module", None)
         code, _, err = cli(*given, "trust=[another]")
-        assert code == 2 and len(err.strip().splitlines()) == 1 and "evil_module.Evil" in err and not (folder / "RAN").exists()
+        assert (
+            code == 2
+            and len(err.strip().splitlines()) == 1
+            and "evil_module.Evil" in err
+            and not (folder / "RAN").exists()
+        )
         code, _, err = cli(*given, "trust=[evil_module]", "refresh=true")
         assert code == 0 and (folder / "RAN").exists(), err
 
@@ -69,8 +88,16 @@ def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cl
     "config",
     [
         {"estimator": {"a": {"_target_": "os.system"}}},
-        {"estimator": {"a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}}},
-        {"problem": {"a": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
+        {
+            "estimator": {
+                "a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}
+            }
+        },
+        {
+            "problem": {
+                "a": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}
+            }
+        },
         {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
         {"trust": ["os"]},
         {"trust": "os"},
@@ -83,21 +110,44 @@ def test_no_corner_of_a_configuration_names_code(config):
 
 def test_neither_does_a_sweep_nor_hydra_s_own_node():
     settings = compose(["estimator=[variational_isotonic]", *RUN])
-    for parameter in ({"calibrator": {"_target_": ["os.system"]}}, {"calibrator": [{"_target_": "os.system"}]}):
+    for parameter in (
+        {"calibrator": {"_target_": ["os.system"]}},
+        {"calibrator": [{"_target_": "os.system"}]},
+    ):
         with pytest.raises(BadInputError, match="_target_ is 'os.system' in a configuration file"):
-            sweeps.points(replace(settings, sweep={"estimator": {"variational_isotonic": parameter}}))
+            sweeps.points(
+                replace(settings, sweep={"estimator": {"variational_isotonic": parameter}})
+            )
     for node in (
         {"callbacks": {"x": {"_target_": "subprocess.Popen"}}},
         {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},
         {"job_logging": {"handlers": {"x": {"()": "os.system"}}}},
         {"hydra_logging": {"handlers": {"x": {"stream": "ext://evil_module.f"}}}},
-        {"job_logging": {"handlers": {"x": {"()": "logging.os.system", "command": "id"}}}},  # Python's, through logging
-        {"job_logging": {"handlers": {"x": {"()": "logging.config.fileConfig", "fname": "evil.ini"}}}},  # it evaluates texts
-        {"job_logging": {"handlers": {"x": {"class": "logging.handlers.QueueHandler", "listener": "evil_module.f"}}}},
-        {"job_logging": {"handlers": "${reasons}"}},  # of another part of the configuration, where anything may stand
+        {
+            "job_logging": {"handlers": {"x": {"()": "logging.os.system", "command": "id"}}}
+        },  # Python's, through logging
+        {
+            "job_logging": {
+                "handlers": {"x": {"()": "logging.config.fileConfig", "fname": "evil.ini"}}
+            }
+        },  # it evaluates texts
+        {
+            "job_logging": {
+                "handlers": {
+                    "x": {"class": "logging.handlers.QueueHandler", "listener": "evil_module.f"}
+                }
+            }
+        },
+        {
+            "job_logging": {"handlers": "${reasons}"}
+        },  # of another part of the configuration, where anything may stand
         {"job_logging": {"handlers": {"x": {"stream": "${oc.env:NOTHING,'ext://evil_module.f'}"}}}},
         {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
-        {"callbacks": {"x": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}}},
+        {
+            "callbacks": {
+                "x": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}
+            }
+        },
         {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},
         {"sweeper": {"custom_search_space": "evil_module.f"}},
         {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},
@@ -105,11 +155,21 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         with pytest.raises(BadInputError, match="in a configuration file"):
             trust.check_hydra(OmegaConf.create(node), ["n=500"])
     fine = {
-        "launcher": {"_target_": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher", "queue": "long"},
-        "sweeper": {"_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper", "dir": "${hydra.job.name}/${now:%Y}"},
-        "job_logging": {"handlers": {"x": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}}},
+        "launcher": {
+            "_target_": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
+            "queue": "long",
+        },
+        "sweeper": {
+            "_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+            "dir": "${hydra.job.name}/${now:%Y}",
+        },
+        "job_logging": {
+            "handlers": {"x": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}}
+        },
     }
-    trust.check_hydra(OmegaConf.create({**fine, "run": {"dir": "a/${seed}"}}), ["hydra.run.dir=a/${seed}"])
+    trust.check_hydra(
+        OmegaConf.create({**fine, "run": {"dir": "a/${seed}"}}), ["hydra.run.dir=a/${seed}"]
+    )
 
 
 def test_neither_do_choices_of_hydra_s_own(folder, cli):
@@ -118,7 +178,11 @@ def test_neither_do_choices_of_hydra_s_own(folder, cli):
         "version: 1\nhandlers: {x: {'()': evil_module.Evil}}\nroot: {handlers: [x]}\n"
     )
     code, _, err = cli(f"--config-dir={folder / 'conf'}", "hydra/job_logging=mine", *RUN)
-    assert code == 2 and "evil_module.Evil' in a configuration file" in err and not (folder / "RAN").exists()
+    assert (
+        code == 2
+        and "evil_module.Evil' in a configuration file" in err
+        and not (folder / "RAN").exists()
+    )
 
 
 def test_every_option_of_ours_is_trusted():
@@ -135,7 +199,15 @@ def test_a_file_in_the_working_folder_takes_no_module_s_place(tmp_path):
     for name in ("numpy", "pandas", "pickle", "yaml", "random"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\n")
     main = Path(sys.executable).parent / "calharness"
-    run = [main, "problem=beta_wavy", "estimator=[binned15]", "n=30", "reps=4", "jobs=2", "out=results"]
+    run = [
+        main,
+        "problem=beta_wavy",
+        "estimator=[binned15]",
+        "n=30",
+        "reps=4",
+        "jobs=2",
+        "out=results",
+    ]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "RAN").exists()
@@ -162,10 +234,21 @@ def opens(p, y):
 
 def test_an_estimator_changes_neither_numpy_nor_the_sample_for_others(tmp_path, module):
     module("intrusive_here", INTRUSIVE)
-    own = [f"+estimator.{name}._target_=intrusive_here.{name}" for name in ("changes_numpy", "opens")]
-    asked = ["problem=beta_overconfident", "notion=all", "estimator=[binned15]", "n=50", "reps=3", "engine=serial"]
+    own = [
+        f"+estimator.{name}._target_=intrusive_here.{name}" for name in ("changes_numpy", "opens")
+    ]
+    asked = [
+        "problem=beta_overconfident",
+        "notion=all",
+        "estimator=[binned15]",
+        "n=50",
+        "reps=3",
+        "engine=serial",
+    ]
     alone = harness.run([*asked, f"out={tmp_path / 'alone'}"])
-    beside = harness.run([*asked, *own, f"out={tmp_path / 'beside'}"]).set_index(["key", "estimand"])
+    beside = harness.run([*asked, *own, f"out={tmp_path / 'beside'}"]).set_index(
+        ["key", "estimand"]
+    )
     known = alone[alone["status"].eq("ok")].set_index(["key", "estimand"])["value"]
     assert len(known) > 6 and (beside.loc[known.index, "value"] == known).all()
     opened = beside.loc[beside["estimator"].eq("opens") & beside["status"].eq("ok"), "value"]
@@ -189,7 +272,9 @@ def fills(p, y):
 def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
     module("loud_here", LOUD)
     own = [f"+estimator.{name}._target_=loud_here.{name}" for name in ("steers", "fills")]
-    frame = harness.run(["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "engine=serial"])
+    frame = harness.run(
+        ["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "engine=serial"]
+    )
     assert set(frame["status"]) == {"ok"}
     text = "".join(capsys.readouterr())
     for shown in (r"\x1b[2J\x07 out", r"\x1b]0;title\x07 \u202e err\r", r"\udc80 \x1b[2J warning"):
@@ -202,10 +287,20 @@ def test_a_message_does_not_steer_the_terminal(out, module, cli):
     """Nor does a name on the command line, or a path."""
     module("loud_there", "def steers(p, y):\n    raise ValueError('\\x1b[2J\\r\\x07')\n")
     code, text, err = cli(
-        "problem=beta_wavy", "estimator=[]", "+estimator.a._target_=loud_there.steers", "n=30", "reps=1", "jobs=1"
+        "problem=beta_wavy",
+        "estimator=[]",
+        "+estimator.a._target_=loud_there.steers",
+        "n=30",
+        "reps=1",
+        "jobs=1",
     )
     assert code == 1 and r"\x1b[2J\r\x07" in err and not {"\x1b", "\x07", "\r"} & set(text + err)
-    for asked in (["list", "\x1b[2J\udc80"], ["status", "out=\x1b[2J"], ["problem=\x1b[2J"], ["info", "a\u202eb"]):
+    for asked in (
+        ["list", "\x1b[2J\udc80"],
+        ["status", "out=\x1b[2J"],
+        ["problem=\x1b[2J"],
+        ["info", "a\u202eb"],
+    ):
         code, text, err = cli(*asked)
         assert code == 2 and not {"\x1b", "\udc80", "\u202e"} & set(text + err)
     with pytest.raises(BadInputError, match=r"the estimator id .a.{1,2}udc80"):
@@ -216,8 +311,13 @@ def _bomb(kind, size=3 << 28):
     """A small file that becomes a huge one."""
     held = io.BytesIO()
     if kind == ".npz":
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("p.npy", "w", force_zip64=True) as member:
-            np.lib.format.write_array_header_1_0(member, {"descr": "|b1", "fortran_order": False, "shape": (size,)})
+        with (
+            zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive,
+            archive.open("p.npy", "w", force_zip64=True) as member,
+        ):
+            np.lib.format.write_array_header_1_0(
+                member, {"descr": "|b1", "fortran_order": False, "shape": (size,)}
+            )
             for _ in range(size >> 24):
                 member.write(bytes(1 << 24))
     elif kind == ".csv.gz":
@@ -239,7 +339,9 @@ def test_a_small_file_that_becomes_a_huge_one_is_refused(tmp_path, kind):
     path = tmp_path / f"preds{kind}"
     path.write_bytes(_bomb(kind))
     assert path.stat().st_size < 6e6
-    with pytest.raises(BadInputError, match="would unpack to .* which no predictions do; write it anew"):
+    with pytest.raises(
+        BadInputError, match="would unpack to .* which no predictions do; write it anew"
+    ):
         files.read(path)
 
 
@@ -275,7 +377,10 @@ class Liar(http.server.BaseHTTPRequestHandler):
         how = self.path.strip("/")
         if how in ("file", "loop", "nowhere"):
             self.send_response(302)
-            self.send_header("Location", {"file": "file:///etc/passwd", "loop": "/loop", "nowhere": "http://\x00/"}[how])
+            self.send_header(
+                "Location",
+                {"file": "file:///etc/passwd", "loop": "/loop", "nowhere": "http://\x00/"}[how],
+            )
             self.end_headers()
             return
         if how == "steers":
@@ -286,13 +391,20 @@ class Liar(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"\x00\xff not http at all\r\n\r\n")
             return
         self.send_response(206 if how == "ranged" else 200)
-        length = {"short": 100, "long": 10 * len(CONTENT), "negative": -5, "word": "many", "huge": 10**14, "beyond": 10**30}.get(
-            how, len(CONTENT)
-        )
+        length = {
+            "short": 100,
+            "long": 10 * len(CONTENT),
+            "negative": -5,
+            "word": "many",
+            "huge": 10**14,
+            "beyond": 10**30,
+        }.get(how, len(CONTENT))
         if how != "endless":
             self.send_header("Content-Length", str(length))
         self.end_headers()
-        body = {"dies": CONTENT[:5000], "other": CONTENT[::-1], "endless": CONTENT * 100}.get(how, CONTENT)
+        body = {"dies": CONTENT[:5000], "other": CONTENT[::-1], "endless": CONTENT * 100}.get(
+            how, CONTENT
+        )
         self.wfile.write(body)
 
     def log_message(self, *arguments):
@@ -302,7 +414,9 @@ class Liar(http.server.BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -321,14 +435,22 @@ LIES = {
 @pytest.mark.parametrize("how", LIES)
 def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
     wanted = packs.Pack(
-        "one", "folder/one.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "nobody", (f"{address}/{how}",)
+        "one",
+        "folder/one.bin",
+        hashlib.sha256(CONTENT).hexdigest(),
+        len(CONTENT),
+        "MIT",
+        "nobody",
+        (f"{address}/{how}",),
     )
     with pytest.raises(BadInputError, match=LIES[how]) as refused:
         packs.fetch(wanted, tmp_path)
     assert "\n" not in str(refused.value) and "Errno" not in str(refused.value)
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     kept = ["one.bin.part"] if how in ("long", "dies", "huge") else []  # to go on from
-    assert [path.name for path in left] == kept and all(CONTENT.startswith(path.read_bytes()) for path in left)
+    assert [path.name for path in left] == kept and all(
+        CONTENT.startswith(path.read_bytes()) for path in left
+    )
 
 
 class Store(http.server.BaseHTTPRequestHandler):
@@ -349,13 +471,23 @@ class Store(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.slow
 def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
-    for name, value in (("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b"), ("EC2_METADATA_DISABLED", "true")):
+    for name, value in (
+        ("ACCESS_KEY_ID", "a"),
+        ("SECRET_ACCESS_KEY", "b"),
+        ("EC2_METADATA_DISABLED", "true"),
+    ):
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    address = f"s3://bucket/folder?endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=x"
-    code, text, err = cli("plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", "reps=1", f"out='{address}'")
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    ).start()
+    address = (
+        f"s3://bucket/folder?endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=x"
+    )
+    code, text, err = cli(
+        "plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", "reps=1", f"out='{address}'"
+    )
     server.shutdown()
     assert code == 2 and r"\x1b[2J gone" in err and "\x1b" not in text + err
 
@@ -363,7 +495,13 @@ def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
 def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):
     for how in ("word", "negative", "beyond"):
         wanted = packs.Pack(
-            "one", f"{how}.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "x", (f"{address}/{how}",)
+            "one",
+            f"{how}.bin",
+            hashlib.sha256(CONTENT).hexdigest(),
+            len(CONTENT),
+            "MIT",
+            "x",
+            (f"{address}/{how}",),
         )
         try:
             assert packs.fetch(wanted, tmp_path).read_bytes() == CONTENT
@@ -376,7 +514,10 @@ def test_mutated_files_are_read_or_refused(tmp_path):
     """Some thousand of the inputs of which `make faults` tries a hundred thousand."""
     counts, findings = reading.search(2500, tmp_path)
     assert not findings, findings[0]
-    assert sum(counts.values()) == 2500 and sum(n for (_, came), n in counts.items() if came == "read") > 100
+    assert (
+        sum(counts.values()) == 2500
+        and sum(n for (_, came), n in counts.items() if came == "read") > 100
+    )
     assert {kind for kind, _ in counts} >= {*reading.KINDS}
 
 

@@ -23,7 +23,9 @@ def test_the_defaults_of_the_file_are_allowed_and_come_back():
     assert {name: Settings.from_dict({}).to_dict()[name] for name in defaults()} == defaults()
 
 
-@pytest.mark.parametrize("name", ["smoke", "arena", "ranking_dirichlet10", "moskvichev2025_fig3_offline"])
+@pytest.mark.parametrize(
+    "name", ["smoke", "arena", "ranking_dirichlet10", "moskvichev2025_fig3_offline"]
+)
 def test_settings_survive_the_way_through_a_dictionary(name):
     settings = compose([f"experiment={name}"])
     assert Settings.from_dict(settings.to_dict()) == settings
@@ -74,16 +76,31 @@ def test_limits_need_a_process_of_their_own(name):
 def test_lists_of_options_follow_from_the_roles():
     """Each option has one role; what may be swept, what a variation is and what needs cells are read from it."""
     by_role = {role: set(rules.names_of(Settings, role)) for role in Role}
-    assert sum(map(len, by_role.values())) == len(OPTIONS) and set().union(*by_role.values()) == set(OPTIONS)
+    assert sum(map(len, by_role.values())) == len(OPTIONS) and set().union(
+        *by_role.values()
+    ) == set(OPTIONS)
     assert by_role[Role.CELLS] == {"n", "reps", "notion", "seed", "bootstrap"}
-    assert set(sweeps.SWEPT) == {"seed", "bootstrap"} and {"n", "problem", "estimator"}.isdisjoint(sweeps.FIXED)
+    assert set(sweeps.SWEPT) == {"seed", "bootstrap"} and {"n", "problem", "estimator"}.isdisjoint(
+        sweeps.FIXED
+    )
     assert {"out", "jobs", "engine", "trust", "experiment"} <= set(variations.OPERATIONAL)
-    assert set(variations.SAME_QUANTITIES) == {"n", "reps", "seed", "name", "title", "figure", "reliability", "estimand"}
+    assert set(variations.SAME_QUANTITIES) == {
+        "n",
+        "reps",
+        "seed",
+        "name",
+        "title",
+        "figure",
+        "reliability",
+        "estimand",
+    }
 
 
 def test_options_of_cells_are_idle_in_a_run_without_cells():
     with pytest.raises(BadInputError, match="^seed, bootstrap would change nothing"):
-        record_sources.check(Settings.from_dict({"records_of": ["smoke"], "seed": 1, "bootstrap": 20}))
+        record_sources.check(
+            Settings.from_dict({"records_of": ["smoke"], "seed": 1, "bootstrap": 20})
+        )
 
 
 def test_a_rule_says_name_value_and_what_is_allowed():

@@ -24,7 +24,11 @@ BINS = "sweep.estimator.binned15.bins=[5,10]"
 
 
 def test_paths_and_points():
-    tree = {"estimator": {"binned15": {"bins": [5, 10]}}, "seed": [0, 1], "problem": {"x": {"map": {"_target_": "a.B"}, "a": 1}}}
+    tree = {
+        "estimator": {"binned15": {"bins": [5, 10]}},
+        "seed": [0, 1],
+        "problem": {"x": {"map": {"_target_": "a.B"}, "a": 1}},
+    }
     assert sweeps.flatten(tree) == {
         "estimator.binned15.bins": [5, 10], "seed": [0, 1], "problem.x.map": [{"_target_": "a.B"}], "problem.x.a": [1],
     }  # fmt: skip
@@ -36,7 +40,10 @@ def test_paths_and_points():
 
 
 def test_words_are_as_short_as_they_can_be():
-    assert sweeps.words(["estimator.a.bins", "seed"]) == {"estimator.a.bins": "bins", "seed": "seed"}
+    assert sweeps.words(["estimator.a.bins", "seed"]) == {
+        "estimator.a.bins": "bins",
+        "seed": "seed",
+    }
     two = ["estimator.a.bins", "estimator.b.bins", "problem.a.a"]
     assert sweeps.words(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
     column = "problem.a.notion"  # which the table has already
@@ -46,9 +53,19 @@ def test_words_are_as_short_as_they_can_be():
 def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():
     whole = plan(compose([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"]))
     assert list(whole.estimators) == ["binned15 (bins=5)", "oracle", "binned15 (bins=10)"]
-    assert set(whole.problems) == {"beta_calibrated", "beta_overconfident (a=0.5)", "beta_overconfident (a=2)"}
-    assert len(whole.cells) == len({c.key for c in whole.cells}) == 3 * 3 * 2  # problems x estimators x reps
-    points = [(f"estimator.binned15.bins={b}", f"+problem.beta_overconfident.a={a}") for b in (5, 10) for a in (0.5, 2)]
+    assert set(whole.problems) == {
+        "beta_calibrated",
+        "beta_overconfident (a=0.5)",
+        "beta_overconfident (a=2)",
+    }
+    assert (
+        len(whole.cells) == len({c.key for c in whole.cells}) == 3 * 3 * 2
+    )  # problems x estimators x reps
+    points = [
+        (f"estimator.binned15.bins={b}", f"+problem.beta_overconfident.a={a}")
+        for b in (5, 10)
+        for a in (0.5, 2)
+    ]
     apart = [plan(compose([*BASE, *point])) for point in points]
     assert {c.key for one in apart for c in one.cells} == {c.key for c in whole.cells}
 
@@ -64,7 +81,14 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
     from harness.evaluation import summary, sweep_tables
 
-    found = Experiment.of([*BASE, f"sweep.estimator.binned15.bins={list(range(2, 32))}", f"out={out}", "problem=[beta_wavy]"])
+    found = Experiment.of(
+        [
+            *BASE,
+            f"sweep.estimator.binned15.bins={list(range(2, 32))}",
+            f"out={out}",
+            "problem=[beta_wavy]",
+        ]
+    )
     found.compute(quiet=True)
     frame, calls, plain = found.records(), [], summary.evaluate
     for module in (summary, sweep_tables):
@@ -81,30 +105,50 @@ def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out
     run = [*BASE, "estimator=[binned15,kde]", "n=[1,60]", f"out={out}"]
     some = Experiment.of(run)
     some.compute(quiet=True)
-    assert some.records()["status"].isin(["failed", "undefined"]).any() and drawing.mean_rmse(some) == float("inf")
+    assert some.records()["status"].isin(["failed", "undefined"]).any() and drawing.mean_rmse(
+        some
+    ) == float("inf")
 
 
 def test_values_that_differ_in_late_digits_are_apart(out):
     """Nodes are known to the workers by their names: two of one name would give the numbers of the other."""
     a = [0.50000001, 0.50000002]
-    found = Experiment.of([*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"])
+    found = Experiment.of(
+        [*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"]
+    )
     assert {f"beta_overconfident (a={value})" for value in a} <= set(found.plan.problems)
     found.compute(quiet=True)
     frame = found.records()
     planned = {c.key: found.plan.problems[c.problem].key for c in found.plan.cells}
-    assert frame["problem_key"].tolist() == frame["key"].map(planned).tolist() and frame["problem_key"].nunique() == 3
+    assert (
+        frame["problem_key"].tolist() == frame["key"].map(planned).tolist()
+        and frame["problem_key"].nunique() == 3
+    )
 
 
 def test_numbers_of_resamples_are_apart(out, tmp_path):
     file = tmp_path / "preds.npz"
     np.savez(file, p=np.linspace(0.02, 0.98, 60), y=np.arange(60) % 3 == 0)
-    base = ("problem=predictions", f"problem.predictions.path={file}", "estimator=[binned15]", "jobs=1", f"out={out}")
+    base = (
+        "problem=predictions",
+        f"problem.predictions.path={file}",
+        "estimator=[binned15]",
+        "jobs=1",
+        f"out={out}",
+    )
     found = Experiment.of([*base, "sweep.bootstrap=[0,20,40]"])
-    assert list(found.plan.estimators) == ["binned15", "binned15 (20 resamples)", "binned15 (40 resamples)"]
+    assert list(found.plan.estimators) == [
+        "binned15",
+        "binned15 (20 resamples)",
+        "binned15 (40 resamples)",
+    ]
     found.compute(quiet=True)
     frame = found.records()
     planned = {c.key: found.plan.estimators[c.estimator].key for c in found.plan.cells}
-    assert frame["estimator_key"].tolist() == frame["key"].map(planned).tolist() and frame["estimator_key"].nunique() == 3
+    assert (
+        frame["estimator_key"].tolist() == frame["key"].map(planned).tolist()
+        and frame["estimator_key"].nunique() == 3
+    )
 
 
 def test_values_that_read_alike_are_refused():
@@ -114,30 +158,52 @@ def test_values_that_read_alike_are_refused():
 
 def test_a_sweep_in_one_run(cli, out):
     code, text, _ = cli("plan", *BASE, BINS)
-    assert code == 0 and "binned15 (bins=5)" in text and "12 cells: 0 done" in text and not out.exists()
+    assert (
+        code == 0
+        and "binned15 (bins=5)" in text
+        and "12 cells: 0 done" in text
+        and not out.exists()
+    )
     code, text, _ = cli(*BASE, BINS, "name=mine")
     assert code == 0 and "12 cells, 0 done before, 12 computed" in text
     table = pd.read_csv(out / "sweeps" / "mine" / "mine.csv")
     swept = table[table["estimator"].eq("binned15") & table["estimand"].eq("l1")]
-    assert sorted(swept["bins"]) == [5, 5, 10, 10] and table.loc[table["estimator"].eq("oracle"), "bins"].isna().all()
+    assert (
+        sorted(swept["bins"]) == [5, 5, 10, 10]
+        and table.loc[table["estimator"].eq("oracle"), "bins"].isna().all()
+    )
     for end in (".png", ".svg", ".html", ".tex"):
         assert (out / "sweeps" / "mine" / f"mine{end}").stat().st_size > 100
     assert "0 computed" in cli(*BASE, BINS, "name=mine")[1]
     (bins5,) = swept.loc[swept["bins"].eq(5) & swept["problem"].eq("beta_calibrated"), "mean"]
     alone = Experiment.of([*BASE, "estimator.binned15.bins=5"]).records()
-    own = alone[alone["estimator"].eq("binned15") & alone["estimand"].eq("l1") & alone["problem"].eq("beta_calibrated")]
-    assert f"{bins5:.10g}" == f"{own['value'].mean():.10g}" and len(own) == 2  # the file has ten digits
+    own = alone[
+        alone["estimator"].eq("binned15")
+        & alone["estimand"].eq("l1")
+        & alone["problem"].eq("beta_calibrated")
+    ]
+    assert (
+        f"{bins5:.10g}" == f"{own['value'].mean():.10g}" and len(own) == 2
+    )  # the file has ten digits
 
 
 @pytest.mark.slow
 def test_multirun_and_one_run_are_the_same_sweep(cli, out):
     """-m estimator.binned15.bins=5,10 and sweep.estimator.binned15.bins=[5,10]: the same cells, the same folder, nothing anew."""
     code, text, _ = cli("-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
-    assert code == 0 and "job 4 of 4 (estimator.binned15.bins=10, seed=1)" in text and text.count("page ") == 1
+    assert (
+        code == 0
+        and "job 4 of 4 (estimator.binned15.bins=10, seed=1)" in text
+        and text.count("page ") == 1
+    )
     (folder,) = (out / "sweeps").iterdir()
-    assert "0 computed" in cli(*BASE, BINS, "sweep.seed=[0,1]")[1] and list((out / "sweeps").iterdir()) == [folder]
+    assert "0 computed" in cli(*BASE, BINS, "sweep.seed=[0,1]")[1] and list(
+        (out / "sweeps").iterdir()
+    ) == [folder]
     table = pd.read_csv(folder / f"{folder.name}.csv")
-    assert {"bins", "seed"} <= set(table) and len(table[table["estimator"].eq("binned15") & table["estimand"].eq("l1")]) == 8
+    assert {"bins", "seed"} <= set(table) and len(
+        table[table["estimator"].eq("binned15") & table["estimand"].eq("l1")]
+    ) == 8
     code, text, _ = cli("plan", "-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
     assert code == 0 and "0 to do" in text
 
@@ -153,10 +219,16 @@ def test_new_parameters_are_swept_with_a_plus(cli, out):
 @pytest.mark.slow
 def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
     one, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
-    assert not one.is_sweep and not other.is_sweep and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
+    assert (
+        not one.is_sweep
+        and not other.is_sweep
+        and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
+    )
     (sizes,) = multirun.results([*BASE, "n=50,[60,70]", "reps=2,4"])
     assert sizes.settings.n == [50, 60, 70] and sizes.settings.reps == 4 and not sizes.is_sweep
-    (groups,) = multirun.results(["experiment=smoke", "problem=beta_calibrated,beta_wavy", "estimator=binned15"])
+    (groups,) = multirun.results(
+        ["experiment=smoke", "problem=beta_calibrated,beta_wavy", "estimator=binned15"]
+    )
     assert set(groups.plan.problems) == {"beta_calibrated", "beta_wavy"}
 
 
@@ -174,9 +246,19 @@ def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     monkeypatch.setattr(engines, "connected", stops)
     command = ("-m", *BASE, "estimator.binned15.bins=5,10,20")
     code, _, err = cli(*command)
-    assert code == 130 and len(calls) == 2 and "goes on from there" in err and not (out / "sweeps").exists()
+    assert (
+        code == 130
+        and len(calls) == 2
+        and "goes on from there" in err
+        and not (out / "sweeps").exists()
+    )
     code, text, _ = cli(*command)
-    assert code == 0 and "job 1 of 3" in text and "8 done before, 0 computed" in text and (out / "sweeps").is_dir()
+    assert (
+        code == 0
+        and "job 1 of 3" in text
+        and "8 done before, 0 computed" in text
+        and (out / "sweeps").is_dir()
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +266,10 @@ def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     [
         (["sweep.estimator.binned15.bins=[]"], "is an empty list"),
         (["sweep.estimator.binned15.bins=[5,5]"], "holds 5 twice"),
-        (["sweep.estimator.kde.bandwidth=[0.1]"], "the estimators of this run are binned15, oracle; add it to estimator="),
+        (
+            ["sweep.estimator.kde.bandwidth=[0.1]"],
+            "the estimators of this run are binned15, oracle; add it to estimator=",
+        ),
         (["sweep.estimator.binned15.binz=[1,2]"], "parameters are"),
         (["sweep.estimator.binned15=[1,2]"], "names no parameter"),
         (["sweep.sed=[1,2]"], "did you mean 'seed'"),
@@ -212,23 +297,39 @@ def test_mistakes_in_a_sweep_are_one_sentence(cli, out, arguments, says):
 )
 def test_mistakes_in_a_multirun_are_told_before_a_job_starts(cli, out, arguments, says):
     code, text, err = cli("-m", *BASE, *arguments)
-    assert code == 2 and says in err and "Traceback" not in err and "job" not in text and not out.exists()
+    assert (
+        code == 2
+        and says in err
+        and "Traceback" not in err
+        and "job" not in text
+        and not out.exists()
+    )
 
 
 def test_a_logarithmic_axis_where_values_span_decades():
-    assert sweep_plots.is_log([2, 200]) and not sweep_plots.is_log([5, 20]) and not sweep_plots.is_log([0, 100])
+    assert (
+        sweep_plots.is_log([2, 200])
+        and not sweep_plots.is_log([5, 20])
+        and not sweep_plots.is_log([0, 100])
+    )
 
 
 def figure_of(out, *overrides):
     experiment = Experiment.of([*BASE, *overrides])
     experiment.compute(quiet=True)
-    return sweep_plots.render(SweepResults(experiment.plan), experiment.records(), experiment.shown_settings())
+    return sweep_plots.render(
+        SweepResults(experiment.plan), experiment.records(), experiment.shown_settings()
+    )
 
 
 def test_the_figure_has_the_parameter_on_its_axis(out):
     figure = figure_of(out, "sweep.estimator.binned15.bins=[2,20,200]")
     first, cost = figure.axes[0], figure.axes[-1]
-    assert cost.get_xlabel() == "bins" and cost.get_xscale() == "log" and "CPU time" in cost.get_ylabel()
+    assert (
+        cost.get_xlabel() == "bins"
+        and cost.get_xscale() == "log"
+        and "CPU time" in cost.get_ylabel()
+    )
     assert "calibration error" in first.get_ylabel()
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts[:3] == ["true value", "binned15", "oracle"]
@@ -241,14 +342,30 @@ def test_the_figure_says_what_it_draws(out):
     """Its caption has what is there and nothing else; several estimands are panels of their own."""
     lines = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "estimand=[l1,l2_squared]")
     caption = lines.get_label()
-    assert caption.startswith("Estimates against bins. Mean over 2 replications; bars: one standard error.")
-    assert "Dotted levels: what bins does not change." in caption and "Dashed: the true value." in caption
-    assert not any(word in caption.lower() for word in ("root mean", "interval", "lower bound", "file"))
+    assert caption.startswith(
+        "Estimates against bins. Mean over 2 replications; bars: one standard error."
+    )
+    assert (
+        "Dotted levels: what bins does not change." in caption
+        and "Dashed: the true value." in caption
+    )
+    assert not any(
+        word in caption.lower() for word in ("root mean", "interval", "lower bound", "file")
+    )
     names = [ax.get_ylabel().split()[0] for ax in lines.axes if ax.get_ylabel()]
     assert names == ["$L_1$", "$L_1$", "squared", "squared", "CPU"]
-    alone = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "figure.estimators=[binned15]", "reps=1").get_label()
-    assert "Dotted" not in alone and "One replication, so no error bars." in alone and "replications)" not in alone
-    two = ("sweep.estimator.binned15.bins=[2,3,4,5,6]", "sweep.problem.beta_overconfident.a=[1,2,3,4,5]")
+    alone = figure_of(
+        out, "sweep.estimator.binned15.bins=[2,20]", "figure.estimators=[binned15]", "reps=1"
+    ).get_label()
+    assert (
+        "Dotted" not in alone
+        and "One replication, so no error bars." in alone
+        and "replications)" not in alone
+    )
+    two = (
+        "sweep.estimator.binned15.bins=[2,3,4,5,6]",
+        "sweep.problem.beta_overconfident.a=[1,2,3,4,5]",
+    )
     heat = figure_of(out, *two, "estimand=[l1,rms]", "figure.size=[5,4]")
     assert heat.get_label() == (
         "Root mean squared error of l1 by bins and a, over 2 replications. Not drawn, but in the table: rms. "
@@ -262,9 +379,16 @@ def test_the_table_has_every_estimator_at_every_value(out):
     experiment = Experiment.of([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"])
     experiment.compute(quiet=True)
     table = drawing.wide_table(experiment, experiment.records())
-    assert table.index.names == ["problem", "n", "bins", "a"] and list(table.columns) == ["truth", "binned15", "oracle"]
+    assert table.index.names == ["problem", "n", "bins", "a"] and list(table.columns) == [
+        "truth",
+        "binned15",
+        "oracle",
+    ]
     calibrated, overconfident = (table.xs(problem) for problem in PAIR[9:-1].split(","))
-    assert list(calibrated.index) == [(60, "5", "all"), (60, "10", "all")] and calibrated["oracle"].nunique() == 1
+    assert (
+        list(calibrated.index) == [(60, "5", "all"), (60, "10", "all")]
+        and calibrated["oracle"].nunique() == 1
+    )
     assert list(overconfident.index) == [(60, b, a) for b in ("5", "10") for a in ("0.5", "2")]
     assert overconfident["binned15"].nunique() == 4 and overconfident["oracle"].nunique() == 2
     assert table.map(lambda text: any(c.isdigit() for c in text)).all(axis=None)
@@ -276,12 +400,21 @@ def test_names_and_two_parameters_have_their_figures(out):
     assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()] == ["width", "mass"]
     panels = figure_of(out, BINS, "sweep.estimator.binned15.rule=[width,mass]")
     assert "rule = width" in panels.axes[0].get_title() and len(panels.axes) == 2 * 3
-    maps = figure_of(out, "sweep.estimator.binned15.bins=[2,3,4,5,6]", "sweep.problem.beta_overconfident.a=[1,2,3,4,5]")
-    assert {maps.axes[0].get_xlabel(), maps.axes[0].get_ylabel()} == {"bins", "a"} and "RMSE" in maps.axes[-1].get_ylabel()
+    maps = figure_of(
+        out,
+        "sweep.estimator.binned15.bins=[2,3,4,5,6]",
+        "sweep.problem.beta_overconfident.a=[1,2,3,4,5]",
+    )
+    assert {maps.axes[0].get_xlabel(), maps.axes[0].get_ylabel()} == {
+        "bins",
+        "a",
+    } and "RMSE" in maps.axes[-1].get_ylabel()
 
 
 def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
-    figure = figure_of(out, "sweep.estimator.binned15.bins=[5,10,20]", "sweep.problem.beta_overconfident.a=[1,2]")
+    figure = figure_of(
+        out, "sweep.estimator.binned15.bins=[5,10,20]", "sweep.problem.beta_overconfident.a=[1,2]"
+    )
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible() and ax.get_title()]
     assert titles == ["beta_calibrated", "beta_overconfident, a = 1", "beta_overconfident, a = 2"]
 
@@ -295,18 +428,28 @@ def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
         (["sweep.problem.beta_calibrated.q=[1,2]"], "parameters are a, b, map"),
         (["+problem.beta_calibrated.q=1"], "parameters are a, b, map"),
         (["problem.beta_calibrated.q=1"], "parameters of beta_calibrated are map, a, b."),
-        (["+estimator.mine._target_=harness.math.notions.one_hot", "+estimator.mine.klasses=3"], "does not take klasses"),
+        (
+            ["+estimator.mine._target_=harness.math.notions.one_hot", "+estimator.mine.klasses=3"],
+            "does not take klasses",
+        ),
     ],
 )
 def test_parameters_that_are_not_there_or_change_nothing_are_refused(cli, out, arguments, says):
-    code, _, err = cli(PAIR, "estimator=[binned15,oracle,simplex_ece]", "n=[60]", "reps=2", "jobs=1", *arguments)
+    code, _, err = cli(
+        PAIR, "estimator=[binned15,oracle,simplex_ece]", "n=[60]", "reps=2", "jobs=1", *arguments
+    )
     assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and not out.exists()
 
 
 def test_values_that_make_the_same_cells_are_refused_whatever_else_is_swept(tmp_path):
     for name in ("first.csv", "copy.csv", "other.csv"):
         (tmp_path / name).write_text(f"p,y\n0.2,0\n0.7,1\n0.4,{int(name == 'other.csv')}\n")
-    run = ["problem=predictions", f"problem.predictions.path={tmp_path}/first.csv", "estimator=binned15", "reps=1"]
+    run = [
+        "problem=predictions",
+        f"problem.predictions.path={tmp_path}/first.csv",
+        "estimator=binned15",
+        "reps=1",
+    ]
     both = "sweep.problem.predictions.path=[{0}/first.csv,{0}/{1}]".format
     with pytest.raises(BadInputError, match="path is swept, but no cell"):
         plan(compose([*run, both(tmp_path, "copy.csv"), "sweep.seed=[0,1]"]))
@@ -328,7 +471,12 @@ def test_progress_expects_what_records_say():
 @pytest.mark.slow
 def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
     """Hydra's joblib launcher: the jobs run elsewhere, the table and the figure are drawn by the process that was called."""
-    options = ["engine=serial", "hydra/launcher=joblib", "estimator.binned15.bins=5,10", f"out={tmp_path / 'far'}"]
+    options = [
+        "engine=serial",
+        "hydra/launcher=joblib",
+        "estimator.binned15.bins=5,10",
+        f"out={tmp_path / 'far'}",
+    ]
     command = [sys.executable, "-m", "harness", "-m", *BASE, *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -337,7 +485,10 @@ def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
     here.compute(quiet=True)
     near = SweepResults(here.plan).summary(here.records(), here.shown_settings())
     columns = ["bins", "problem", "estimator", "estimand", "mean"]
-    a, b = (frame[columns].sort_values(columns[:4]).reset_index(drop=True) for frame in (pd.read_csv(far), near))
+    a, b = (
+        frame[columns].sort_values(columns[:4]).reset_index(drop=True)
+        for frame in (pd.read_csv(far), near)
+    )
     assert far.parent.name == here.stem
     assert a["mean"].tolist() == [float(f"{mean:.10g}") for mean in b["mean"]]  # as a CSV has them
 

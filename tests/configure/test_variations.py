@@ -22,10 +22,16 @@ def ledger(out):
     """A results folder that holds a paper's results, and a function that says whether they are as they were."""
     folder = out / "berta2026"
     folder.mkdir(parents=True)
-    files = {folder / name: f"committed {name}" for name in ("fig1.png", "fig1.csv", "fig1.html", "reproduction.csv")}
+    files = {
+        folder / name: f"committed {name}"
+        for name in ("fig1.png", "fig1.csv", "fig1.html", "reproduction.csv")
+    }
     for path, text in files.items():
         path.write_text(text)
-    return lambda: sorted(folder.iterdir()) == sorted(files) and all(p.read_text() == text for p, text in files.items())
+    return lambda: (
+        sorted(folder.iterdir()) == sorted(files)
+        and all(p.read_text() == text for p, text in files.items())
+    )
 
 
 def folders(out):
@@ -33,8 +39,14 @@ def folders(out):
 
 
 def test_the_experiment_as_configured_is_no_variation():
-    experiment = Experiment.of([*FIG1, "engine=serial", "reps=40"])  # 40 is what it has; jobs and engine change nothing
-    assert not experiment.is_variation and experiment.stem == "fig1" and experiment.folder.name == "berta2026"
+    experiment = Experiment.of(
+        [*FIG1, "engine=serial", "reps=40"]
+    )  # 40 is what it has; jobs and engine change nothing
+    assert (
+        not experiment.is_variation
+        and experiment.stem == "fig1"
+        and experiment.folder.name == "berta2026"
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,11 +58,16 @@ def test_the_experiment_as_configured_is_no_variation():
 def test_anything_else_is_one(changed):
     experiment = Experiment.of([*FIG1, *changed])
     assert experiment.is_variation and experiment.folder.parent.name == "variations"
-    assert re.fullmatch("mine" if changed == ["name=mine"] else r"berta2026_fig1-[0-9a-f]{8}", experiment.stem)
+    assert re.fullmatch(
+        "mine" if changed == ["name=mine"] else r"berta2026_fig1-[0-9a-f]{8}", experiment.stem
+    )
 
 
 def test_each_variation_has_a_folder_of_its_own():
-    names = [Experiment.of([*FIG1, *more]).stem for more in (["seed=1"], ["seed=2"], ["reps=2"], ["seed=1", "jobs=2"])]
+    names = [
+        Experiment.of([*FIG1, *more]).stem
+        for more in (["seed=1"], ["seed=2"], ["reps=2"], ["seed=1", "jobs=2"])
+    ]
     assert names[0] == names[3] and len(set(names)) == 3
 
 
@@ -64,7 +81,9 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     assert {f"{name}{end}" for end in (".png", ".csv", ".html", ".tex", ".json")} <= files
     page = (out / "variations" / name / f"{name}.html").read_text()
     assert "What differs from berta2026_fig1" in page and '<td class="left">seed</td>' in page
-    assert page.count("A variation of berta2026_fig1: n=[200], reps=2, seed=1") == 2  # title and heading
+    assert (
+        page.count("A variation of berta2026_fig1: n=[200], reps=2, seed=1") == 2
+    )  # title and heading
     paper = papers.find("berta2026")
     assert paper.asks in page and not any(text in page for text in (paper.here, paper.claims))
 
@@ -73,12 +92,18 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     ("changed", "title"),
     [
         ([], None),
-        (["reps=3", "problem=[beta_wavy]"], "A variation of berta2026_fig1: problem=[beta_wavy], reps=3"),
+        (
+            ["reps=3", "problem=[beta_wavy]"],
+            "A variation of berta2026_fig1: problem=[beta_wavy], reps=3",
+        ),
         (["title=Mine", "reps=3"], "Mine. A variation of berta2026_fig1: reps=3"),
         (["name=mine"], "A variation of berta2026_fig1"),
         (["sweep.seed=[1,2]"], "berta2026_fig1 swept over seed"),
         (["sweep.seed=[1,2]", "reps=3"], "A variation of berta2026_fig1 swept over seed: reps=3"),
-        (["estimator.binned15_mass.bins=7"], "A variation of berta2026_fig1: estimator.binned15_mass.bins=7"),
+        (
+            ["estimator.binned15_mass.bins=7"],
+            "A variation of berta2026_fig1: estimator.binned15_mass.bins=7",
+        ),
     ],
 )
 def test_a_title_says_what_was_changed(changed, title):
@@ -98,16 +123,26 @@ def test_other_samples_are_compared_with_the_paper_in_a_file_of_their_own(cli, o
     assert "paper vs ours" in text and ledger()
     (table,) = (out / "variations").glob("*/reproduction.csv")
     compared = pd.read_csv(table)
-    assert compared["ours"].notna().all() and compared["row"].str.endswith("n = 200").all() and len(compared) == 12
+    assert (
+        compared["ours"].notna().all()
+        and compared["row"].str.endswith("n = 200").all()
+        and len(compared) == 12
+    )
 
 
 def test_rows_that_name_no_n_are_not_compared_at_another():
     """As those of berta2026_table2, which are of n = 5,000 without saying so."""
     compared = pd.DataFrame(
-        {"row": ["Both, over", "Both, n = 200", "Both, n = 500"], "column": ["ECE", "ECE", "ECE"], "ours": [0.1, 0.2, None]}
+        {
+            "row": ["Both, over", "Both, n = 200", "Both, n = 500"],
+            "column": ["ECE", "ECE", "ECE"],
+            "ours": [0.1, 0.2, None],
+        }
     )
     assert variations.comparable(compared, {"reps": (10, 2)})["ours"].tolist() == [0.1, 0.2]
-    assert variations.comparable(compared, {"n": ([5000], [200])})["row"].tolist() == ["Both, n = 200"]
+    assert variations.comparable(compared, {"n": ([5000], [200])})["row"].tolist() == [
+        "Both, n = 200"
+    ]
 
 
 @pytest.mark.slow
@@ -129,7 +164,11 @@ def test_an_estimator_without_the_figures_estimand_is_shown_by_its_own(cli, out)
 @pytest.mark.slow
 def test_a_changed_parameter_does_not_bear_the_papers_name(cli, out):
     _, text, _ = cli(*SMALL, "estimator.binned15_mass.bins=30")
-    assert "binned15_mass (bins=30)" in text and "ECE (15 bins)" not in text and "paper vs ours" not in text
+    assert (
+        "binned15_mass (bins=30)" in text
+        and "ECE (15 bins)" not in text
+        and "paper vs ours" not in text
+    )
 
 
 @pytest.mark.slow
@@ -151,11 +190,15 @@ def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
     """The later takes the folder while the earlier is drawing."""
     from harness.evaluation import tables
 
-    first, second = (Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2))
+    first, second = (
+        Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2)
+    )
     first.compute(quiet=True)
     content = {"identity": second.identity}
     save = tables.save
-    monkeypatch.setattr(tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a))
+    monkeypatch.setattr(
+        tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a)
+    )
     with pytest.raises(BadInputError, match="another run of that name wrote to .*name="):
         drawing.render(first, first.records())
 
@@ -163,12 +206,18 @@ def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
 @pytest.mark.slow
 def test_a_run_without_experiment_is_its_own_result_too(cli, out):
     code, text, _ = cli("problem=beta_wavy", "estimator=[binned15]", "n=[50]", "reps=2", "jobs=1")
-    assert code == 0 and "a run of its own; its results go to" in text and folders(out)[0].startswith("adhoc-")
+    assert (
+        code == 0
+        and "a run of its own; its results go to" in text
+        and folders(out)[0].startswith("adhoc-")
+    )
     assert "What differs" not in next((out / "variations").glob("*/*.html")).read_text()
 
 
 def test_differences_name_paths_and_both_values():
-    settings = compose(["experiment=smoke", "reps=9", "estimator.binned15.bins=3", "problem=[beta_calibrated]"])
+    settings = compose(
+        ["experiment=smoke", "reps=9", "estimator.binned15.bins=3", "problem=[beta_calibrated]"]
+    )
     found = variations.differences(settings, variations.as_configured(settings.experiment))
     assert found["reps"] == (3, 9) and found["estimator.binned15.bins"] == (15, 3)
     assert found["problem.beta_overconfident"][1] is None and "jobs" not in found

@@ -67,14 +67,19 @@ SLOW = (
     "tuned_*", "ucme", "ukkr", "variational_*",
 )  # fmt: skip
 QUICK = {
-    *(f"variational_{name}_insample" for name in ("histogram", "isotonic", "nadaraya_watson", "temperature", "vector")),
+    *(
+        f"variational_{name}_insample"
+        for name in ("histogram", "isotonic", "nadaraya_watson", "temperature", "vector")
+    ),
     "variational_partition_insample_berta2026",
 }
 
 
 def is_slow(name):
     of_weights = "_tabicl" in name or "_tabpfn" in name  # not applicable without their files
-    return any(fnmatchcase(name, pattern) for pattern in SLOW) and name not in QUICK and not of_weights
+    return (
+        any(fnmatchcase(name, pattern) for pattern in SLOW) and name not in QUICK and not of_weights
+    )
 
 
 def of_many_calls(name):
@@ -85,7 +90,9 @@ def of_many_calls(name):
 def keeps_the_contract(target, name):
     findings = check(target)
     assert [f.item for f in findings] == list(ITEMS)
-    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
+    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(
+        findings
+    )
 
 
 OF_ALL_PAIRS = ("kde", "ukkr")  # and their null_bias, declared for 2,000 samples, holds with fewer
@@ -99,14 +106,19 @@ def few_seeds(monkeypatch):
 SINGLE = [name for name in list_estimators() if not of_many_calls(name)]
 
 
-@pytest.mark.parametrize("name", [name for name in SINGLE if not of_trees(name) and not is_slow(name)])
+@pytest.mark.parametrize(
+    "name", [name for name in SINGLE if not of_trees(name) and not is_slow(name)]
+)
 def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     if name in OF_ALL_PAIRS:
         monkeypatch.setattr(harness.contract.estimators, "NULL_N", 500)
     keeps_the_contract(name, name)
 
 
-OF_MINUTES = {"variational_catboost_berta2026", "variational_catboost300_berta2026"}  # twenty each; of few trees they run
+OF_MINUTES = {
+    "variational_catboost_berta2026",
+    "variational_catboost300_berta2026",
+}  # twenty each; of few trees they run
 
 
 @pytest.mark.slow
@@ -194,7 +206,9 @@ def few_are_undefined(p, y):
 instance = Bounds(0.01)
 
 
-@pytest.mark.parametrize("name", ["plain", "with_bins", "seeded", "Bounds", "instance", "few_are_undefined"])
+@pytest.mark.parametrize(
+    "name", ["plain", "with_bins", "seeded", "Bounds", "instance", "few_are_undefined"]
+)
 def test_strangers_pass(name):
     findings = check(f"{__name__}.{name}")
     assert not [f for f in findings if f.outcome == "failed"], report(findings)
@@ -493,7 +507,10 @@ def test_crashes_are_findings_that_name_type_message_and_notion():
     assert set(findings) == set(ITEMS)
     assert findings["ties"].outcome == "failed"
     assert findings["ties"].detail.startswith(r"binary, top_label, classwise: KeyError: 'a\nb' (")
-    assert "test_check.py, line " in findings["ties"].detail and 'in crashes: raise KeyError("a' in findings["ties"].detail
+    assert (
+        "test_check.py, line " in findings["ties"].detail
+        and 'in crashes: raise KeyError("a' in findings["ties"].detail
+    )
     assert findings["docstring"].outcome == "ok"
 
 
@@ -542,9 +559,15 @@ squared.notions = ("binary",)
 
 
 def test_what_does_not_apply():
-    assert outcomes(f"{__name__}.squared", "not applicable") == {"class relabelling", "near zero if calibrated"}
+    assert outcomes(f"{__name__}.squared", "not applicable") == {
+        "class relabelling",
+        "near zero if calibrated",
+    }
     assert outcomes(f"{__name__}.Bounds", "not applicable") == set()
-    assert outcomes(f"{__name__}.upper", "not applicable") == {"class relabelling", "near zero if calibrated"}
+    assert outcomes(f"{__name__}.upper", "not applicable") == {
+        "class relabelling",
+        "near zero if calibrated",
+    }
 
 
 def upper(p, y):
@@ -639,14 +662,24 @@ def test_takes_rng():
     assert not takes_rng(plain) and not takes_rng(with_bins) and not takes_rng(Small())
     assert takes_rng(seeded) and takes_rng(Bounds()) and takes_rng(lambda p, y, rng=None: 0.0)
     assert takes_rng(lambda *given: 0.0) and not takes_rng(len)
-    fields = [dataclasses.make_dataclass("Own", names) for names in (["x"], ["x", "y", "rng"], ["x"])]
-    assert [takes_rng(one) for one in fields] == [False, True, False]  # a class for its instance: each has fields of its own
+    fields = [
+        dataclasses.make_dataclass("Own", names) for names in (["x"], ["x", "y", "rng"], ["x"])
+    ]
+    assert [takes_rng(one) for one in fields] == [
+        False,
+        True,
+        False,
+    ]  # a class for its instance: each has fields of its own
 
 
 def test_command_line(cli, module, monkeypatch):
     module("mine_for_check", 'def mine(p, y):\n    "Nothing."\n    return 0.7\n')
     code, text, _ = cli("check", "mine_for_check.mine")
     failed = [line for line in text.splitlines() if line.startswith("FAILED")]
-    assert code == 1 and any("near zero" in line for line in failed) and any("NaN" in line for line in failed)
+    assert (
+        code == 1
+        and any("near zero" in line for line in failed)
+        and any("NaN" in line for line in failed)
+    )
     assert cli("check", "binned15")[0] == 0
     assert cli("check", "binned16")[0] == 2

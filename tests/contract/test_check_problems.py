@@ -20,15 +20,36 @@ TAKING_LONG = (
     "dirichlet3_*", "dirichlet10_*", "simplex[345]*", "simplex?0_*", "cifar100_*_*",
     "cifar10_*_isotonic", "cifar10_*_popordanoska2024", "*[!y]_k3*", "*_k10*", "fitted_*",
 )  # fmt: skip
-ARENA = ("wavy_", "stepped_", "local_", "nonmonotone_", "sparse_", "ties_", "saturated_", "rare_", "mixed_", "fitted_")
+ARENA = (
+    "wavy_",
+    "stepped_",
+    "local_",
+    "nonmonotone_",
+    "sparse_",
+    "ties_",
+    "saturated_",
+    "rare_",
+    "mixed_",
+    "fitted_",
+)
 WITHOUT_A_FILE = ("predictions", "fitted")
-SAMPLED = ("beta_", "dirichlet", "score_", "simplex", "shift_", *ARENA)  # their laws are known, and so are their truths
+SAMPLED = (
+    "beta_",
+    "dirichlet",
+    "score_",
+    "simplex",
+    "shift_",
+    *ARENA,
+)  # their laws are known, and so are their truths
 # What our own calibrators are known not to keep, and why.
 KNOWN = {
     # the denominator is at least 1e-12 in the paper's definition: far from all samples the weights are smaller
     "NadarayaWatson": {"rows sum to 1"},
 }
-AUTHORS = {name: f"experiments.popordanoska2024.authors.{name}" for name in ("IsotonicScaled", "TemperatureGrid")}
+AUTHORS = {
+    name: f"experiments.popordanoska2024.authors.{name}"
+    for name in ("IsotonicScaled", "TemperatureGrid")
+}
 # one isotonic regression per class, as the authors have it: the rows are divided by their sums elsewhere, or not at all
 KNOWN["IsotonicScaled"] = {"rows sum to 1"}
 LIGHT = {
@@ -74,10 +95,14 @@ def test_own_problems_keep_the_contract(name):
 
 @pytest.mark.parametrize("name", [*QUICK_CALIBRATORS, *slow(*SLOW_CALIBRATORS), *AUTHORS])
 def test_own_calibrators_keep_the_contract(name):
-    target = AUTHORS.get(name) or (f"{__name__}.light_{name.lower()}" if name in light else f"harness.calibrators.{name}")
+    target = AUTHORS.get(name) or (
+        f"{__name__}.light_{name.lower()}" if name in light else f"harness.calibrators.{name}"
+    )
     findings = check(target)
     assert [f.item for f in findings] == list(check_calibrators.ITEMS)
-    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(findings)
+    assert {f.item for f in findings if f.outcome == "failed"} == KNOWN.get(name, set()), report(
+        findings
+    )
 
 
 class Sound:
@@ -317,7 +342,11 @@ class ForgetsClasses(Mean):
 
     def fit(self, p, y, rng):
         q = super().fit(p, y, rng)
-        return (lambda x: q(x)) if p.ndim == 1 else (lambda x: q(x)[:, : y.max() + 1] if (y.max() + 1) < p.shape[1] else q(x))
+        return (
+            (lambda x: q(x))
+            if p.ndim == 1
+            else (lambda x: q(x)[:, : y.max() + 1] if (y.max() + 1) < p.shape[1] else q(x))
+        )
 
 
 class WrongLimit(Mean):
@@ -345,7 +374,10 @@ def test_broken_calibrator_is_caught_by_its_item(name):
     assert found == BROKEN_CALIBRATORS[name], text
 
 
-@pytest.mark.parametrize(("name", "says"), [("ReturnsModel", "a function q(p) is needed"), ("BeyondOne", "q goes from 0 to 1.5")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("ReturnsModel", "a function q(p) is needed"), ("BeyondOne", "q goes from 0 to 1.5")],
+)
 def test_what_no_item_can_be_tried_on_says_why(name, says):
     found, text = failed(f"{__name__}.{name}")
     assert "returns probabilities" in found and says.split(" 0 ")[0] in text

@@ -13,7 +13,9 @@ Y = np.array([0, 2, 2, 0])
 
 
 def accuracy(p, y, notion):
-    return apply(harness.load_estimator("accuracy"), *harness.reduce(p, y, notion), notion, None)["accuracy"].value
+    return apply(harness.load_estimator("accuracy"), *harness.reduce(p, y, notion), notion, None)[
+        "accuracy"
+    ].value
 
 
 @pytest.mark.parametrize("notion", ["canonical", "classwise", "top_label"])
@@ -35,7 +37,11 @@ def test_the_bins_of_every_class_are_those_of_the_binned_estimator_and_make_up_i
     p, y = harness.load_problem("dirichlet3_overconfident").sample(500, np.random.default_rng(0))
     reduced = harness.reduce(p, y, "classwise")
     found = apply(ReliabilityBins(bins=10), *reduced, "classwise", None)["l1"]
-    assert found.value == pytest.approx(apply(Binned(bins=10), *reduced, "classwise", None)["l1"].value, abs=1e-12)
+    assert found.value == pytest.approx(
+        apply(Binned(bins=10), *reduced, "classwise", None)["l1"].value, abs=1e-12
+    )
     of = {name: v for name, v in found.diagnostics.items() if name.startswith("2/")}
-    counts, shares = ([v for name, v in of.items() if name.endswith(end)] for end in ("count", "share"))
+    counts, shares = (
+        [v for name, v in of.items() if name.endswith(end)] for end in ("count", "share")
+    )
     assert sum(counts) == 500 and np.dot(counts, shares) == pytest.approx((y == 2).sum())

@@ -51,7 +51,10 @@ def test_neither_maps_nor_weights_of_a_fold_see_its_labels(problem):
     p, y = sample(problem, 150)
     fold = np.arange(150) % 5
     others = np.where(fold == 2, 1 - np.minimum(y, 1), y)
-    held_out = [stacked(p, of, fold, cross_fit_pairs([Isotonic(), Temperature()], p, of, fold, None))[0] for of in (y, others)]
+    held_out = [
+        stacked(p, of, fold, cross_fit_pairs([Isotonic(), Temperature()], p, of, fold, None))[0]
+        for of in (y, others)
+    ]
     np.testing.assert_array_equal(held_out[0][fold == 2], held_out[1][fold == 2])
     assert not np.array_equal(held_out[0], held_out[1])
 
@@ -59,8 +62,12 @@ def test_neither_maps_nor_weights_of_a_fold_see_its_labels(problem):
 def test_weights_are_those_of_least_squares_inside_the_simplex():
     rng = np.random.default_rng(0)
     p, y = np.full(400, 0.5), (rng.random(400) < 0.8).astype(float)
-    np.testing.assert_allclose(convex_weights(p, y, np.full((1, 400), 1.0)), [2 * y.mean() - 1], atol=1e-6)
-    np.testing.assert_allclose(convex_weights(p, y, np.array([np.full(400, 0.6), np.zeros(400)])), [1.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(
+        convex_weights(p, y, np.full((1, 400), 1.0)), [2 * y.mean() - 1], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        convex_weights(p, y, np.array([np.full(400, 0.6), np.zeros(400)])), [1.0, 0.0], atol=1e-6
+    )
     assert convex_weights(p, y, np.array([p, np.zeros(400)]))[1] == 0.0  # the identity is better
     assert convex_weights(p, y, p[None]).shape == (1,)
     q = rng.random((4, 400))
@@ -73,14 +80,23 @@ def test_weights_are_those_of_least_squares_inside_the_simplex():
 
 @pytest.mark.parametrize(
     "problem, notion",
-    [("beta_calibrated", "binary"), ("beta_wavy", "binary"), *slow(("dirichlet3_harmonic", "canonical"))],
+    [
+        ("beta_calibrated", "binary"),
+        ("beta_wavy", "binary"),
+        *slow(("dirichlet3_harmonic", "canonical")),
+    ],
 )
 def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
-    truth = {name: harness.load_problem(problem).truth(name, notion).value for name in ("l1", "l2_squared")}
+    truth = {
+        name: harness.load_problem(problem).truth(name, notion).value
+        for name in ("l1", "l2_squared")
+    }
     found = []
     for seed in range(20):
         p, y = sample(problem, 120, seed)
-        found.append(BestLower((Isotonic(), Temperature()))(p, y, np.random.default_rng(seed), notion))
+        found.append(
+            BestLower((Isotonic(), Temperature()))(p, y, np.random.default_rng(seed), notion)
+        )
     for name, value in truth.items():
         x = np.array([one[name].value for one in found])
         assert x.mean() <= value + 3 * x.std(ddof=1) / np.sqrt(len(x))
@@ -94,10 +110,19 @@ def test_the_stack_is_as_tight_as_each_of_its_calibrators(problem):
     for seed in range(20):
         p, y = sample(problem, 1000, seed)
         stack = BestLower(calibrators)(p, y, np.random.default_rng(seed))
-        singles = [Variational(one)(p, y, np.random.default_rng(seed)) for one in calibrators]  # the same folds
-        gaps.append([[stack[name].value - one[name].value for one in singles] for name in ("l1", "l2_squared")])
+        singles = [
+            Variational(one)(p, y, np.random.default_rng(seed)) for one in calibrators
+        ]  # the same folds
+        gaps.append(
+            [
+                [stack[name].value - one[name].value for one in singles]
+                for name in ("l1", "l2_squared")
+            ]
+        )
     gaps = np.array(gaps)
-    assert (gaps.mean(axis=0) >= -3 * gaps.std(axis=0, ddof=1) / np.sqrt(20) - [[2e-3], [2e-4]]).all()
+    assert (
+        gaps.mean(axis=0) >= -3 * gaps.std(axis=0, ddof=1) / np.sqrt(20) - [[2e-3], [2e-4]]
+    ).all()
     assert gaps.mean(axis=0).max() > 0
 
 
@@ -111,7 +136,9 @@ def test_what_cannot_be():
     with pytest.raises(BadInputError, match="rng is missing"):
         Best()(np.full(30, 0.5), np.arange(30) % 2)
     with pytest.raises(UndefinedError, match=r"none of the calibrators takes .* \(30, 3\)"):
-        BestLower((Spline(),))(np.full((30, 3), 1 / 3), np.arange(30) % 3, np.random.default_rng(0), "canonical")
+        BestLower((Spline(),))(
+            np.full((30, 3), 1 / 3), np.arange(30) % 3, np.random.default_rng(0), "canonical"
+        )
 
 
 # The ingredients
@@ -143,7 +170,9 @@ def test_the_names_of_classes_do_not_matter():
 
 def test_equal_width_bins_are_those_of_the_plug_in():
     p, y = sample("beta_wavy", 500)
-    assert ingredients(p, y).candidates["l1"][-4] == pytest.approx(Binned()(p, y)["l1"].value, abs=1e-12)
+    assert ingredients(p, y).candidates["l1"][-4] == pytest.approx(
+        Binned()(p, y)["l1"].value, abs=1e-12
+    )
 
 
 def test_held_out_gains_of_least_squares_are_lower_than_in_sample():
@@ -162,24 +191,35 @@ def test_held_out_gains_of_least_squares_are_lower_than_in_sample():
 def test_estimates_lie_near_the_truth_and_intervals_around_it(notion, name, n):
     problem = harness.load_problem(name)
     truth = {e: problem.truth(e, notion).value for e in ("l1", "l2_squared")}
-    found = [Best(repeats=1)(*sample(name, n, seed), np.random.default_rng(seed)) for seed in range(12)]
+    found = [
+        Best(repeats=1)(*sample(name, n, seed), np.random.default_rng(seed)) for seed in range(12)
+    ]
     for e, value in truth.items():
         x = np.array([one[e].value for one in found])
         assert np.sqrt(((x - value) ** 2).mean()) <= 0.4 * value
-        assert sum(one[e].low <= value <= one[e].high for one in found) >= 9  # 3 standard errors below 95 % of 12
+        assert (
+            sum(one[e].low <= value <= one[e].high for one in found) >= 9
+        )  # 3 standard errors below 95 % of 12
 
 
 @pytest.mark.parametrize("notion", ["binary", "top_label", "classwise", "canonical"])
 def test_degenerate_samples_have_finite_values_in_range(notion):
     rng = np.random.default_rng(0)
-    cases = [(np.full(50, 0.3), rng.integers(2, size=50)), (np.ones(50), np.zeros(50, int)), (np.ones(50), np.ones(50, int))]
+    cases = [
+        (np.full(50, 0.3), rng.integers(2, size=50)),
+        (np.ones(50), np.zeros(50, int)),
+        (np.ones(50), np.ones(50, int)),
+    ]
     cases += [(np.full(n, 0.5), np.arange(n) % 2) for n in (1, 2, 19, 20, 21)]
     if notion != "binary":
         cases = [(np.column_stack([p, 1.0 - p, 0.0 * p]), 1 - y) for p, y in cases]
     for p, y in cases:
         p, y = harness.reduce(p, y, notion)
         for name, e in apply(Best(repeats=1), p, y, notion, np.random.default_rng(1)).items():
-            assert np.isfinite([e.value, e.low, e.high]).all() and 0.0 <= e.low <= e.value <= e.high <= 2.0, name
+            assert (
+                np.isfinite([e.value, e.low, e.high]).all()
+                and 0.0 <= e.low <= e.value <= e.high <= 2.0
+            ), name
 
 
 def test_a_perfect_and_a_wrong_model():
@@ -191,13 +231,20 @@ def test_a_perfect_and_a_wrong_model():
 
 def test_a_higher_level_is_wider_and_the_value_the_same():
     p, y = sample("beta_overconfident", 300)
-    narrow, wide = (Best(repeats=1, level=level)(p, y, np.random.default_rng(0))["l1"] for level in (0.8, 0.99))
+    narrow, wide = (
+        Best(repeats=1, level=level)(p, y, np.random.default_rng(0))["l1"] for level in (0.8, 0.99)
+    )
     assert narrow.value == wide.value and wide.low <= narrow.low and narrow.high < wide.high
 
 
 def test_the_mean_of_repeats_is_steadier():
     p, y = sample("beta_overconfident", 300)
-    spread = [np.std([Best(repeats=r)(p, y, np.random.default_rng(seed))["l1"].value for seed in range(8)]) for r in (1, 4)]
+    spread = [
+        np.std(
+            [Best(repeats=r)(p, y, np.random.default_rng(seed))["l1"].value for seed in range(8)]
+        )
+        for r in (1, 4)
+    ]
     assert spread[1] < spread[0]
 
 
@@ -236,13 +283,23 @@ def test_isotonic_levels_of_all_folds_are_those_of_the_calibrator(grid):
 
 
 def test_isotonic_levels_by_hand():
-    held_out, in_sample = isotonic_folds(np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2)
+    held_out, in_sample = isotonic_folds(
+        np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2
+    )
     assert in_sample.tolist() == [0.0, 0.5, 0.5, 1.0]
-    assert held_out.tolist() == [0.0, 0.0, 1.0, 1.0]  # beyond the places where a map was fitted it is constant
+    assert held_out.tolist() == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+    ]  # beyond the places where a map was fitted it is constant
 
 
 def test_columns_of_isotonic_levels_sum_to_one():
-    p, y = np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]), np.array([0, 0, 1, 2])
+    p, y = (
+        np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]),
+        np.array([0, 0, 1, 2]),
+    )
     orders = np.argsort(p.T, axis=1, kind="stable")
     q = isotonic_columns(p, y, np.array([0, 1, 0, 1]), 2, orders)
     assert q.shape == (2, 4, 3)

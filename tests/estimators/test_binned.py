@@ -17,7 +17,10 @@ from harness.math import bin_sums
 
 
 def values(estimator, p, y, rng=0):
-    return {name: e.value for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()}
+    return {
+        name: e.value
+        for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()
+    }
 
 
 # Closed forms: p = .1 .2 | .6 .7 .8 in two bins, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 - 1/3) = 11/30 with 3/5
@@ -39,7 +42,12 @@ def test_closed_form(rule):
 def test_closed_form_equal_mass():
     """Sizes 3 and 2: the first n mod bins bins are larger. Gaps .3 - 2/3 and .75 - 0."""
     gaps, weights = np.array([11 / 30, 0.75]), np.array([0.6, 0.4])
-    expected = {"l1": weights @ gaps, "l2_squared": weights @ gaps**2, "rms": np.sqrt(weights @ gaps**2), "linf": 0.75}
+    expected = {
+        "l1": weights @ gaps,
+        "l2_squared": weights @ gaps**2,
+        "rms": np.sqrt(weights @ gaps**2),
+        "linf": 0.75,
+    }
     assert values(Binned(bins=2, rule="mass"), P5, Y5) == pytest.approx(expected, rel=1e-14)
 
 
@@ -71,7 +79,9 @@ def test_width_bins_are_closed_below_and_open_above(bins):
     below = np.nextafter(edges, 0)
     for index, p in [*enumerate(edges, 1), *enumerate(below), (bins - 1, 1.0), (0, 0.0)]:
         middles = (np.arange(bins) + 0.5) / bins
-        sizes, mean_p, _ = bin_means(np.append(middles, p), np.zeros(bins + 1, dtype=int), bins, "width")
+        sizes, mean_p, _ = bin_means(
+            np.append(middles, p), np.zeros(bins + 1, dtype=int), bins, "width"
+        )
         assert sizes.argmax() == index if bins > 1 else sizes == [2], (index, p)
 
 
@@ -88,13 +98,17 @@ def test_equal_mass_never_separates_equal_predictions(levels, bins):
 def test_equal_mass_bins_are_equally_full():
     for n, bins in ((100, 15), (15, 15), (16, 15), (1000, 7)):
         sizes = bin_means(np.random.default_rng(n).random(n), np.zeros(n), bins, "mass")[0]
-        np.testing.assert_array_equal(sizes, [len(part) for part in np.array_split(np.arange(n), bins)])
+        np.testing.assert_array_equal(
+            sizes, [len(part) for part in np.array_split(np.arange(n), bins)]
+        )
 
 
 @pytest.mark.parametrize("rule", ["width", "mass", "kmeans"])
 def test_few_samples_and_constant_predictions(rule):
     assert values(Binned(15, rule), [0.3], [1])["l1"] == pytest.approx(0.7)
-    assert values(Binned(15, rule), np.full(50, 0.3), np.arange(50) % 5 == 0)["l1"] == pytest.approx(0.1)
+    assert values(Binned(15, rule), np.full(50, 0.3), np.arange(50) % 5 == 0)[
+        "l1"
+    ] == pytest.approx(0.1)
     three = values(Binned(15, rule), [0.1, 0.5, 0.9], [0, 1, 1])["l1"]
     alone, together = (0.1 + 0.5 + 0.1) / 3, 1 / 6  # kmeans: fewer samples than bins are one bin
     assert three == pytest.approx(together if rule == "kmeans" else alone)
@@ -111,7 +125,9 @@ def textbook(p, y, edges):
 
 samples = st.integers(1, 60).flatmap(
     lambda n: st.tuples(
-        hnp.arrays(float, n, elements=st.one_of(st.floats(0, 1), st.integers(0, 30).map(lambda j: j / 30))),
+        hnp.arrays(
+            float, n, elements=st.one_of(st.floats(0, 1), st.integers(0, 30).map(lambda j: j / 30))
+        ),
         hnp.arrays(np.int64, n, elements=st.integers(0, 1)),
     )
 )
@@ -120,7 +136,9 @@ samples = st.integers(1, 60).flatmap(
 @given(samples, st.sampled_from([1, 2, 10, 15, 30]))
 def test_width_equals_the_textbook(sample, bins):
     p, y = sample
-    assert values(Binned(bins), p, y)["l1"] == pytest.approx(textbook(p, y, np.arange(bins + 1) / bins), abs=1e-12)
+    assert values(Binned(bins), p, y)["l1"] == pytest.approx(
+        textbook(p, y, np.arange(bins + 1) / bins), abs=1e-12
+    )
 
 
 @given(samples, st.integers(1, 20))
@@ -129,7 +147,9 @@ def test_mass_equals_the_textbook_where_nothing_is_tied(sample, bins):
     p, first = np.unique(p, return_index=True)
     y = y[first]
     parts = np.array_split(np.arange(len(p)), bins)
-    expected = sum(len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts if len(part))
+    expected = sum(
+        len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts if len(part)
+    )
     assert values(Binned(bins, "mass"), p, y)["l1"] == pytest.approx(expected, abs=1e-12)
 
 
@@ -146,13 +166,15 @@ def test_norms_are_ordered(sample, rule):
 def test_debiased_closed_form():
     """Bin 1: gap .35 and variance .25 / 1; bin 2: gap 11/30 and variance (2/9) / 2."""
     expected = 0.4 * (0.35**2 - 0.25) + 0.6 * ((11 / 30) ** 2 - 1 / 9)
-    assert values(Debiased(bins=2, rule="width"), P5, Y5)["l2_squared"] == pytest.approx(expected, rel=1e-13)
+    assert values(Debiased(bins=2, rule="width"), P5, Y5)["l2_squared"] == pytest.approx(
+        expected, rel=1e-13
+    )
 
 
 def test_bins_of_one_sample_count_nothing():
-    assert values(Debiased(bins=2, rule="width"), [0.1, 0.8, 0.9], [1, 1, 0])["l2_squared"] == pytest.approx(
-        2 / 3 * (0.35**2 - 0.25)
-    )
+    assert values(Debiased(bins=2, rule="width"), [0.1, 0.8, 0.9], [1, 1, 0])[
+        "l2_squared"
+    ] == pytest.approx(2 / 3 * (0.35**2 - 0.25))
 
 
 @pytest.mark.parametrize("c", [(0.5, 0.7), (0.1, 0.9), (0.0, 1.0)])
@@ -182,7 +204,9 @@ def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
 def test_debiased_equals_uncertainty_calibration(name, theirs):
     """unbiased_square_ce of uncertainty-calibration 0.1.4 (Kumar et al.) on its get_equal_bins with 15 bins, run once."""
     data = arrays(name)
-    assert values(Debiased(), data["p"], data["y"])["l2_squared"] == pytest.approx(theirs, rel=1e-12)
+    assert values(Debiased(), data["p"], data["y"])["l2_squared"] == pytest.approx(
+        theirs, rel=1e-12
+    )
 
 
 # The authors' numbers
@@ -197,7 +221,9 @@ def test_binned_estimators_equal_the_authors_on_their_inputs():
             ours, bound = Binned(15, "mass")(p, y, None)["l1"].value, 1e-12
         elif name in ("ece_kmeans15", "ece_kmeans30"):
             ours, bound = Binned(int(name[-2:]), "kmeans")(p, y, seed)[metric].value, 1e-9
-        elif name.startswith("ece-15"):  # torchmetrics, in float32: 15 gaps each rounded to 6e-8; vectors by top label
+        elif name.startswith(
+            "ece-15"
+        ):  # torchmetrics, in float32: 15 gaps each rounded to 6e-8; vectors by top label
             reduced = harness.reduce(p, y, "binary" if p.ndim == 1 else "top_label")
             ours, bound = Binned(15)(*reduced, None)["l1"].value, 1e-7
         else:
@@ -229,7 +255,9 @@ def test_impossible_parameters_are_refused(make, parameters, words):
 def test_vectors_need_kmeans(rule):
     with pytest.raises(BadInputError, match=r"p has shape \(1, 3\).*use rule='kmeans'"):
         Binned(15, rule)([[0.2, 0.3, 0.5]], [1], None)
-    assert "canonical" not in Binned(15, rule).notions and "canonical" in Binned(15, "kmeans").notions
+    assert (
+        "canonical" not in Binned(15, rule).notions and "canonical" in Binned(15, "kmeans").notions
+    )
 
 
 def test_properties_are_declared():
@@ -246,7 +274,9 @@ def by_edges(p, y, edges):
 
 
 @pytest.mark.parametrize("bins", [1, 15, 49, 1500])
-@pytest.mark.parametrize("kind", ["plain", "at the ends", "on the edges", "single precision", "constant"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "at the ends", "on the edges", "single precision", "constant"]
+)
 def test_sums_from_one_pass_are_those_of_every_edge(bins, kind):
     """Also of more samples than a block, of predictions next to an edge on either side, and of many equal ones."""
     r = np.random.default_rng(bins)
@@ -259,7 +289,10 @@ def test_sums_from_one_pass_are_those_of_every_edge(bins, kind):
     for n in (7, 40_000):
         p = draw(n)
         y = (r.random(n) < p).astype(int)
-        np.testing.assert_array_equal(bin_sums.width_index(p, bins), np.searchsorted(bin_sums.width_edges(bins), p, side="right"))
+        np.testing.assert_array_equal(
+            bin_sums.width_index(p, bins),
+            np.searchsorted(bin_sums.width_edges(bins), p, side="right"),
+        )
         for found, edges in (
             (bin_sums.of_width(p, y, bins), bin_sums.width_edges(bins)),
             (bin_sums.of_mass(p, y, bins), bin_sums.mass_edges(p, bins)),
@@ -267,4 +300,6 @@ def test_sums_from_one_pass_are_those_of_every_edge(bins, kind):
             sizes, sum_p, sum_y = by_edges(p, y, edges)
             np.testing.assert_array_equal(found[0], sizes)
             np.testing.assert_array_equal(found[2], sum_y)
-            np.testing.assert_allclose(found[1], sum_p, rtol=1e-10)  # a sum of n equal numbers, one by one, is off by n 2^-53
+            np.testing.assert_allclose(
+                found[1], sum_p, rtol=1e-10
+            )  # a sum of n equal numbers, one by one, is off by n 2^-53

@@ -8,7 +8,16 @@ from harness.experiments.berta2026 import authors
 
 import harness
 from harness import BadInputError, UndefinedError
-from harness.estimators import Binned, Bootstrap, Brier, Debiased, Estimate, Oracle, TVKfold, Variational
+from harness.estimators import (
+    Binned,
+    Bootstrap,
+    Brier,
+    Debiased,
+    Estimate,
+    Oracle,
+    TVKfold,
+    Variational,
+)
 from harness.estimators.base import apply
 from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
@@ -36,17 +45,23 @@ def test_interval_of_a_mean_is_that_of_the_normal_theory(form, n):
     e = bootstrapped(Brier(), p, y, resamples=many, form=form)["brier"]
     se = np.std((p - y) ** 2, ddof=1) / np.sqrt(n)
     error = 4 * se / np.sqrt(many) * (2.7 if form == "pivotal" else 1.96 / np.sqrt(2) + 2.42)
-    assert abs(e.low - (e.value - 1.96 * se)) < error and abs(e.high - (e.value + 1.96 * se)) < error
+    assert (
+        abs(e.low - (e.value - 1.96 * se)) < error and abs(e.high - (e.value + 1.96 * se)) < error
+    )
 
 
 def test_classwise_rows_are_drawn_for_all_classes_together():
     """The mean over classes is a mean over rows: its standard error takes their dependence in, and no Bonferroni."""
     p, y = reduce(*sample(200, 3), "classwise")
-    e = apply(Bootstrap(Brier(), resamples=1500), p, y, "classwise", np.random.default_rng(0))["brier"]
+    e = apply(Bootstrap(Brier(), resamples=1500), p, y, "classwise", np.random.default_rng(0))[
+        "brier"
+    ]
     terms = ((p - y) ** 2).mean(axis=1)
     se = terms.std(ddof=1) / np.sqrt(200)
     assert e.value == pytest.approx(terms.mean(), abs=1e-12)
-    assert abs((e.high - e.low) / 2 - 1.96 * se) < 4 * se / np.sqrt(1500) * (1.96 / np.sqrt(2) + 2.42)
+    assert abs((e.high - e.low) / 2 - 1.96 * se) < 4 * se / np.sqrt(1500) * (
+        1.96 / np.sqrt(2) + 2.42
+    )
 
 
 def test_canonical_without_a_notion_given():
@@ -64,13 +79,18 @@ def draws(p, y, *, rng):
     return {"l1": float(abs(p - y).mean() + 0.01 * rng.random())}
 
 
-@pytest.mark.parametrize("estimator", [binned_error, functools.partial(binned_error, bins=3), draws])
+@pytest.mark.parametrize(
+    "estimator", [binned_error, functools.partial(binned_error, bins=3), draws]
+)
 def test_functions_of_strangers(estimator):
     p, y = sample(200)
     e = bootstrapped(estimator, p, y)["l1"]
     assert e.value == apply(estimator, p, y, "binary", np.random.default_rng(0))["l1"].value
     assert 0.0 <= e.low < e.high and e.level == 0.95
-    assert Bootstrap(estimator).notions == ("binary", "top_label", "classwise") and Bootstrap(estimator).estimands is None
+    assert (
+        Bootstrap(estimator).notions == ("binary", "top_label", "classwise")
+        and Bootstrap(estimator).estimands is None
+    )
 
 
 def test_the_seeds_of_the_authors():
@@ -102,8 +122,14 @@ def test_halves_without_a_value_are_counted_and_many_of_them_leave_no_interval()
     for wrong in (undefined, refused, lambda: float("nan")):
         few, many, all_ = (of_share(share, wrong) for share in (0.01, 0.3, 1.0))
         assert 0 < few.diagnostics["undefined_resamples"] <= 10 and few.low < few.high
-        assert 20 < many.diagnostics["undefined_resamples"] < 100 and many.low is many.high is many.level is None
-        assert all_.diagnostics == {"resamples": 200.0, "undefined_resamples": 200.0} and all_.high is None
+        assert (
+            20 < many.diagnostics["undefined_resamples"] < 100
+            and many.low is many.high is many.level is None
+        )
+        assert (
+            all_.diagnostics == {"resamples": 200.0, "undefined_resamples": 200.0}
+            and all_.high is None
+        )
 
     def broken(p, y):
         raise TypeError("a mistake in the code")
@@ -120,7 +146,9 @@ def test_nothing_is_drawn_for_bounds_alone_few_rows_and_values_that_are_not_fini
         calls.append(len(p))
         return {"l1": Estimate(0.3, None, 0.3, 0.95, "upper"), "rms": Estimate(float("nan"))}
 
-    assert bootstrapped(bound, p, y)["l1"] == Estimate(0.3, None, 0.3, 0.95, "upper") and calls == [100]
+    assert bootstrapped(bound, p, y)["l1"] == Estimate(0.3, None, 0.3, 0.95, "upper") and calls == [
+        100
+    ]
     few = bootstrapped(Binned(), p[:19], y[:19])["l1"]
     assert few.high is None and few.diagnostics == {"resamples": 0.0}
 
@@ -129,7 +157,13 @@ def test_values_that_do_not_vary_have_no_interval():
     """All right with p of 0 and 1: every half says 0, which is no certainty."""
     y = np.arange(100) % 2
     e = bootstrapped(Binned(), y.astype(float), y)["l1"]
-    assert (e.value, e.low, e.high, e.level, e.diagnostics["bootstrap_se"]) == (0.0, None, None, None, 0.0)
+    assert (e.value, e.low, e.high, e.level, e.diagnostics["bootstrap_se"]) == (
+        0.0,
+        None,
+        None,
+        None,
+        0.0,
+    )
 
 
 def test_zero_is_in_the_interval_unless_calibrated_labels_give_less():
@@ -157,7 +191,10 @@ def test_calibrated_labels_follow_the_predictions():
     drawn, hot = calibrated_labels(p, y[:, 0], rng), calibrated_labels(p, y, rng)
     assert drawn.shape == (4000,) and hot.shape == (4000, 4) and (hot.sum(axis=1) == 1).all()
     for share in (np.bincount(drawn, minlength=4) / 4000, hot.mean(axis=0), [np.nan]):
-        assert np.isnan(share[0]) or (np.abs(share - p[0]) <= 4 * np.sqrt(p[0] * (1 - p[0]) / 4000)).all()
+        assert (
+            np.isnan(share[0])
+            or (np.abs(share - p[0]) <= 4 * np.sqrt(p[0] * (1 - p[0]) / 4000)).all()
+        )
     ones = calibrated_labels(np.full(4000, 0.3), y[:, 0], rng)
     assert abs(ones.mean() - 0.3) < 4 * np.sqrt(0.21 / 4000)
 
@@ -171,14 +208,20 @@ def test_properties_are_those_of_the_estimator():
     assert outer.seconds > 50 * inner.seconds
     assert Bootstrap(Oracle()).needs_posterior and Bootstrap(TVKfold()).notions == TVKfold().notions
     p, y = sample(100)
-    found = Bootstrap(Oracle(), resamples=20)(p, y, np.random.default_rng(0), "binary", Beta(map=LogitAffine(0.4, 0.3)))
+    found = Bootstrap(Oracle(), resamples=20)(
+        p, y, np.random.default_rng(0), "binary", Beta(map=LogitAffine(0.4, 0.3))
+    )
     assert found["l1"].low <= found["l1"].value <= found["l1"].high
 
 
 def test_key_knows_the_estimator_inside():
     def key(bins, **fields):
         inner = {"_target_": "harness.estimators.Binned", "bins": bins}
-        return configured("estimator", "b", {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields}).key
+        return configured(
+            "estimator",
+            "b",
+            {"_target_": "harness.estimators.Bootstrap", "estimator": inner, **fields},
+        ).key
 
     assert key(5) == key(5) != key(6) and key(5) != key(5, resamples=100)
 
@@ -210,4 +253,8 @@ def test_coverage_of_the_truth(problem, estimator):
         p, y = problem.sample(500, np.random.default_rng([1, rep]))
         for name, e in bootstrapped(estimator, p, y, [2, rep], resamples=100).items():
             inside[name] = inside.get(name, 0) + (e.low <= problem.truth(name).value <= e.high)
-    assert {name: count for name, count in inside.items() if count < 0.95 * reps - 4 * np.sqrt(0.95 * 0.05 * reps)} == {}
+    assert {
+        name: count
+        for name, count in inside.items()
+        if count < 0.95 * reps - 4 * np.sqrt(0.95 * 0.05 * reps)
+    } == {}

@@ -44,7 +44,9 @@ class QuickIsotonic:
         def q(x):
             scores = np.column_stack([predict(x[:, j]) for j, predict in enumerate(per_class)])
             total = scores.sum(axis=1, keepdims=True)
-            return np.divide(scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0)
+            return np.divide(
+                scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0
+            )
 
         return q
 
@@ -55,7 +57,9 @@ def test_the_quick_isotonic_is_the_isotonic():
         p, y = problem.sample(200, np.random.default_rng(0))
         p[:40] = p[40:80]
         x, _ = problem.sample(100, np.random.default_rng(1))
-        np.testing.assert_allclose(QuickIsotonic().fit(p, y)(x), Isotonic().fit(p, y)(x), atol=1e-12)
+        np.testing.assert_allclose(
+            QuickIsotonic().fit(p, y)(x), Isotonic().fit(p, y)(x), atol=1e-12
+        )
 
 
 def at_least(hits, level):
@@ -138,7 +142,9 @@ def test_the_bound_does_not_know_the_order_of_folds_or_samples(sample, seed):
     x, fold = a * np.abs(np.tile(x, 4)), np.unique(np.tile(fold, 4), return_inverse=True)[1]
     rng = np.random.default_rng(seed)
     order, other = rng.permutation(len(x)), rng.permutation(fold.max() + 1)
-    assert lower(x[order], other[fold][order], a, 0.6) == pytest.approx(lower(x, fold, a, 0.6), abs=1e-9)
+    assert lower(x[order], other[fold][order], a, 0.6) == pytest.approx(
+        lower(x, fold, a, 0.6), abs=1e-9
+    )
 
 
 @given(samples)
@@ -153,7 +159,9 @@ def test_the_bound_lies_between_no_error_and_the_largest(sample):
 
 
 def test_the_bound_of_certain_errors_nears_the_largest_error():
-    found = [lower(np.full(n, 1.0), np.zeros(n, int), 1.0, 0.95) for n in (5, 10, 100, 10_000, 1_000_000)]
+    found = [
+        lower(np.full(n, 1.0), np.zeros(n, int), 1.0, 0.95) for n in (5, 10, 100, 10_000, 1_000_000)
+    ]
     assert found[0] == 0.0 and found == sorted(found) and 0.99 < found[-1] < 1.0
     assert lower(np.full(100, -1.0), np.zeros(100, int), 1.0, 0.95) == 0.0
 
@@ -161,16 +169,29 @@ def test_the_bound_of_certain_errors_nears_the_largest_error():
 def test_several_losses_are_bounded_as_each_alone():
     rng = np.random.default_rng(0)
     fold = np.arange(300) % 5
-    cases = [(rng.uniform(-0.5, 1.0, 300), 1.0), (rng.uniform(0.0, 2.0, 300), 2.0), (rng.uniform(-1.0, 0.5, 300), 1.0)]
+    cases = [
+        (rng.uniform(-0.5, 1.0, 300), 1.0),
+        (rng.uniform(0.0, 2.0, 300), 2.0),
+        (rng.uniform(-1.0, 0.5, 300), 1.0),
+    ]
     parts = [bounds.moments(x, fold, -a) for x, a in cases]
     sums, squares = ([part[i] for part in parts] for i in (0, 1))
     together = bounds.lower(sums, squares, parts[0][2], [-a for _, a in cases], 0.9)
-    assert together.tolist() == [lower(x, fold, a, 0.9) for x, a in cases] and together[1] > together[0] > together[2] == 0.0
+    assert (
+        together.tolist() == [lower(x, fold, a, 0.9) for x, a in cases]
+        and together[1] > together[0] > together[2] == 0.0
+    )
 
 
 def test_moments_cut_what_lies_above_the_range():
-    sums, squares, counts = bounds.moments(np.array([0.5, np.inf, -1.0, 3.0, 0.25]), np.array([0, 0, 1, 1, 1]), -1.0)
-    assert sums.tolist() == [1.5, 0.25] and squares.tolist() == [1.25, 2.0625] and counts.tolist() == [2, 3]
+    sums, squares, counts = bounds.moments(
+        np.array([0.5, np.inf, -1.0, 3.0, 0.25]), np.array([0, 0, 1, 1, 1]), -1.0
+    )
+    assert (
+        sums.tolist() == [1.5, 0.25]
+        and squares.tolist() == [1.25, 2.0625]
+        and counts.tolist() == [2, 3]
+    )
 
 
 # The lower bound: what it promises, without any sampling
@@ -185,20 +206,26 @@ def test_the_expected_evidence_against_the_truth_is_at_most_one(c, share):
     high, low = c + spread * (1.0 - share), c - spread * share
     apart = copied = 0.0
     for outcome in product((high, low), repeat=6):
-        chance = share ** sum(v == high for v in outcome) * (1.0 - share) ** sum(v == low for v in outcome)
+        chance = share ** sum(v == high for v in outcome) * (1.0 - share) ** sum(
+            v == low for v in outcome
+        )
         apart += chance * e_value(outcome, [0, 0, 0, 1, 1, 1], 1.0, c)
         copied += chance * e_value(outcome * 2, [0] * 6 + [1] * 6, 1.0, c)
     assert 0.5 < apart <= 1.0 and 0.5 < copied <= 1.0
 
 
-@pytest.mark.parametrize("n, level", [(8, 0.5), (40, 0.5), (40, 0.8), (40, 0.95), (200, 0.8), (200, 0.95)])
+@pytest.mark.parametrize(
+    "n, level", [(8, 0.5), (40, 0.5), (40, 0.8), (40, 0.95), (200, 0.8), (200, 0.95)]
+)
 def test_the_bound_exceeds_the_truth_at_most_as_often_as_its_level_says(n, level):
     """Contributions of 1 or -1 with mean c: the binomial distribution gives the exact probability of a bound above c. It is no
     idle promise: somewhere the bound does exceed the truth, and a normal bound does too often."""
     worst = normal_worst = 0.0
     hits = np.arange(n + 1)
     sums, squares = 2.0 * hits - n, np.full(n + 1, float(n))
-    found = np.array([bounds.lower([[s]], [[q]], [n], [-1.0], level)[0] for s, q in zip(sums, squares)])
+    found = np.array(
+        [bounds.lower([[s]], [[q]], [n], [-1.0], level)[0] for s, q in zip(sums, squares)]
+    )
     mean = sums / n
     from scipy.stats import binom, norm
 
@@ -215,7 +242,9 @@ def test_copied_folds_bound_as_one_fold():
     x, fold = np.random.default_rng(0).uniform(-0.2, 1.0, 60), np.zeros(60, int)
     one = lower(x, fold, 1.0, 0.95)
     assert one > 0.0
-    assert lower(np.tile(x, 4), np.repeat(np.arange(4), 60), 1.0, 0.95) == pytest.approx(one, abs=1e-12)
+    assert lower(np.tile(x, 4), np.repeat(np.arange(4), 60), 1.0, 0.95) == pytest.approx(
+        one, abs=1e-12
+    )
 
 
 # The lower bound: coverage of the whole estimator, and that of the textbook bound
@@ -238,7 +267,11 @@ def ties(n, rng):
 def certain(n, rng):
     """0 or 1, wrong one time in fifty: l1 is 0.02, its square 0.0004, E KL infinite."""
     p = rng.integers(0, 2, n).astype(float)
-    return p, np.where(rng.random(n) < 0.02, 1.0 - p, p).astype(int), {"l1": 0.02, "l2_squared": 0.0004, "kl": np.inf}
+    return (
+        p,
+        np.where(rng.random(n) < 0.02, 1.0 - p, p).astype(int),
+        {"l1": 0.02, "l2_squared": 0.0004, "kl": np.inf},
+    )
 
 
 def of_problem(name):
@@ -283,7 +316,9 @@ def textbook(x):
 def test_lower_bounds_cover(case, calibrator):
     sample = of_problem(case) if CASES[case] is of_problem else CASES[case]
     hits = {loss.name: [] for loss in LOSSES}
-    for estimates, _, truths in repetitions(sample, Variational(calibrator, losses=LOSSES), 200, 300, 21):
+    for estimates, _, truths in repetitions(
+        sample, Variational(calibrator, losses=LOSSES), 200, 300, 21
+    ):
         for name, seen in hits.items():
             assert estimates[name].level == 0.95 and estimates[name].kind == "point"
             seen.append(0.0 <= estimates[name].low <= truths.get(name, 0.0))
@@ -295,7 +330,9 @@ def test_lower_bounds_cover(case, calibrator):
 def test_a_normal_bound_claims_too_much_where_errors_are_rare():
     """p = 0.999 and calibrated: as long as none of 200 is wrong, every contribution of a map at 1 is +0.001, with no spread."""
     ours, normal = [], []
-    for estimates, terms, _ in repetitions(sharp, Variational(Temperature(), losses=L1), 200, 300, 22):
+    for estimates, terms, _ in repetitions(
+        sharp, Variational(Temperature(), losses=L1), 200, 300, 22
+    ):
         ours.append(estimates["l1"].low <= 0.0)
         normal.append(textbook(terms[0][1]) <= 0.0)
     assert at_least(ours, 0.95)
@@ -311,7 +348,9 @@ def test_the_textbook_bound_covers_too_little(case):
     n, reps = (200, 1000) if coin else (1000, 800)
     sample = (lambda n, rng: calibrated(np.full(n, 0.5), rng)) if coin else of_problem(case)
     ours, normal, means, assumed = [], [], [], []
-    for estimates, terms, _ in repetitions(sample, Variational(QuickIsotonic(), losses=L1), n, reps, 23):
+    for estimates, terms, _ in repetitions(
+        sample, Variational(QuickIsotonic(), losses=L1), n, reps, 23
+    ):
         x = terms[0][1]
         ours.append(estimates["l1"].low <= 0.0)
         normal.append(textbook(x) <= 0.0)
@@ -349,16 +388,25 @@ def test_stratified_folds_find_errors_where_there_are_none(calibrator):
         y = np.random.default_rng([24, rep]).integers(0, 2, n)
         for stratified, values in found.items():
             estimator = Variational(calibrator, stratified=stratified, losses=L1)
-            values.append(estimator(np.full(n, 0.5), y, np.random.default_rng([25, rep]))["l1"].value * math.sqrt(n))
+            values.append(
+                estimator(np.full(n, 0.5), y, np.random.default_rng([25, rep]))["l1"].value
+                * math.sqrt(n)
+            )
     mean = {flag: np.mean(values) for flag, values in found.items()}
     error = {flag: np.std(values, ddof=1) / math.sqrt(reps) for flag, values in found.items()}
-    assert abs(mean[True] - EXPECTED_ABSOLUTE_NORMAL / 2) <= 3 * error[True] and mean[True] > 10 * error[True]
+    assert (
+        abs(mean[True] - EXPECTED_ABSOLUTE_NORMAL / 2) <= 3 * error[True]
+        and mean[True] > 10 * error[True]
+    )
     assert mean[False] <= 3 * error[False]
 
 
 def test_temperature_scaling_cannot_move_a_half():
     p, y = np.full(50, 0.5), np.random.default_rng(0).integers(0, 2, 50)
-    assert Variational(Temperature(), stratified=True)(p, y, np.random.default_rng(1))["l1"].value == 0.0
+    assert (
+        Variational(Temperature(), stratified=True)(p, y, np.random.default_rng(1))["l1"].value
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize("given_to", [{"stratified": True}, {"folds": 1}])
@@ -394,14 +442,19 @@ def test_half_width_closed_form():
         tail = (1.0 - level) / 2.0
         q = t.isf(tail, 2)
         expected = quad(lambda v: v * t.pdf(v, 2), q, np.inf)[0] / tail
-        assert bounds.half_width(x, fold, level) == pytest.approx(expected / math.sqrt(3.0), rel=1e-6)
+        assert bounds.half_width(x, fold, level) == pytest.approx(
+            expected / math.sqrt(3.0), rel=1e-6
+        )
         assert bounds.half_width(x, fold, level) > q / math.sqrt(3.0)  # more than the quantile
         assert expected == pytest.approx(1.0 / (tail * math.sqrt(2.0 + q * q)), rel=1e-6)
 
 
 def test_half_width_weights_folds_by_their_size():
     """Folds of 3 (s = 1) and 6 samples (s^2 = 0.8): the smaller one gives the degrees of freedom."""
-    fold, x = np.array([0] * 3 + [1] * 6), np.array([0.0, 1.0, 2.0] + [0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    fold, x = (
+        np.array([0] * 3 + [1] * 6),
+        np.array([0.0, 1.0, 2.0] + [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]),
+    )
     small = bounds.half_width(x[:3], fold[:3], 0.9) * math.sqrt(3.0)  # the shortfall itself
     expected = small * (1 / 3 / math.sqrt(3.0) + 2 / 3 * math.sqrt(0.8 / 6.0))
     assert bounds.half_width(x, fold, 0.9) == pytest.approx(expected, rel=1e-12)
@@ -430,7 +483,9 @@ def test_intervals_cover_even_if_folds_are_copies(level, m):
     for _ in range(reps):
         x = np.tile((rng.random(m) < 0.3) - 0.3, 5)
         ours.append(abs(x.mean()) <= bounds.half_width(x, fold, level))
-        independent.append(abs(x.mean()) <= norm.ppf((1 + level) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
+        independent.append(
+            abs(x.mean()) <= norm.ppf((1 + level) / 2) * x.std(ddof=1) / math.sqrt(len(x))
+        )
     assert at_least(ours, level) and np.mean(ours) < 1.0
     assert not at_least(independent, level)
 
@@ -464,9 +519,19 @@ def test_swapped_models_change_the_sign():
     first, second, y = two_models(150, np.random.default_rng(0))
     one = harness.paired_difference(first, second, y, np.random.default_rng(1), level=0.9)
     other = harness.paired_difference(second, first, y, np.random.default_rng(1), level=0.9)
-    assert set(one) == {"l1", "l2_squared", "kl", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under"}
+    assert set(one) == {
+        "l1",
+        "l2_squared",
+        "kl",
+        "l1_over",
+        "l1_under",
+        "l2_squared_over",
+        "l2_squared_under",
+    }
     for name, e in one.items():
-        assert (e.value, e.low, e.high) == pytest.approx((-other[name].value, -other[name].high, -other[name].low), abs=1e-12)
+        assert (e.value, e.low, e.high) == pytest.approx(
+            (-other[name].value, -other[name].high, -other[name].low), abs=1e-12
+        )
         assert e.low < e.value < e.high and e.level == 0.9
 
 
@@ -476,19 +541,28 @@ def test_the_difference_is_that_of_the_estimates_on_the_same_folds(notion):
     if notion == "binary":
         first, second, y = two_models(100, np.random.default_rng(0))
     else:
-        first, y = harness.load_problem("dirichlet3_overconfident").sample(100, np.random.default_rng(0))
+        first, y = harness.load_problem("dirichlet3_overconfident").sample(
+            100, np.random.default_rng(0)
+        )
         second = np.random.default_rng(1).permuted(first, axis=1)
     own = [harness.reduce(p, y, notion) for p in (first, second)]
     if notion == "top_label":
         assert (own[0][1] != own[1][1]).any()
     for repeats in (1, 3):
         estimator = Variational(Temperature(), repeats=repeats)
-        difference = harness.paired_difference(first, second, y, np.random.default_rng(5), estimator, notion)
+        difference = harness.paired_difference(
+            first, second, y, np.random.default_rng(5), estimator, notion
+        )
         stream, alone = np.random.default_rng(5), []
         for _ in range(repeats):
             fold = fold_of(own[0][1], estimator.folds, False, stream)
-            stream.integers(2**31 - 1)  # the seed of the fits, which temperature scaling does not use
-            held_out = [(p, labels, [(fold, cross_fit(Temperature(), p, labels, fold, None))]) for p, labels in own]
+            stream.integers(
+                2**31 - 1
+            )  # the seed of the fits, which temperature scaling does not use
+            held_out = [
+                (p, labels, [(fold, cross_fit(Temperature(), p, labels, fold, None))])
+                for p, labels in own
+            ]
             alone.append([estimator.evaluate(*one, notion) for one in held_out])
         for name, e in difference.items():
             gaps = [one[name].value - other[name].value for one, other in alone]
@@ -506,7 +580,9 @@ def test_the_interval_covers_a_known_difference():
     hits, errors, found = {name: [] for name in truths}, {name: [] for name in truths}, {}
     for rep in range(250):
         rng = np.random.default_rng([27, rep])
-        found = harness.paired_difference(*two_models(200, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared())))
+        found = harness.paired_difference(
+            *two_models(200, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared()))
+        )
         for name, truth in truths.items():
             hits[name].append(found[name].low <= truth <= found[name].high)
             errors[name].append(found[name].value - truth)
@@ -514,8 +590,12 @@ def test_the_interval_covers_a_known_difference():
         assert at_least(hits[name], 0.95)
         assert abs(np.mean(errors[name])) <= 3 * np.std(errors[name], ddof=1) / math.sqrt(250)
     rng = np.random.default_rng(28)
-    found = harness.paired_difference(*two_models(4000, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared())))
-    assert all(0.0 < e.low < truths[name] < e.high < 2 * truths[name] for name, e in found.items())  # and is not empty
+    found = harness.paired_difference(
+        *two_models(4000, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared()))
+    )
+    assert all(
+        0.0 < e.low < truths[name] < e.high < 2 * truths[name] for name, e in found.items()
+    )  # and is not empty
 
 
 def test_the_interval_covers_nothing_between_equals():
@@ -526,7 +606,9 @@ def test_the_interval_covers_nothing_between_equals():
         u = rng.random(200)
         y = (rng.random(200) < u).astype(int)
         first, second = (expit(1.5 * logit(u) + 0.5 * rng.normal(size=200)) for _ in range(2))
-        for name, e in harness.paired_difference(first, second, y, rng, Variational(QuickIsotonic())).items():
+        for name, e in harness.paired_difference(
+            first, second, y, rng, Variational(QuickIsotonic())
+        ).items():
             hits.setdefault(name, []).append(e.low <= 0.0 <= e.high)
     for name, seen in hits.items():
         assert at_least(seen, 0.95), name
@@ -536,7 +618,9 @@ def test_tiny_folds_give_a_point():
     """8 samples in 5 folds: some have one."""
     first, second, y = two_models(8, np.random.default_rng(0))
     for e in harness.paired_difference(first, second, y, np.random.default_rng(1)).values():
-        assert (e.low, e.high, e.level, e.kind) == (None, None, None, "point") and np.isfinite(e.value)
+        assert (e.low, e.high, e.level, e.kind) == (None, None, None, "point") and np.isfinite(
+            e.value
+        )
 
 
 @pytest.mark.parametrize(
@@ -546,7 +630,10 @@ def test_tiny_folds_give_a_point():
         ({"p_second": np.full(20, 0.5)}, "p has 20 rows but y has 30 labels"),
         ({"p_second": np.full(30, 1.5)}, "p holds 1.5 at row 0"),
         ({"estimator": Variational(folds=1)}, "a paired interval does not exist with folds = 1"),
-        ({"estimator": Variational(stratified=True)}, "a paired interval does not exist with stratified folds"),
+        (
+            {"estimator": Variational(stratified=True)},
+            "a paired interval does not exist with stratified folds",
+        ),
         ({"notion": "classwise"}, "a paired interval does not exist with classwise"),
         ({"notion": "calibration"}, "notion is 'calibration'"),
         ({"rng": None}, "rng is missing"),
@@ -554,21 +641,32 @@ def test_tiny_folds_give_a_point():
     ],
 )
 def test_impossible_pairs_are_refused(change, words):
-    usual = {"p_first": np.full(30, 0.5), "p_second": np.full(30, 0.4), "y": np.arange(30) % 2, "rng": np.random.default_rng(0)}
+    usual = {
+        "p_first": np.full(30, 0.5),
+        "p_second": np.full(30, 0.4),
+        "y": np.arange(30) % 2,
+        "rng": np.random.default_rng(0),
+    }
     with pytest.raises(BadInputError, match=words):
         harness.paired_difference(**{**usual, **change})
 
 
 def test_pairs_of_different_classes_are_refused():
     first, second = np.full((30, 2), 1 / 2), np.full((30, 3), 1 / 3)
-    with pytest.raises(BadInputError, match=r"p_second reduces to shape \(30, 3\), p_first to \(30, 2\)"):
-        harness.paired_difference(first, second, np.arange(30) % 2, np.random.default_rng(0), notion="canonical")
+    with pytest.raises(
+        BadInputError, match=r"p_second reduces to shape \(30, 3\), p_first to \(30, 2\)"
+    ):
+        harness.paired_difference(
+            first, second, np.arange(30) % 2, np.random.default_rng(0), notion="canonical"
+        )
 
 
 def test_an_infinite_loss_of_both_models_is_no_difference_of_zero():
     """An outcome that both call impossible: infinity minus infinity is not a number, and no interval is given for it."""
     p, y = np.r_[0.0, np.full(49, 0.5)], np.r_[1, np.arange(49) % 2]
     with np.errstate(invalid="ignore"):
-        found = harness.paired_difference(p, p, y, np.random.default_rng(0), Variational(Temperature()))
+        found = harness.paired_difference(
+            p, p, y, np.random.default_rng(0), Variational(Temperature())
+        )
     assert np.isnan(found["kl"].value) and found["kl"].low is None and found["kl"].kind == "point"
     assert found["l1"].low is not None

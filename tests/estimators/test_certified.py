@@ -58,13 +58,20 @@ def test_kl_inversion_by_hand():
     assert kl_upper(0.0, 0.3) == pytest.approx(1 - math.exp(-0.3), abs=1e-15)
     assert kl_lower(1.0, 0.3) == pytest.approx(math.exp(-0.3), abs=1e-15)
     assert kl_upper(0.5, -0.5 * math.log(4 * 0.8 * 0.2)) == pytest.approx(0.8, abs=1e-14)
-    assert kl_upper(1.0, 0.1) == 1.0 and kl_lower(0.0, 0.1) == 0.0 and kl_upper(0.3, 0.0) == pytest.approx(0.3, abs=1e-7)
+    assert (
+        kl_upper(1.0, 0.1) == 1.0
+        and kl_lower(0.0, 0.1) == 0.0
+        and kl_upper(0.3, 0.0) == pytest.approx(0.3, abs=1e-7)
+    )
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 5))
 def test_kl_inversion_is_monotone_and_mirrored(q, other, c):
     low, high = sorted((q, other))
-    assert kl_lower(low, c) <= kl_lower(high, c) + 1e-12 and kl_upper(low, c) <= kl_upper(high, c) + 1e-12
+    assert (
+        kl_lower(low, c) <= kl_lower(high, c) + 1e-12
+        and kl_upper(low, c) <= kl_upper(high, c) + 1e-12
+    )
     assert kl_lower(q, c) <= q <= kl_upper(q, c)
     assert kl_upper(q, c) == pytest.approx(1 - kl_lower(1 - q, c), abs=1e-7)
 
@@ -106,11 +113,19 @@ def test_runs_of_equal_labels_change_nothing():
     v = tv_denoise(means, counts, 400 * e.diagnostics["lambda"])
     assert e.diagnostics["empirical"] == pytest.approx(counts @ np.abs(v - groups) / 400, abs=1e-12)
     assert e.diagnostics["variation_fitted"] == pytest.approx(np.abs(np.diff(v)).sum(), abs=1e-12)
-    assert e.diagnostics["lambda"] == pytest.approx(math.sqrt(math.log(4 * (len(groups) - 1) / 0.045) / 3200))
+    assert e.diagnostics["lambda"] == pytest.approx(
+        math.sqrt(math.log(4 * (len(groups) - 1) / 0.045) / 3200)
+    )
 
 
 def test_bad_denoising():
-    for wrong in ({"y": []}, {"y": [0.1, np.nan]}, {"weights": [1.0, 0.0]}, {"strength": -1.0}, {"strength": math.nan}):
+    for wrong in (
+        {"y": []},
+        {"y": [0.1, np.nan]},
+        {"weights": [1.0, 0.0]},
+        {"strength": -1.0},
+        {"strength": math.nan},
+    ):
         with pytest.raises(BadInputError):
             tv_denoise(**{"y": [0.0, 1.0], "weights": [1.0, 1.0], "strength": 1.0, **wrong})
 
@@ -144,7 +159,9 @@ def test_one_sort_for_arrays_that_cannot_change():
     p, y = rng().random(50), rng().integers(0, 2, 50)
     first = in_order(p, y)
     p[0] = 1 - p[0]
-    assert in_order(p, y) is not first and (in_order(p, y)[0] == np.sort(p)).all()  # these can change, and did
+    assert (
+        in_order(p, y) is not first and (in_order(p, y)[0] == np.sort(p)).all()
+    )  # these can change, and did
     p.flags.writeable = y.flags.writeable = False
     assert in_order(p, y) is in_order(p, y) and in_order(p, 1 - y)[1].sum() == 50 - y.sum()
     other = p.copy()
@@ -167,7 +184,9 @@ def test_share_beyond_a_boundary(levels):
     scores = np.sort(np.round(r.random(150) * levels) / levels)
     labels = r.integers(0, 2, 150).astype(np.uint8)
     low, high = rank_windows(scores, 9)
-    weights = np.array([[(lo <= i < hi) / (hi - lo) for i in range(150)] for lo, hi in zip(low, high)])
+    weights = np.array(
+        [[(lo <= i < hi) / (hi - lo) for i in range(150)] for lo, hi in zip(low, high)]
+    )
     shares = [
         (weights[:t, t:].sum() + weights[t:, :t].sum()) / 150 for t in range(1, 150) if scores[t] != scores[t - 1]
     ]  # fmt: skip
@@ -192,8 +211,12 @@ def test_bias_bounds_hold_for_any_eta():
         bound = NWJensen(h=h, bandwidth=b, **form)(s, np.zeros(300, int))["l1"].diagnostics["bias"]
         worst = 0.0
         for phase in np.linspace(0, 6, 30):
-            eta = 0.5 + 0.5 * np.sin(s / h + phase) * min(1.0, h * 16)  # |eta'| <= 1/(2h), |eta''| <= 1/(2h^2)
-            worst = max(worst, np.mean([abs(eta[np.abs(s - x) <= b].mean() - e) for x, e in zip(s, eta)]))
+            eta = 0.5 + 0.5 * np.sin(s / h + phase) * min(
+                1.0, h * 16
+            )  # |eta'| <= 1/(2h), |eta''| <= 1/(2h^2)
+            worst = max(
+                worst, np.mean([abs(eta[np.abs(s - x) <= b].mean() - e) for x, e in zip(s, eta)])
+            )
         assert bound / 4 < worst <= bound
 
 
@@ -216,11 +239,15 @@ def test_edges(name):
             continue
         ends = [x for x in (e.low, e.high) if x is not None]
         assert (
-            all(0.0 <= x <= 1.0 for x in ends) and ends == sorted(ends) and all(math.isfinite(x) for x in e.diagnostics.values())
+            all(0.0 <= x <= 1.0 for x in ends)
+            and ends == sorted(ends)
+            and all(math.isfinite(x) for x in e.diagnostics.values())
         )
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if load_estimator(name).determinism == "rounding"])
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if load_estimator(name).determinism == "rounding"]
+)
 def test_labels_swapped(name):
     """1 - s and 1 - y have the same error; bounds that draw nothing agree (on a lattice, whose buckets mirror)."""
     r = rng(2)
@@ -238,10 +265,16 @@ def test_ingredients_add_up(name):
     e = of(name, p, y)
     if "before_transfer" in e.diagnostics:
         x = e.diagnostics
-        assert x["before_transfer"] == pytest.approx(min(1.0, x["empirical"] + x["bias"] + x["deviation"]))
-        assert e.high == pytest.approx(kl_upper(x["before_transfer"], math.log(1 / x["delta_2"]) / 3000))
+        assert x["before_transfer"] == pytest.approx(
+            min(1.0, x["empirical"] + x["bias"] + x["deviation"])
+        )
+        assert e.high == pytest.approx(
+            kl_upper(x["before_transfer"], math.log(1 / x["delta_2"]) / 3000)
+        )
     else:
-        assert e.high == pytest.approx(sum(e.diagnostics.get(k, 0.0) for k in ("empirical", "bernstein", "bias", "deviation")))
+        assert e.high == pytest.approx(
+            sum(e.diagnostics.get(k, 0.0) for k in ("empirical", "bernstein", "bias", "deviation"))
+        )
     assert of(name, p, y, level=0.5).high < e.high < of(name, p, y, level=0.999).high
     assert e.kind == "upper" and e.value == e.high and e.level == 0.95
 
@@ -249,15 +282,25 @@ def test_ingredients_add_up(name):
 def test_interval_halves_delta():
     p, y = load_problem("score_sine_perturbed").sample(5000, rng(4))
     e = of("certified_interval", p, y)
-    assert e.low == LowerPreq(level=0.975)(p, y, rng())["l1"].low and e.high == BVWindow(level=0.975)(p, y)["l1"].high
+    assert (
+        e.low == LowerPreq(level=0.975)(p, y, rng())["l1"].low
+        and e.high == BVWindow(level=0.975)(p, y)["l1"].high
+    )
     both = CertifiedInterval(uppers=(BVWindow(), NWJensen()))(p, y, rng())["l1"]
-    assert both.high == min(BVWindow(level=0.9875)(p, y)["l1"].high, NWJensen(level=0.9875)(p, y)["l1"].high)
+    assert both.high == min(
+        BVWindow(level=0.9875)(p, y)["l1"].high, NWJensen(level=0.9875)(p, y)["l1"].high
+    )
     assert e.value == (e.low + e.high) / 2 and e.kind == "interval"
 
 
 def test_derived_bounds_are_tighter():
     """From n = 10^4 on, on every synthetic function."""
-    pairs = {"tv_insample": "tv_kfold", "bv_window": "tv_kfold", "nw_jensen": "nw_kfold_first_order", "lip_bkt_jensen": "lip_bkt"}
+    pairs = {
+        "tv_insample": "tv_kfold",
+        "bv_window": "tv_kfold",
+        "nw_jensen": "nw_kfold_first_order",
+        "lip_bkt_jensen": "lip_bkt",
+    }
     for problem in ("calibrated", "sine", "sigmoid", "steps", "waves", "saturated"):
         own = load_problem(f"score_{problem}_perturbed")
         p, y = own.sample(10_000, rng(6))
@@ -269,15 +312,22 @@ def test_derived_bounds_are_tighter():
 def test_nothing_is_certified_by_a_false_assumption():
     waves, steps = load_problem("score_waves_perturbed"), load_problem("score_steps")
     p, y = waves.sample(200, rng())
-    with pytest.raises(UndefinedError, match="variation of at most 1, but that of this problem is 1"):
+    with pytest.raises(
+        UndefinedError, match="variation of at most 1, but that of this problem is 1"
+    ):
         BVWindow()(p, y, rng(), problem=waves)
-    assert BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].diagnostics["variation"] == waves.variation
+    assert (
+        BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].diagnostics["variation"]
+        == waves.variation
+    )
     with pytest.raises(UndefinedError, match="declares none"):
         TVInsample(variation=None)(p, y)
     with pytest.raises(UndefinedError, match="h of at least 0.03"):
         NWJensen(h=1 / 32)(p, y, rng(), problem=waves)
     with pytest.raises(UndefinedError, match="not at all|declares no perturbation"):
-        NWKfold(h=None if not hasattr(steps, "perturbation") else 1 / 64)(p, y, rng(), problem=steps)
+        NWKfold(h=None if not hasattr(steps, "perturbation") else 1 / 64)(
+            p, y, rng(), problem=steps
+        )
 
 
 @pytest.mark.parametrize(
@@ -309,8 +359,16 @@ def test_coverage(name):
     """At level 0.5, n = 1,000: a bound may miss in half of the draws, give or take three standard errors."""
     problem = load_problem(f"score_{name}")
     truth = problem.truth("l1").value
-    names = [n for n in ALL if not (n in (*DERIVATIVES, "certified_interval_perturbed") and "perturbed" not in name)]
-    names = [n for n in names if n not in ("tv_kfold_basic", "nw_jensen_histogram", "nw_kfold", "certified_interval")]
+    names = [
+        n
+        for n in ALL
+        if not (n in (*DERIVATIVES, "certified_interval_perturbed") and "perturbed" not in name)
+    ]
+    names = [
+        n
+        for n in names
+        if n not in ("tv_kfold_basic", "nw_jensen_histogram", "nw_kfold", "certified_interval")
+    ]
     covered = dict.fromkeys(names, 0)
     made = {}
     for n in names:
@@ -320,7 +378,9 @@ def test_coverage(name):
         p, y = problem.sample(1000, rng([7, rep]))
         for n in names:
             e = made[n](p, y, rng([8, rep]))["l1"]
-            covered[n] += (e.low is None or e.low <= truth + 1e-12) and (e.high is None or truth <= e.high + 1e-12)
+            covered[n] += (e.low is None or e.low <= truth + 1e-12) and (
+                e.high is None or truth <= e.high + 1e-12
+            )
     least = 0.5 - 3 * math.sqrt(0.25 / REPS)
     assert {n: c for n, c in covered.items() if c / REPS < least} == {}
 
@@ -328,14 +388,23 @@ def test_coverage(name):
 def ablated(e, *terms, n):
     """The upper bound recomputed from its parts, without the terms."""
     before = sum(e.diagnostics[k] for k in ("empirical", "bias", "deviation") if k not in terms)
-    return min(1.0, before) if "transfer" in terms else kl_upper(before, math.log(1 / e.diagnostics["delta_2"]) / n)
+    return (
+        min(1.0, before)
+        if "transfer" in terms
+        else kl_upper(before, math.log(1 / e.diagnostics["delta_2"]) / n)
+    )
 
 
 ABLATIONS = {
     "bias of rank windows": ("square12", 4000, BVWindow(variation=None, window=700), ("bias",)),
     "bias of denoising": ("square12", 4000, TVInsample(variation=None), ("bias",)),
     "bias of a smoother": ("fast_sine_perturbed", 4000, NWJensen(bandwidth=0.125), ("bias",)),
-    "bias of a held-out smoother": ("fast_sine_perturbed", 4000, NWKfold(bandwidth=0.125), ("bias",)),
+    "bias of a held-out smoother": (
+        "fast_sine_perturbed",
+        4000,
+        NWKfold(bandwidth=0.125),
+        ("bias",),
+    ),
     "deviation of the labels": ("coin", 10_000, BVWindow(), ("deviation",)),
 }
 
@@ -389,7 +458,10 @@ def test_a_lower_bound_without_its_margin_is_seen():
 def test_level_reaches_all_ends():
     p, y = load_problem("score_sine_perturbed").sample(2000, rng(1))
     for name in ALL:
-        wide, narrow = (dataclasses.replace(load_estimator(name), level=level)(p, y, rng(3))["l1"] for level in (0.99, 0.5))
+        wide, narrow = (
+            dataclasses.replace(load_estimator(name), level=level)(p, y, rng(3))["l1"]
+            for level in (0.99, 0.5)
+        )
         assert wide.high is None or wide.high > narrow.high
         assert wide.low is None or wide.low <= narrow.low
 
@@ -414,7 +486,11 @@ def test_crossing_ends_refute_the_assumption():
 
 def test_revision_of_an_interval_is_that_of_its_bounds():
     assert CertifiedInterval().revision == (1, LowerPreq.revision, BVWindow.revision)
-    assert CertifiedInterval(uppers=(NWJensen(),)).revision != (1, LowerPreq.revision, NWJensen.revision + 1)
+    assert CertifiedInterval(uppers=(NWJensen(),)).revision != (
+        1,
+        LowerPreq.revision,
+        NWJensen.revision + 1,
+    )
 
 
 def test_unreduced_scores_and_whole_floats():
@@ -423,7 +499,10 @@ def test_unreduced_scores_and_whole_floats():
     p, y = rng().random(200), rng().integers(0, 2, 200)
     assert LipBkt(buckets=7.0)(p, y)["l1"].high == LipBkt(buckets=7)(p, y)["l1"].high
     assert NWJensen(histogram=10.0)(p, y)["l1"].high == NWJensen(histogram=10)(p, y)["l1"].high
-    assert LipBkt(h=1e-300)(p, y)["l1"].high == 1.0 and LipBkt(h=1e-300, form="jensen")(p, y)["l1"].diagnostics["bias"] == 0.0
+    assert (
+        LipBkt(h=1e-300)(p, y)["l1"].high == 1.0
+        and LipBkt(h=1e-300, form="jensen")(p, y)["l1"].diagnostics["bias"] == 0.0
+    )
     assert BVWindow(variation=1e-310)(p, y)["l1"].diagnostics["window"] == 200
     with pytest.raises(BadInputError, match="gives no upper bound"):
         CertifiedInterval(uppers=(LowerPreq(),))(p, y, rng())

@@ -40,8 +40,13 @@ WRAPPERS = {
     "hulc": HulC,
 }
 every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
-HALVES = {"half": functools.partial(Bootstrap, **FEW), "pivotal": functools.partial(Bootstrap, form="pivotal", **FEW)}
-every_interval = pytest.mark.parametrize("wrap", [*WRAPPERS.values(), *HALVES.values()], ids=[*WRAPPERS, *HALVES])
+HALVES = {
+    "half": functools.partial(Bootstrap, **FEW),
+    "pivotal": functools.partial(Bootstrap, form="pivotal", **FEW),
+}
+every_interval = pytest.mark.parametrize(
+    "wrap", [*WRAPPERS.values(), *HALVES.values()], ids=[*WRAPPERS, *HALVES]
+)
 
 
 def sample(n, k=2, seed=0):
@@ -65,7 +70,10 @@ draws_and_bounds.notions = ("binary", "top_label", "classwise", "canonical")
 @pytest.mark.parametrize("notion", ["classwise", "canonical"])
 def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(wrap, notion):
     p, y = reduce(*sample(120, 3), notion)
-    for estimator in (Binned(rule="kmeans" if notion == "canonical" else "width", bins=4), draws_and_bounds):
+    for estimator in (
+        Binned(rule="kmeans" if notion == "canonical" else "width", bins=4),
+        draws_and_bounds,
+    ):
         alone = apply(estimator, p, y, notion, np.random.default_rng(5))
         wrapped = apply(wrap(estimator), p, y, notion, np.random.default_rng(5))
         assert wrapped.keys() == alone.keys()
@@ -82,8 +90,16 @@ def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(wrap, 
 def test_an_interval_has_the_stream_of_the_estimator_and_its_key_knows_it(wrap):
     made = wrap(Binned())
     spec, inner = EstimatorSpec.of(made), EstimatorSpec.of(Binned())
-    assert (spec.notions, spec.estimands, spec.keeps_values_of) == (inner.notions, inner.estimands, "estimator")
-    assert spec.revision == (1, inner.revision) and spec.determinism == "statistical" and spec.seconds > 0.0
+    assert (spec.notions, spec.estimands, spec.keeps_values_of) == (
+        inner.notions,
+        inner.estimands,
+        "estimator",
+    )
+    assert (
+        spec.revision == (1, inner.revision)
+        and spec.determinism == "statistical"
+        and spec.seconds > 0.0
+    )
 
     def component(bins):
         target = f"harness.estimators.{type(made).__name__}"
@@ -91,7 +107,10 @@ def test_an_interval_has_the_stream_of_the_estimator_and_its_key_knows_it(wrap):
         return configured("estimator", "a", {"_target_": target, "estimator": inside})
 
     assert component(5).key == component(5).key != component(6).key
-    assert component(5).stream == configured("estimator", "a", {"_target_": "harness.estimators.Binned", "bins": 5}).stream
+    assert (
+        component(5).stream
+        == configured("estimator", "a", {"_target_": "harness.estimators.Binned", "bins": 5}).stream
+    )
 
 
 MANY = 600
@@ -102,7 +121,11 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_theory(form):
     """Brier: value +- 1.96 s / sqrt(n), with quantiles of 600 samples, 4 Monte Carlo errors (sqrt(a (1 - a)) / density = 2.7
     standard errors of the mean each), and 5 % for the skewness of the terms, which basic and bca treat differently."""
     p, y = sample(400)
-    made = Subsampling(Brier(), MANY) if form == "subsampling" else RowBootstrap(Brier(), MANY, form=form)
+    made = (
+        Subsampling(Brier(), MANY)
+        if form == "subsampling"
+        else RowBootstrap(Brier(), MANY, form=form)
+    )
     e = of(made, p, y)["brier"]
     se = np.std((p - y) ** 2, ddof=1) / np.sqrt(400)
     room = 4 * 2.7 * se / np.sqrt(MANY) + 0.1 * se
@@ -131,9 +154,13 @@ def test_bca_equals_scipy():
         return {"brier": float(np.mean(p))}
 
     e = of(RowBootstrap(mean, 2000, form="bca", groups=60), x, np.zeros(60, int))["brier"]
-    theirs = bootstrap((x,), np.mean, n_resamples=2000, rng=np.random.default_rng(1)).confidence_interval
+    theirs = bootstrap(
+        (x,), np.mean, n_resamples=2000, rng=np.random.default_rng(1)
+    ).confidence_interval
     room = 4 * np.sqrt(2) * 2.7 * x.std() / np.sqrt(60) / np.sqrt(2000)
-    assert abs(e.low - theirs.low) < room and abs(e.high - theirs.high) < 2 * room  # the upper tail is the longer one
+    assert (
+        abs(e.low - theirs.low) < room and abs(e.high - theirs.high) < 2 * room
+    )  # the upper tail is the longer one
 
 
 def test_basic_mirrors_percentile():
@@ -153,7 +180,9 @@ def test_hulc_is_the_hull_of_five_or_six_batches():
     for seed in range(4):
         sizes.clear()
         e = of(HulC(counted), p, y, seed)["brier"]
-        assert sizes[0] == 600 == sum(sizes[1:]) and e.diagnostics["resamples"] == len(sizes) - 1 in (5, 6)
+        assert sizes[0] == 600 == sum(sizes[1:]) and e.diagnostics["resamples"] == len(
+            sizes
+        ) - 1 in (5, 6)
         assert e.low < e.value < e.high
     rng = np.random.default_rng(0)
     share = np.mean([HulC(Brier()).batches(rng) == 5 for _ in range(4000)])
@@ -180,7 +209,9 @@ def test_without_an_interval(wrap):
         return 0.1
 
     e = of(wrap(whole_only), p, y)["l1"]
-    assert (e.value, e.low, e.high) == (0.1, None, None) and e.diagnostics["undefined_resamples"] == e.diagnostics["resamples"]
+    assert (e.value, e.low, e.high) == (0.1, None, None) and e.diagnostics[
+        "undefined_resamples"
+    ] == e.diagnostics["resamples"]
     same = np.arange(100) % 2
     assert of(wrap(Binned()), same.astype(float), same)["l1"].high is None  # nothing varies
 
@@ -212,7 +243,9 @@ def test_the_same_stream_gives_the_same_interval_and_another_one_another(wrap):
 
 def test_p_values_count_the_draws_that_are_at_least_as_large():
     p, y = sample(50)
-    values = iter([0.5, *[0.6] * 3, *[0.5] * 2, *[0.4] * 13, float("nan")])  # 3 larger, 2 equal, 1 without a value
+    values = iter(
+        [0.5, *[0.6] * 3, *[0.5] * 2, *[0.4] * 13, float("nan")]
+    )  # 3 larger, 2 equal, 1 without a value
 
     def scripted(p, y):
         return {"skce": next(values)}
@@ -222,7 +255,10 @@ def test_p_values_count_the_draws_that_are_at_least_as_large():
     assert e.diagnostics["undefined_resamples"] == 1 and e.diagnostics["statistic"] == 0.5
 
 
-@pytest.mark.parametrize("notion", ["top_label", *(pytest.param(n, marks=pytest.mark.slow) for n in ("classwise", "canonical"))])
+@pytest.mark.parametrize(
+    "notion",
+    ["top_label", *(pytest.param(n, marks=pytest.mark.slow) for n in ("classwise", "canonical"))],
+)
 def test_p_values_are_uniform_under_calibration_and_small_otherwise(notion):
     """Mean 1/2 + 1/40 of 19 redrawn labels, sd about 0.29: 200 samples within 4 standard errors; sharper predictions are told."""
     problem = Dirichlet(3)
@@ -232,15 +268,24 @@ def test_p_values_are_uniform_under_calibration_and_small_otherwise(notion):
         p, y = reduce(*problem.sample(60, np.random.default_rng([1, rep])), notion)
         at_null.append(apply(test, p, y, notion, np.random.default_rng([2, rep]))["p_value"].value)
     at_null = np.array(at_null)
-    assert set(np.round(20 * at_null, 9) % 1) == {0.0} and abs(at_null.mean() - 0.525) < 4 * 0.29 / np.sqrt(reps)
+    assert set(np.round(20 * at_null, 9) % 1) == {0.0} and abs(
+        at_null.mean() - 0.525
+    ) < 4 * 0.29 / np.sqrt(reps)
     p, y = problem.sample(400, np.random.default_rng(0))
     sharper = p**4 / (p**4).sum(axis=1, keepdims=True)
-    assert apply(test, *reduce(sharper, y, notion), notion, np.random.default_rng(0))["p_value"].value == 0.05
+    assert (
+        apply(test, *reduce(sharper, y, notion), notion, np.random.default_rng(0))["p_value"].value
+        == 0.05
+    )
 
 
 def test_the_statistic_of_a_test_may_be_biased_or_negative():
     p, y = sample(300)
-    for estimator, name in ((Debiased(), "l2_squared"), (Variational(), "l1"), (lambda p, y: 3.0 + abs(p - y).mean(), "l1")):
+    for estimator, name in (
+        (Debiased(), "l2_squared"),
+        (Variational(), "l1"),
+        (lambda p, y: 3.0 + abs(p - y).mean(), "l1"),
+    ):
         value = of(Consistency(estimator, name, 19), p, y)["p_value"].value
         assert 0.05 <= value <= 1.0
 
@@ -258,7 +303,10 @@ def test_the_statistic_of_a_test_may_be_biased_or_negative():
         (lambda: HulC(Binned(), level=1.0), "level is 1.0"),
         (lambda: Consistency(Binned(), resamples=9), "resamples is 9"),
         (lambda: Consistency(Debiased()), "statistic is 'l1', which the estimator does not return"),
-        (lambda: Consistency(lambda p, y: 0.1, "kl")(*sample(30), 0), "statistic is 'kl'.*it has l1"),
+        (
+            lambda: Consistency(lambda p, y: 0.1, "kl")(*sample(30), 0),
+            "statistic is 'kl'.*it has l1",
+        ),
         (lambda: Subsampling(Binned())(*sample(50)), "rng is missing"),
     ],
 )
@@ -280,7 +328,12 @@ def l1(p, y):
     return float(np.abs(np.bincount(cell, p - y, minlength=10)).sum() / len(p))
 
 
-percentile, subsampling, hulc, consistency = RowBootstrap(l1, 20), Subsampling(l1, 20), HulC(l1), Consistency(l1, resamples=19)
+percentile, subsampling, hulc, consistency = (
+    RowBootstrap(l1, 20),
+    Subsampling(l1, 20),
+    HulC(l1),
+    Consistency(l1, resamples=19),
+)
 
 
 @pytest.mark.slow
@@ -301,9 +354,26 @@ def rows(estimator, problem, covered, misses=0, n=1000, truth=0.1, **more):
     made = []
     for rep in range(covered + misses):
         low = truth - 0.01 if rep < covered else truth + 0.1
-        made.append({"estimator": estimator, "problem": problem, "rep": rep, "low": low, "high": low + 0.02, "value": low + 0.01})
+        made.append(
+            {
+                "estimator": estimator,
+                "problem": problem,
+                "rep": rep,
+                "low": low,
+                "high": low + 0.02,
+                "value": low + 0.01,
+            }
+        )
     key = [f"{estimator}|{problem}|{n}|{row['rep']}" for row in made]
-    same = {"notion": "binary", "n": n, "estimand": "l1", "level": 0.95, "kind": "point", "status": "ok", "cpu_seconds": 0.5}
+    same = {
+        "notion": "binary",
+        "n": n,
+        "estimand": "l1",
+        "level": 0.95,
+        "kind": "point",
+        "status": "ok",
+        "cpu_seconds": 0.5,
+    }
     return pd.DataFrame(made).assign(key=key, truth=truth, truth_error=0.0, **same).assign(**more)
 
 
@@ -312,20 +382,46 @@ SETTINGS = Settings.from_dict({"estimator": {"one": {}, "two": {}}, "figure": {"
 
 
 def test_coverage_table_by_hand():
-    lost = rows("one", "a", 5).assign(low=np.nan, high=np.nan, level=np.nan, key=lambda r: "lost" + r["key"])
-    records = pd.concat([rows("one", "a", 95, 5), rows("one", "b", 60, 40), lost, rows("two", "c", 10, truth=0.0, high=np.nan)])
+    lost = rows("one", "a", 5).assign(
+        low=np.nan, high=np.nan, level=np.nan, key=lambda r: "lost" + r["key"]
+    )
+    records = pd.concat(
+        [
+            rows("one", "a", 95, 5),
+            rows("one", "b", 60, 40),
+            lost,
+            rows("two", "c", 10, truth=0.0, high=np.nan),
+        ]
+    )
     table = intervals.coverage_table(records, FAMILIES).set_index("estimator")
     one, two = table.loc["one"], table.loc["two"]
-    assert (one["samples"], one["coverage"], one["without"], one["passes"]) == (200, 0.775, 5, False)
-    assert one["coverage_low"] < 0.775 < one["coverage_high"] and one["least"] == pytest.approx(0.95 - 3 * np.sqrt(0.0475 / 200))
-    assert (one["coverage_power"], one["coverage_wavy"], one["worst_family"], one["worst_coverage"], one["fails"]) == (
+    assert (one["samples"], one["coverage"], one["without"], one["passes"]) == (
+        200,
+        0.775,
+        5,
+        False,
+    )
+    assert one["coverage_low"] < 0.775 < one["coverage_high"] and one["least"] == pytest.approx(
+        0.95 - 3 * np.sqrt(0.0475 / 200)
+    )
+    assert (
+        one["coverage_power"],
+        one["coverage_wavy"],
+        one["worst_family"],
+        one["worst_coverage"],
+        one["fails"],
+    ) == (
         0.95,
         0.6,
         "wavy",
         0.6,
         "wavy",
     )
-    assert one["width"] == pytest.approx(0.02 / 0.1) and one["sides"] == "both" and one["cpu_seconds"] == 0.5
+    assert (
+        one["width"] == pytest.approx(0.02 / 0.1)
+        and one["sides"] == "both"
+        and one["cpu_seconds"] == 0.5
+    )
     assert two["sides"] == "lower" and two["coverage_other"] == 1.0 and two["passes"]
     assert two["width"] == pytest.approx(0.01 / intervals.floor("l1", 1000))  # the truth is 0
 
@@ -343,7 +439,10 @@ def p_values(test, problem, values):
 
 
 def test_power_table_by_hand():
-    truths = [rows("one", problem, 1, truth=truth) for problem, truth in (("a", 0.0), ("b", 0.1), ("c", 0.2))]
+    truths = [
+        rows("one", problem, 1, truth=truth)
+        for problem, truth in (("a", 0.0), ("b", 0.1), ("c", 0.2))
+    ]
     null, other = [0.05] * 2 + [0.5] * 38, [0.01] * 30 + [0.06] * 10
     tests = [
         p_values("test", "a", null),
@@ -353,14 +452,24 @@ def test_power_table_by_hand():
     ]
     (row,) = intervals.power_table(pd.concat(truths + tests), FAMILIES).to_dict("records")
     assert (row["size"], row["size_samples"], row["holds"]) == (0.05, 40, True)
-    assert (row["power"], row["power_samples"]) == (70 / 80, 80)  # of d nobody knows whether it is calibrated
-    assert (row["power_wavy"], row["power_other"], row["worst_family"], row["worst_power"]) == (0.75, 1.0, "wavy", 0.75)
+    assert (row["power"], row["power_samples"]) == (
+        70 / 80,
+        80,
+    )  # of d nobody knows whether it is calibrated
+    assert (row["power_wavy"], row["power_other"], row["worst_family"], row["worst_power"]) == (
+        0.75,
+        1.0,
+        "wavy",
+        0.75,
+    )
     wild = intervals.power_table(pd.concat([*truths, p_values("test", "a", [0.01] * 40)]), FAMILIES)
     assert wild["holds"].tolist() == [False]
 
 
 def test_figures_show_every_method_and_say_what_they_draw():
-    records = pd.concat([rows("one", "a", 95, 5), rows("one", "b", 60, 40), rows("two", "a", 10, high=np.nan)])
+    records = pd.concat(
+        [rows("one", "a", 95, 5), rows("one", "b", 60, 40), rows("two", "a", 10, high=np.nan)]
+    )
     figure = interval_plot.coverage_width(records, FAMILIES, SETTINGS)
     figure.draw_without_rendering()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
@@ -370,37 +479,64 @@ def test_figures_show_every_method_and_say_what_they_draw():
         "* not on all problems",
     ]
     assert "Wilson" in figure.get_label() and "no estimate" in str(
-        [text.get_text() for text in interval_plot.coverage_width(records.assign(truth=np.nan), {}, SETTINGS).axes[0].texts]
+        [
+            text.get_text()
+            for text in interval_plot.coverage_width(records.assign(truth=np.nan), {}, SETTINGS)
+            .axes[0]
+            .texts
+        ]
     )
     tests = pd.concat(
-        [rows("one", "a", 1, truth=0.0), rows("one", "b", 1), p_values("two", "a", [0.5]), p_values("two", "b", [0.01])]
+        [
+            rows("one", "a", 1, truth=0.0),
+            rows("one", "b", 1),
+            p_values("two", "a", [0.5]),
+            p_values("two", "b", [0.01]),
+        ]
     )
     figure = interval_plot.power(tests, FAMILIES, SETTINGS)
     figure.draw_without_rendering()
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert shown == ["calibrated: size", "0.05, with three standard errors", "miscalibrated: power", "family wavy"]
+    assert shown == [
+        "calibrated: size",
+        "0.05, with three standard errors",
+        "miscalibrated: power",
+        "family wavy",
+    ]
     assert interval_plot.power(records, FAMILIES, SETTINGS).get_label()
 
 
 def test_configured_wrappers_run_and_are_judged(out):
     """End to end: two problems, two intervals and a test; p-values have no truth and do not need one."""
     chosen = ["hulc_debiased15", "bootstrap_percentile_debiased15", "consistency_debiased15"]
-    few = ["estimator.bootstrap_percentile_debiased15.resamples=20", "+estimator.consistency_debiased15.resamples=19"]
+    few = [
+        "estimator.bootstrap_percentile_debiased15.resamples=20",
+        "+estimator.consistency_debiased15.resamples=19",
+    ]
     records = run([
         "problem=[beta_calibrated,beta_overconfident]", f"estimator=[{','.join(chosen)}]",
         "n=100", "reps=2", "jobs=1", "engine=serial", *few,
     ])  # fmt: skip
     assert set(records["status"]) == {"ok"}
     table = intervals.coverage_table(records, {})
-    assert sorted(table["estimator"]) == ["bootstrap_percentile_debiased15", "hulc_debiased15"] and (table["samples"] == 4).all()
+    assert (
+        sorted(table["estimator"]) == ["bootstrap_percentile_debiased15", "hulc_debiased15"]
+        and (table["samples"] == 4).all()
+    )
     row = intervals.power_table(records, {}).iloc[0]
     assert (row["size_samples"], row["power_samples"]) == (2, 2)
-    values = records[records["estimand"].eq("l2_squared")].pivot(index=["problem", "rep"], columns="estimator", values="value")
+    values = records[records["estimand"].eq("l2_squared")].pivot(
+        index=["problem", "rep"], columns="estimator", values="value"
+    )
     assert (values.iloc[:, 0] == values.iloc[:, 1]).all()
 
 
 def test_rows_of_the_table_are_what_their_names_say():
-    named = [name for name in list_estimators() if name.startswith(("bootstrap_", "subsampling_", "half_", "hulc_"))]
+    named = [
+        name
+        for name in list_estimators()
+        if name.startswith(("bootstrap_", "subsampling_", "half_", "hulc_"))
+    ]
     assert len(named) == 18
     for name in named:
         made = load_estimator(name)
@@ -425,6 +561,12 @@ def test_intervals_of_the_debiased_error_cover(name, problem):
 @pytest.mark.slow
 def test_the_percentile_interval_of_a_plug_in_error_fails():
     """It lies above a value that is too large: below 5 % on calibrated samples, as its docstring says."""
-    problem, made = harness.load_problem("beta_calibrated"), load_estimator("bootstrap_percentile_binned15")
-    found = [of(made, *problem.sample(500, np.random.default_rng([1, rep])), [2, rep])["l1"] for rep in range(50)]
+    problem, made = (
+        harness.load_problem("beta_calibrated"),
+        load_estimator("bootstrap_percentile_binned15"),
+    )
+    found = [
+        of(made, *problem.sample(500, np.random.default_rng([1, rep])), [2, rep])["l1"]
+        for rep in range(50)
+    ]
     assert sum(e.low <= 0.0 for e in found) <= 5

@@ -98,15 +98,28 @@ def test_the_toy_in_exact_proportions():
             found = value(CKCE(ridge=ridge, kernel="kronecker"), f, y)
             assert found == pytest.approx((d * (share / (share + ridge)) ** 2).sum(), rel=1e-9)
         assert value(CKCE(ridge=1e-9, kernel="kronecker"), f, y) == pytest.approx(0.1, rel=1e-6)
-        assert value(SKCE(form="biased", kernel="kronecker"), f, y) == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
-        assert value(SimplexECE(2), f, y) == pytest.approx(0.2 + 0.2 * p)  # the paper's 0.4 - 0.2 p swaps the weights
+        assert value(SKCE(form="biased", kernel="kronecker"), f, y) == pytest.approx(
+            0.1 * p**2 - 0.04 * p + 0.02
+        )
+        assert value(SimplexECE(2), f, y) == pytest.approx(
+            0.2 + 0.2 * p
+        )  # the paper's 0.4 - 0.2 p swaps the weights
 
 
 def test_with_its_ridge_the_toy_depends_on_the_marginal_all_the_same():
     """At lambda = 1000^-1/4 CKCE changes by a factor of 3.3 between p = 0.05 and 0.75; JKCE by 4.5 at most, ECE by 1.9."""
     lam, found = 1000**-0.25, {}
-    for p, expected in ((0.05, 0.0180), (0.25, 0.0404), (0.5, 0.0544), (0.75, 0.0591), (0.95, 0.0577)):
-        f, y = np.repeat([0.3, 0.6], [round(2000 * p), 2000 - round(2000 * p)]), np.tile([0, 1], 1000)
+    for p, expected in (
+        (0.05, 0.0180),
+        (0.25, 0.0404),
+        (0.5, 0.0544),
+        (0.75, 0.0591),
+        (0.95, 0.0577),
+    ):
+        f, y = (
+            np.repeat([0.3, 0.6], [round(2000 * p), 2000 - round(2000 * p)]),
+            np.tile([0, 1], 1000),
+        )
         found[p] = value(CKCE(ridge=lam, kernel="kronecker"), f, y)
         assert found[p] == pytest.approx(expected, abs=5e-5)
     assert found[0.75] / found[0.05] == pytest.approx(3.3, abs=0.05)
@@ -127,14 +140,19 @@ def test_kronecker_is_the_limit_of_the_trace():
     assert floor == pytest.approx((a @ same @ a).diagonal() @ (1 - (q * q).sum(axis=1)))
 
 
-@pytest.mark.parametrize("k, alpha, power", [(2, 0.5, 2.0), (3, 0.1, 1.0), (10, 0.1, 1.0), (10, 0.1, 0.5), (60, 0.3, 2.0)])
+@pytest.mark.parametrize(
+    "k, alpha, power",
+    [(2, 0.5, 2.0), (3, 0.1, 1.0), (10, 0.1, 1.0), (10, 0.1, 0.5), (60, 0.3, 2.0)],
+)
 @pytest.mark.parametrize("ridge", [None, 1e-3, 10.0])
 def test_low_rank_is_cholesky_within_its_bound(k, alpha, power, ridge):
     q, y = sample(800, k, 1, alpha, power)
     exact = value(CKCE(ridge=ridge, method="cholesky"), q, y)
     for accuracy in (1e-2, 1e-6, 1e-9):
         found = CKCE(ridge=ridge, method="low_rank", accuracy=accuracy)(q, y)["ckce"]
-        assert abs(found.value - exact) <= found.diagnostics["error"] + 1e-11 * exact  # rounding, of Cholesky too
+        assert (
+            abs(found.value - exact) <= found.diagnostics["error"] + 1e-11 * exact
+        )  # rounding, of Cholesky too
         assert found.diagnostics["error"] <= accuracy * found.value
     assert found.value == pytest.approx(exact, rel=1e-9) == value(CKCE(ridge=ridge), q, y)
 
@@ -143,13 +161,20 @@ def test_the_bound_without_products_holds():
     """Scalars of one width: the rank that is left out at most e (1 + e / c)^2 ||X||^2."""
     q, y = sample(600, 2, 3, 0.5)
     found = CKCE(1.0, method="low_rank")(q, y)["ckce"]
-    assert found.diagnostics["products"] == 0 and found.diagnostics["rank"] < 20 and found.diagnostics["residual"] < 1e-13
+    assert (
+        found.diagnostics["products"] == 0
+        and found.diagnostics["rank"] < 20
+        and found.diagnostics["residual"] < 1e-13
+    )
     assert found.value == pytest.approx(value(CKCE(1.0, method="cholesky"), q, y), rel=1e-9)
 
 
 def test_a_loose_accuracy_takes_fewer_products():
     q, y = sample(1000, 10, 2, power=1.0)
-    counts = [CKCE(method="low_rank", accuracy=a)(q, y)["ckce"].diagnostics["products"] for a in (1e-2, 1e-6, 1e-12)]
+    counts = [
+        CKCE(method="low_rank", accuracy=a)(q, y)["ckce"].diagnostics["products"]
+        for a in (1e-2, 1e-6, 1e-12)
+    ]
     assert counts == sorted(counts) and counts[0] < counts[2] <= 6
 
 
@@ -188,7 +213,9 @@ def test_of_a_calibrated_model_it_is_the_noise_floor_on_average():
     floor = found[0].diagnostics["noise_floor"]
     values = np.array([e.value for e in found])
     assert abs(values.mean() - floor) < 4 * values.std(ddof=1) / 20
-    assert floor == pytest.approx(CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"], rel=0.02)
+    assert floor == pytest.approx(
+        CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"], rel=0.02
+    )
 
 
 def test_noise_floor_is_the_diagonal_of_the_trace():
@@ -196,9 +223,13 @@ def test_noise_floor_is_the_diagonal_of_the_trace():
     k, spread = gram(q, 0.5), 1 - (q * q).sum(axis=1)
     a = np.linalg.inv(k + 5.0 * np.eye(50))
     expected = (a @ k @ a).diagonal() @ spread
-    assert CKCE(0.5, 0.1)(q, y)["ckce"].diagnostics["noise_floor"] == pytest.approx(expected, rel=1e-9)
+    assert CKCE(0.5, 0.1)(q, y)["ckce"].diagnostics["noise_floor"] == pytest.approx(
+        expected, rel=1e-9
+    )
     r = one_hot(y, 4) - q
-    assert by_cholesky(q, r, 0.5, 5.0, spread)[0] == pytest.approx(by_low_rank(q, r, 0.5, 5.0, spread, 1e-9)[0], rel=1e-9)
+    assert by_cholesky(q, r, 0.5, 5.0, spread)[0] == pytest.approx(
+        by_low_rank(q, r, 0.5, 5.0, spread, 1e-9)[0], rel=1e-9
+    )
 
 
 def test_values_depend_on_n():
@@ -223,7 +254,10 @@ def test_nearly_certain_predictions(eps):
         q[np.arange(60), y] = 1 - e
         r = one_hot(y, 3) - q
         assert r[0, 1] == -e / 2
-        at[e] = np.array([value(CKCE(1.0, method=m), q, y) for m in METHODS] + [value(SKCE(1.0), q, y)]) / e**2
+        at[e] = (
+            np.array([value(CKCE(1.0, method=m), q, y) for m in METHODS] + [value(SKCE(1.0), q, y)])
+            / e**2
+        )
     assert at[eps] == pytest.approx(at[1e-3], rel=0.05) and (at[eps] > 0).all()
 
 
@@ -235,7 +269,9 @@ def test_a_huge_ridge_does_not_cancel(ridge):
     k = gram(q, 0.5)
     expected = np.vdot(r, k @ r) / (120 * ridge) ** 2
     for method in METHODS:
-        assert value(CKCE(0.5, ridge, method), q, y) == pytest.approx(expected, rel=max(1e-12, 5 / ridge))
+        assert value(CKCE(0.5, ridge, method), q, y) == pytest.approx(
+            expected, rel=max(1e-12, 5 / ridge)
+        )
     w = np.linalg.solve(k + 120 * ridge * np.eye(120), r)
     assert value(CKCE(0.5, ridge), q, y) == pytest.approx(np.vdot(w, k @ w), rel=1e-12)
 
@@ -249,7 +285,9 @@ def test_duplicates_under_a_small_ridge():
     for ridge in (0.1, 1e-3, 1e-6):
         w = np.linalg.solve(k + 60 * ridge * np.eye(20), sums / math.sqrt(3))
         for method in METHODS:
-            assert value(CKCE(0.2, ridge, method), many, labels) == pytest.approx(np.vdot(w, k @ w), rel=1e-7)
+            assert value(CKCE(0.2, ridge, method), many, labels) == pytest.approx(
+                np.vdot(w, k @ w), rel=1e-7
+            )
     assert value(CKCE(0.2, 1e-14), many, labels) < 1e9
 
 
@@ -264,7 +302,14 @@ def test_float32_predictions_are_taken_as_they_are():
 def test_exact_zeros_ones_and_a_class_never_seen():
     q = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.5, 0.5, 0], [1.0, 0, 0], [0, 0, 1.0]])
     y = np.array([0, 1, 1, 1, 0])
-    for estimator in (CKCE(), CKCE(method="low_rank"), CKCE(method="features"), SKCE(), UCME(), SimplexECE()):
+    for estimator in (
+        CKCE(),
+        CKCE(method="low_rank"),
+        CKCE(method="features"),
+        SKCE(),
+        UCME(),
+        SimplexECE(),
+    ):
         assert math.isfinite(value(estimator, q, y))
 
 
@@ -280,12 +325,18 @@ def test_one_column_counts_as_two(estimator):
     y = (np.random.default_rng(1).random(90) < p**2).astype(int)
     columns = np.column_stack([1 - p, p])
     assert value(estimator, p, y) == pytest.approx(value(estimator, columns, y), rel=1e-12)
-    assert value(estimator, *reduce(p, y, "canonical")) == pytest.approx(value(estimator, p, y), rel=1e-12)
+    assert value(estimator, *reduce(p, y, "canonical")) == pytest.approx(
+        value(estimator, p, y), rel=1e-12
+    )
 
 
 def test_on_two_columns_distances_are_root_two_longer():
     p = np.array([0.1, 0.4, 0.8])
-    assert median_distance(p) == pytest.approx(math.sqrt(2) * 0.4) == median_distance(np.column_stack([1 - p, p]))
+    assert (
+        median_distance(p)
+        == pytest.approx(math.sqrt(2) * 0.4)
+        == median_distance(np.column_stack([1 - p, p]))
+    )
 
 
 # random Fourier features
@@ -327,21 +378,31 @@ def test_two_samples():
     assert value(SKCE(1.0, form="biased"), q[:1], y[:1]) == pytest.approx(1.54 * 0.14)
 
 
-@given(st.integers(2, 40), st.integers(2, 5), st.integers(0, 500), st.sampled_from([0.05, 0.5, 2.0]))
+@given(
+    st.integers(2, 40), st.integers(2, 5), st.integers(0, 500), st.sampled_from([0.05, 0.5, 2.0])
+)
 def test_skce_is_the_sum_over_pairs(n, k, seed, gamma):
     q, y = sample(n, k, seed, alpha=0.7)
     r = one_hot(y, k) - q
     h = gram(q, gamma) * (r @ r.T)
-    assert value(SKCE(gamma), q, y) == pytest.approx((h.sum() - h.trace()) / (n * (n - 1)), rel=1e-8, abs=1e-11)
+    assert value(SKCE(gamma), q, y) == pytest.approx(
+        (h.sum() - h.trace()) / (n * (n - 1)), rel=1e-8, abs=1e-11
+    )
     assert value(SKCE(gamma, form="biased"), q, y) == pytest.approx(h.mean(), rel=1e-8)
-    assert value(SKCE(gamma, form="block", blocksize=n), q, y) == pytest.approx((h.sum() - h.trace()) / (n * (n - 1)), abs=1e-12)
+    assert value(SKCE(gamma, form="block", blocksize=n), q, y) == pytest.approx(
+        (h.sum() - h.trace()) / (n * (n - 1)), abs=1e-12
+    )
 
 
 def test_the_unbiased_form_is_0_on_average_over_all_outcomes():
     """Exactly: every pair of outcomes of two samples, by its probability; the biased one is E k(f, f) ||r||^2 / 4."""
     q = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
     chance = {(a, b): q[0, a] * q[1, b] for a, b in itertools.product(range(3), repeat=2)}
-    for form, expected in (("unbiased", 0.0), ("block", 0.0), ("biased", (1.38 * (1 - 0.38) + 1.46 * (1 - 0.46)) / 4)):
+    for form, expected in (
+        ("unbiased", 0.0),
+        ("block", 0.0),
+        ("biased", (1.38 * (1 - 0.38) + 1.46 * (1 - 0.46)) / 4),
+    ):
         mean = sum(w * value(SKCE(0.4, form=form), q, np.array(y)) for y, w in chance.items())
         assert mean == pytest.approx(expected, abs=1e-15)
 
@@ -372,7 +433,10 @@ def test_blocks():
 def test_the_standard_error_of_blocks_is_the_spread_over_samples():
     """The squared standard error is unbiased for the variance over samples, whose own error over 240 of them is sqrt(2 / 239) of
     it, the values being near normal as means of 50 blocks."""
-    found = [SKCE(form="block", blocksize=10)(*sample(501, 3, seed, 0.5), seed)["skce"] for seed in range(240)]
+    found = [
+        SKCE(form="block", blocksize=10)(*sample(501, 3, seed, 0.5), seed)["skce"]
+        for seed in range(240)
+    ]
     variance = np.var([e.value for e in found], ddof=1)
     mean = np.mean([e.diagnostics["standard_error"] ** 2 for e in found])
     assert abs(mean - variance) < 4 * math.sqrt(2 / 239) * variance
@@ -393,7 +457,10 @@ def test_ucme_at_given_places():
     t, c = np.array([[1.0, 0.0], [0.4, 0.6]]), np.array([1, 0])
     expected = 0.0
     for place, label in zip(t, c):
-        terms = [(f @ place + math.exp(-((f - place) ** 2).sum() / 0.5)) * ((a == label) - f[label]) for f, a in zip(q, y)]
+        terms = [
+            (f @ place + math.exp(-((f - place) ** 2).sum() / 0.5)) * ((a == label) - f[label])
+            for f, a in zip(q, y)
+        ]
         expected += np.mean(terms) ** 2 / 2
     assert at_places(q, one_hot(y, 2) - q, t, c, 0.5) == pytest.approx(expected)
 
@@ -402,14 +469,20 @@ def test_ucme_at_given_places():
 def test_ucme_grows_with_miscalibration_and_shrinks_with_n():
     """Of a calibrated model it is the variance of a mean, and so exactly proportional to 1 / n in expectation, at one gamma."""
     values = {
-        (n, power): np.array([value(UCME(0.5), *sample(n, 3, seed, 0.5, power), seed) for seed in range(200)])
+        (n, power): np.array(
+            [value(UCME(0.5), *sample(n, 3, seed, 0.5, power), seed) for seed in range(200)]
+        )
         for n, power in itertools.product((200, 3200), (1.0, 3.0))
     }
     mean = {key: v.mean() for key, v in values.items()}
     error = {key: v.std(ddof=1) / math.sqrt(200) for key, v in values.items()}
     assert mean[200, 3.0] > 2 * mean[200, 1.0]
-    assert abs(16 * mean[3200, 1.0] - mean[200, 1.0]) < 4 * math.hypot(16 * error[3200, 1.0], error[200, 1.0])
-    assert 16 * error[3200, 1.0] < 0.1 * mean[200, 1.0] > error[200, 1.0]  # so that this tells 1 / n from other rates
+    assert abs(16 * mean[3200, 1.0] - mean[200, 1.0]) < 4 * math.hypot(
+        16 * error[3200, 1.0], error[200, 1.0]
+    )
+    assert (
+        16 * error[3200, 1.0] < 0.1 * mean[200, 1.0] > error[200, 1.0]
+    )  # so that this tells 1 / n from other rates
 
 
 # MMCE
@@ -452,7 +525,9 @@ def test_cells_by_hand():
 def test_an_edge_is_in_the_upper_cell_and_1_in_the_last():
     third = 1 / 3
     q = np.array([[third, 1 - third], [0.34, 0.66], [1.0, 0.0], [0.7, 0.3]])
-    assert SimplexECE()(q, np.zeros(4, dtype=int))["l1"].diagnostics == {"bins": 3}  # 2/3 opens the last interval, 0.66 is below
+    assert SimplexECE()(q, np.zeros(4, dtype=int))["l1"].diagnostics == {
+        "bins": 3
+    }  # 2/3 opens the last interval, 0.66 is below
     assert SimplexECE(1)(q, np.zeros(4, dtype=int))["l1"].diagnostics == {"bins": 1}
 
 
@@ -468,14 +543,18 @@ def test_only_occupied_cells_are_held():
     q = np.random.default_rng(0).dirichlet(np.full(1000, 0.01), 50)
     y = np.arange(50)
     assert SimplexECE()(q, y)["l1"].diagnostics["bins"] <= 50
-    assert value(SimplexECE(), np.full((1000, 1000), 1e-3), np.arange(1000)) == pytest.approx(0.0, abs=1e-12)
+    assert value(SimplexECE(), np.full((1000, 1000), 1e-3), np.arange(1000)) == pytest.approx(
+        0.0, abs=1e-12
+    )
 
 
 # the median distance, and products of the kernel matrix
 
 
 def test_the_median_rules():
-    p = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])  # distances 0, 1, 1, 1/2, 1/2, 1/2 times root 2
+    p = np.array(
+        [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]
+    )  # distances 0, 1, 1, 1/2, 1/2, 1/2 times root 2
     root = math.sqrt(2)
     assert median_distance(p, "median") == pytest.approx(root / 2)
     assert median_distance(p, "median_with_diagonal") == pytest.approx(root / 2)
@@ -488,12 +567,19 @@ def test_the_median_rules():
 
 
 def test_without_distances_the_width_is_1():
-    for p in (np.full((50, 3), 1 / 3), np.array([0.2]), np.full(3000, 0.1), np.float32([[0.1, 0.9]] * 9)):
+    for p in (
+        np.full((50, 3), 1 / 3),
+        np.array([0.2]),
+        np.full(3000, 0.1),
+        np.float32([[0.1, 0.9]] * 9),
+    ):
         for rule in kernels.MEDIAN_RULES:
             assert median_distance(p, rule) == 1.0
     nearly = np.full((3, 2), 0.5)
     nearly[0] += [1e-9, -1e-9]
-    assert median_distance(nearly) == pytest.approx(math.sqrt(2) * 1e-9, rel=1e-6)  # not 1e-8 of noise
+    assert median_distance(nearly) == pytest.approx(
+        math.sqrt(2) * 1e-9, rel=1e-6
+    )  # not 1e-8 of noise
 
 
 def test_of_many_rows_the_median_is_of_some_whatever_their_order():
@@ -538,15 +624,30 @@ def test_names_and_truths():
 def test_every_configured_one_gives_its_estimand():
     q, y = sample(60, 3, alpha=0.5)
     configured = [
-        name for name in list_estimators() if name.startswith(("ckce", "skce")) or name in ("ucme", "mmce", "simplex_ece")
+        name
+        for name in list_estimators()
+        if name.startswith(("ckce", "skce")) or name in ("ucme", "mmce", "simplex_ece")
     ]
-    assert {"ckce", "ckce_features", "skce", "skce_biased", "skce_block", "mmce", "ucme", "simplex_ece"} <= set(configured)
+    assert {
+        "ckce",
+        "ckce_features",
+        "skce",
+        "skce_biased",
+        "skce_block",
+        "mmce",
+        "ucme",
+        "simplex_ece",
+    } <= set(configured)
     for name in configured:
         estimator = load_estimator(name)
         notion = "canonical" if "canonical" in estimator.notions else "top_label"
         found = estimator(*reduce(q, y, notion), np.random.default_rng(0))
         assert list(found) == list(estimator.estimands)
-    rules = {load_estimator(f"{kind}_{rule}").gamma for kind in ("ckce", "skce") for rule in kernels.MEDIAN_RULES[1:]}
+    rules = {
+        load_estimator(f"{kind}_{rule}").gamma
+        for kind in ("ckce", "skce")
+        for rule in kernels.MEDIAN_RULES[1:]
+    }
     assert rules == set(kernels.MEDIAN_RULES[1:])
 
 
@@ -582,7 +683,9 @@ def test_few_samples_of_full_and_of_low_rank_are_the_cholesky_form():
         found, exact = (CKCE(method=method)(q, y)["ckce"] for method in ("auto", "cholesky"))
         assert (found.diagnostics["rank"] < 400) == low
         assert found.value == pytest.approx(exact.value, rel=1e-10)
-        assert found.diagnostics["noise_floor"] == pytest.approx(exact.diagnostics["noise_floor"], rel=1e-10)
+        assert found.diagnostics["noise_floor"] == pytest.approx(
+            exact.diagnostics["noise_floor"], rel=1e-10
+        )
 
 
 @pytest.mark.parametrize("gamma", [300.0, 1e4, *slow(1e6)])
@@ -660,6 +763,12 @@ def test_a_low_rank_that_cannot_be_complete_is_given_up():
 @pytest.mark.parametrize("n", [2, 3, 4, 50, 999, 1000])
 def test_the_median_distance_of_scalars_is_that_of_all_pairs(n):
     rng = np.random.default_rng(n)
-    for p in (rng.random(n), rng.random(n).round(1), rng.beta(5.0, 0.1, n), np.where(rng.random(n) < 0.5, 0.0, 1.0), np.zeros(n)):
+    for p in (
+        rng.random(n),
+        rng.random(n).round(1),
+        rng.beta(5.0, 0.1, n),
+        np.where(rng.random(n) < 0.5, 0.0, 1.0),
+        np.zeros(n),
+    ):
         median = np.sqrt(2.0) * np.median(np.abs(p[:, None] - p)[np.triu_indices(n, 1)])
         assert median_distance(p) == pytest.approx(median if median >= 1e-12 else 1.0, rel=1e-9)

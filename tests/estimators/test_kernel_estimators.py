@@ -36,7 +36,9 @@ def values(found):
 
 def sample(name, n, seed=0, notion=None):
     problem = load_problem(name)
-    return reduce(*problem.sample(n, np.random.default_rng(seed)), notion or problem.default_notions[0])
+    return reduce(
+        *problem.sample(n, np.random.default_rng(seed)), notion or problem.default_notions[0]
+    )
 
 
 # Bregman divergences
@@ -61,7 +63,9 @@ def test_two_samples_leave_each_other():
     assert found["rms"] == pytest.approx(math.sqrt(0.1))
     assert found["kl"] == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
     assert found["refinement_l2_squared"] == found["refinement_kl"] == pytest.approx(0.0)
-    assert found["sharpness_l2_squared"] == pytest.approx(0.25) and found["sharpness_kl"] == pytest.approx(math.log(2))
+    assert found["sharpness_l2_squared"] == pytest.approx(0.25) and found[
+        "sharpness_kl"
+    ] == pytest.approx(math.log(2))
     through_risk = values(DirichletKernel(0.1, form="risk")(p, y))
     assert through_risk["l2_squared"] == pytest.approx((0.8**2 + 0.6**2) / 2)  # Brier score - 0
     assert "l1" not in through_risk
@@ -99,18 +103,29 @@ def test_both_forms_differ_by_the_gradient_term():
 
 def test_the_score_is_calibration_error_plus_refinement_on_average():
     """Through the risk exactly: brier = l2_squared + refinement, logloss = kl + refinement."""
-    for notion, name in (("binary", "beta_overconfident"), ("canonical", "dirichlet3_overconfident")):
+    for notion, name in (
+        ("binary", "beta_overconfident"),
+        ("canonical", "dirichlet3_overconfident"),
+    ):
         p, y = sample(name, 300, notion=notion)
         p = np.clip(p, 1e-6, 1 - 1e-6) if notion == "binary" else p
         found = values(DirichletKernel(0.05, form="risk", floor=1e-12)(p, y))
-        scores = {**values(load_estimator("brier")(p, y)), **values(load_estimator("logloss")(p, y))}
-        assert found["l2_squared"] + found["refinement_l2_squared"] == pytest.approx(scores["brier"], rel=1e-9)
+        scores = {
+            **values(load_estimator("brier")(p, y)),
+            **values(load_estimator("logloss")(p, y)),
+        }
+        assert found["l2_squared"] + found["refinement_l2_squared"] == pytest.approx(
+            scores["brier"], rel=1e-9
+        )
         assert found["kl"] + found["refinement_kl"] == pytest.approx(scores["logloss"], rel=1e-9)
 
 
 def test_scalars_are_half_of_their_two_columns():
     p, y = sample("beta_overconfident", 200)
-    scalar, columns = values(DirichletKernel(0.02)(p, y)), values(DirichletKernel(0.02)(np.column_stack([1 - p, p]), y))
+    scalar, columns = (
+        values(DirichletKernel(0.02)(p, y)),
+        values(DirichletKernel(0.02)(np.column_stack([1 - p, p]), y)),
+    )
     for name in ("l2_squared", "refinement_l2_squared", "sharpness_l2_squared", "l1"):
         assert 2 * scalar[name] == pytest.approx(columns[name], rel=1e-9)
     for name in ("kl", "refinement_kl", "sharpness_kl"):
@@ -130,9 +145,15 @@ def test_order_and_names_of_classes_do_not_matter(classes, n, seed):
 def test_predictions_of_exactly_0_and_1():
     p, y = np.array([0.0, 1.0, 1.0, 0.0, 0.5]), np.array([0, 1, 0, 1, 1])
     for form in ("direct", "risk"):
-        assert all(math.isfinite(v) for v in values(DirichletKernel("likelihood", form=form)(p, y)).values())
+        assert all(
+            math.isfinite(v)
+            for v in values(DirichletKernel("likelihood", form=form)(p, y)).values()
+        )
     vectors = one_hot(np.array([0, 1, 2, 0]), 3)
-    assert all(math.isfinite(v) for v in values(DirichletKernel("likelihood")(vectors, np.array([0, 1, 2, 1]))).values())
+    assert all(
+        math.isfinite(v)
+        for v in values(DirichletKernel("likelihood")(vectors, np.array([0, 1, 2, 1]))).values()
+    )
 
 
 def test_one_sample_has_no_others():
@@ -143,16 +164,22 @@ def test_one_sample_has_no_others():
 
 def test_a_users_own_divergence():
     """F = sum p^3 has D_F(r, g) = sum r^3 - g^3 - 3 g^2 (r - g)."""
-    cubes = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False)
+    cubes = Bregman(
+        "bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False
+    )
     rng = np.random.default_rng(2)
     p, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
     estimator = DirichletKernel(0.1, generators=(cubes,))
     z = np.clip(p, estimator.floor, 1.0 - estimator.floor)
     r = dirichlet_sums(z, z, one_hot(y, 3), (0.1,), leave_out=np.arange(40))[0][0]
     found = values(estimator(p, y))
-    assert found["bregman_cubes"] == pytest.approx((r**3 - p**3 - 3 * p**2 * (r - p)).sum(axis=1).mean())
+    assert found["bregman_cubes"] == pytest.approx(
+        (r**3 - p**3 - 3 * p**2 * (r - p)).sum(axis=1).mean()
+    )
     share = one_hot(y, 3).mean(axis=0)
-    assert found["sharpness_bregman_cubes"] == pytest.approx((r**3).sum(axis=1).mean() - (share**3).sum())
+    assert found["sharpness_bregman_cubes"] == pytest.approx(
+        (r**3).sum(axis=1).mean() - (share**3).sum()
+    )
     assert set(found) == set(estimator.estimands)
 
 
@@ -171,10 +198,20 @@ def kernel(p, y):
     return DirichletKernel(0.1, generators=(cubes,))(p, y)
 """,
     )
-    run = ["problem=beta_overconfident", "estimator=[]", "+estimator.own._target_=own_divergence.kernel", "n=50", "reps=1"]
+    run = [
+        "problem=beta_overconfident",
+        "estimator=[]",
+        "+estimator.own._target_=own_divergence.kernel",
+        "n=50",
+        "reps=1",
+    ]
     found = harness.run([*run, "engine=serial"]).set_index("estimand")
-    assert found.loc["bregman_cubes", "status"] == "ok" and np.isnan(found.loc["bregman_cubes", "truth"])
-    assert found.loc["kl", "truth"] == pytest.approx(load_problem("beta_overconfident").truth("kl").value)
+    assert found.loc["bregman_cubes", "status"] == "ok" and np.isnan(
+        found.loc["bregman_cubes", "truth"]
+    )
+    assert found.loc["kl", "truth"] == pytest.approx(
+        load_problem("beta_overconfident").truth("kl").value
+    )
 
 
 @pytest.mark.slow
@@ -193,10 +230,16 @@ def test_bandwidth_rules():
     assert scores == pytest.approx(by_hand, rel=1e-6)
     p, y = sample("beta_overconfident", 4001)
     many = likelihood.log_likelihoods(p, (1e-3, 1e-2))
-    assert likelihood.log_likelihoods(p[::-1], (1e-3, 1e-2)) == pytest.approx(many, rel=1e-12)  # by rank, in whatever order
+    assert likelihood.log_likelihoods(p[::-1], (1e-3, 1e-2)) == pytest.approx(
+        many, rel=1e-12
+    )  # by rank, in whatever order
     kept = np.sort(p)[np.linspace(0, 4000, 2000).astype(int)]
     z = np.clip(kept, 1e-7, 1 - 1e-7)
-    k = beta.pdf(z[:, None], np.clip(p, 1e-7, 1 - 1e-7) / 1e-2 + 1, (1 - np.clip(p, 1e-7, 1 - 1e-7)) / 1e-2 + 1)
+    k = beta.pdf(
+        z[:, None],
+        np.clip(p, 1e-7, 1 - 1e-7) / 1e-2 + 1,
+        (1 - np.clip(p, 1e-7, 1 - 1e-7)) / 1e-2 + 1,
+    )
     k[kept[:, None] == p] = 0.0
     assert many[1] == pytest.approx(np.log(k.sum(axis=1) / 4000).sum(), rel=1e-9)
     p, y = sample("beta_overconfident", 2000, 1)
@@ -206,7 +249,9 @@ def test_bandwidth_rules():
     assert tuned(p, y, np.random.default_rng(0))["kl"].diagnostics == {"bandwidth": b}
 
 
-@pytest.mark.parametrize("bad", [{"bandwidth": 0}, {"bandwidth": "silverman"}, {"form": "both"}, {"floor": 0.0}])
+@pytest.mark.parametrize(
+    "bad", [{"bandwidth": 0}, {"bandwidth": "silverman"}, {"form": "both"}, {"floor": 0.0}]
+)
 def test_bad_parameters_of_the_kernel(bad):
     with pytest.raises(BadInputError, match=next(iter(bad))):
         DirichletKernel(**bad)
@@ -216,7 +261,9 @@ def test_binning_kernel_by_hand():
     p, y = np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 1, 1])
     r = np.array([1.0, 0.5, 0.5, 2 / 3])  # the last is alone: all others
     found = values(BinningKernel(2)(p, y))
-    assert found["l2_squared"] == pytest.approx(((r - p) ** 2).mean()) and found["l1"] == pytest.approx(np.abs(r - p).mean())
+    assert found["l2_squared"] == pytest.approx(((r - p) ** 2).mean()) and found[
+        "l1"
+    ] == pytest.approx(np.abs(r - p).mean())
 
 
 @pytest.mark.slow
@@ -229,7 +276,14 @@ def test_direct_estimates_come_near_the_truth(name):
     for rep in range(5):
         p, y = problem.sample(2000, np.random.default_rng([5, rep]))
         found.append(values(DirichletKernel("risk")(p, y, np.random.default_rng(rep))))
-    for estimand in ("l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl"):
+    for estimand in (
+        "l2_squared",
+        "kl",
+        "refinement_l2_squared",
+        "refinement_kl",
+        "sharpness_l2_squared",
+        "sharpness_kl",
+    ):
         truth = problem.truth(estimand).value
         x = np.array([f[estimand] for f in found])
         error = 4 * x.std(ddof=1) / math.sqrt(5)
@@ -250,15 +304,25 @@ def test_kernel_ridge_is_the_formula(kind, notion):
     values_, vectors = np.linalg.eigh(k)
     values_ = values_.clip(0)
     settings = [{"ridge": r} for r in GRIDS[kind, notion != "canonical"] if r >= 1e-6]
-    for one, (products,) in zip(settings, KernelRidge(kind).products(p[train], y[train], [p[at]], settings)):
+    for one, (products,) in zip(
+        settings, KernelRidge(kind).products(p[train], y[train], [p[at]], settings)
+    ):
         c = one["ridge"] * 120 ** POWERS[kind]
         if kind == "kkr":
             target = vectors.T @ u[train] @ u[train].T @ vectors
-            h = across @ vectors @ (target / (np.outer(values_, values_) + c)) @ vectors.T @ across.T
+            h = (
+                across
+                @ vectors
+                @ (target / (np.outer(values_, values_) + c))
+                @ vectors.T
+                @ across.T
+            )
         else:
             g = across @ np.linalg.solve(k + c * np.eye(120), u[train])
             h = g @ g.T
-        assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-5, abs=1e-7 * np.abs(h).max())
+        assert products.weighted() @ products.features.T == pytest.approx(
+            h, rel=1e-5, abs=1e-7 * np.abs(h).max()
+        )
 
 
 def test_kkr_is_the_solution_of_the_kronecker_system():
@@ -287,7 +351,9 @@ def test_kkr_of_a_high_rank_is_the_formula(ridge):
     eigenvalues, vectors = np.linalg.eigh(k)
     target = vectors.T @ u @ u.T @ vectors / (np.outer(eigenvalues, eigenvalues).clip(0) + c)
     h = across @ vectors @ target @ vectors.T @ across.T
-    assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-6, abs=1e-7 * np.abs(h).max())
+    assert products.weighted() @ products.features.T == pytest.approx(
+        h, rel=1e-6, abs=1e-7 * np.abs(h).max()
+    )
     assert products.core.ndim == (1 if ridge > 1e-6 else 2)
 
 
@@ -331,7 +397,9 @@ def test_settings_are_all_combinations():
 def test_tuned_by_hand():
     """The steps of Algorithm 1 on bins, with the same random stream."""
     p, y = sample("beta_overconfident", 100)
-    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, np.random.default_rng(7))["l2_squared"]
+    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, np.random.default_rng(7))[
+        "l2_squared"
+    ]
     rng = np.random.default_rng(7)
     order = rng.permutation(100)
     test, rest = order[:20], order[20:]
@@ -357,7 +425,9 @@ def test_tuned_by_hand():
     assert found.diagnostics["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
 
 
-@pytest.mark.parametrize("name", ["tuned_binned", *slow("tuned_kde"), "tuned_kkr", "tuned_ukkr", "tuned_variational"])
+@pytest.mark.parametrize(
+    "name", ["tuned_binned", *slow("tuned_kde"), "tuned_kkr", "tuned_ukkr", "tuned_variational"]
+)
 def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
     """Bias below a tenth: the variance of the fits at n = 1,280 (training part of 2,000)."""
     problem = load_problem("beta_overconfident")
@@ -373,7 +443,9 @@ def test_the_better_calibrator_is_chosen():
     """C of other slopes below and above 1/2 is no temperature; the risk tells isotonic regression from it."""
     p, y = sample("beta_mixed", 8000)
     grid = {"calibrator": (Temperature(), Isotonic())}
-    risks = validation_risks(Variational(), settings_of(grid), p, y, np.arange(8000) % 5, np.random.default_rng(0))
+    risks = validation_risks(
+        Variational(), settings_of(grid), p, y, np.arange(8000) % 5, np.random.default_rng(0)
+    )
     assert risks.mean(axis=1).argmin() == 1
     found = Tuned(Variational(), grid)(p, y, np.random.default_rng(0))["l2_squared"]
     assert found.diagnostics["choice"] == 1
@@ -387,7 +459,9 @@ def test_vectors_by_kmeans_cells():
     for rep in range(6):
         p, y = problem.sample(2000, np.random.default_rng([8, rep]))
         for bins, values_ in found.items():
-            one = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(p, y, np.random.default_rng(rep))
+            one = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(
+                p, y, np.random.default_rng(rep)
+            )
             values_.append(one["l2_squared"].value)
     assert np.mean(found[3]) < np.mean(found[30])
     assert near(found[30], truth, 0.25 * truth)
@@ -400,7 +474,9 @@ def test_calibrated_predictions_are_near_zero_and_tuning_helps():
     for rep in range(20):
         p, y = problem.sample(1000, np.random.default_rng([9, rep]))
         tuned.append(Tuned(Binned())(p, y, np.random.default_rng(rep))["l2_squared"].value)
-        finest.append(Tuned(Binned(), {"bins": (100,)})(p, y, np.random.default_rng(rep))["l2_squared"].value)
+        finest.append(
+            Tuned(Binned(), {"bins": (100,)})(p, y, np.random.default_rng(rep))["l2_squared"].value
+        )
     assert 0 <= np.mean(tuned) < 0.005 < np.mean(finest)
 
 
@@ -448,7 +524,10 @@ def test_a_grid_is_checked_when_it_is_made(estimator, grid, says):
 
 def test_a_setting_needs_a_number():
     p, y = sample("beta_overconfident", 100)
-    for estimator, grid in ((DirichletKernel(), {"bandwidth": ("risk",)}), (KernelRidge(), {"gamma": (0.5,)})):
+    for estimator, grid in (
+        (DirichletKernel(), {"bandwidth": ("risk",)}),
+        (KernelRidge(), {"gamma": (0.5,)}),
+    ):
         with pytest.raises(BadInputError, match="a setting of a grid needs a number"):
             Tuned(estimator, grid)(p, y, np.random.default_rng(0))
 
@@ -457,9 +536,13 @@ def test_every_field_of_a_grid_is_used():
     p, y = sample("beta_overconfident", 400)
     for gamma in (0.5, 50.0):
         alone = Tuned(KernelRidge(gamma=gamma), {"ridge": (1e-3,)})(p, y, np.random.default_rng(0))
-        in_grid = Tuned(KernelRidge(), {"ridge": (1e-3,), "gamma": (gamma,)})(p, y, np.random.default_rng(0))
+        in_grid = Tuned(KernelRidge(), {"ridge": (1e-3,), "gamma": (gamma,)})(
+            p, y, np.random.default_rng(0)
+        )
         assert in_grid["l2_squared"].value == alone["l2_squared"].value
-    both = Tuned(KernelRidge(), {"gamma": (0.5, 50.0), "ridge": (1e-3,)})(p, y, np.random.default_rng(0))["l2_squared"]
+    both = Tuned(KernelRidge(), {"gamma": (0.5, 50.0), "ridge": (1e-3,)})(
+        p, y, np.random.default_rng(0)
+    )["l2_squared"]
     assert both.diagnostics["gamma"] in (0.5, 50.0)
     given = Tuned(KernelRidge(ridge=1e8))(p, y, np.random.default_rng(0))["l2_squared"]
     assert given.diagnostics["ridge"] == 1e8 and given.value < 1e-9
@@ -471,7 +554,11 @@ def test_what_the_rank_leaves_out_is_reported():
     exact = KernelRidge(ridge=1e-3)(p, y, np.random.default_rng(0))["l2_squared"]
     capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, np.random.default_rng(0))["l2_squared"]
     assert exact.diagnostics["rank"] > 500 and exact.diagnostics["residual"] <= 1e-14
-    assert capped.diagnostics["rank"] == 40 and capped.diagnostics["residual"] > 1e-4 and capped.value != exact.value
+    assert (
+        capped.diagnostics["rank"] == 40
+        and capped.diagnostics["residual"] > 1e-4
+        and capped.value != exact.value
+    )
     tuned = Tuned(KernelRidge(max_rank=40))(p, y, np.random.default_rng(0))["l2_squared"]
     assert tuned.diagnostics["rank"] == 40 and tuned.diagnostics["residual"] > 1e-4
 
@@ -497,7 +584,11 @@ def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
     p = np.where(p > 0.6, 1.0, p)
     y = (np.random.default_rng(0).random(1000) < p).astype(int)  # calibrated
     likelihood, tuned = DirichletKernel("likelihood"), DirichletKernel("risk")
-    assert likelihood.chosen_bandwidth(p, y) < 1e-3 < tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
+    assert (
+        likelihood.chosen_bandwidth(p, y)
+        < 1e-3
+        < tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
+    )
     by_risk = tuned(p, y, np.random.default_rng(0))["l2_squared"].value
     assert by_risk < 0.5 * likelihood(p, y)["l2_squared"].value
 
@@ -512,7 +603,9 @@ def test_own_divergences_and_norms_are_checked():
         with pytest.raises(BadInputError, match="norms is"):
             DirichletKernel(norms=norms)
     p, y = np.array([0.2, 0.6]), np.array([1, 0])
-    assert "linf" not in DirichletKernel(0.1, norms=(math.inf,))(p, y)  # a supremum for scalars, and no mean
+    assert "linf" not in DirichletKernel(0.1, norms=(math.inf,))(
+        p, y
+    )  # a supremum for scalars, and no mean
 
 
 def test_a_class_never_seen_and_constant_predictions():

@@ -49,13 +49,20 @@ def golden(*sources):
     """[(input, parameter, quantity, value)] of what these sources say."""
     with open(GOLDEN / "golden.csv", newline="") as f:
         rows = list(csv.DictReader(f))
-    return [(r["input"], r["parameter"], r["quantity"], float(r["value"])) for r in rows if r["source"].startswith(sources)]
+    return [
+        (r["input"], r["parameter"], r["quantity"], float(r["value"]))
+        for r in rows
+        if r["source"].startswith(sources)
+    ]
 
 
 @pytest.fixture(scope="module")
 def inputs():
     with np.load(GOLDEN / "inputs.npz") as archive:
-        return {name: archive[name].astype(np.float64 if name.endswith("_p") else np.int64) for name in archive}
+        return {
+            name: archive[name].astype(np.float64 if name.endswith("_p") else np.int64)
+            for name in archive
+        }
 
 
 # Smooth calibration error
@@ -67,7 +74,9 @@ def smoothed(p, residual, sigma, mesh=801, mass=1.0):
     total = np.zeros(mesh)
     for shift, side in itertools.product((-4, -2, 0, 2, 4), (-1, 1)):
         total += np.exp(-0.5 * ((t[:, None] - side * p - shift) / sigma) ** 2) @ residual
-    return np.trapezoid(np.abs(total), t) / (math.sqrt(2 * math.pi) * sigma * np.sum(np.broadcast_to(mass, p.shape)))
+    return np.trapezoid(np.abs(total), t) / (
+        math.sqrt(2 * math.pi) * sigma * np.sum(np.broadcast_to(mass, p.shape))
+    )
 
 
 def test_smoothing_keeps_what_has_one_sign():
@@ -83,7 +92,9 @@ def test_two_opposite_errors_at_the_ends():
     from scipy.special import ndtr
 
     sigma = 0.4
-    inside = sum(2 * (ndtr((0.5 - k) / sigma) - ndtr(-k / sigma)) for k in range(-20, 21, 2))  # of K(t, 0) in [0, 1/2]
+    inside = sum(
+        2 * (ndtr((0.5 - k) / sigma) - ndtr(-k / sigma)) for k in range(-20, 21, 2)
+    )  # of K(t, 0) in [0, 1/2]
     assert value(SmoothECE(sigma), [0, 1], [1, 0]) == pytest.approx(2 * inside - 1, abs=1e-6)
 
 
@@ -103,14 +114,18 @@ def test_the_grid_is_as_exact_as_said(sigma, inputs):
     assert value(SmoothECE(sigma), p, y) == pytest.approx(exact, abs=2e-5)
 
 
-@pytest.mark.parametrize("source, tolerance", [("relplot 1.0.3, 20001", 2e-5), ("relplot 1.0.3", 7e-4)])
+@pytest.mark.parametrize(
+    "source, tolerance", [("relplot 1.0.3, 20001", 2e-5), ("relplot 1.0.3", 7e-4)]
+)
 def test_smooth_errors_of_relplot(source, tolerance, inputs):
     """Its integral is a sum over 200 points, its fixed point known to 1/1024, and the density has 1e-4 added: with more points
     and halvings it agrees better. On inputs with p at, or within 1/1000 of, 0 and 1 see the next test."""
     rows = [row for row in golden(source) if row[0] == "calibrated"]
     assert len(rows) >= 4
     for name, sigma, _, expected in rows:
-        found = value(SmoothECE(float(sigma) if sigma else None), inputs[f"{name}_p"], inputs[f"{name}_y"])
+        found = value(
+            SmoothECE(float(sigma) if sigma else None), inputs[f"{name}_p"], inputs[f"{name}_y"]
+        )
         assert found == pytest.approx(expected, abs=tolerance)
 
 
@@ -122,8 +137,12 @@ def test_relplot_halves_the_weight_of_predictions_at_the_ends(name, inputs):
     rows = [row for row in golden("relplot 1.0.3, 20001") if row[0] == name and row[1]]
     assert len(rows) == 3
     for _, sigma, _, expected in rows:
-        assert smoothed(p, weight * (y - p), float(sigma), mass=weight) == pytest.approx(expected, abs=2e-4)
-        assert value(SmoothECE(float(sigma)), p, y) < expected - 1e-4  # it is further from ours than that
+        assert smoothed(p, weight * (y - p), float(sigma), mass=weight) == pytest.approx(
+            expected, abs=2e-4
+        )
+        assert (
+            value(SmoothECE(float(sigma)), p, y) < expected - 1e-4
+        )  # it is further from ours than that
 
 
 def test_more_smoothing_never_makes_it_larger(inputs):
@@ -140,12 +159,16 @@ def test_sweep_by_hand():
     p, y = [0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1]
     found = Sweep()(np.array(p), np.array(y))
     assert found["l1"].diagnostics["bins"] == 2
-    assert found["l1"].value == pytest.approx((0.3 + 0.25) / 2) and found["l2_squared"].value == pytest.approx(
-        (0.09 + 0.0625) / 2
-    )
-    assert Sweep()(np.array(p), np.array([1, 1, 0, 0]))["l1"].diagnostics["bins"] == 1  # falls at once: one bin
+    assert found["l1"].value == pytest.approx((0.3 + 0.25) / 2) and found[
+        "l2_squared"
+    ].value == pytest.approx((0.09 + 0.0625) / 2)
+    assert (
+        Sweep()(np.array(p), np.array([1, 1, 0, 0]))["l1"].diagnostics["bins"] == 1
+    )  # falls at once: one bin
     assert value(Sweep(), p, [1, 1, 0, 0]) == pytest.approx(0.025)
-    assert Sweep()(np.array(p), np.array([0, 0, 1, 1]))["l1"].diagnostics["bins"] == 4  # never falls: n bins
+    assert (
+        Sweep()(np.array(p), np.array([0, 0, 1, 1]))["l1"].diagnostics["bins"] == 4
+    )  # never falls: n bins
 
 
 def sweep_by_definition(p, y, rule):
@@ -159,7 +182,10 @@ def sweep_by_definition(p, y, rule):
         else:
             starts = [ordered[math.ceil(j * n / bins)] for j in range(1, bins)]
             index = np.searchsorted(np.unique(starts), p, side="right")
-        return [(y[index == j].mean(), p[index == j].mean(), (index == j).sum()) for j in np.unique(index)]
+        return [
+            (y[index == j].mean(), p[index == j].mean(), (index == j).sum())
+            for j in np.unique(index)
+        ]
 
     bins = 1
     while bins < n and all(a[0] <= b[0] for a, b in itertools.pairwise(means(bins + 1))):
@@ -173,7 +199,9 @@ def test_sweep_is_its_definition(rule):
     for case in range(60):
         n = int(rng.integers(1, 26))
         p = rng.integers(0, 21, n) / 20.0 if case % 2 else rng.random(n)
-        y = (rng.random(n) < (p if case % 3 else p > 0.4)).astype(np.int64)  # the last are sorted: n bins
+        y = (rng.random(n) < (p if case % 3 else p > 0.4)).astype(
+            np.int64
+        )  # the last are sorted: n bins
         bins, l1 = sweep_by_definition(p, y, rule)
         found = Sweep(rule)(p, y)["l1"]
         assert found.diagnostics["bins"] == bins and found.value == pytest.approx(l1, abs=1e-12)
@@ -184,7 +212,12 @@ def test_sweeps_of_caltrain(inputs):
     assert len(rows) == 10
     for name, norm, quantity, expected in rows:
         of_norm = {"1": "l1", "2": "rms"}[norm]
-        found = value(Sweep(quantity.removeprefix("sweep_")), inputs[f"{name}_p"], inputs[f"{name}_y"], of_norm)
+        found = value(
+            Sweep(quantity.removeprefix("sweep_")),
+            inputs[f"{name}_p"],
+            inputs[f"{name}_y"],
+            of_norm,
+        )
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -197,13 +230,19 @@ def test_cumulative_residuals_by_hand():
     assert value(Cumulative("ks"), p, y) == pytest.approx(0.8 / 3)
     assert value(Cumulative("kuiper"), p, y) == pytest.approx(1.2 / 3)
     said = Cumulative("kuiper")(np.array(p), np.array(y))["p_value"].diagnostics
-    assert said["sigma"] == pytest.approx(math.sqrt(0.56) / 3) and said["scaled"] == pytest.approx(1.2 / math.sqrt(0.56))
+    assert said["sigma"] == pytest.approx(math.sqrt(0.56) / 3) and said["scaled"] == pytest.approx(
+        1.2 / math.sqrt(0.56)
+    )
 
 
 def test_equal_predictions_are_added_together():
     p = [0.5] * 4 + [0.9]
     for y in ([1, 1, 0, 0, 1], [0, 1, 0, 1, 1]):
-        assert value(Cumulative("ks"), p, y) == pytest.approx(0.1 / 5) == value(Cumulative("kuiper"), p, y)
+        assert (
+            value(Cumulative("ks"), p, y)
+            == pytest.approx(0.1 / 5)
+            == value(Cumulative("kuiper"), p, y)
+        )
 
 
 def test_cumulative_errors_of_mcgrad_and_of_the_authors_of_ks(inputs):
@@ -222,14 +261,20 @@ def test_cumulative_errors_of_mcgrad_and_of_the_authors_of_ks(inputs):
 
 
 @pytest.mark.parametrize(
-    "tail, switch, mean", [(largest_tail, 1.0, math.sqrt(math.pi / 2)), (range_tail, 1.5, math.sqrt(8 / math.pi))]
+    "tail, switch, mean",
+    [(largest_tail, 1.0, math.sqrt(math.pi / 2)), (range_tail, 1.5, math.sqrt(8 / math.pi))],
 )
 def test_both_series_of_a_tail_meet_and_have_the_known_mean(tail, switch, mean):
     x = np.linspace(0.0, 12.0, 4001)
     of_x = np.array([tail(t) for t in x])
     assert np.trapezoid(of_x, x) == pytest.approx(mean, abs=1e-6)
     assert tail(switch - 1e-12) == pytest.approx(tail(switch), abs=1e-11)
-    assert all(np.diff(of_x) <= 1e-15) and of_x[0] == 1.0 and 0.0 < tail(10.0) < 1e-20 and tail(math.inf) == 0.0
+    assert (
+        all(np.diff(of_x) <= 1e-15)
+        and of_x[0] == 1.0
+        and 0.0 < tail(10.0) < 1e-20
+        and tail(math.inf) == 0.0
+    )
 
 
 def test_certain_predictions_have_certain_p_values():
@@ -267,7 +312,9 @@ def test_parts_make_up_the_scores_and_are_those_of_the_diagram(inputs):
         assert parts[0] - parts[1] + parts[2] == pytest.approx(np.mean((p - y) ** 2), abs=1e-13)
         with np.errstate(divide="ignore"):
             logloss = -np.log(np.where(y == 1, p, 1 - p)).mean()
-        assert found["kl"] - found["sharpness_kl"] + found["uncertainty_kl"] == pytest.approx(logloss, abs=1e-12)
+        assert found["kl"] - found["sharpness_kl"] + found["uncertainty_kl"] == pytest.approx(
+            logloss, abs=1e-12
+        )
 
 
 @pytest.mark.slow
@@ -290,9 +337,15 @@ def test_an_impossible_outcome_makes_kl_alone_infinite():
 def test_adaptive_errors_by_hand():
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.005, 0.995]])
     y = np.array([[1, 0], [0, 1], [0, 1], [0, 1]])
-    assert value(AdaptiveClasswise(1), p, y, "l1") == pytest.approx(abs(p.mean(axis=0) - y.mean(axis=0)).mean())
-    assert value(AdaptiveClasswise(1, 0.01), p, y, "tace") == pytest.approx(((2.1 - 1) / 3 + (3 - 1.895) / 4) / 2)
-    assert value(AdaptiveClasswise(1, 0.95), p, y, "tace") == pytest.approx(0.005 / 2)  # no such prediction of class 0
+    assert value(AdaptiveClasswise(1), p, y, "l1") == pytest.approx(
+        abs(p.mean(axis=0) - y.mean(axis=0)).mean()
+    )
+    assert value(AdaptiveClasswise(1, 0.01), p, y, "tace") == pytest.approx(
+        ((2.1 - 1) / 3 + (3 - 1.895) / 4) / 2
+    )
+    assert value(AdaptiveClasswise(1, 0.95), p, y, "tace") == pytest.approx(
+        0.005 / 2
+    )  # no such prediction of class 0
     with pytest.raises(UndefinedError, match="at least 0.999"):
         AdaptiveClasswise(1, 0.999)(p, y)
 
@@ -304,13 +357,20 @@ def test_adaptive_errors_of_the_authors(inputs):
     for _, bins, quantity, expected in rows:
         found = AdaptiveClasswise(int(bins), 0.01 if quantity == "tace" else 0.0)
         assert value(found, p, y) == pytest.approx(expected, abs=1e-12)
-    assert value(AdaptiveClasswise(15), p, y) == apply(Binned(15, "mass"), p, y, "classwise", None)["l1"].value
+    assert (
+        value(AdaptiveClasswise(15), p, y)
+        == apply(Binned(15, "mass"), p, y, "classwise", None)["l1"].value
+    )
 
 
 def test_average_over_bins_by_hand():
     """Gaps 0.2 of three samples and 0.9 of one: each bin counts as much, empty ones do not."""
     p, y = [0.1, 0.2, 0.3, 0.9], [0, 0, 0, 0]
-    assert value(AverageBinned(2), p, y) == value(AverageBinned(10), [0.2, 0.9], [0, 0]) == pytest.approx(0.55)
+    assert (
+        value(AverageBinned(2), p, y)
+        == value(AverageBinned(10), [0.2, 0.9], [0, 0])
+        == pytest.approx(0.55)
+    )
     assert value(Binned(2), p, y) == pytest.approx(0.375)
 
 
@@ -343,13 +403,19 @@ def test_chi_square_by_hand():
     """Two bins: (1 - .4)^2 / .32 + (2 - 1)^2 / .5, and P(chi^2_2 > x) = exp(-x / 2); certain bins that are right do not count."""
     found = ChiSquare(2)(np.array([0.2, 0.2, 0.5, 0.5]), np.array([1, 0, 1, 1]))["p_value"]
     assert found.value == pytest.approx(math.exp(-(0.36 / 0.32 + 2) / 2), rel=1e-12)
-    sure = ChiSquare(3)(np.array([0.0, 0.0, 0.2, 0.2, 0.5, 0.5]), np.array([0, 0, 1, 0, 1, 1]))["p_value"]
+    sure = ChiSquare(3)(np.array([0.0, 0.0, 0.2, 0.2, 0.5, 0.5]), np.array([0, 0, 1, 0, 1, 1]))[
+        "p_value"
+    ]
     assert sure.value == pytest.approx(found.value, rel=1e-12) and sure.diagnostics["degrees"] == 2
-    assert value(ChiSquare(1), [0.0, 1.0], [1, 0]) == 0.0  # two impossible outcomes, whose residuals cancel
+    assert (
+        value(ChiSquare(1), [0.0, 1.0], [1, 0]) == 0.0
+    )  # two impossible outcomes, whose residuals cancel
     assert value(ChiSquare(1), [0.0, 1.0], [0, 1]) == 1.0
 
 
-@pytest.mark.parametrize("draw", [lambda rng, n: rng.beta(0.5, 0.5, n), lambda rng, n: rng.integers(0, 11, n) / 10])
+@pytest.mark.parametrize(
+    "draw", [lambda rng, n: rng.beta(0.5, 0.5, n), lambda rng, n: rng.integers(0, 11, n) / 10]
+)
 def test_p_values_are_small_as_often_as_they_say(draw):
     """600 calibrated samples of 500: the share below 0.05, and below 0.5, within 4 standard errors; discrete steps and ties make
     those of cumulative residuals too large, which is allowed (measured: 0.019 to 0.048)."""
@@ -361,7 +427,9 @@ def test_p_values_are_small_as_often_as_they_say(draw):
     for level in (0.05, 0.5):
         share, error = (np.array(found) <= level).mean(axis=0), math.sqrt(level * (1 - level) / 600)
         assert (share <= level + 4 * error).all()
-        assert (share[2:] >= level - 4 * error).all() and (share[:2] >= 0.5 * level - 4 * error).all()
+        assert (share[2:] >= level - 4 * error).all() and (
+            share[:2] >= 0.5 * level - 4 * error
+        ).all()
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -378,7 +446,9 @@ def test_classwise_p_values_are_bonferronis():
         found = apply(test, x, hits, "classwise", None)
         assert found["p_value"].value == min(1.0, 3 * min(one["p_value"].value for one in single))
         for name in set(found) - {"p_value"}:
-            assert found[name].value == pytest.approx(np.mean([one[name].value for one in single]), rel=1e-14)
+            assert found[name].value == pytest.approx(
+                np.mean([one[name].value for one in single]), rel=1e-14
+            )
 
 
 # All of them
@@ -388,11 +458,16 @@ def test_classwise_p_values_are_bonferronis():
 def test_every_estimand_has_a_name_and_a_declaration(name):
     spec = EstimatorSpec.of(harness.load_estimator(name))
     notion = spec.notions[0]
-    p, y = harness.reduce(*harness.load_problem("dirichlet3_overconfident").sample(80, np.random.default_rng(0)), "classwise")
+    p, y = harness.reduce(
+        *harness.load_problem("dirichlet3_overconfident").sample(80, np.random.default_rng(0)),
+        "classwise",
+    )
     if notion != "classwise":
         p, y = p[:, 0], y[:, 0]
     found = apply(harness.load_estimator(name), p, y, notion, None)
-    assert set(found) <= set(spec.estimands) and all(estimands.check_name(key, notion) for key in found)
+    assert set(found) <= set(spec.estimands) and all(
+        estimands.check_name(key, notion) for key in found
+    )
 
 
 @pytest.mark.parametrize("name", SCALAR)
@@ -406,10 +481,14 @@ def test_order_does_not_count_and_values_are_in_range(name):
         first, again = estimator(p, y), estimator(p[order], y[order])
         for key, found in first.items():
             assert again[key].value == pytest.approx(found.value, abs=1e-9)
-            assert (found.value >= 0.0 or name.startswith("debiased")) and (found.value <= 1.0 + 1e-9 or key.endswith("kl"))
+            assert (found.value >= 0.0 or name.startswith("debiased")) and (
+                found.value <= 1.0 + 1e-9 or key.endswith("kl")
+            )
 
 
-@pytest.mark.parametrize("name", ["smooth_ece", "ks", "kuiper", "ace_average", "tace", "uncertainty_kl", "p_value"])
+@pytest.mark.parametrize(
+    "name", ["smooth_ece", "ks", "kuiper", "ace_average", "tace", "uncertainty_kl", "p_value"]
+)
 def test_names_of_their_own_have_no_truth(name):
     assert not estimands.has_truth(name)
     assert estimands.is_distance(name) == (name not in ("p_value", "uncertainty_kl"))

@@ -48,7 +48,10 @@ def sample(name):
 
 
 def values(estimator, p, y, rng=0):
-    return {name: e.value for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()}
+    return {
+        name: e.value
+        for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()
+    }
 
 
 def all_labels(n):
@@ -111,7 +114,9 @@ def test_bad_settings_are_refused(make, says):
 def test_tcal_equals_the_authors_statistic(name, bins):
     found = TCal(bins=bins, resamples=1)(*sample(name), np.random.default_rng(0))["l2_squared"]
     assert found.value == pytest.approx(NUMBERS[name][f"tcal_{bins}"], abs=1e-12)
-    assert DebiasedInterval(bins=bins)(*sample(name))["l2_squared"].value == pytest.approx(found.value, abs=1e-12)
+    assert DebiasedInterval(bins=bins)(*sample(name))["l2_squared"].value == pytest.approx(
+        found.value, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -120,8 +125,12 @@ def test_interval_is_of_the_authors_statistic_and_variance(name, bins):
     (p, y), (value, v) = sample(name), NUMBERS[name][f"ci_{bins}"]
     found = DebiasedInterval(bins=bins)(p, y)["l2_squared"]
     index = np.searchsorted(np.arange(1, bins) / bins, p, side="right")
-    sizes, sums, squares = (np.bincount(index, x, minlength=bins) for x in (np.ones(len(p)), y - p, (y - p) ** 2))
-    assert found.value == pytest.approx(value, abs=1e-12) and variance(sizes, sums, squares) == pytest.approx(v, abs=1e-12)
+    sizes, sums, squares = (
+        np.bincount(index, x, minlength=bins) for x in (np.ones(len(p)), y - p, (y - p) ** 2)
+    )
+    assert found.value == pytest.approx(value, abs=1e-12) and variance(
+        sizes, sums, squares
+    ) == pytest.approx(v, abs=1e-12)
     top, s = max(value, 0.0), np.sqrt(v / len(p))
     assert found.high == pytest.approx(top + norm.ppf(0.975) * s, abs=1e-12)
     if value < norm.ppf(0.95) * found.diagnostics["null_sd"]:
@@ -130,7 +139,8 @@ def test_interval_is_of_the_authors_statistic_and_variance(name, bins):
         assert found.low == pytest.approx(top - norm.ppf(0.975) * s, abs=1e-12)
     else:
         assert found.low == pytest.approx(
-            top / 2 if top >= 2 * norm.ppf(0.95) * s else max(top - norm.ppf(0.95) * s, 0), abs=1e-12
+            top / 2 if top >= 2 * norm.ppf(0.95) * s else max(top - norm.ppf(0.95) * s, 0),
+            abs=1e-12,
         )
 
 
@@ -159,7 +169,9 @@ def test_tcal_p_value_is_the_share_of_the_labels_that_are_as_extreme():
         for m in (2, 4, 8):  # 2^floor(2 log2(4 / sqrt(ln 4))) = 8
             index = np.minimum((p * m).astype(int), m - 1)
             pairs = [(i, j) for i, j in itertools.combinations(range(4), 2) if index[i] == index[j]]
-            weights = np.array([2 / (np.count_nonzero(index == index[i]) - 1) / 4 for i, _ in pairs])
+            weights = np.array(
+                [2 / (np.count_nonzero(index == index[i]) - 1) / 4 for i, _ in pairs]
+            )
             if pairs:
                 c = p * (1 - p)
                 t = weights @ [r[i] * r[j] for i, j in pairs]
@@ -170,7 +182,10 @@ def test_tcal_p_value_is_the_share_of_the_labels_that_are_as_extreme():
     tops = np.array([top(one) for one in labels])
     exact = probability(labels, p)[tops >= top(y) - 1e-9].sum()
     got = values(TCal(resamples=4000), p, y)["p_value"]
-    assert got == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000) + 1 / 4000) and 0.0 < exact < 1.0
+    assert (
+        got == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000) + 1 / 4000)
+        and 0.0 < exact < 1.0
+    )
 
 
 def test_tcal_rejects_what_cancels_in_few_bins():
@@ -180,22 +195,32 @@ def test_tcal_rejects_what_cancels_in_few_bins():
     y = (rng.random(2000) < p + 0.18 * np.sign(np.sin(32 * np.pi * p))).astype(int)
     found = TCal()(p, y, rng)["p_value"]
     assert found.value == 1 / 200
-    assert abs(DebiasedInterval(bins=2)(p, y)["l2_squared"].value) < 0.003 < DebiasedInterval(bins=64)(p, y)["l2_squared"].value
+    assert (
+        abs(DebiasedInterval(bins=2)(p, y)["l2_squared"].value)
+        < 0.003
+        < DebiasedInterval(bins=64)(p, y)["l2_squared"].value
+    )
 
 
 @pytest.mark.slow
 def test_tests_hold_their_level_and_intervals_cover():
     """400 samples of 300: rejections at 0.05 and coverage at 0.95 within 3 standard errors (0.0327); the interval, which is
     conservative for calibrated predictions, from below."""
-    calibrated, over = (harness.load_problem(f"beta_{name}") for name in ("calibrated", "overconfident"))
+    calibrated, over = (
+        harness.load_problem(f"beta_{name}") for name in ("calibrated", "overconfident")
+    )
     truth = over.truth("l2_squared", "binary").value
     tests = (TCal(resamples=99), SKCEBlockTest())
     rejected, covered = np.zeros((400, 2)), np.zeros((400, 2))
     for rep in range(400):
         p, y = calibrated.sample(300, np.random.default_rng([3, rep]))
-        rejected[rep] = [test(p, y, np.random.default_rng([4, rep]))["p_value"].value <= 0.05 for test in tests]
+        rejected[rep] = [
+            test(p, y, np.random.default_rng([4, rep]))["p_value"].value <= 0.05 for test in tests
+        ]
         found = DebiasedInterval(bins=50)(p, y)["l2_squared"]
-        other = DebiasedInterval(bins=50)(*over.sample(300, np.random.default_rng([5, rep])))["l2_squared"]
+        other = DebiasedInterval(bins=50)(*over.sample(300, np.random.default_rng([5, rep])))[
+            "l2_squared"
+        ]
         covered[rep] = found.low <= 0.0, other.low <= truth <= other.high
     assert (rejected.mean(axis=0) <= 0.05 + 0.0327).all()
     assert (covered.mean(axis=0) >= 0.95 - 0.0327).all()
@@ -208,7 +233,9 @@ def test_folded_mean_is_the_integral():
     x = np.linspace(-12, 12, 200001)
     for mean, deviation in ((0.0, 1.0), (0.4, 0.7), (2.0, 0.3)):
         expected = np.trapezoid(np.abs(mean + deviation * x) * norm.pdf(x), x)
-        assert folded_mean(np.array([mean]), np.array([deviation]))[0] == pytest.approx(expected, rel=1e-7)
+        assert folded_mean(np.array([mean]), np.array([deviation]))[0] == pytest.approx(
+            expected, rel=1e-7
+        )
     assert folded_mean(np.array([0.3]), np.array([0.0]))[0] == 0.3
 
 
@@ -228,7 +255,9 @@ def test_debiased_l1_keeps_a_known_share_of_the_excess():
     likely = np.flatnonzero(law > 1e-9)
     p = np.full(n, 0.5)
     found = np.array([values(estimator, p, np.arange(n) < k)["l1"] for k in likely])
-    assert law[likely] @ found / (law[likely] @ np.abs(likely / n - 0.5)) == pytest.approx(2 - np.sqrt(2), abs=0.005)
+    assert law[likely] @ found / (law[likely] @ np.abs(likely / n - 0.5)) == pytest.approx(
+        2 - np.sqrt(2), abs=0.005
+    )
 
 
 # ---- the debiased root
@@ -237,13 +266,19 @@ def test_debiased_l1_keeps_a_known_share_of_the_excess():
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_the_root_equals_the_package(name):
     p, y = sample(name)
-    assert values(ScalingBinning(), p, y)["rms"] == pytest.approx(NUMBERS[name]["rms_scaling_binning"], abs=1e-12)
-    assert values(ScalingBinning(bins=10), p, y)["rms"] == pytest.approx(NUMBERS[name]["rms_scaling_binning_10"], abs=1e-12)
+    assert values(ScalingBinning(), p, y)["rms"] == pytest.approx(
+        NUMBERS[name]["rms_scaling_binning"], abs=1e-12
+    )
+    assert values(ScalingBinning(bins=10), p, y)["rms"] == pytest.approx(
+        NUMBERS[name]["rms_scaling_binning_10"], abs=1e-12
+    )
 
 
 def test_the_package_switches_to_the_values_of_a_binned_model():
     p, y = sample("nine")
-    assert values(ScalingBinning(rule="auto"), p, y)["rms"] == pytest.approx(NUMBERS["nine"]["rms_values"], abs=1e-12)
+    assert values(ScalingBinning(rule="auto"), p, y)["rms"] == pytest.approx(
+        NUMBERS["nine"]["rms_values"], abs=1e-12
+    )
     p, y = sample("over")
     assert values(ScalingBinning(rule="auto"), p, y) == values(ScalingBinning(), p, y)
 
@@ -263,7 +298,9 @@ def test_kernel_densities_equal_the_authors(name):
     found = KDETopLabel()(*sample(name))
     assert found["l1"].value == pytest.approx(NUMBERS[name]["kde_l1"], abs=1e-9)
     assert found["l2_squared"].value == pytest.approx(NUMBERS[name]["kde_l2_squared"], abs=1e-9)
-    assert found["l1"].diagnostics["bandwidth"] == pytest.approx(NUMBERS[name]["kde_bandwidth"], rel=1e-12)
+    assert found["l1"].diagnostics["bandwidth"] == pytest.approx(
+        NUMBERS[name]["kde_bandwidth"], rel=1e-12
+    )
 
 
 def test_kernel_densities_equal_direct_sums():
@@ -279,7 +316,9 @@ def test_kernel_densities_equal_direct_sums():
     c = np.divide(ones, f, out=np.zeros_like(f), where=f > 0)
     for name, gap in (("l1", np.abs(x - c)), ("l2_squared", (x - c) ** 2)):
         expected = np.trapezoid(gap * f, x) / np.trapezoid(f, x)
-        assert values(KDETopLabel(bandwidth=reach / 3), p, y)[name] == pytest.approx(expected, abs=1e-4)
+        assert values(KDETopLabel(bandwidth=reach / 3), p, y)[name] == pytest.approx(
+            expected, abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.97])
@@ -303,10 +342,14 @@ def test_interval_error_closed_forms():
 
 
 def test_interval_error_equals_the_package():
-    assert values(IntervalCE(), *sample("lattice"))["interval_ce"] == pytest.approx(NUMBERS["lattice"]["interval"], abs=1e-12)
+    assert values(IntervalCE(), *sample("lattice"))["interval_ce"] == pytest.approx(
+        NUMBERS["lattice"]["interval"], abs=1e-12
+    )
     for name in CONTINUOUS:
         mean, error = NUMBERS[name]["interval_mc"]
-        assert values(IntervalCE(), *sample(name))["interval_ce"] == pytest.approx(mean, abs=4 * error)
+        assert values(IntervalCE(), *sample(name))["interval_ce"] == pytest.approx(
+            mean, abs=4 * error
+        )
 
 
 def test_interval_error_equals_the_mean_over_many_shifts():
@@ -334,12 +377,16 @@ def test_laplace_sums_equal_the_double_sum(name, width):
     products = np.outer(y - p, y - p) * np.exp(-np.abs(p[:, None] - p) / width)
     found, n = values(LaplaceKCE(width), p, y), len(p)
     assert found["laplace_kce"] == pytest.approx(np.sqrt(products.sum()) / n, abs=1e-10)
-    assert found["laplace_kce_squared"] == pytest.approx((products.sum() - np.trace(products)) / n / (n - 1), abs=1e-10)
+    assert found["laplace_kce_squared"] == pytest.approx(
+        (products.sum() - np.trace(products)) / n / (n - 1), abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_laplace_error_equals_the_package_over_all_pairs(name):
-    assert values(LaplaceKCE(), *sample(name))["laplace_kce"] == pytest.approx(NUMBERS[name]["laplace"], abs=1e-9)
+    assert values(LaplaceKCE(), *sample(name))["laplace_kce"] == pytest.approx(
+        NUMBERS[name]["laplace"], abs=1e-9
+    )
 
 
 # ---- the root of the Brier score
@@ -350,15 +397,22 @@ def test_root_brier_on_two_columns_is_twice_the_scalar():
     scalar, vector = RootBrier()(p, y), RootBrier()(np.column_stack([1 - p, p]), y)
     assert vector["l2_squared"].high == pytest.approx(2 * scalar["l2_squared"].high, rel=1e-12)
     assert scalar["l1"].diagnostics["rbs"] == pytest.approx(np.sqrt(np.mean((p - y) ** 2)))
-    assert scalar["rms"].high == scalar["l1"].high == pytest.approx(np.sqrt(scalar["l2_squared"].high))
-    assert set(vector) == {"l2", "rms", "l2_squared"} and all(e.kind == "upper" for e in vector.values())
+    assert (
+        scalar["rms"].high == scalar["l1"].high == pytest.approx(np.sqrt(scalar["l2_squared"].high))
+    )
+    assert set(vector) == {"l2", "rms", "l2_squared"} and all(
+        e.kind == "upper" for e in vector.values()
+    )
 
 
 @pytest.mark.parametrize(("n", "c"), [(10, 0.3), (50, 0.1), (50, 0.9), (200, 0.5)])
 def test_root_brier_holds_at_its_level_exactly(n, c):
     """p = 1 and outcomes of probability c: the error is 1 - c, its bound a function of the number of outcomes."""
     law = binom.pmf(np.arange(n + 1), n, c)
-    above = [RootBrier()(np.ones(n), (np.arange(n) < k).astype(int))["l1"].high >= 1 - c for k in range(n + 1)]
+    above = [
+        RootBrier()(np.ones(n), (np.arange(n) < k).astype(int))["l1"].high >= 1 - c
+        for k in range(n + 1)
+    ]
     assert 0.95 <= law @ above
 
 
@@ -382,8 +436,12 @@ def test_gains_are_losses_before_minus_losses_after(name):
     stream = np.random.default_rng(0)
     q = cross_fit(estimator.calibrator, p, y, fold_of(y, 5, False, stream), stream)
     before, after = (-np.log(np.where(y == 1, x, 1 - x)).mean() for x in (p, q))
-    assert found["kl"].value == pytest.approx(before - after, abs=1e-12) and np.isfinite(found["kl"].value)
-    assert found["l2_squared"].value == pytest.approx(np.mean((p - y) ** 2 - (q - y) ** 2), abs=1e-12)
+    assert found["kl"].value == pytest.approx(before - after, abs=1e-12) and np.isfinite(
+        found["kl"].value
+    )
+    assert found["l2_squared"].value == pytest.approx(
+        np.mean((p - y) ** 2 - (q - y) ** 2), abs=1e-12
+    )
     assert found["l2_squared"].low < found["l2_squared"].value
 
 
@@ -391,7 +449,9 @@ def test_blocks_give_the_normal_tail():
     p, y = sample("over")
     parts = SKCE(form="block", blocksize=10)(p, y, np.random.default_rng(0))["skce"]
     found = SKCEBlockTest(blocksize=10)(p, y, np.random.default_rng(0))["p_value"]
-    assert found.value == pytest.approx(norm.sf(parts.value / parts.diagnostics["standard_error"]), rel=1e-9)
+    assert found.value == pytest.approx(
+        norm.sf(parts.value / parts.diagnostics["standard_error"]), rel=1e-9
+    )
     with pytest.raises(UndefinedError, match="two blocks"):
         SKCEBlockTest(blocksize=10)(p[:19], y[:19], np.random.default_rng(0))
     with pytest.raises(UndefinedError, match="same value"):

@@ -6,14 +6,20 @@ from scipy import stats
 
 import harness
 
-SYNTHETIC = [name for name in harness.list_problems() if name.startswith(("beta_", "dirichlet")) and not name.endswith("_legacy")]
+SYNTHETIC = [
+    name
+    for name in harness.list_problems()
+    if name.startswith(("beta_", "dirichlet")) and not name.endswith("_legacy")
+]
 QUICK = ["isotonic", "temperature", "nadaraya_watson", "partition", "qs", "sms"]
 
 
 def judged(out, estimators, *overrides):
     """evaluate() of a run on all synthetic problems, with the estimands whose truth is known."""
     chosen = ",".join(f"variational_{name}" for name in estimators)
-    records = harness.run([f"problem=[{','.join(SYNTHETIC)}]", f"estimator=[{chosen}]", f"out={out}", *overrides])
+    records = harness.run(
+        [f"problem=[{','.join(SYNTHETIC)}]", f"estimator=[{chosen}]", f"out={out}", *overrides]
+    )
     table = harness.evaluate(records)
     failed = table[table["status"].eq("failed")]
     assert not len(failed), failed["reason"].iloc[0]
@@ -25,14 +31,19 @@ def judged(out, estimators, *overrides):
 def exceeding(table):
     """Rows whose mean lies above the truth by more than 3 standard errors (Student's t where reps are few)."""
     critical = stats.t.isf(stats.norm.sf(3.0), table["reps"] - 1)
-    return table[table["mean"] > table["truth"] + critical * np.hypot(table["se"], table["truth_error"]) + 1e-12]
+    return table[
+        table["mean"]
+        > table["truth"] + critical * np.hypot(table["se"], table["truth_error"]) + 1e-12
+    ]
 
 
 def too_rare(table, level=0.95):
     """Rows whose bound covers more rarely than the level less 3 standard errors."""
     bounded = table[table["coverage"].notna()]
     assert len(bounded)
-    return bounded[bounded["coverage"] < level - 3.0 * np.sqrt(level * (1.0 - level) / bounded["reps"])]
+    return bounded[
+        bounded["coverage"] < level - 3.0 * np.sqrt(level * (1.0 - level) / bounded["reps"])
+    ]
 
 
 few_or_many = pytest.mark.parametrize(
@@ -46,7 +57,9 @@ def test_quick_calibrators_on_every_problem(tmp_path, n, reps):
     table = judged(tmp_path, QUICK, f"n={n}", f"reps={reps}")
     columns = ["problem", "estimator", "estimand", "mean", "se", "truth", "coverage"]
     assert not len(too_rare(table)), too_rare(table)[columns].to_string()
-    allowed = 0.003 * len(table)  # of so many comparisons at 3 standard errors a few fall out by chance
+    allowed = 0.003 * len(
+        table
+    )  # of so many comparisons at 3 standard errors a few fall out by chance
     assert len(exceeding(table)) <= allowed, exceeding(table)[columns].to_string()
 
 
@@ -67,6 +80,8 @@ def test_warm_started_trees_on_every_problem(tmp_path):
 
 @pytest.mark.hours
 def test_trees_from_scratch_on_every_problem(tmp_path):
-    table = judged(tmp_path, ["catboost", "lightgbm", "random_forest", "extra_trees"], "n=200", "reps=10")
+    table = judged(
+        tmp_path, ["catboost", "lightgbm", "random_forest", "extra_trees"], "n=200", "reps=10"
+    )
     assert not len(too_rare(table)), too_rare(table).to_string()
     assert len(exceeding(table)) <= 0.003 * len(table), exceeding(table).to_string()

@@ -37,14 +37,24 @@ def sample(n=1500, seed=0):
 def test_what_is_not_installed_is_skipped_with_its_reason(name, monkeypatch):
     monkeypatch.setattr(peers, "installed", lambda package: None)
     made = load_estimator(name)
-    assert made.unavailable == f"the package {made.package} is not installed; install calharness[peers]"
+    assert (
+        made.unavailable
+        == f"the package {made.package} is not installed; install calharness[peers]"
+    )
     with pytest.raises(BadInputError, match="cannot run: the package"):
         made(*sample(20), np.random.default_rng(0))
 
 
 def test_a_run_records_the_skip(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "installed", lambda package: None)
-    config = ["problem=beta_overconfident", "estimator=[peer_netcal_ece15]", "n=20", "reps=1", "engine=serial", f"out={tmp_path}"]
+    config = [
+        "problem=beta_overconfident",
+        "estimator=[peer_netcal_ece15]",
+        "n=20",
+        "reps=1",
+        "engine=serial",
+        f"out={tmp_path}",
+    ]
     (row,) = run(config).to_dict("records")
     assert row["status"] == "skipped" and "netcal is not installed" in row["reason"]
 
@@ -75,7 +85,12 @@ def test_bad_settings_are_one_sentence(make, says):
     ("name", "estimand", "ours", "tolerance"),
     [
         ("peer_netcal_ece15", "l1", Binned(), 1e-9),
-        ("peer_netcal_ece15_mass", "l1", Binned(rule="mass"), 1e-9),  # 1,500 samples: the quantiles lie between the bins
+        (
+            "peer_netcal_ece15_mass",
+            "l1",
+            Binned(rule="mass"),
+            1e-9,
+        ),  # 1,500 samples: the quantiles lie between the bins
         ("peer_netcal_mce15", "linf", Binned(), 1e-9),
         ("peer_torchmetrics_ece15", "l1", Binned(), 1e-9),
         ("peer_torchmetrics_ece15", "rms", Binned(), 1e-9),
@@ -89,32 +104,42 @@ def test_bad_settings_are_one_sentence(make, says):
 def test_binned_errors_agree_with_ours(name, estimand, ours, tolerance, seed):
     p, y = sample(seed=seed)
     p = np.clip(p, 1e-6, 1 - 1e-6)
-    assert peer(name)(p, y)[estimand].value == pytest.approx(ours(p, y)[estimand].value, abs=tolerance)
+    assert peer(name)(p, y)[estimand].value == pytest.approx(
+        ours(p, y)[estimand].value, abs=tolerance
+    )
 
 
 def test_the_mean_over_bins_is_as_we_say():
     p, y = sample()
     index = np.minimum((p * 15).astype(int), 14)
     gaps = [abs(p[index == b].mean() - y[index == b].mean()) for b in np.unique(index)]
-    assert peer("peer_netcal_ace15")(p, y)["ace_average"].value == pytest.approx(np.mean(gaps), abs=1e-9)
+    assert peer("peer_netcal_ace15")(p, y)["ace_average"].value == pytest.approx(
+        np.mean(gaps), abs=1e-9
+    )
 
 
 def test_mmce_agrees_above_one_half():
     """Where "the predicted class is 1" holds throughout, netcal's is the paper's."""
     p, y = sample(400)
     p = 0.5 + p / 2
-    assert peer("peer_netcal_mmce")(p, y)["mmce"].value == pytest.approx(MMCE(0.4)(p, y)["mmce"].value, abs=1e-9)
+    assert peer("peer_netcal_mmce")(p, y)["mmce"].value == pytest.approx(
+        MMCE(0.4)(p, y)["mmce"].value, abs=1e-9
+    )
 
 
 def test_the_normal_debiased_error_is_its_expectation():
     """2 (plug-in) - E of folded normals, in closed form; the mean of 1,000 draws has the standard error that is computed."""
     p, y = sample()
-    found = peer("peer_uncertainty_calibration_normal_debiased")(p, y, np.random.default_rng(0))["l1"].value
+    found = peer("peer_uncertainty_calibration_normal_debiased")(p, y, np.random.default_rng(0))[
+        "l1"
+    ].value
     index = np.argsort(np.argsort(p)) * 15 // len(p)
     gaps = np.array([(y[index == b] - p[index == b]).mean() for b in range(15)])
     shares = np.array([y[index == b].mean() for b in range(15)])
     sd = np.sqrt(shares * (1 - shares) / 100)
-    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(gaps**2) / 2 / sd**2) + gaps * (1 - 2 * norm.cdf(-gaps / sd))
+    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(gaps**2) / 2 / sd**2) + gaps * (
+        1 - 2 * norm.cdf(-gaps / sd)
+    )
     error = np.sqrt((sd**2 + gaps**2 - folded**2).sum()) / 15 / np.sqrt(1000)
     assert found == pytest.approx(2 * np.abs(gaps).mean() - folded.mean(), abs=4 * error)
 
@@ -146,11 +171,17 @@ def test_smooth_ece_is_the_fixed_point(name):
 def test_relplots_random_measures_on_a_constant():
     """p = 1/2, y = 1: every grid's binned error is 1/2, and the least width tried is 2^-9; the kernel is 1, the residual -1/2."""
     p, y = np.full(50, 0.5), np.ones(50, int)
-    assert peer("peer_relplot_intce")(p, y, np.random.default_rng(0))["interval_ce"].value == pytest.approx(0.5 + 2**-9)
-    assert peer("peer_relplot_laplace")(p, y, np.random.default_rng(0))["laplace_kce"].value == pytest.approx(0.5)
+    assert peer("peer_relplot_intce")(p, y, np.random.default_rng(0))[
+        "interval_ce"
+    ].value == pytest.approx(0.5 + 2**-9)
+    assert peer("peer_relplot_laplace")(p, y, np.random.default_rng(0))[
+        "laplace_kce"
+    ].value == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(("name", "estimand"), [("peer_probmetrics_kuiper", "kuiper"), ("peer_probmetrics_ks", "ks")])
+@pytest.mark.parametrize(
+    ("name", "estimand"), [("peer_probmetrics_kuiper", "kuiper"), ("peer_probmetrics_ks", "ks")]
+)
 def test_cumulative_residuals(name, estimand):
     p, y = sample(300)
     order = np.argsort(p)
@@ -172,7 +203,10 @@ class Mixed:
 
 @pytest.mark.parametrize(
     ("name", "ours"),
-    [("peer_probmetrics_ts_mix_insample", Temperature()), ("peer_probmetrics_isotonic_mix_insample", Isotonic())],
+    [
+        ("peer_probmetrics_ts_mix_insample", Temperature()),
+        ("peer_probmetrics_isotonic_mix_insample", Isotonic()),
+    ],
 )
 @pytest.mark.parametrize("k", [2, 3])
 def test_what_recalibration_gains(name, ours, k):
@@ -182,7 +216,9 @@ def test_what_recalibration_gains(name, ours, k):
         p, y = Dirichlet(3, map=Power(0.3)).sample(400, np.random.default_rng(0))
     p = np.clip(p, 1e-4, None) if k == 3 else np.clip(p, 1e-4, 1 - 1e-4)
     p = p / p.sum(axis=1, keepdims=True) if k == 3 else p
-    expected = Variational(Mixed(ours), folds=1)(p, y, None, notion="binary" if k == 2 else "canonical")
+    expected = Variational(Mixed(ours), folds=1)(
+        p, y, None, notion="binary" if k == 2 else "canonical"
+    )
     found = peer(name)(p, y)
     for estimand in ("l2_squared", "kl"):
         assert found[estimand].value == pytest.approx(expected[estimand].value, abs=2e-5)
@@ -231,8 +267,12 @@ def test_probmetrics_minds_the_order_of_equal_predictions(name):
     """Ten of p = 1/2, five right: ones first or last, the path leaves 0 by 1/4; alternating, by 1/20."""
     p, y = np.full(10, 0.5), np.arange(10) < 5
     made = peer(name)
-    (first,), (mixed,) = (made(p, labels.astype(int)).values() for labels in (y, np.arange(10) % 2 == 0))
-    assert first.value == pytest.approx(0.25, abs=1e-6) and mixed.value == pytest.approx(0.05, abs=1e-6), DEFECT
+    (first,), (mixed,) = (
+        made(p, labels.astype(int)).values() for labels in (y, np.arange(10) % 2 == 0)
+    )
+    assert first.value == pytest.approx(0.25, abs=1e-6) and mixed.value == pytest.approx(
+        0.05, abs=1e-6
+    ), DEFECT
 
 
 def test_too_few_samples_are_undefined():

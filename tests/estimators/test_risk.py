@@ -18,7 +18,9 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 def by_hand(u, h):
     n = len(u)
-    return sum((u[i] @ u[j] - h[i, j]) ** 2 for i in range(n) for j in range(n) if i != j) / (n * (n - 1))
+    return sum((u[i] @ u[j] - h[i, j]) ** 2 for i in range(n) for j in range(n) if i != j) / (
+        n * (n - 1)
+    )
 
 
 def test_two_samples():
@@ -32,7 +34,9 @@ def test_three_samples_with_a_core_that_is_not_positive():
     f = np.array([[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]])
     core = np.array([[0.0, 1.0], [1.0, -0.5]])
     assert risk(u, ResidualGram(f, core)) == pytest.approx(by_hand(u, f @ core @ f.T))
-    assert risk(u, ResidualGram(f, np.array([2.0, -1.0]))) == pytest.approx(by_hand(u, f @ np.diag([2.0, -1.0]) @ f.T))
+    assert risk(u, ResidualGram(f, np.array([2.0, -1.0]))) == pytest.approx(
+        by_hand(u, f @ np.diag([2.0, -1.0]) @ f.T)
+    )
     assert ResidualGram(f, core).diagonal() == pytest.approx(np.diag(f @ core @ f.T))
 
 
@@ -46,7 +50,9 @@ def test_moments_and_blocks_give_the_sum_over_pairs(n, r, d, seed):
         h = products.weighted() @ f.T
         assert risk(u, products) == pytest.approx(by_hand(u, h), rel=1e-9)
         order = rng.permutation(n)
-        assert risk(u[order], ResidualGram(f[order], products.core)) == pytest.approx(risk(u, products), rel=1e-9)
+        assert risk(u[order], ResidualGram(f[order], products.core)) == pytest.approx(
+            risk(u, products), rel=1e-9
+        )
 
 
 def test_blocks_do_not_depend_on_their_size(monkeypatch):
@@ -86,7 +92,9 @@ def test_the_least_risk_is_at_the_truth():
 
 
 def test_residuals():
-    assert residuals(np.array([0.2, 0.9]), np.array([0, 1])).tolist() == pytest.approx(np.array([[0.2], [-0.1]]))
+    assert residuals(np.array([0.2, 0.9]), np.array([0, 1])).tolist() == pytest.approx(
+        np.array([[0.2], [-0.1]])
+    )
     p = np.array([[0.2, 0.3, 0.5]])
     assert residuals(p, np.array([2])) == pytest.approx(np.array([[0.2, 0.3, -0.5]]))
 
@@ -96,7 +104,9 @@ def test_one_kernel_is_the_density_of_its_law():
     z = np.array([[0.1, 0.6, 0.3]])
     log_density = dirichlet_sums(z, t, np.ones((1, 1)), (b,))[1]
     assert log_density[0, 0] == pytest.approx(dirichlet_law.logpdf(z[0], t[0] / b + 1))
-    log_density = dirichlet_sums(two_columns(np.array([0.7])), two_columns(np.array([0.4])), np.ones((1, 1)), (b,))[1]
+    log_density = dirichlet_sums(
+        two_columns(np.array([0.7])), two_columns(np.array([0.4])), np.ones((1, 1)), (b,)
+    )[1]
     assert log_density[0, 0] == pytest.approx(beta_law.logpdf(0.7, 0.4 / b + 1, 0.6 / b + 1))
 
 
@@ -104,7 +114,9 @@ def test_leaving_one_out_of_three():
     g = two_columns(np.array([0.2, 0.5, 0.6]))
     y = np.array([[1.0], [0.0], [1.0]])
     ratio = dirichlet_sums(g, g, y, (0.1,), leave_out=np.arange(len(g)))[0][0]
-    k = np.array([[beta_law.pdf(z, t / 0.1 + 1, (1 - t) / 0.1 + 1) for t in g[:, 1]] for z in g[:, 1]])
+    k = np.array(
+        [[beta_law.pdf(z, t / 0.1 + 1, (1 - t) / 0.1 + 1) for t in g[:, 1]] for z in g[:, 1]]
+    )
     assert ratio[0, 0] == pytest.approx(k[0, 2] / (k[0, 1] + k[0, 2]))
     assert ratio[1, 0] == pytest.approx(1.0)
     assert ratio[2, 0] == pytest.approx(k[2, 0] / (k[2, 0] + k[2, 1]))
@@ -125,7 +137,9 @@ def test_many_bandwidths_at_once_and_any_block_agree(classes, monkeypatch):
 
 def test_the_smallest_bandwidth_neither_overflows_nor_divides_by_zero():
     g = two_columns(np.array([1e-7, 1e-3, 0.5, 1 - 1e-7]))
-    ratio, density = dirichlet_sums(g, g, np.array([[0.0], [1.0], [0.0], [1.0]]), (1e-9,), leave_out=np.arange(len(g)))
+    ratio, density = dirichlet_sums(
+        g, g, np.array([[0.0], [1.0], [0.0], [1.0]]), (1e-9,), leave_out=np.arange(len(g))
+    )
     assert np.isfinite(ratio).all() and np.isfinite(density).all()
     assert ratio[0, 0, 0] == 1.0  # all weight on the nearest
 
@@ -141,13 +155,18 @@ def test_pivoted_cholesky_leaves_what_it_says(x):
         error = dense - found.factor @ found.factor.T
         assert found.residual <= tolerance
         assert error.trace() / len(x) == pytest.approx(found.residual, abs=1e-14)
-        assert np.linalg.eigvalsh(error)[0] > -1e-12 and np.abs(error).max() <= error.diagonal().max() + 1e-14
+        assert (
+            np.linalg.eigvalsh(error)[0] > -1e-12
+            and np.abs(error).max() <= error.diagonal().max() + 1e-14
+        )
         at = found.features(x)
         assert at @ found.factor.T == pytest.approx(found.factor @ found.factor.T, abs=1e-7)
 
 
 def test_the_rank_of_scalars_does_not_grow_with_them():
-    ranks = [pivoted_cholesky(np.linspace(0, 1, n), 0.5).factor.shape[1] for n in (100, 1000, 10_000)]
+    ranks = [
+        pivoted_cholesky(np.linspace(0, 1, n), 0.5).factor.shape[1] for n in (100, 1000, 10_000)
+    ]
     assert max(ranks) <= 12
 
 

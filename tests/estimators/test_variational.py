@@ -26,7 +26,12 @@ def estimate(estimator, p, y, notion, rng, problem=None):
 # Folds
 
 
-@given(st.lists(st.integers(0, 3), min_size=5, max_size=60), st.integers(2, 5), st.booleans(), st.integers(0, 1000))
+@given(
+    st.lists(st.integers(0, 3), min_size=5, max_size=60),
+    st.integers(2, 5),
+    st.booleans(),
+    st.integers(0, 1000),
+)
 def test_folds_are_balanced(y, folds, stratified, seed):
     y = np.array(y)
     for rng in (np.random.default_rng(seed), seed):
@@ -44,7 +49,9 @@ def test_the_stored_folds_are_those_of_scikit_learn():
         data = arrays(name)
         fold = authors.folds_of_scikit_learn(data["y"], 5, False, int(data["seed"]))
         np.testing.assert_array_equal(fold, data["kfold"])
-        ((used, _),) = authors.Variational(Temperature()).partitions(data["p"], data["y"], int(data["seed"]))
+        ((used, _),) = authors.Variational(Temperature()).partitions(
+            data["p"], data["y"], int(data["seed"])
+        )
         np.testing.assert_array_equal(used, data["kfold"])
 
 
@@ -71,7 +78,9 @@ def test_more_folds_than_samples_are_undefined():
 
 
 def test_one_fold_is_all_samples():
-    np.testing.assert_array_equal(fold_of(np.arange(3), 1, True, np.random.default_rng(0)), [0, 0, 0])
+    np.testing.assert_array_equal(
+        fold_of(np.arange(3), 1, True, np.random.default_rng(0)), [0, 0, 0]
+    )
 
 
 class Spy:
@@ -110,7 +119,10 @@ def test_closed_form():
     """q - f = +.1, +.1, -.1, -.1: contributions sign(q - f)(y - f) = .8, -.2, .6, -.4; squared as (f - y)^2 - (q - y)^2."""
     p, q, y = np.array([0.2, 0.2, 0.6, 0.6]), np.array([0.3, 0.3, 0.5, 0.5]), np.array([1, 0, 0, 1])
     got = Variational().evaluate(p, y, [(np.zeros(4, dtype=int), q)])
-    expected = {"l1": 0.2, "l2_squared": (0.64 - 0.49 + 0.04 - 0.09 + 0.36 - 0.25 + 0.16 - 0.25) / 4}
+    expected = {
+        "l1": 0.2,
+        "l2_squared": (0.64 - 0.49 + 0.04 - 0.09 + 0.36 - 0.25 + 0.16 - 0.25) / 4,
+    }
     expected["kl"] = np.log([0.3 / 0.2, 0.7 / 0.8, 0.5 / 0.4, 0.5 / 0.6]).mean()
     expected |= {"l1_over": 0.2, "l1_under": 0.0}  # q lies between f and 1/2 everywhere
     expected |= {"l2_squared_over": expected["l2_squared"], "l2_squared_under": 0.0}
@@ -131,15 +143,21 @@ def test_pooled_means_and_fold_means():
 def test_both_are_equal_where_folds_are():
     problem = harness.load_problem("beta_wavy")
     p, y = problem.sample(500, np.random.default_rng(0))
-    pooled, of_folds = (Variational(pooled=flag)(p, y, np.random.default_rng(1)) for flag in (True, False))
-    assert {k: e.value for k, e in pooled.items()} == pytest.approx({k: e.value for k, e in of_folds.items()}, abs=1e-14)
+    pooled, of_folds = (
+        Variational(pooled=flag)(p, y, np.random.default_rng(1)) for flag in (True, False)
+    )
+    assert {k: e.value for k, e in pooled.items()} == pytest.approx(
+        {k: e.value for k, e in of_folds.items()}, abs=1e-14
+    )
 
 
 def test_the_same_stream_gives_the_same_bits():
     p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
     for name in ("isotonic", "temperature", "nadaraya_watson", "partition"):
         estimator = harness.load_estimator(f"variational_{name}")
-        first, second = (estimator(p, y, np.random.default_rng(5), notion="canonical") for _ in range(2))
+        first, second = (
+            estimator(p, y, np.random.default_rng(5), notion="canonical") for _ in range(2)
+        )
         assert first == second
 
 
@@ -190,7 +208,10 @@ def test_repeats_average_over_partitions():
         values = [one[name].value for one in alone]
         assert len(set(values)) == 3
         assert e.value == pytest.approx(np.mean(values), abs=1e-14)
-        assert e.diagnostics == pytest.approx({"split_sd": np.std(values, ddof=1)}, rel=1e-9) and e.kind == "point"
+        assert (
+            e.diagnostics == pytest.approx({"split_sd": np.std(values, ddof=1)}, rel=1e-9)
+            and e.kind == "point"
+        )
         assert all(one[name].diagnostics is None for one in alone)
 
 
@@ -201,18 +222,30 @@ def test_repeats_of_a_generator_are_reproducible_partitions():
     assert first == second and other["l1"].value != first["l1"].value
     folds = [fold for fold, _ in Variational(repeats=3).partitions(p, y, np.random.default_rng(5))]
     assert len(folds) == 3 and (folds[0] != folds[1]).any() and (folds[1] != folds[2]).any()
-    one = Variational()(p, y, np.random.default_rng(5))  # the first partition is that of a single one
-    np.testing.assert_array_equal(folds[0], next(Variational().partitions(p, y, np.random.default_rng(5)))[0])
+    one = Variational()(
+        p, y, np.random.default_rng(5)
+    )  # the first partition is that of a single one
+    np.testing.assert_array_equal(
+        folds[0], next(Variational().partitions(p, y, np.random.default_rng(5)))[0]
+    )
     assert one["l1"].value != first["l1"].value
 
 
 def test_more_partitions_spread_less():
     """The mean of 8 partitions of one sample varies less than a single one, and "split_sd" is about how much that one varies."""
     p, y = harness.load_problem("beta_calibrated").sample(150, np.random.default_rng(0))
-    single = [Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value for i in range(48)]
-    many = [Variational(losses=(Lp(1.0),), repeats=8)(p, y, np.random.default_rng([2, i]))["l1"] for i in range(12)]
+    single = [
+        Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value
+        for i in range(48)
+    ]
+    many = [
+        Variational(losses=(Lp(1.0),), repeats=8)(p, y, np.random.default_rng([2, i]))["l1"]
+        for i in range(12)
+    ]
     assert np.std([e.value for e in many]) < 0.7 * np.std(single)
-    assert np.mean([e.diagnostics["split_sd"] for e in many]) == pytest.approx(np.std(single, ddof=1), rel=0.3)
+    assert np.mean([e.diagnostics["split_sd"] for e in many]) == pytest.approx(
+        np.std(single, ddof=1), rel=0.3
+    )
 
 
 def test_the_bound_of_one_partition_given_twice_is_its_bound():
@@ -245,10 +278,19 @@ def test_each_class_is_bounded_at_a_share_of_the_level():
         for level in (1 - 0.05 / 3, 0.95)
     }
     for name, e in found.items():
-        strict, loose = (np.mean([one[name].low for one in per_class]) for per_class in of_class.values())
-        assert e.low == pytest.approx(strict, abs=1e-12) and e.level == 0.95 and e.high is None and e.kind == "point"
+        strict, loose = (
+            np.mean([one[name].low for one in per_class]) for per_class in of_class.values()
+        )
+        assert (
+            e.low == pytest.approx(strict, abs=1e-12)
+            and e.level == 0.95
+            and e.high is None
+            and e.kind == "point"
+        )
         assert strict <= loose
-        assert e.value == pytest.approx(np.mean([one[name].value for one in of_class[0.95]]), abs=1e-12)
+        assert e.value == pytest.approx(
+            np.mean([one[name].value for one in of_class[0.95]]), abs=1e-12
+        )
     assert 0.0 < found["l1"].low < np.mean([one["l1"].low for one in of_class[0.95]])
     assert found["l1"].low < problem.truth("l1", "classwise").value
     without = apply(Variational(stratified=True), p, y, "classwise", 3)
@@ -269,17 +311,35 @@ def test_classwise_bounds_of_a_stranger_without_a_level_are_left_out():
 @pytest.mark.parametrize("parts", [{"a": "much"}, {"a": None}, [1.0], "text"])
 def test_parts_are_named_numbers(parts):
     with pytest.raises(BadInputError, match="l1 is .*diagnostics must be numbers"):
-        apply(lambda p, y: Estimate(0.5, diagnostics=parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
+        apply(
+            lambda p, y: Estimate(0.5, diagnostics=parts),
+            np.full(3, 0.5),
+            np.array([0, 1, 1]),
+            "binary",
+            None,
+        )
 
 
 def test_parts_become_plain_floats():
     given_parts = {"a": np.float32(0.5), 2: 1, "b": True}
-    found = apply(lambda p, y: Estimate(0.5, diagnostics=given_parts), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)
-    assert found["l1"].diagnostics == {"a": 0.5, "2": 1.0, "b": 1.0} and {type(v) for v in found["l1"].diagnostics.values()} == {
-        float
-    }
+    found = apply(
+        lambda p, y: Estimate(0.5, diagnostics=given_parts),
+        np.full(3, 0.5),
+        np.array([0, 1, 1]),
+        "binary",
+        None,
+    )
+    assert found["l1"].diagnostics == {"a": 0.5, "2": 1.0, "b": 1.0} and {
+        type(v) for v in found["l1"].diagnostics.values()
+    } == {float}
     assert (
-        apply(lambda p, y: Estimate(0.5, diagnostics={}), np.full(3, 0.5), np.array([0, 1, 1]), "binary", None)["l1"].diagnostics
+        apply(
+            lambda p, y: Estimate(0.5, diagnostics={}),
+            np.full(3, 0.5),
+            np.array([0, 1, 1]),
+            "binary",
+            None,
+        )["l1"].diagnostics
         is None
     )
 
@@ -293,7 +353,9 @@ def test_bounds_and_parts_are_recorded(out):
     )  # fmt: skip
     ok = frame[frame["status"] == "ok"]
     repeated = ok[(ok["estimator"] == "variational_isotonic") & (ok["notion"] == "binary")]
-    assert len(repeated) == 2 * 7 and all(json.loads(parts)["split_sd"] > 0 for parts in repeated["diagnostics"])
+    assert len(repeated) == 2 * 7 and all(
+        json.loads(parts)["split_sd"] > 0 for parts in repeated["diagnostics"]
+    )
     assert ok[ok["estimator"] == "variational_temperature"]["diagnostics"].isna().all()
     assert set(ok["notion"]) == {"binary", "classwise"} and (ok["level"] == 0.95).all()
     assert ok["low"].notna().all() and ok["high"].isna().all() and (ok["kind"] == "point").all()
@@ -376,7 +438,11 @@ def test_estimates_equal_the_authors(case):
     name, stack, estimator = case
     data = arrays(name)
     in_sample = "overfitted" in estimator or "in-sample" in estimator
-    fold = np.zeros(len(data["y"]), dtype=int) if in_sample else data["kfold" if stack == "ert" else "stratified_fold"]
+    fold = (
+        np.zeros(len(data["y"]), dtype=int)
+        if in_sample
+        else data["kfold" if stack == "ert" else "stratified_fold"]
+    )
     q = cross_fit(CALIBRATORS[estimator], data["p"], data["y"], fold, None)
     for row in peers()[case]:
         ours = as_the_peer(data, q, fold, stack, row["metric"])
@@ -433,11 +499,16 @@ def test_the_selection_of_published_runs_is_what_it_was():
 def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
     """100 independent samples of 500: the mean is at most the truth plus 3 standard errors of the mean. kl as well: p of
     Beta(1/2, 1/2) never is 0 or 1 here, and the floor 1e-8 of q only lowers the estimate."""
-    problem, estimator = harness.load_problem("beta_overconfident"), harness.load_estimator(f"variational_{calibrator}")
+    problem, estimator = (
+        harness.load_problem("beta_overconfident"),
+        harness.load_estimator(f"variational_{calibrator}"),
+    )
     got = []
     for rep in range(100):
         p, y = problem.sample(500, np.random.default_rng([8, rep]))
-        got.append({name: e.value for name, e in estimator(p, y, np.random.default_rng([9, rep])).items()})
+        got.append(
+            {name: e.value for name, e in estimator(p, y, np.random.default_rng([9, rep])).items()}
+        )
     for name in ("l1", "l2_squared", "kl"):
         values, truth = np.array([g[name] for g in got]), problem.truth(name).value
         error = values.std(ddof=1) / np.sqrt(len(values))
@@ -447,14 +518,26 @@ def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
 
 @pytest.mark.slow
 def test_vectors_are_bounded_too():
-    problem, estimator = harness.load_problem("dirichlet3_overconfident"), harness.load_estimator("variational_isotonic")
+    problem, estimator = (
+        harness.load_problem("dirichlet3_overconfident"),
+        harness.load_estimator("variational_isotonic"),
+    )
     got = []
     for rep in range(40):
         p, y = problem.sample(400, np.random.default_rng([8, rep]))
-        got.append({k: e.value for k, e in estimator(p, y, np.random.default_rng([9, rep]), notion="canonical").items()})
+        got.append(
+            {
+                k: e.value
+                for k, e in estimator(
+                    p, y, np.random.default_rng([9, rep]), notion="canonical"
+                ).items()
+            }
+        )
     for name in ("l1", "l2", "linf", "l2_squared", "top_class_l1"):
         values = np.array([g[name] for g in got])
-        assert values.mean() <= problem.truth(name).value + 3 * values.std(ddof=1) / np.sqrt(len(values)), name
+        assert values.mean() <= problem.truth(name).value + 3 * values.std(ddof=1) / np.sqrt(
+            len(values)
+        ), name
 
 
 def test_fitting_and_evaluating_on_the_same_samples_overestimates():
@@ -464,8 +547,13 @@ def test_fitting_and_evaluating_on_the_same_samples_overestimates():
     in_sample, crossed = [], []
     for rep in range(50):
         p, y = problem.sample(500, np.random.default_rng([10, rep]))
-        for name, values in (("variational_isotonic_insample", in_sample), ("variational_isotonic", crossed)):
-            values.append(harness.load_estimator(name)(p, y, np.random.default_rng([11, rep]))["l1"].value)
+        for name, values in (
+            ("variational_isotonic_insample", in_sample),
+            ("variational_isotonic", crossed),
+        ):
+            values.append(
+                harness.load_estimator(name)(p, y, np.random.default_rng([11, rep]))["l1"].value
+            )
     error = [np.std(values, ddof=1) / np.sqrt(50) for values in (in_sample, crossed)]
     assert np.mean(in_sample) > 10 * error[0]
     assert np.mean(crossed) < 3 * error[1]
@@ -482,8 +570,13 @@ def test_the_oracle_estimates_the_truth():
             p, y = problem.sample(2000, np.random.default_rng([12, rep]))
             got.append(estimate(oracle, p, y, notion, None, problem))
         for estimand in ("l1", "l2_squared", "kl"):
-            values, truth = np.array([g[estimand].value for g in got]), problem.truth(estimand, notion)
-            assert abs(values.mean() - truth.value) <= 4 * np.hypot(values.std(ddof=1) / np.sqrt(20), truth.error), estimand
+            values, truth = (
+                np.array([g[estimand].value for g in got]),
+                problem.truth(estimand, notion),
+            )
+            assert abs(values.mean() - truth.value) <= 4 * np.hypot(
+                values.std(ddof=1) / np.sqrt(20), truth.error
+            ), estimand
 
 
 def test_the_oracle_does_not_judge_a_class_by_itself():
@@ -491,7 +584,13 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
     assert "classwise" not in harness.load_estimator("oracle").notions
     problem = harness.load_problem("dirichlet3_harmonic")
     with pytest.raises(UndefinedError, match="not given one coordinate"):
-        estimate(harness.load_estimator("oracle"), *problem.sample(5, np.random.default_rng(0)), "top_label", None, problem)
+        estimate(
+            harness.load_estimator("oracle"),
+            *problem.sample(5, np.random.default_rng(0)),
+            "top_label",
+            None,
+            problem,
+        )
 
 
 def test_folds_need_a_generator():
@@ -504,7 +603,9 @@ def test_folds_need_a_generator():
             harness.load_estimator(name)(p, y)
 
 
-@pytest.mark.parametrize("name", ["lightgbm_ws", pytest.param("catboost_ws", marks=pytest.mark.slow), "partition"])
+@pytest.mark.parametrize(
+    "name", ["lightgbm_ws", pytest.param("catboost_ws", marks=pytest.mark.slow), "partition"]
+)
 def test_a_model_differs_by_nothing_from_itself(name):
     p, y = harness.load_problem("beta_wavy").sample(120, np.random.default_rng(0))
     estimator = harness.load_estimator(f"variational_{name}", repeats=2)
@@ -535,4 +636,6 @@ def test_one_sided_log_loss_is_bounded_with_the_hedged_map():
     """q = 0 where the outcome comes: the plain contribution has no bound, the hedged one stays above log 0.1."""
     loss = OneSided(LogLoss(), "over")
     f, q, y = np.array([0.4, 0.9]), np.array([0.0, 0.0]), np.array([1.0, 1.0])
-    assert (loss.for_bound(f, q, y) >= loss.least(True)).all() and (loss.contribution(f, q, y) < loss.least(True)).any()
+    assert (loss.for_bound(f, q, y) >= loss.least(True)).all() and (
+        loss.contribution(f, q, y) < loss.least(True)
+    ).any()

@@ -23,19 +23,47 @@ def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion
     """One record per rep; None is an undefined cell, a text a status without an estimand."""
     found = []
     for rep, value in enumerate(values):
-        one = {"key": f"{estimator}|{problem}|{n}|{rep}|{notion}", "estimator": estimator, "problem": problem, "notion": notion}
-        one |= {"n": n, "rep": rep, "estimand": estimand, "truth": truth, "truth_error": 0.0, "status": "ok", "kind": "point"}
-        one |= {"value": value, "low": None, "high": None, "cpu_seconds": 0.5, "peak_mb": 10.0, "seed": 0}
+        one = {
+            "key": f"{estimator}|{problem}|{n}|{rep}|{notion}",
+            "estimator": estimator,
+            "problem": problem,
+            "notion": notion,
+        }
+        one |= {
+            "n": n,
+            "rep": rep,
+            "estimand": estimand,
+            "truth": truth,
+            "truth_error": 0.0,
+            "status": "ok",
+            "kind": "point",
+        }
+        one |= {
+            "value": value,
+            "low": None,
+            "high": None,
+            "cpu_seconds": 0.5,
+            "peak_mb": 10.0,
+            "seed": 0,
+        }
         if value is None:
             one |= {"status": "undefined", "value": np.nan}
         elif isinstance(value, str):
-            one |= {"status": value, "value": np.nan, "estimand": None, "truth": np.nan, "truth_error": np.nan}
+            one |= {
+                "status": value,
+                "value": np.nan,
+                "estimand": None,
+                "truth": np.nan,
+                "truth_error": np.nan,
+            }
         found.append({**one, **more})
     return found
 
 
 def made(*parts, **more):
-    return arena.settings(pd.DataFrame([row for part in parts for row in part]), FAMILIES, CLASSES, **more)
+    return arena.settings(
+        pd.DataFrame([row for part in parts for row in part]), FAMILIES, CLASSES, **more
+    )
 
 
 def of(table, estimator, column, **chosen):
@@ -55,15 +83,32 @@ def two_by_two():
 
 def test_two_estimators_on_two_problems_by_hand():
     table = two_by_two()
-    assert np.allclose(table["rmse"], [0.1, 0.2, 0.2, 0.05]) and np.allclose(table["regret"], [1, 2, 4, 1])
-    assert table["best"].tolist() == ["a", "a", "b", "b"] and table["family"].tolist() == ["power", "power", "wavy", "wavy"]
-    assert np.allclose(table["bias"], [0, 0, 0.2, 0.05]) and np.allclose(table["sd"], [0.02**0.5, 0.08**0.5, 0, 0])
+    assert np.allclose(table["rmse"], [0.1, 0.2, 0.2, 0.05]) and np.allclose(
+        table["regret"], [1, 2, 4, 1]
+    )
+    assert table["best"].tolist() == ["a", "a", "b", "b"] and table["family"].tolist() == [
+        "power",
+        "power",
+        "wavy",
+        "wavy",
+    ]
+    assert np.allclose(table["bias"], [0, 0, 0.2, 0.05]) and np.allclose(
+        table["sd"], [0.02**0.5, 0.08**0.5, 0, 0]
+    )
     assert table["over"].tolist() == [0.5, 0.5, 1, 1] and (table["reps"] == 2).all()
     board = arena.leaderboard(table, resamples=50)
     assert np.allclose(board["regret"], [2**0.5, 2]) and board["estimator"].tolist() == ["b", "a"]
-    assert np.allclose(board["worst"], [2, 4]) and board["worst_at"].tolist() == ["power, n = 100, k = 2", "wavy, n = 100, k = 2"]
+    assert np.allclose(board["worst"], [2, 4]) and board["worst_at"].tolist() == [
+        "power, n = 100, k = 2",
+        "wavy, n = 100, k = 2",
+    ]
     by_family = arena.leaderboard(table, by="family", resamples=50)
-    assert np.allclose(by_family["regret"], [1, 2, 1, 4]) and by_family["rank"].tolist() == [1, 2, 1, 2]
+    assert np.allclose(by_family["regret"], [1, 2, 1, 4]) and by_family["rank"].tolist() == [
+        1,
+        2,
+        1,
+        2,
+    ]
 
 
 def test_monte_carlo_error_of_the_rmse():
@@ -74,16 +119,25 @@ def test_monte_carlo_error_of_the_rmse():
 
 def test_the_floor():
     """n = 100: 0.01 for l1, 0.001 for l2_squared; nothing below counts as better."""
-    table = made(rows("a", [0.0, 0.0], truth=0.0), rows("b", [0.009, 0.009], truth=0.0), rows("c", [0.02, 0.02], truth=0.0))
+    table = made(
+        rows("a", [0.0, 0.0], truth=0.0),
+        rows("b", [0.009, 0.009], truth=0.0),
+        rows("c", [0.02, 0.02], truth=0.0),
+    )
     assert np.allclose(table["regret"], [1, 1, 2])
     squares = {"estimand": "l2_squared", "truth": 0.0}
-    assert np.allclose(made(rows("a", [0.0, 0.0], **squares), rows("b", [0.003, 0.003], **squares))["regret"], [1, 3])
+    assert np.allclose(
+        made(rows("a", [0.0, 0.0], **squares), rows("b", [0.003, 0.003], **squares))["regret"],
+        [1, 3],
+    )
 
 
 def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
     table = made(rows("a", [0.4, "failed"]), rows("b", [0.5, 0.7]), rows("c", [None, 0.35]))
     assert of(table, "a", "failed") == 1 and of(table, "c", "undefined") == 1
-    assert math.isclose(of(table, "a", "rmse"), ((0.01 + 0.16) / 2) ** 0.5)  # b is off by 0.4 in rep 1
+    assert math.isclose(
+        of(table, "a", "rmse"), ((0.01 + 0.16) / 2) ** 0.5
+    )  # b is off by 0.4 in rep 1
     assert math.isclose(of(table, "c", "rmse"), ((0.04 + 0.0025) / 2) ** 0.5)
     assert math.isclose(of(table, "a", "bias"), 0.1) and of(table, "a", "reps") == 1
     assert of(arena.leaderboard(table, resamples=20), "a", "failed") == 1
@@ -121,11 +175,19 @@ def test_oracles_bounds_and_own_estimators_are_not_the_best_published():
         rows("bound", [0.3, 0.3], kind="upper", high=0.3),
     )  # fmt: skip
     assert (
-        set(table["best"].dropna()) == {"a"} and np.isnan(of(table, "bound", "regret")) and of(table, "bound", "coverage") == 1.0
+        set(table["best"].dropna()) == {"a"}
+        and np.isnan(of(table, "bound", "regret"))
+        and of(table, "bound", "coverage") == 1.0
     )
-    assert np.isclose(of(table, "best", "regret"), 0.2) and np.isclose(of(table, "oracle", "regret"), 0.1)
+    assert np.isclose(of(table, "best", "regret"), 0.2) and np.isclose(
+        of(table, "oracle", "regret"), 0.1
+    )
     board = arena.leaderboard(table, resamples=20)
-    assert of(board, "best", "rank") == 1 and np.isnan(of(board, "oracle", "rank")) and "bound" not in set(board["estimator"])
+    assert (
+        of(board, "best", "rank") == 1
+        and np.isnan(of(board, "oracle", "rank"))
+        and "bound" not in set(board["estimator"])
+    )
     assert made(rows("a", [0.4]), rows("mine", [0.3]), published=["a"])["best"].eq("a").all()
 
 
@@ -145,17 +207,22 @@ def test_records_in_any_order_give_the_same():
     mixed = frame.sample(frac=1.0, random_state=1)
     one, other = (arena.settings(f, families, classes) for f in (frame, mixed))
     pd.testing.assert_frame_equal(
-        one.drop(columns=["values", "errors", "lost"]), other.drop(columns=["values", "errors", "lost"])
+        one.drop(columns=["values", "errors", "lost"]),
+        other.drop(columns=["values", "errors", "lost"]),
     )
     other = other.sample(frac=1.0, random_state=2)
-    pd.testing.assert_frame_equal(*(arena.leaderboard(table, by="n", resamples=30) for table in (one, other)))
+    pd.testing.assert_frame_equal(
+        *(arena.leaderboard(table, by="n", resamples=30) for table in (one, other))
+    )
     assert arena.better(one, "a", "b") == arena.better(other, "a", "b")
 
 
 def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0):
     """Values with sd spread / sqrt(n), correlated over estimators; `between` varies an estimator's spread over problems."""
     names, shape = list(spread), (problems, len(spread), len(sizes), reps)
-    index = pd.MultiIndex.from_product([[f"p{i}" for i in range(problems)], names, sizes, range(reps)])
+    index = pd.MultiIndex.from_product(
+        [[f"p{i}" for i in range(problems)], names, sizes, range(reps)]
+    )
     frame = index.to_frame(index=False, name=["problem", "estimator", "n", "rep"])
     scale = np.array(list(spread.values())) * np.exp(between * rng.normal(size=shape[:2]))
     noise = 0.5 * rng.normal(size=(problems, 1, 1, reps)) + rng.normal(size=shape)
@@ -168,14 +235,19 @@ def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0
 
 def statements(seed, spread, comparisons=1, seeds=(0,), between=0.3):
     frame = random_records(np.random.default_rng(seed), 12, spread, between=between)
-    table = arena.settings(frame, {"power": sorted(frame["problem"].unique())}, dict.fromkeys(frame["problem"], 2))
+    table = arena.settings(
+        frame, {"power": sorted(frame["problem"].unique())}, dict.fromkeys(frame["problem"], 2)
+    )
     return [arena.better(table, "a", "b", comparisons, resamples=200, seed=s) for s in seeds]
 
 
 def test_equals_are_called_different_no_more_often_than_the_level_says():
     """20 draws of problems on which two estimators are equally good on average: wrong statements are binomial with p = 0.05, and
     more than 5 have probability 0.0003."""
-    assert sum(statements(seed, {"a": 1.0, "b": 1.0})[0].verdict != "undecided" for seed in range(20)) <= 5
+    assert (
+        sum(statements(seed, {"a": 1.0, "b": 1.0})[0].verdict != "undecided" for seed in range(20))
+        <= 5
+    )
 
 
 def test_another_bootstrap_seed_does_not_change_a_clear_statement():
@@ -187,7 +259,9 @@ def test_another_bootstrap_seed_does_not_change_a_clear_statement():
 
 def test_more_comparisons_make_wider_intervals():
     one, many = (statements(2, {"a": 1.0, "b": 1.5}, comparisons)[0] for comparisons in (1, 1000))
-    assert many.low < one.low < one.ratio < one.high < many.high and one.about == "problems like these"
+    assert (
+        many.low < one.low < one.ratio < one.high < many.high and one.about == "problems like these"
+    )
 
 
 def test_few_problems_make_statements_about_themselves():
@@ -195,7 +269,12 @@ def test_few_problems_make_statements_about_themselves():
 
 
 def test_mixtures_are_refused():
-    mixed = made(rows("a", [0.4]), rows("b", [0.5]), rows("a", [0.1], estimand="kl"), rows("b", [0.2], estimand="kl"))
+    mixed = made(
+        rows("a", [0.4]),
+        rows("b", [0.5]),
+        rows("a", [0.1], estimand="kl"),
+        rows("b", [0.2], estimand="kl"),
+    )
     with pytest.raises(BadInputError, match="mix notions or estimands"):
         arena.better(mixed, "a", "b")
     with pytest.raises(BadInputError, match="share no setting"):
@@ -220,17 +299,34 @@ def test_ordered_pairs_by_hand():
 
 
 def test_power_is_of_p_values():
-    table = made(rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan), rows("a", [0.4]))
-    assert of(table, "t", "power") == 0.5 and np.isnan(of(table, "a", "power")) and np.isnan(of(table, "t", "regret"))
+    table = made(
+        rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan), rows("a", [0.4])
+    )
+    assert (
+        of(table, "t", "power") == 0.5
+        and np.isnan(of(table, "a", "power"))
+        and np.isnan(of(table, "t", "regret"))
+    )
 
 
 def test_coverage_and_width():
-    table = made([*rows("a", [0.4], low=0.2, high=0.5), *[r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)]])
+    table = made(
+        [
+            *rows("a", [0.4], low=0.2, high=0.5),
+            *[r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)],
+        ]
+    )
     assert table["coverage"].tolist() == [0.5] and np.isclose(table["width"][0], (0.3 + 0.15) / 2)
 
 
 def test_families_are_checked():
-    for wrong in ([], {"families": []}, {"families": {"a": "p"}}, {"other": {}}, {"families": {"a": ["p"], "b": ["p"]}}):
+    for wrong in (
+        [],
+        {"families": []},
+        {"families": {"a": "p"}},
+        {"other": {}},
+        {"families": {"a": ["p"], "b": ["p"]}},
+    ):
         with pytest.raises(BadInputError, match="arena"):
             Arena.from_value(wrong)
     assert Arena.from_value({"families": "arena"}) and Arena.from_value(None) is None
@@ -250,7 +346,14 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
 def test_a_small_arena_from_cells_to_its_page(tmp_path):
     """The page is whole in itself, says the rule under its tables, and is drawn once."""
     problems = "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]"
-    chosen = ["experiment=arena", problems, "estimator=[binned15,kmeans15,debiased15,oracle]", "n=[50,200]", "reps=3", "jobs=1"]
+    chosen = [
+        "experiment=arena",
+        problems,
+        "estimator=[binned15,kmeans15,debiased15,oracle]",
+        "n=[50,200]",
+        "reps=3",
+        "jobs=1",
+    ]
     experiment = Experiment.of([*chosen, f"out={tmp_path}"])
     experiment.compute(quiet=True)
     frame = experiment.records()
@@ -258,7 +361,16 @@ def test_a_small_arena_from_cells_to_its_page(tmp_path):
     text = files[-1].read_text()
     assert files[-1].name == f"{experiment.stem}.html" and drawing.is_drawn(experiment, frame)
     assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
-    assert not re.search(r"(src|href)=\"(https?:)?//", text) and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
+    assert (
+        not re.search(r"(src|href)=\"(https?:)?//", text)
+        and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
+    )
     board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
-    assert set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
-    assert list(drawing.wide_table(experiment, frame).columns) == ["rank", "estimator", "mean regret"]
+    assert (
+        set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
+    )
+    assert list(drawing.wide_table(experiment, frame).columns) == [
+        "rank",
+        "estimator",
+        "mean regret",
+    ]

@@ -40,7 +40,10 @@ def test_memory_that_is_freed_before_another_call_is_not_counted_twice():
         fill(30 * MB)()
         fill(30 * MB)()
 
-    assert peak_of(two).mb == pytest.approx(30, abs=5) and peak_of(lambda: None, first=fill(50 * MB)).mb < 5
+    assert (
+        peak_of(two).mb == pytest.approx(30, abs=5)
+        and peak_of(lambda: None, first=fill(50 * MB)).mb < 5
+    )
 
 
 def test_without_the_kernels_mark(monkeypatch, tmp_path):
@@ -62,17 +65,41 @@ def test_no_value_has_a_reason():
 
 
 def test_what_the_page_shows(tmp_path):
-    rows = [("a", "canonical", 5000, 10, "12.4", "VmHWM", ""), ("b", "canonical", 5000, 10, "", "", "no canonical notion")]
-    pd.DataFrame(rows, columns=[*arena_memory.KEYS, "peak_mb", "method", "reason"]).to_csv(tmp_path / "memory.csv", index=False)
+    rows = [
+        ("a", "canonical", 5000, 10, "12.4", "VmHWM", ""),
+        ("b", "canonical", 5000, 10, "", "", "no canonical notion"),
+    ]
+    pd.DataFrame(rows, columns=[*arena_memory.KEYS, "peak_mb", "method", "reason"]).to_csv(
+        tmp_path / "memory.csv", index=False
+    )
     measured = arena_memory.read(tmp_path)
-    assert arena_memory.sizes(measured, "canonical") == [(5000, 10)] and arena_memory.sizes(measured, "binary") == []
+    assert (
+        arena_memory.sizes(measured, "canonical") == [(5000, 10)]
+        and arena_memory.sizes(measured, "binary") == []
+    )
     assert arena_memory.cells(measured, "canonical", "a") == [{"text": "12", "reason": ""}]
-    assert arena_memory.cells(measured, "canonical", "c")[0] == {"text": "–", "reason": "not measured"}
+    assert arena_memory.cells(measured, "canonical", "c")[0] == {
+        "text": "–",
+        "reason": "not measured",
+    }
     said = arena_memory.reasons(measured, "canonical", ["a", "b", "c"])
-    assert said == ["b: no canonical notion (n = 5,000, k = 10)", "c: not measured (n = 5,000, k = 10)"]
-    table = pd.DataFrame({"estimator": ["a", "a"], "notion": "canonical", "n": [5000, 200], "k": 10, "peak_mb": 900.0})
+    assert said == [
+        "b: no canonical notion (n = 5,000, k = 10)",
+        "c: not measured (n = 5,000, k = 10)",
+    ]
+    table = pd.DataFrame(
+        {
+            "estimator": ["a", "a"],
+            "notion": "canonical",
+            "n": [5000, 200],
+            "k": 10,
+            "peak_mb": 900.0,
+        }
+    )
     joined = arena_memory.joined(table, measured)["peak_mb"]
-    assert joined[0] == 12.4 and np.isnan(joined[1])  # no worker's high-water mark where nothing was measured
+    assert joined[0] == 12.4 and np.isnan(
+        joined[1]
+    )  # no worker's high-water mark where nothing was measured
 
 
 def test_every_estimator_of_the_leaderboards_was_measured_or_says_why_not():

@@ -24,8 +24,13 @@ def records():
 def test_each_half_by_hand():
     table = arena_own.halves(arena.settings(records(), FAMILIES, CLASSES), ["power"], resamples=20)
     own = table[table["role"].eq("own")].set_index("half")
-    assert np.allclose(own.loc[["development", "test"], "regret"], [1.2, 4.0]) and np.allclose(own["worst"], own["regret"])
-    assert own["meets_mean"].tolist() == [False, False] and own["meets_worst"].to_dict() == {"development": True, "test": False}
+    assert np.allclose(own.loc[["development", "test"], "regret"], [1.2, 4.0]) and np.allclose(
+        own["worst"], own["regret"]
+    )
+    assert own["meets_mean"].tolist() == [False, False] and own["meets_worst"].to_dict() == {
+        "development": True,
+        "test": False,
+    }
     chosen = table[table["role"].eq(arena_own.MEAN_CHOICE)].set_index("half")["estimator"]
     assert chosen.to_dict() == {"development": "a", "test": "b"}
 
@@ -33,7 +38,10 @@ def test_each_half_by_hand():
 def test_a_half_without_own_estimators_has_the_published_alone():
     frame = records()
     table = arena.settings(frame[~frame["estimator"].eq("best")], FAMILIES, CLASSES)
-    assert set(arena_own.halves(table, ["power"], resamples=0)["role"]) == {arena_own.MEAN_CHOICE, arena_own.WORST_CHOICE}
+    assert set(arena_own.halves(table, ["power"], resamples=0)["role"]) == {
+        arena_own.MEAN_CHOICE,
+        arena_own.WORST_CHOICE,
+    }
     assert not len(arena_own.halves(table[:0], ["power"], resamples=0))
 
 
@@ -45,9 +53,20 @@ def test_coverage_counts_own_intervals_with_a_known_truth():
     own += rows("best", [0.3] * 2, "of_no_family", low=0.2, high=0.4, level=0.9)
     frame = pd.DataFrame(own + rows("a", [0.3], low=0.0, high=0.1, level=0.9))
     table = arena_own.coverage(frame, FAMILIES, ["power"]).set_index(["estimator", "family"])
-    assert table["coverage"].to_dict() == {("best", "power"): 1.0, ("best", "wavy"): 0.0, ("best_lower", "wavy"): 0.0}
-    assert table["samples"].tolist() == [8, 2, 2] and table["half"].tolist() == ["development", "test", "test"]
-    assert table["passes"].tolist() == [True, False, False] and table.loc[("best_lower", "wavy"), "sides"] == "lower"
+    assert table["coverage"].to_dict() == {
+        ("best", "power"): 1.0,
+        ("best", "wavy"): 0.0,
+        ("best_lower", "wavy"): 0.0,
+    }
+    assert table["samples"].tolist() == [8, 2, 2] and table["half"].tolist() == [
+        "development",
+        "test",
+        "test",
+    ]
+    assert (
+        table["passes"].tolist() == [True, False, False]
+        and table.loc[("best_lower", "wavy"), "sides"] == "lower"
+    )
     assert np.isclose(table.loc[("best", "wavy"), "least"], 0.9 - 3 * (0.09 / 2) ** 0.5)
     assert not len(arena_own.coverage(frame[frame["estimator"].eq("a")], FAMILIES, []))
 
@@ -57,7 +76,9 @@ def test_the_development_half_is_said_once():
     import hashlib
 
     whole = Arena("arena")
-    names = sorted(arena.families_of(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    names = sorted(
+        arena.families_of(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest()
+    )
     assert sorted(arena.development_of(whole)) == sorted(names[:6])
     with pytest.raises(BadInputError, match="arena.development"):
         Arena.from_value({"families": {"power": ["p"]}, "development": ["wavy"]})

@@ -17,9 +17,26 @@ STREAMS = {"a": "s", "b": "s", "c": "s"}
 def rows(estimator, problem, values, truth, estimand="l1"):
     found = []
     for rep, value in enumerate(values):
-        one = {"key": f"{estimator}{problem}{rep}", "estimator": estimator, "problem": problem, "notion": "binary", "n": 100}
-        one |= {"rep": rep, "estimand": estimand, "truth": truth, "status": "ok" if value is not None else "undefined"}
-        one |= {"value": np.nan if value is None else value, "low": None, "high": None, "kind": "point", "cpu_seconds": 0.1}
+        one = {
+            "key": f"{estimator}{problem}{rep}",
+            "estimator": estimator,
+            "problem": problem,
+            "notion": "binary",
+            "n": 100,
+        }
+        one |= {
+            "rep": rep,
+            "estimand": estimand,
+            "truth": truth,
+            "status": "ok" if value is not None else "undefined",
+        }
+        one |= {
+            "value": np.nan if value is None else value,
+            "low": None,
+            "high": None,
+            "kind": "point",
+            "cpu_seconds": 0.1,
+        }
         found.append(one | {"experiment": arena_pairs.EXPERIMENT})
     return found
 
@@ -39,21 +56,35 @@ def made():
 def test_who_wins_by_hand():
     table = arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS)
     of = table[table["estimator"].eq("x")].set_index(["better", "worse"])
-    assert of["won"].to_dict() == {("a", "b"): 2, ("b", "c"): 2, ("a", "c"): 2} and of["trials"].eq(4).all()
+    assert (
+        of["won"].to_dict() == {("a", "b"): 2, ("b", "c"): 2, ("a", "c"): 2}
+        and of["trials"].eq(4).all()
+    )
     assert of["half"].to_dict() == {("a", "b"): "close", ("b", "c"): "far", ("a", "c"): "far"}
     assert np.allclose(of["margin"], [0.05, 0.15, 0.2])
     odd = table[table["estimator"].eq("odd")]
-    assert odd["by"].eq("l1").all() and odd["won"].sum() == 12  # of a quantity without truths, by those of l1
+    assert (
+        odd["by"].eq("l1").all() and odd["won"].sum() == 12
+    )  # of a quantity without truths, by those of l1
 
 
 def test_shares_and_their_intervals():
     found = arena_pairs.shares(arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS))
     x = found[found["estimator"].eq("x")].set_index("half")
-    assert x["share"].to_dict() == {"close": 0.5, "far": 0.5} and x["pairs"].to_dict() == {"close": 1, "far": 2}
+    assert x["share"].to_dict() == {"close": 0.5, "far": 0.5} and x["pairs"].to_dict() == {
+        "close": 1,
+        "far": 2,
+    }
     spread = np.std([1, 1, 0, 0], ddof=1) * 3.182446 / 2  # t of 3 degrees of freedom
-    assert np.allclose([x.loc["far", "low"], x.loc["far", "high"]], [max(0.5 - spread, 0), min(0.5 + spread, 1)])
+    assert np.allclose(
+        [x.loc["far", "low"], x.loc["far", "high"]], [max(0.5 - spread, 0), min(0.5 + spread, 1)]
+    )
     odd = found[found["estimator"].eq("odd")]
-    assert odd["share"].eq(1.0).all() and odd["low"].between(0.45, 0.55).all() and odd["high"].eq(1.0).all()
+    assert (
+        odd["share"].eq(1.0).all()
+        and odd["low"].between(0.45, 0.55).all()
+        and odd["high"].eq(1.0).all()
+    )
 
 
 def test_intervals_hold_what_they_say():
@@ -78,23 +109,39 @@ def test_the_arenas_models_share_rows_and_labels():
     streams = {name: ProblemSpec.of(load_problem(name)).stream for name in names}
     assert set(streams.values()) == {"pairs_k2", "pairs_k10"} and len(names) == 12
     for stream in set(streams.values()):
-        drawn = [load_problem(name).sample(500, np.random.default_rng(1)) for name in names if streams[name] == stream]
-        assert len({y.tobytes() for _, y in drawn}) == 1 and len({p.tobytes() for p, _ in drawn}) == 6
+        drawn = [
+            load_problem(name).sample(500, np.random.default_rng(1))
+            for name in names
+            if streams[name] == stream
+        ]
+        assert (
+            len({y.tobytes() for _, y in drawn}) == 1 and len({p.tobytes() for p, _ in drawn}) == 6
+        )
         assert len({np.argsort(p[:, 0]).tobytes() for p, _ in drawn}) == 1 or stream == "pairs_k10"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["pairs_k2_over1", "pairs_k2_under2", *(pytest.param(f"pairs_k10_{m}", marks=pytest.mark.slow) for m in ("over2", "under1"))],
+    [
+        "pairs_k2_over1",
+        "pairs_k2_under2",
+        *(pytest.param(f"pairs_k10_{m}", marks=pytest.mark.slow) for m in ("over2", "under1")),
+    ],
 )
 def test_their_truths_by_a_second_method(name):
     """The distance to the posterior in a sample; and by labels alone, E (p - Y)(p - Y') of two independent labels of a row."""
     problem = load_problem(name)
     p, y = problem.sample(20_000, np.random.default_rng(3))
     c = problem.posterior(p)
-    again = np.minimum((np.random.default_rng(0).random(len(p))[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1)
+    again = np.minimum(
+        (np.random.default_rng(0).random(len(p))[:, None] > np.cumsum(c, axis=1)).sum(axis=1),
+        p.shape[1] - 1,
+    )
     first, second = (np.eye(p.shape[1])[of] for of in (y, again))
-    for estimand, d in (("l1", np.abs(p - c).sum(axis=1)), ("l2_squared", ((p - first) * (p - second)).sum(axis=1))):
+    for estimand, d in (
+        ("l1", np.abs(p - c).sum(axis=1)),
+        ("l2_squared", ((p - first) * (p - second)).sum(axis=1)),
+    ):
         known = problem.truth(estimand, "canonical")
         assert abs(d.mean() - known.value) < 4.5 * np.hypot(d.std() / np.sqrt(len(d)), known.error)
 
@@ -102,9 +149,15 @@ def test_their_truths_by_a_second_method(name):
 def test_the_section_and_the_picture(tmp_path):
     table = arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS)
     told = arena_pairs_page.section(table, {"a": tmp_path / "a.png"})
-    assert told["reps"] == 4 and len(told["pairs"]) == 3 and told["pairs"][0]["models"][1] == ("b", None)
+    assert (
+        told["reps"] == 4
+        and len(told["pairs"]) == 3
+        and told["pairs"][0]["models"][1] == ("b", None)
+    )
     (order,) = told["orders"]
-    assert [row["estimator"] for row in order["rows"]] == ["odd (ks)", "x"] and order["rows"][1]["cells"] == ["50 %", "50 %"]
+    assert [row["estimator"] for row in order["rows"]] == ["odd (ks)", "x"] and order["rows"][1][
+        "cells"
+    ] == ["50 %", "50 %"]
     assert arena_pairs_page.section(None, {}) is None
     figure = arena_pairs_plot.render(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]

@@ -62,8 +62,16 @@ def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
     """At each end the binomial law gives half a percent to what was seen and beyond."""
     found = claims.of_share(successes, trials, (), claims.OURS)
     assert found.value == successes / trials and found.cells == trials
-    assert found.low == 0 if successes == 0 else stats.binom.sf(successes - 1, trials, found.low) == pytest.approx(0.005)
-    assert found.high == 1 if successes == trials else stats.binom.cdf(successes, trials, found.high) == pytest.approx(0.005)
+    assert (
+        found.low == 0
+        if successes == 0
+        else stats.binom.sf(successes - 1, trials, found.low) == pytest.approx(0.005)
+    )
+    assert (
+        found.high == 1
+        if successes == trials
+        else stats.binom.cdf(successes, trials, found.high) == pytest.approx(0.005)
+    )
 
 
 def test_a_share_of_nothing_is_no_number():
@@ -80,11 +88,22 @@ def test_a_number_with_its_error_has_the_normal_interval():
 def test_the_worst_of_many_has_an_interval_of_its_own():
     """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
     held = np.random.default_rng(0).binomial(200, 0.95, size=20)
-    parts = [claims.of_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20)) for i, k in enumerate(held)]
+    parts = [
+        claims.of_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20))
+        for i, k in enumerate(held)
+    ]
     worst = claims.smallest(parts)
-    assert worst.value == held.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
-    assert worst.why == f"setting {held.argmin()}" and len(worst.keys) == 20 and worst.where == claims.PAPER
-    most = claims.largest([*parts, claims.untested("no file"), claims.exact(2.0, 0.0, (), claims.OURS)])
+    assert (
+        worst.value == held.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
+    )
+    assert (
+        worst.why == f"setting {held.argmin()}"
+        and len(worst.keys) == 20
+        and worst.where == claims.PAPER
+    )
+    most = claims.largest(
+        [*parts, claims.untested("no file"), claims.exact(2.0, 0.0, (), claims.OURS)]
+    )
     assert most.value == most.high == 2.0 and most.where == claims.OURS
     assert np.isnan(claims.smallest([claims.untested("no file")]).value)
     assert claims.among(1) == pytest.approx(claims.LEVEL)
@@ -117,15 +136,23 @@ def test_claims_are_judged_in_the_papers_order(statistics):
     assert found["row"].to_list()[0] == "kde is an outlier"
     assert found["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
     assert found["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
-    assert found["reason"].to_list()[1] == "of our networks" and found["reason"].to_list()[3] == "ImageNet's pictures are needed."
-    assert found["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()] and found["reps"].to_list()[2] == 12
+    assert (
+        found["reason"].to_list()[1] == "of our networks"
+        and found["reason"].to_list()[3] == "ImageNet's pictures are needed."
+    )
+    assert (
+        found["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()]
+        and found["reps"].to_list()[2] == 12
+    )
     assert reproduction.counts_by_source(found) == {
         "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1},
     }
 
 
 def test_a_claim_that_nobody_made_is_refused(statistics):
-    with pytest.raises(BadInputError, match=r"'kde is an outlyer' is no claim .*did you mean 'kde is an outlier'"):
+    with pytest.raises(
+        BadInputError, match=r"'kde is an outlyer' is no claim .*did you mean 'kde is an outlier'"
+    ):
         claims.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, SETTINGS)
 
 
@@ -137,31 +164,55 @@ def test_a_claim_without_a_statistic_is_left_to_the_comparison(paper):
 def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
     found = claims.table(statistics, SETTINGS)
     row = found.loc["the area falls little"]
-    assert row["the paper says"] == "“Below .001.” (Figure 3)" and row["claimed"] == "< 0.001" and row["verdict"] == "fails"
-    assert row["found, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
+    assert (
+        row["the paper says"] == "“Below .001.” (Figure 3)"
+        and row["claimed"] == "< 0.001"
+        and row["verdict"] == "fails"
+    )
+    assert (
+        row["found, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
+    )
     assert found.loc["networks differ", "found, with its 99 % interval"] == "–"
     assert not found.map(lambda text: "nan" in text).any(axis=None)
 
 
 def test_figure_and_tables_are_written(statistics, tmp_path):
-    files = figure_files.save(claims_plot.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS)
-    files += tables.save(claims.summary(statistics, SETTINGS), claims.table(statistics, SETTINGS), tmp_path / "claims")
+    files = figure_files.save(
+        claims_plot.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS
+    )
+    files += tables.save(
+        claims.summary(statistics, SETTINGS),
+        claims.table(statistics, SETTINGS),
+        tmp_path / "claims",
+    )
     assert all(path.stat().st_size for path in files)
     written = pd.read_csv(tmp_path / "claims.csv")
-    assert written["verdict"].to_list()[:2] == ["holds", "fails"] and written["quote"].str.len().gt(0).all()
+    assert (
+        written["verdict"].to_list()[:2] == ["holds", "fails"]
+        and written["quote"].str.len().gt(0).all()
+    )
 
 
 def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
-    statistics["the area falls little"] = claims.of_quantity(0.00251, 0.001000558, 0.00346123, ["b"])
+    statistics["the area falls little"] = claims.of_quantity(
+        0.00251, 0.001000558, 0.00346123, ["b"]
+    )
     statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
     figure = claims_plot.figure(statistics, SETTINGS)
     assert "1 holds, 1 fails, 1 undecided, 1 not reproducible here" in figure.get_label()
     (ax,) = figure.axes
-    marks = {line.get_marker(): line.get_xdata()[0] for line in ax.lines if line.get_marker() in ("o", "X", "D")}
+    marks = {
+        line.get_marker(): line.get_xdata()[0]
+        for line in ax.lines
+        if line.get_marker() in ("o", "X", "D")
+    }
     assert marks["o"] > 0 > marks["X"] and marks["D"] > 0
     texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
-    assert all(name in texts for name in ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data"))
+    assert all(
+        name in texts
+        for name in ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data")
+    )
     figure.draw_without_rendering()
     width, height = figure.get_size_inches() * figure.dpi
     for text in ax.texts:

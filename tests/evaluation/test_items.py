@@ -22,7 +22,15 @@ SETTINGS = Settings.from_dict({
 def records():
     """Problem a: three replications of e, one of f; problem b: one failed cell."""
     rows = [
-        {"key": f"k{i}", "problem": "a", "estimator": name, "rep": i, "value": value, "status": "ok", "reason": None}
+        {
+            "key": f"k{i}",
+            "problem": "a",
+            "estimator": name,
+            "rep": i,
+            "value": value,
+            "status": "ok",
+            "reason": None,
+        }
         for i, (name, value) in enumerate([("e", 0.1), ("e", 0.2), ("e", 0.6), ("f", 0.5)])
     ]
     failed = {"value": np.nan, "status": "failed", "reason": "x\nwhy"}
@@ -30,14 +38,26 @@ def records():
     frame = pd.DataFrame(rows)
     frame["estimand"] = frame["status"].map({"ok": "l1"})
     frame["diagnostics"] = ['{"bins": 15}', None, '{"bins": 10, "rank": 2}', None, None]
-    fixed = {"notion": "binary", "n": 1000, "truth": 0.3, "truth_error": 0.0, "low": np.nan, "high": np.nan, "kind": "point"}
+    fixed = {
+        "notion": "binary",
+        "n": 1000,
+        "truth": 0.3,
+        "truth_error": 0.0,
+        "low": np.nan,
+        "high": np.nan,
+        "kind": "point",
+    }
     return frame.assign(**fixed, cpu_seconds=1.0, problem_key="p", estimator_key="q")
 
 
 def test_means_have_errors_and_the_keys_of_their_cells():
     found = items.means(items.values(records(), SETTINGS), ["model", "column"]).set_index("column")
-    assert found.loc["E", ["mean", "reps"]].tolist() == [pytest.approx(0.3), 3] and found.loc["E", "keys"] == ("k0", "k1", "k2")
-    assert found.loc["E", "se"] == pytest.approx(np.std([0.1, 0.2, 0.6], ddof=1) / np.sqrt(3)) and np.isnan(found.loc["f", "se"])
+    assert found.loc["E", ["mean", "reps"]].tolist() == [pytest.approx(0.3), 3] and found.loc[
+        "E", "keys"
+    ] == ("k0", "k1", "k2")
+    assert found.loc["E", "se"] == pytest.approx(
+        np.std([0.1, 0.2, 0.6], ddof=1) / np.sqrt(3)
+    ) and np.isnan(found.loc["f", "se"])
     assert found["model"].tolist() == ["A", "A"]
     again = items.means(found.reset_index(), ["model"], "mean").iloc[0]
     assert again["mean"] == pytest.approx(0.4) and again["keys"] == ("k0", "k1", "k2", "k3")
@@ -45,44 +65,90 @@ def test_means_have_errors_and_the_keys_of_their_cells():
 
 def test_evaluated_is_evaluate_with_labels_and_keys():
     found = items.evaluated(records(), SETTINGS, "l1").set_index("column")
-    assert found.loc["E", "bias"] == pytest.approx(0.0, abs=1e-15) and found.loc["E", "keys"] == ("k0", "k1", "k2")
+    assert found.loc["E", "bias"] == pytest.approx(0.0, abs=1e-15) and found.loc["E", "keys"] == (
+        "k0",
+        "k1",
+        "k2",
+    )
     assert len(items.evaluated(records(), SETTINGS, "kl")) == 0
 
 
 def test_filters_labels_orders_and_diagnostics():
     found = records()
-    assert len(items.with_number(found)) == 4 and len(items.with_number(found, "l1", "binary", "point")) == 4
-    assert len(items.with_number(found, notion="canonical")) == 0 == len(items.with_number(found, kinds=["upper", "lower"]))
-    assert items.labels(SETTINGS, "estimator") == ["f", "E"] and items.labels(SETTINGS, "estimator", ["E"]) == ["E"]
+    assert (
+        len(items.with_number(found)) == 4
+        and len(items.with_number(found, "l1", "binary", "point")) == 4
+    )
+    assert (
+        len(items.with_number(found, notion="canonical"))
+        == 0
+        == len(items.with_number(found, kinds=["upper", "lower"]))
+    )
+    assert items.labels(SETTINGS, "estimator") == ["f", "E"] and items.labels(
+        SETTINGS, "estimator", ["E"]
+    ) == ["E"]
     assert items.chosen(SETTINGS, found) == ["f", "e"]
-    assert items.chosen(replace(SETTINGS, figure=replace(SETTINGS.figure, estimators=["e"])), found) == ["e"]
+    assert items.chosen(
+        replace(SETTINGS, figure=replace(SETTINGS.figure, estimators=["e"])), found
+    ) == ["e"]
     assert items.in_order(found, SETTINGS)["key"].tolist() == ["k9", "k3", "k0", "k1", "k2"]
     made = items.diagnostics(found)
-    assert made["bins"].tolist()[:3:2] == [15, 10] and made["rank"].notna().tolist() == [False, False, True, False, False]
+    assert made["bins"].tolist()[:3:2] == [15, 10] and made["rank"].notna().tolist() == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_numbers_answers_and_reasons():
     found = items.evaluated(records(), SETTINGS)
     ours = items.numbers(found, "{model}, n = {n:,}", "{column}")
-    assert ours["row"].unique().tolist() == ["A, n = 1,000"] and ours["column"].tolist() == ["E", "f"]
-    assert ours.loc[0, ["value", "reps"]].tolist() == [pytest.approx(0.3), 3] and ours.loc[0, "keys"] == ("k0", "k1", "k2")
-    lost = items.without_number(records(), SETTINGS, "{model}, n = {n:,}", ["{column}", "{column}, again"])
-    assert lost["why"].unique().tolist() == ["failed: why"] and lost["column"].tolist() == ["E", "E, again"]
+    assert ours["row"].unique().tolist() == ["A, n = 1,000"] and ours["column"].tolist() == [
+        "E",
+        "f",
+    ]
+    assert ours.loc[0, ["value", "reps"]].tolist() == [pytest.approx(0.3), 3] and ours.loc[
+        0, "keys"
+    ] == ("k0", "k1", "k2")
+    lost = items.without_number(
+        records(), SETTINGS, "{model}, n = {n:,}", ["{column}", "{column}, again"]
+    )
+    assert lost["why"].unique().tolist() == ["failed: why"] and lost["column"].tolist() == [
+        "E",
+        "E, again",
+    ]
     both = items.together(ours, lost, lost.assign(why="another"))
     assert len(both) == 4 and both["why"].dropna().unique().tolist() == ["failed: why"]
-    answers = items.answers(both, SETTINGS, otherwise=lambda row, column: "no such" if column == "True value" else None)
-    assert answers["item"].unique().tolist() == ["fig1"] and answers.columns.tolist() == items.ANSWER
+    answers = items.answers(
+        both, SETTINGS, otherwise=lambda row, column: "no such" if column == "True value" else None
+    )
+    assert (
+        answers["item"].unique().tolist() == ["fig1"] and answers.columns.tolist() == items.ANSWER
+    )
     assert answers["why"].eq("no such").sum() == answers["column"].eq("True value").sum() > 0
-    assert items.first_reason(records()) == "failed: why" and items.first_reason(records().head(2)) is None
+    assert (
+        items.first_reason(records()) == "failed: why"
+        and items.first_reason(records().head(2)) is None
+    )
     assert items.answers(items.numbers(found.head(0), "", ""), replace(SETTINGS, compare=[])).empty
 
 
 def test_tables_of_texts():
-    rows = text_tables.entries(items.evaluated(records(), SETTINGS), ["{model}", "{n:,}"], "{column}", digits=2)
+    rows = text_tables.entries(
+        items.evaluated(records(), SETTINGS), ["{model}", "{n:,}"], "{column}", digits=2
+    )
     truths = {"value": "truth", "error": None, "scale": 100}
-    text_tables.entries(items.evaluated(records(), SETTINGS), ["{model}", "{n:,}"], "truth", **truths, into=rows)
+    text_tables.entries(
+        items.evaluated(records(), SETTINGS), ["{model}", "{n:,}"], "truth", **truths, into=rows
+    )
     table = text_tables.wide(rows, ["problem", "n"], "l1: mean", first=["truth", "absent"])
-    assert table.columns.tolist() == ["truth", "E", "f"] and table.iloc[0].tolist() == ["30.0000", "0.30 ± 0.15", "0.50"]
+    assert table.columns.tolist() == ["truth", "E", "f"] and table.iloc[0].tolist() == [
+        "30.0000",
+        "0.30 ± 0.15",
+        "0.50",
+    ]
     none = text_tables.wide({}, ["problem", "n"], "l1")
     assert none.iloc[0, 0] == "none: no cell gave a number" and none.index.nlevels == 2
 
@@ -90,15 +156,24 @@ def test_tables_of_texts():
 def test_panels():
     figure, axes = panels.panels(4, per_row=3)
     assert len(axes) == 4 and [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
-    assert [bool(ax.get_xlabel()) for ax in axes] == [False, True, True, True]  # the lowest of each column
+    assert [bool(ax.get_xlabel()) for ax in axes] == [
+        False,
+        True,
+        True,
+        True,
+    ]  # the lowest of each column
     part = items.evaluated(records(), SETTINGS)
     panels.curve(axes[0], part, label="E", log=True, **panels.look(1, line="-"))
     panels.marks(axes[1], [0, 1], part, scale=100, label="E", **panels.look(1, filled=False))
     panels.truth_line(axes[0], part)
     panels.name_rows(axes[1], ["E", "f"])
-    assert axes[0].get_xscale() == "log" and axes[0].containers[0][0].get_color() == panels.COLOURS[1]
+    assert (
+        axes[0].get_xscale() == "log" and axes[0].containers[0][0].get_color() == panels.COLOURS[1]
+    )
     assert sorted(axes[1].containers[0][0].get_xdata()) == pytest.approx([30.0, 50.0])
-    assert axes[1].get_ylim() == (1.5, -0.5) and [t.get_text() for t in axes[1].get_yticklabels()] == ["E", "f"]
+    assert axes[1].get_ylim() == (1.5, -0.5) and [
+        t.get_text() for t in axes[1].get_yticklabels()
+    ] == ["E", "f"]
     panels.legend(figure, axes, last=["E"], texts={"true value": "truth"})
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["truth", "E"]
     panels.legend(panels.nothing("none"), [])

@@ -73,26 +73,73 @@ def results(tmp_path):
     folder = tmp_path / "results" / "moskvichev2025"
     folder.mkdir(parents=True)
     for stem in ("fig1", "table1_offline", "claims"):
-        Image.fromarray(np.random.default_rng(0).integers(0, 255, (300, 800, 4), np.uint8)).save(folder / f"{stem}.png")
+        Image.fromarray(np.random.default_rng(0).integers(0, 255, (300, 800, 4), np.uint8)).save(
+            folder / f"{stem}.png"
+        )
         (folder / f"{stem}.html").write_text("<p>page</p>")
     rows = [
         ("moskvichev2025_fig1", "fig1", "a", "error", "printed", 0.5, np.nan, "identical"),
         ("moskvichev2025_fig1", "fig1", "b", "error", "printed", 0.9, np.nan, "differs"),
-        ("moskvichev2025_table1", "table1", "net", "error", "printed", np.nan, np.nan, "not reproducible here"),
-        ("moskvichev2025_table1_offline", "table1", "net", "error", "printed", 0.2, np.nan, "not reproducible here"),
-        ("moskvichev2025_table1", "table1", "net", "anew", "recomputed by independent code", 0.3, np.nan, "within error"),
-        ("moskvichev2025_claims", "claims", "errors shrink", "mean change", "claim", -0.2, -0.3, "holds"),
+        (
+            "moskvichev2025_table1",
+            "table1",
+            "net",
+            "error",
+            "printed",
+            np.nan,
+            np.nan,
+            "not reproducible here",
+        ),
+        (
+            "moskvichev2025_table1_offline",
+            "table1",
+            "net",
+            "error",
+            "printed",
+            0.2,
+            np.nan,
+            "not reproducible here",
+        ),
+        (
+            "moskvichev2025_table1",
+            "table1",
+            "net",
+            "anew",
+            "recomputed by independent code",
+            0.3,
+            np.nan,
+            "within error",
+        ),
+        (
+            "moskvichev2025_claims",
+            "claims",
+            "errors shrink",
+            "mean change",
+            "claim",
+            -0.2,
+            -0.3,
+            "holds",
+        ),
     ]
-    frame = pd.DataFrame(rows, columns=["experiment", "item", "row", "column", "source", "ours", "low", "verdict"])
+    frame = pd.DataFrame(
+        rows, columns=["experiment", "item", "row", "column", "source", "ours", "low", "verdict"]
+    )
     frame.assign(high=-0.1, where="ours").to_csv(folder / "reproduction.csv", index=False)
     return folder.parent
 
 
 def test_a_paper_is_read(paper):
     found = paper()
-    assert found.authors == "A. Author, B. Author" and list(found.items) == ["fig1", "table1", "claims"]
+    assert found.authors == "A. Author, B. Author" and list(found.items) == [
+        "fig1",
+        "table1",
+        "claims",
+    ]
     assert found.items["table1"].stems("moskvichev2025") == ["table1_offline", "table1"]
-    assert found.item_of("moskvichev2025_table1").id == "table1" and found.item_of("moskvichev2025_fig2") is None
+    assert (
+        found.item_of("moskvichev2025_table1").id == "table1"
+        and found.item_of("moskvichev2025_fig2") is None
+    )
     assert found.findings == ((None, "a first finding"), (1, "the strongest of all"))
     assert papers.find("nobody1999") is None and papers.find(None) is None
 
@@ -119,7 +166,9 @@ def test_a_paper_is_read(paper):
 def test_a_mistake_is_one_sentence_with_its_place(paper, old, new, said):
     with pytest.raises(BadInputError, match=said) as found:
         paper(old, new)
-    assert "experiments/moskvichev2025/paper.yaml" in str(found.value) and "\n" not in str(found.value)
+    assert "experiments/moskvichev2025/paper.yaml" in str(found.value) and "\n" not in str(
+        found.value
+    )
 
 
 def test_items_name_experiments_that_there_are(paper):
@@ -144,7 +193,10 @@ def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
 def test_a_number_counts_once_by_who_judges_it(results):
     found = counted.once(counted.rows(results, "moskvichev2025"))
     assert len(found) == 5 and counted.others(found) == {"within error": 1}
-    of_item = counted.once(counted.rows(results, "moskvichev2025"), ["moskvichev2025_table1_offline", "moskvichev2025_table1"])
+    of_item = counted.once(
+        counted.rows(results, "moskvichev2025"),
+        ["moskvichev2025_table1_offline", "moskvichev2025_table1"],
+    )
     assert counted.by_source(of_item) == {
         "printed": {"not reproducible here": 1},
         "recomputed by independent code": {"within error": 1},
@@ -158,13 +210,17 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
     found, names = counted.rows(results, "moskvichev2025"), list(counted.OUTCOMES)
     assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
     assert counted.outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
-    lines = [line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]]
+    lines = [
+        line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]
+    ]
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
         "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
     )
     assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
-    monkeypatch.setattr(counted.options, "option", lambda *of: type("Option", (), {"config": {"records_from": [1]}}))
+    monkeypatch.setattr(
+        counted.options, "option", lambda *of: type("Option", (), {"config": {"records_from": [1]}})
+    )
     assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
 
 
@@ -172,16 +228,31 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     paper()
     path = index.save(results)
     page = path.read_text()
-    assert path == results / "index.html" and not re.search(r'(src|href)="(https?:)?//|@import|url\(', page)
+    assert path == results / "index.html" and not re.search(
+        r'(src|href)="(https?:)?//|@import|url\(', page
+    )
     for link in re.findall(r'<a href="([^"]+)"', page):
         assert (results / link).is_file()
     size = r'width="(\d+)" height="(\d+)"'
-    pictures = re.findall(rf'<img src="data:image/png;base64,([^"]+)" {size} data-of="\w+" alt="([^"]+)"', page)
-    assert [alt for *_, alt in pictures] == ["Figure 1: error by number of samples", "Table 1: networks on images"]
-    assert all(base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures)
-    assert 'href="moskvichev2025/table1_offline.html"' in page and "The networks of the paper are not published." in page
+    pictures = re.findall(
+        rf'<img src="data:image/png;base64,([^"]+)" {size} data-of="\w+" alt="([^"]+)"', page
+    )
+    assert [alt for *_, alt in pictures] == [
+        "Figure 1: error by number of samples",
+        "Table 1: networks on images",
+    ]
+    assert all(
+        base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures
+    )
+    assert (
+        'href="moskvichev2025/table1_offline.html"' in page
+        and "The networks of the paper are not published." in page
+    )
     assert page.index("the strongest of all") < page.index("What came out")
-    assert "holds</span>: <b>errors shrink</b>" in page and "−0.2 [−0.3, −0.1] on data of ours, claimed below 0" in page
+    assert (
+        "holds</span>: <b>errors shrink</b>" in page
+        and "−0.2 [−0.3, −0.1] on data of ours, claimed below 0" in page
+    )
     assert "nan" not in re.sub(r'base64,[^"]+', "", page)
     assert index.save(results).read_text() == page
 
@@ -197,14 +268,23 @@ def test_the_index_is_never_large(paper, results, monkeypatch):
 def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):
     paper()
     page = index.save(tmp_path / "new").read_text()
-    assert "3 <span" in page and "3 are not judged" in page and "no picture yet" in page and "not tested yet" in page
+    assert (
+        "3 <span" in page
+        and "3 are not judged" in page
+        and "no picture yet" in page
+        and "not tested yet" in page
+    )
 
 
 def test_papers_are_listed(paper, results, cli, monkeypatch):
     paper()
     monkeypatch.setenv("CALHARNESS_OUT", str(results))
     code, text, _ = cli("list", "papers")
-    assert code == 0 and text.startswith("moskvichev2025\n") and "printed: 1 identical, 1 differs" in text
+    assert (
+        code == 0
+        and text.startswith("moskvichev2025\n")
+        and "printed: 1 identical, 1 differs" in text
+    )
     assert "run: a twin" in text and "missing: The networks of the paper are not published." in text
     assert "fig1.html" in text and "calharness experiment=moskvichev2025_fig1" in text
     assert "Figure 1" not in cli("list", "papers", "networks")[1]

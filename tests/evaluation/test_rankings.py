@@ -14,7 +14,15 @@ from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import rankings
 from harness.plan.plan import plan
-from harness.problems import Beta, CovariateShift, CovariateShifts, Paired, Points, TemperedDirichlet, Uniform
+from harness.problems import (
+    Beta,
+    CovariateShift,
+    CovariateShifts,
+    Paired,
+    Points,
+    TemperedDirichlet,
+    Uniform,
+)
 from harness.problems.base import ProblemSpec
 
 
@@ -25,20 +33,38 @@ def records(values, estimand="l1", estimator="e", n=10, status=None):
         for rep, value in enumerate(column):
             fine = value is not None
             state = (status or {}).get((model, rep), "ok" if fine else "undefined")
-            row = {"key": f"{model}|{rep}", "problem": model, "problem_key": model, "notion": "binary", "n": n, "rep": rep}
-            result = {"estimand": estimand if fine else None, "value": value if fine else np.nan, "status": state}
+            row = {
+                "key": f"{model}|{rep}",
+                "problem": model,
+                "problem_key": model,
+                "notion": "binary",
+                "n": n,
+                "rep": rep,
+            }
+            result = {
+                "estimand": estimand if fine else None,
+                "value": value if fine else np.nan,
+                "status": state,
+            }
             rows.append({**row, "estimator": estimator, **result})
     return pd.DataFrame(rows)
 
 
 def scored(values, order, **more):
-    (row,) = rankings.score(records(values, **more), {"it": rankings.levels(order)}).to_dict("records")
+    (row,) = rankings.score(records(values, **more), {"it": rankings.levels(order)}).to_dict(
+        "records"
+    )
     return row
 
 
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
-    [(0, 100, 0.0, 3.8416 / 103.8416), (100, 100, 100 / 103.8416, 1.0), (946, 1000, 0.93021, 0.95838), (1, 2, 0.09453, 0.90547)],
+    [
+        (0, 100, 0.0, 3.8416 / 103.8416),
+        (100, 100, 100 / 103.8416, 1.0),
+        (946, 1000, 0.93021, 0.95838),
+        (1, 2, 0.09453, 0.90547),
+    ],
 )
 def test_wilson_closed_form(successes, trials, low, high):
     """At 0 of n the upper end is z^2 / (n + z^2)."""
@@ -48,12 +74,21 @@ def test_wilson_closed_form(successes, trials, low, high):
 def test_wilson_is_symmetric_and_holds_the_share():
     s = np.arange(21)
     low, high = rankings.wilson(s, 20)
-    assert np.allclose(low, 1.0 - high[::-1]) and (low <= s / 20).all() and (s / 20 <= high).all() and (low < high).all()
+    assert (
+        np.allclose(low, 1.0 - high[::-1])
+        and (low <= s / 20).all()
+        and (s / 20 <= high).all()
+        and (low < high).all()
+    )
 
 
 def test_a_strict_order_of_all_models_is_a_success():
     row = scored({"a": [1, 1, 3, 2], "b": [2, 3, 2, 2], "c": [3, 2, 1, 3]}, ["a", "b", "c"])
-    assert (row["successes"], row["trials"], row["incomplete"]) == (1, 4, 0)  # the last rep ties a and b
+    assert (row["successes"], row["trials"], row["incomplete"]) == (
+        1,
+        4,
+        0,
+    )  # the last rep ties a and b
     assert row["share"] == 0.25 and row["models"] == "a < b < c"
 
 
@@ -76,7 +111,14 @@ def test_a_trial_without_a_number_counts_as_not_ordered_and_is_counted():
 def test_what_has_not_been_tried_is_no_trial(state):
     row = scored({"a": [1, None], "b": [2, 2]}, ["a", "b"], status={("a", 1): state})
     assert (row["successes"], row["trials"], row["incomplete"]) == (1, 1, 0)
-    assert len(rankings.score(records({"a": [None], "b": [1]}, status={("a", 0): state}), {"it": (("a",), ("b",))})) == 0
+    assert (
+        len(
+            rankings.score(
+                records({"a": [None], "b": [1]}, status={("a", 0): state}), {"it": (("a",), ("b",))}
+            )
+        )
+        == 0
+    )
 
 
 def test_an_estimator_that_never_gave_a_number_failed_every_trial():
@@ -85,16 +127,27 @@ def test_an_estimator_that_never_gave_a_number_failed_every_trial():
 
 
 def test_every_estimand_is_ranked_by_itself():
-    both = pd.concat([records({"a": [1], "b": [2]}), records({"a": [2], "b": [1]}, estimand="kl")], ignore_index=True)
-    found = rankings.score(both, {"it": (("a",), ("b",))}).set_index("estimand")["successes"].to_dict()
+    both = pd.concat(
+        [records({"a": [1], "b": [2]}), records({"a": [2], "b": [1]}, estimand="kl")],
+        ignore_index=True,
+    )
+    found = (
+        rankings.score(both, {"it": (("a",), ("b",))}).set_index("estimand")["successes"].to_dict()
+    )
     assert found == {"l1": 1, "kl": 0}
     settings = Settings.from_dict({"figure": {"estimand": "kl"}})
     assert set(rankings.one_estimand(both, settings)["estimand"]) == {"kl"}
-    assert set(rankings.one_estimand(both, Settings.from_dict({"figure": {"estimand": "rms"}}))["estimand"]) == {"l1"}
+    assert set(
+        rankings.one_estimand(both, Settings.from_dict({"figure": {"estimand": "rms"}}))["estimand"]
+    ) == {"l1"}
 
 
 def test_the_order_of_values_and_an_estimators_own_order():
-    assert rankings.by_value({"a": 2.0, "b": 0.0, "c": 2.0, "d": -1.0}) == (("d",), ("b",), ("a", "c"))
+    assert rankings.by_value({"a": 2.0, "b": 0.0, "c": 2.0, "d": -1.0}) == (
+        ("d",),
+        ("b",),
+        ("a", "c"),
+    )
     own = rankings.own_orders(records({"a": [2.0], "b": [1.0]}))
     assert own == {("binary", "e", "l1"): (("b",), ("a",))}
     assert rankings.own_orders(records({"a": [2.0], "b": [None]})) == {}
@@ -105,9 +158,16 @@ def test_the_order_of_values_and_an_estimators_own_order():
 def test_the_models_of_a_set_have_an_order_of_their_own():
     """By its values on all rows e has b < a and a < c; a trial is a success of one set and a failure of the other."""
     frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
-    ranking = {"stream": None, "orders": None, "reference": "full", "sets": {"x": ["a", "b"], "y": ["a", "c"]}}
+    ranking = {
+        "stream": None,
+        "orders": None,
+        "reference": "full",
+        "sets": {"x": ["a", "b"], "y": ["a", "c"]},
+    }
     settings = Settings.from_dict({"ranking": ranking})
-    found = rankings.of_settings(frame.assign(n=frame["rep"].map({0: 10, 1: 20})), settings).set_index("order")
+    found = rankings.of_settings(
+        frame.assign(n=frame["rep"].map({0: 10, 1: 20})), settings
+    ).set_index("order")
     assert found["models"].tolist() == ["b < a", "a < c"] and found["successes"].tolist() == [1, 0]
     assert found.index.tolist() == ["x as on all rows", "y as on all rows"]
 
@@ -129,8 +189,14 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
         ({"reference": "ckce"}, "ranking.reference is 'ckce'"),
         ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
         ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
-        ({"reference": "full", "sets": {"x": ["a", "z"]}}, "ranking.sets.x is .'a', 'z'.; z not among"),
-        ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "ranking.sets is given without a reference"),
+        (
+            {"reference": "full", "sets": {"x": ["a", "z"]}},
+            "ranking.sets.x is .'a', 'z'.; z not among",
+        ),
+        (
+            {"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}},
+            "ranking.sets is given without a reference",
+        ),
     ],
 )
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
@@ -151,14 +217,19 @@ def test_problems_of_one_stream_share_their_draws():
     assert (y == z).all() and np.allclose(q, p**2 / (p**2).sum(axis=1, keepdims=True))
     u, v = draw(Paired(Uniform(TemperedDirichlet(4, 0.1, 1.0, 1.0)), "s"))
     assert (v == y).all() and (u == 0.25).all()
-    assert (draw(Paired(TemperedDirichlet(4, 0.1), "t"))[1] != y).any() and (draw(true, rep=4)[1] != y).any()
+    assert (draw(Paired(TemperedDirichlet(4, 0.1), "t"))[1] != y).any() and (
+        draw(true, rep=4)[1] != y
+    ).any()
 
 
 def test_files_of_one_stream_give_the_same_rows(tmp_path):
     n = 300
     for name, p in (("a", np.linspace(0.1, 0.9, n)), ("b", np.linspace(0.9, 0.1, n))):
         np.savez(tmp_path / f"{name}.npz", p=p, y=np.arange(n) % 2)
-    a, b = (Paired(harness.load_problem("predictions", path=str(tmp_path / f"{name}.npz")), "s") for name in "ab")
+    a, b = (
+        Paired(harness.load_problem("predictions", path=str(tmp_path / f"{name}.npz")), "s")
+        for name in "ab"
+    )
     (p, y), (q, z) = draw(a, 40), draw(b, 40)
     assert np.allclose(p + q, 1.0) and (y == z).all()
 
@@ -167,7 +238,9 @@ def test_pairing_changes_the_draw_alone():
     plain, paired = Beta(), Paired(Beta(), "s")
     assert paired.truth("l1") == plain.truth("l1") and paired.notions == plain.notions
     assert (paired.posterior(np.array([0.3])) == plain.posterior(np.array([0.3]))).all()
-    assert not hasattr(paired, "nothing_of_the_kind") and not hasattr(Paired(Uniform(Beta()), "s"), "posterior")
+    assert not hasattr(paired, "nothing_of_the_kind") and not hasattr(
+        Paired(Uniform(Beta()), "s"), "posterior"
+    )
     assert problem_rng(5, ProblemSpec.of(plain), "ab", 2).random() == data_rng(5, "ab", 2).random()
 
 
@@ -178,7 +251,9 @@ def test_a_family_is_paired_by_member():
     assert Paired(Beta(), "s").members() is None
 
 
-@pytest.mark.parametrize(("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")])
+@pytest.mark.parametrize(
+    ("problem", "stream"), [(Beta(), ""), (LegacyStream(Beta()), "s"), (Paired(Beta(), "s"), "t")]
+)
 def test_a_stream_has_a_name_and_there_is_one(problem, stream):
     with pytest.raises(BadInputError, match="stream"):
         Paired(problem, stream)
@@ -186,7 +261,10 @@ def test_a_stream_has_a_name_and_there_is_one(problem, stream):
 
 def test_the_uniform_model_of_balanced_classes_is_calibrated():
     problem = Uniform(TemperedDirichlet(5, 0.1), balanced=True)
-    assert problem.truth("l1", "canonical").value == 0.0 and problem.truth("kl", "top_label").value == 0.0
+    assert (
+        problem.truth("l1", "canonical").value == 0.0
+        and problem.truth("kl", "top_label").value == 0.0
+    )
     assert problem.truth("brier", "canonical").value == pytest.approx(0.8)
     assert problem.truth("logloss", "canonical").value == pytest.approx(np.log(5))
     assert Uniform(TemperedDirichlet(5, 0.1)).truth("l1", "canonical") is None
@@ -198,10 +276,18 @@ def test_covariate_shift_samples_the_law_that_its_quadrature_has():
     x, w = problem.nodes()
     drawn = np.log(p / (1.0 - p)) / 5.0
     assert (np.abs(drawn) <= 1.0 + 1e-9).all() and w.sum() == pytest.approx(1.0)
-    assert drawn.mean() == pytest.approx(w @ x, abs=2e-3) and y.mean() == pytest.approx(w @ (1 / (1 + np.exp(-x))), abs=4e-3)
-    assert problem.truth("l1", "canonical").value == pytest.approx(2.0 * problem.truth("l1", "binary").value)
-    assert problem.posterior(np.array([0.5, 1 / (1 + np.exp(-5.0))])) == pytest.approx([0.5, 1 / (1 + np.exp(-1.0))])
-    assert CovariateShift(-0.5).truth("l1").value == pytest.approx(problem.truth("l1").value)  # the setting is symmetric
+    assert drawn.mean() == pytest.approx(w @ x, abs=2e-3) and y.mean() == pytest.approx(
+        w @ (1 / (1 + np.exp(-x))), abs=4e-3
+    )
+    assert problem.truth("l1", "canonical").value == pytest.approx(
+        2.0 * problem.truth("l1", "binary").value
+    )
+    assert problem.posterior(np.array([0.5, 1 / (1 + np.exp(-5.0))])) == pytest.approx(
+        [0.5, 1 / (1 + np.exp(-1.0))]
+    )
+    assert CovariateShift(-0.5).truth("l1").value == pytest.approx(
+        problem.truth("l1").value
+    )  # the setting is symmetric
 
 
 def test_quantiles_hold_far_from_the_interval():
@@ -226,7 +312,13 @@ def test_points_are_sums():
 
 
 def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
-    base = ["problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15]", "n=[100]", "reps=3", "notion=binary"]
+    base = [
+        "problem=[beta_calibrated,beta_overconfident]",
+        "estimator=[binned15]",
+        "n=[100]",
+        "reps=3",
+        "notion=binary",
+    ]
     order = "ranking={stream:s,orders:{x:[beta_calibrated,beta_overconfident]},reference:null}"
     plain, ranked = plan(compose(base)), plan(compose([*base, order]))
     assert {type(p.object).__name__ for p in ranked.problems.values()} == {"Paired"}
@@ -235,17 +327,37 @@ def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
     with pytest.raises(BadInputError, match="generator"):
         plan(compose([*base, "ranking={stream:s,orders:null,reference:full}"]))
     with pytest.raises(BadInputError, match="one is needed"):
-        plan(compose([*base, "problem=[dirichlet2_flat_true,beta_calibrated]", "ranking={stream:s,orders:null,reference:l1}"]))
+        plan(
+            compose(
+                [
+                    *base,
+                    "problem=[dirichlet2_flat_true,beta_calibrated]",
+                    "ranking={stream:s,orders:null,reference:l1}",
+                ]
+            )
+        )
 
 
 def test_models_of_different_rows_are_refused(tmp_path):
     for name, n in (("short", 40), ("long", 50)):
         np.savez(tmp_path / f"{name}.npz", p=np.full(n, 0.5), y=np.arange(n) % 2)
     files = [
-        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}" for name in ("short", "long")
+        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}"
+        for name in ("short", "long")
     ]
-    with pytest.raises(BadInputError, match=r"short \(40 rows\), long \(50 rows\); they must predict the same rows"):
-        plan(compose([*files, "estimator=[binned15]", "n=[10]", "ranking={stream:s,orders:null,reference:full}"]))
+    with pytest.raises(
+        BadInputError, match=r"short \(40 rows\), long \(50 rows\); they must predict the same rows"
+    ):
+        plan(
+            compose(
+                [
+                    *files,
+                    "estimator=[binned15]",
+                    "n=[10]",
+                    "ranking={stream:s,orders:null,reference:full}",
+                ]
+            )
+        )
 
 
 @pytest.mark.slow
@@ -260,12 +372,25 @@ def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
         "n=[50,400]", "reps=12", "name=ranked", "ranking={stream:s,orders:null,reference:l1}", "jobs=1", "engine=serial",
     )  # fmt: skip
     assert "share of trials in the right order" in text and "without a number" in text
-    table = pd.read_csv(out / "variations" / "ranked" / "ranked.csv").query("estimand == 'l1'").set_index(["estimator", "n"])
-    assert set(table["models"]) == {"beta_calibrated < beta_overconfident"} and (table["trials"] == 12).all()
-    assert table.loc[("mine", 50), "incomplete"] > 0 and (table.loc["binned15", "incomplete"] == 0).all()
+    table = (
+        pd.read_csv(out / "variations" / "ranked" / "ranked.csv")
+        .query("estimand == 'l1'")
+        .set_index(["estimator", "n"])
+    )
+    assert (
+        set(table["models"]) == {"beta_calibrated < beta_overconfident"}
+        and (table["trials"] == 12).all()
+    )
+    assert (
+        table.loc[("mine", 50), "incomplete"] > 0
+        and (table.loc["binned15", "incomplete"] == 0).all()
+    )
     assert table.loc[("binned15", 400), "share"] > 0.7
     page = (out / "variations" / "ranked" / "ranked.html").read_text()
-    assert "Equal values are no order" in page and (out / "variations" / "ranked" / "ranked.png").is_file()
+    assert (
+        "Equal values are no order" in page
+        and (out / "variations" / "ranked" / "ranked.png").is_file()
+    )
 
 
 def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
@@ -276,7 +401,8 @@ def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
     for name, p in (("good", c), ("bad", np.clip(3 * c - 1, 0.0, 1.0))):
         np.savez(tmp_path / f"{name}.npz", p=p, y=y)
     problems = [
-        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}" for name in ("bad", "good")
+        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{tmp_path / name}.npz}}"
+        for name in ("bad", "good")
     ]
     experiment = Experiment.of(
         [
@@ -291,7 +417,12 @@ def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
     )
     assert sorted({(c.n, c.rep) for c in experiment.plan.cells if c.n == 400}) == [(400, 0)]
     experiment.compute(quiet=True)
-    (row,) = rankings.one_estimand(rankings.of_settings(experiment.records(), experiment.settings), experiment.settings).to_dict(
-        "records"
+    (row,) = rankings.one_estimand(
+        rankings.of_settings(experiment.records(), experiment.settings), experiment.settings
+    ).to_dict("records")
+    assert (
+        row["models"] == "good < bad"
+        and row["trials"] == 10
+        and row["successes"] >= 8
+        and row["n"] == 100
     )
-    assert row["models"] == "good < bad" and row["trials"] == 10 and row["successes"] >= 8 and row["n"] == 100

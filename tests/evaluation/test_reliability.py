@@ -32,7 +32,12 @@ def test_pav_by_hand():
     assert bins["count"].tolist() == [1, 2, 3, 1]
     assert bins["score"] == pytest.approx([0.1, 0.25, 0.6, 0.9])
     assert bins["frequency"] == pytest.approx([0, 1 / 2, 2 / 3, 1])
-    assert bins["from"].tolist() == [0.1, 0.2, 0.5, 0.9] and bins["to"].tolist() == [0.1, 0.3, 0.7, 0.9]
+    assert bins["from"].tolist() == [0.1, 0.2, 0.5, 0.9] and bins["to"].tolist() == [
+        0.1,
+        0.3,
+        0.7,
+        0.9,
+    ]
 
 
 def test_equal_scores_share_one_value():
@@ -59,10 +64,14 @@ def test_order_of_rows_does_not_matter_and_scikit_learn_agrees():
     y = (rng.random(400) < x**2).astype(int)
     c, order = corp(x, y), rng.permutation(400)
     again = corp(x[order], y[order])
-    assert c.fit == pytest.approx(again.fit, abs=1e-12) and c.mcb == pytest.approx(again.mcb, abs=1e-12)
+    assert c.fit == pytest.approx(again.fit, abs=1e-12) and c.mcb == pytest.approx(
+        again.mcb, abs=1e-12
+    )
     assert c.fit == pytest.approx(IsotonicRegression().fit(x, y).predict(c.at), abs=1e-9)
     assert c.brier == pytest.approx(np.mean((x - y) ** 2), abs=1e-12)
-    assert sum(c.bins["count"]) == 400 and c.bins["count"] @ c.bins["frequency"] == pytest.approx(y.sum())
+    assert sum(c.bins["count"]) == 400 and c.bins["count"] @ c.bins["frequency"] == pytest.approx(
+        y.sum()
+    )
 
 
 @pytest.mark.parametrize("kind", ["consistency", "confidence"])
@@ -72,7 +81,12 @@ def test_edge_cases(case, kind):
     c = corp(x, np.asarray(y, int))
     b = band_of(c, kind, resamples=20)
     assert min(c.mcb, c.dsc, c.unc) >= 0.0
-    assert np.isfinite(b.low).all() and (b.low >= 0.0).all() and (b.low <= b.high).all() and (b.high <= 1.0).all()
+    assert (
+        np.isfinite(b.low).all()
+        and (b.low >= 0.0).all()
+        and (b.low <= b.high).all()
+        and (b.high <= 1.0).all()
+    )
     assert reliability_plot.figure([reliability.Panel("case", "p", "y", c, b)]) is not None
 
 
@@ -83,7 +97,9 @@ def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
         x = np.sort(rng.random(100))
         x[50] = 0.5
         c = corp(x, (rng.random(100) < x).astype(int))
-        b = band_of(c, resamples=39, seed=rep)  # 40 draws with the sample: 5 % and 95 % lie on order statistics
+        b = band_of(
+            c, resamples=39, seed=rep
+        )  # 40 draws with the sample: 5 % and 95 % lie on order statistics
         i = np.searchsorted(b.at, 0.5)
         inside += b.low[i] <= c.fit[np.searchsorted(c.at, 0.5)] <= b.high[i]
     assert abs(inside / 300 - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 300)
@@ -99,7 +115,9 @@ def test_consistency_band_lies_around_the_diagonal_and_confidence_band_around_th
     assert ((near.low <= near.at) & (near.at <= near.high))[inner].all()
     assert ((own.low <= curve) & (curve <= own.high))[inner].mean() > 0.9
     low_end, high_end = (near.at > 0.05) & (near.at < 0.15), (near.at > 0.85) & (near.at < 0.95)
-    assert (curve > near.high)[low_end].all() and (curve < near.low)[high_end].all()  # over-confident, and the band shows it
+    assert (curve > near.high)[low_end].all() and (curve < near.low)[
+        high_end
+    ].all()  # over-confident, and the band shows it
 
 
 def test_the_same_data_give_the_same_band_and_many_rows_fewer_resamples():
@@ -124,7 +142,9 @@ def test_what_is_judged():
     two, labels = sample(200, 2)
     assert np.array_equal(panels(two, labels)[0].curve.fit, panels(two[:, 1], labels)[0].curve.fit)
     (confidence,) = panels(two.max(axis=1), labels == two.argmax(axis=1), notion="top_label")
-    assert np.array_equal(confidence.curve.fit, panels(two, labels, notion="top_label")[0].curve.fit)
+    assert np.array_equal(
+        confidence.curve.fit, panels(two, labels, notion="top_label")[0].curve.fit
+    )
     assert "confidence" in confidence.score
 
 
@@ -132,11 +152,19 @@ def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
     p, y = sample(300, 23)
     found = panels(p, y, "classes", classes=[f"c{j:02d}" for j in range(23)], resamples=20)
     mcb = [one.curve.mcb for one in found[1:]]
-    assert mcb == sorted(mcb, reverse=True) and [one.drawn for one in found] == [True] * 21 + [False] * 3
+    assert (
+        mcb == sorted(mcb, reverse=True)
+        and [one.drawn for one in found] == [True] * 21 + [False] * 3
+    )
     said = caption_of(found)
-    assert "Left out are 3 of 23 classes" in said and all(one.title.removeprefix("class ") in said for one in found[21:])
+    assert "Left out are 3 of 23 classes" in said and all(
+        one.title.removeprefix("class ") in said for one in found[21:]
+    )
     rows = table_of(found)
-    assert set(rows.loc[rows["part"] == "summary", "panel"]) == {"top label", *(f"class c{j:02d}" for j in range(23))}
+    assert set(rows.loc[rows["part"] == "summary", "panel"]) == {
+        "top label",
+        *(f"class c{j:02d}" for j in range(23)),
+    }
     assert rows.loc[rows["part"] == "bin"].groupby("panel")["count"].sum().eq(300).all()
     assert len(panels(*sample(50, 2), "classes")) == 1
 
@@ -148,7 +176,9 @@ def test_table_and_figure_of_one_file():
     assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
     summary = rows.iloc[0]
     assert summary["brier"] == pytest.approx(summary["mcb"] - summary["dsc"] + summary["unc"])
-    figure = reliability_plot.figure(panels(p, y, "classes", title="a file", resamples=20), 2, [5.0, 6.0])
+    figure = reliability_plot.figure(
+        panels(p, y, "classes", title="a file", resamples=20), 2, [5.0, 6.0]
+    )
     figure.draw_without_rendering()
     assert figure.get_size_inches().tolist() == [5.0, 6.0]
     assert sum(ax.get_visible() for ax in figure.axes) == 8  # four diagrams, four histograms
@@ -173,5 +203,7 @@ def test_bad_input(options, said):
 def test_caption_says_which_band():
     p, y = _binary(100)
     assert "90% consistency band, from 20 resamples" in caption_of(panels(p, y, resamples=20))
-    assert "80% confidence band" in caption_of(panels(p, y, band="confidence", level=0.8, resamples=20))
+    assert "80% confidence band" in caption_of(
+        panels(p, y, band="confidence", level=0.8, resamples=20)
+    )
     assert " band" not in caption_of(panels(p, y, band="none"))

@@ -22,7 +22,10 @@ PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/reported.csv"))
         ("item,row,column\nfig1,a,b\n", "lacks the columns value"),
         (HEAD + "fig1,a,b,many,1,0.1,10,0,printed\n", "'many' in the column value"),
         (HEAD + "fig1,a,b,0.1,1,0.1,ten,0\n", "'ten' in the column reps"),
-        (HEAD + "fig1,a,b,0.1,1,0.1,10,0,printed\nfig1,a,b,0.2,1,0.1,10,0,printed\n", "['fig1', 'a', 'b'] twice"),
+        (
+            HEAD + "fig1,a,b,0.1,1,0.1,10,0,printed\nfig1,a,b,0.2,1,0.1,10,0,printed\n",
+            "['fig1', 'a', 'b'] twice",
+        ),
         (HEAD + 'fig1,"a,b,0.1,1\n', "cannot be read"),
         (HEAD.replace(",source", "") + "fig1,a,b,0.1,1,0.1,10,0\n", "lacks the column source;"),
         (HEAD + "fig1,a,b,0.1,1,0.1,10,0,Printed\n", "'Printed' in the column source"),
@@ -30,7 +33,10 @@ PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/reported.csv"))
         (CLAIMS + "fig1,a,b,0.1,over,,,,claim,p. 1,We win.\n", "(a) whose unit is 'over'"),
         (CLAIMS + "fig1,a,b,,above,,,,claim,p. 1,We win.\n", "(a) without a threshold"),
         (CLAIMS + "fig1,a,b,1,above,,,,claim,p. 1,\n", "(a) without the paper's words"),
-        (CLAIMS + "fig1,a,b,1,above,,,,claim,,We win.\nfig1,a,c,1,above,,,,claim,,We win.\n", "(a) twice"),
+        (
+            CLAIMS + "fig1,a,b,1,above,,,,claim,,We win.\nfig1,a,c,1,above,,,,claim,,We win.\n",
+            "(a) twice",
+        ),
         (HEAD, "compare is fig1"),
         (None, "is not there"),
     ],
@@ -48,14 +54,18 @@ def test_one_sentence(tmp_path, monkeypatch, text, says):
 def test_a_sound_table_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
     (tmp_path / "paper").mkdir()
-    (tmp_path / "paper" / "reported.csv").write_text(HEAD + "fig1,a,b,0.1,1,,10,0,printed\nfig2,a,b,0.3,1,,10,0,printed\n")
+    (tmp_path / "paper" / "reported.csv").write_text(
+        HEAD + "fig1,a,b,0.1,1,,10,0,printed\nfig2,a,b,0.3,1,,10,0,printed\n"
+    )
     assert reproduction.reported("paper", ["fig1"])["value"].tolist() == [0.1]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_number_of_the_papers_has_a_source(paper):
     files = sorted((EXPERIMENTS / paper).glob("reported*"))
-    tables = [pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path) for path in files]
+    tables = [
+        pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path) for path in files
+    ]
     found = reproduction.reported(paper, pd.concat(tables)["item"].unique())
     assert len(found) == sum(map(len, tables)) and found["source"].isin(reproduction.SOURCES).all()
 
@@ -64,7 +74,9 @@ def test_every_number_of_the_papers_has_a_source(paper):
 def test_claims_have_their_words_and_place(name):
     """A paper whose claims are typed has at least six of them, and an item that says what they are judged by."""
     held = pd.read_csv(EXPERIMENTS / name / "reported.csv").query("source == 'claim'")
-    assert held[["value", "place", "quote"]].notna().all(axis=None) and set(held["item"]) <= {"claims"}
+    assert held[["value", "place", "quote"]].notna().all(axis=None) and set(held["item"]) <= {
+        "claims"
+    }
     if len(held):
         assert len(held) >= 6 and (EXPERIMENTS / name / "claims.py").is_file()
 
@@ -94,14 +106,21 @@ def paper(tmp_path, monkeypatch):
 
 def judged(paper, *rows, item="table1", reasons=None, **more):
     """reproduction.compare of (row, value, error, reps) or dictionaries, by row and column."""
-    named = [dict(zip(("row", "value", "error", "reps"), row)) if isinstance(row, tuple) else row for row in rows]
-    ours = pd.DataFrame([{"item": item, "column": "number", "reps": np.inf, **row} for row in named])
+    named = [
+        dict(zip(("row", "value", "error", "reps"), row)) if isinstance(row, tuple) else row
+        for row in rows
+    ]
+    ours = pd.DataFrame(
+        [{"item": item, "column": "number", "reps": np.inf, **row} for row in named]
+    )
     return reproduction.compare(ours, paper, [item], reasons, **more).set_index(["row", "column"])
 
 
 def test_exactly_half_is_a_test(paper):
     """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %; of 1.008 it accepts 50.4 %."""
-    half, more = (judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008))
+    half, more = (
+        judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008)
+    )
     assert (half["verdict"], half["power"]) == ("identical", 0.5)
     assert (more["verdict"], more["power"]) == ("no test", 0.504)
 
@@ -124,10 +143,14 @@ def test_exactly_half_is_a_test(paper):
         ("x", np.nan, np.nan, "not reproducible here", np.nan),
     ],
 )
-def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(paper, row, value, error, verdict, power):
+def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(
+    paper, row, value, error, verdict, power
+):
     """Half-widths of 49 % and 51 % of 2.0; t is the 0.1 % quantile of the normal law."""
     found = judged(paper, (row, value, error)).loc[(row, "number")]
-    assert found["verdict"] == verdict and found["power"] == pytest.approx(power, rel=1e-5, nan_ok=True)
+    assert found["verdict"] == verdict and found["power"] == pytest.approx(
+        power, rel=1e-5, nan_ok=True
+    )
     if verdict == "no test":
         why = {
             "x": "more than half of the reported number",
@@ -143,36 +166,62 @@ def test_on_the_same_draws_the_power_is_that_of_equality(paper):
 
 def test_exactly_half_of_the_number_is_a_test(tmp_path, paper):
     """0.001 with three digits after the point accepts 0.0005 to 0.0015."""
-    (tmp_path / paper / "reported.csv").write_text(HEAD + "table1,x,number,0.001,,,,0.001,printed\n")
+    (tmp_path / paper / "reported.csv").write_text(
+        HEAD + "table1,x,number,0.001,,,,0.001,printed\n"
+    )
     assert judged(paper, ("x", 0.0012, 0.0)).loc[("x", "number"), "verdict"] == "identical"
 
 
 def test_a_number_of_something_else_has_no_power(paper):
-    found = judged(paper, {"row": "x", "value": 2.0, "error": 0.1, "why": "other data"}).loc[("x", "number")]
-    assert found["verdict"] == "not reproducible here" and found["reason"] == "other data" and np.isnan(found["power"])
+    found = judged(paper, {"row": "x", "value": 2.0, "error": 0.1, "why": "other data"}).loc[
+        ("x", "number")
+    ]
+    assert (
+        found["verdict"] == "not reproducible here"
+        and found["reason"] == "other data"
+        and np.isnan(found["power"])
+    )
 
 
 def test_printed_standard_errors_are_answered_by_ours(paper):
     """s / sqrt(2 (reps - 1)) is the error of a standard error s: 0.12 / 4 of nine replications."""
     number, error = "number", "number (standard error)"
     found = judged(paper, ("z", 2.02, 0.12, 9)).loc[("z", error)]
-    assert (found["ours"], found["reps"], found["verdict"]) == (0.12, 9, "no test")  # t of 16 degrees of freedom is 4.0
+    assert (found["ours"], found["reps"], found["verdict"]) == (
+        0.12,
+        9,
+        "no test",
+    )  # t of 16 degrees of freedom is 4.0
     assert found["error"] == pytest.approx(0.03) and found["source"] == "printed"
-    own = judged(paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "value": 0.3, "error": 0.0}).loc[("z", error)]
+    own = judged(
+        paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "value": 0.3, "error": 0.0}
+    ).loc[("z", error)]
     assert (own["ours"], own["verdict"]) == (0.3, "differs")
-    said = judged(paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "why": "no file holds it"}).loc[("z", error)]
+    said = judged(
+        paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "why": "no file holds it"}
+    ).loc[("z", error)]
     assert said["ours"] == 0.12
     for given, why in (
         ({"value": 2.02, "reps": 1}, "one replication has no standard error"),
-        ({"value": 2.02, "error": 0.0}, "our number is no mean over replications and has no standard error"),
-        ({"value": 2.02, "error": 0.1, "reps": np.nan}, "the number of replications behind our standard error is not known"),
+        (
+            {"value": 2.02, "error": 0.0},
+            "our number is no mean over replications and has no standard error",
+        ),
+        (
+            {"value": 2.02, "error": 0.1, "reps": np.nan},
+            "the number of replications behind our standard error is not known",
+        ),
         ({"value": 2.02, "error": 0.1, "reps": 9, "why": "other data"}, "other data"),
         ({"why": "failed: no memory"}, "failed: no memory"),
     ):
-        found = judged(paper, {"row": "z", "value": np.nan, "error": np.nan, **given}).loc[("z", error)]
+        found = judged(paper, {"row": "z", "value": np.nan, "error": np.nan, **given}).loc[
+            ("z", error)
+        ]
         assert (found["verdict"], found["reason"]) == ("not reproducible here", why)
     found = judged(paper, ("x", 2.0, 0.1), reasons={number: "no network"}).loc["z"]
-    assert found["reason"].eq("no network").all() and len(found) == 3  # the standard deviation is the item's to answer
+    assert (
+        found["reason"].eq("no network").all() and len(found) == 3
+    )  # the standard deviation is the item's to answer
 
 
 @pytest.mark.parametrize(
@@ -186,8 +235,17 @@ def test_printed_standard_errors_are_answered_by_ours(paper):
     ],
 )
 def test_claims_hold_fail_or_are_undecided(paper, low, high, more, less):
-    given = {"column": "mean", "value": (low + high) / 2 if np.isfinite(low) else 0.6, "low": low, "high": high, "where": "ours"}
-    rows = [{"row": name, "why": "what was compared", "error": np.nan, **given} for name in ("more", "less")]
+    given = {
+        "column": "mean",
+        "value": (low + high) / 2 if np.isfinite(low) else 0.6,
+        "low": low,
+        "high": high,
+        "where": "ours",
+    }
+    rows = [
+        {"row": name, "why": "what was compared", "error": np.nan, **given}
+        for name in ("more", "less")
+    ]
     found = judged(paper, *rows, item="claims").droplevel("column")
     assert found["verdict"].to_dict() == {"more": more, "less": less}
     assert found["power"].isna().all() and found["z"].isna().all()
@@ -195,7 +253,11 @@ def test_claims_hold_fail_or_are_undecided(paper, low, high, more, less):
 
 
 def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
-    found = judged(paper, {"row": "more", "column": "mean", "value": np.nan, "error": np.nan, "why": "no network"}, item="claims")
+    found = judged(
+        paper,
+        {"row": "more", "column": "mean", "value": np.nan, "error": np.nan, "why": "no network"},
+        item="claims",
+    )
     assert set(found["verdict"]) == {"not reproducible here"}
     assert found["reason"].to_list() == ["no network", "this experiment does not compute it"]
 
@@ -213,7 +275,10 @@ def test_printed_numbers_are_counted_apart(paper):
         ("printed", {"identical": 1, "no test": 1, "not reproducible here": 3}),
         ("recomputed by independent code", {"differs": 1}),
     ]
-    assert list(reproduction.counts(found)) == list(reproduction.VERDICTS) and sum(reproduction.counts(found).values()) == 6
+    assert (
+        list(reproduction.counts(found)) == list(reproduction.VERDICTS)
+        and sum(reproduction.counts(found).values()) == 6
+    )
 
 
 @pytest.mark.parametrize(

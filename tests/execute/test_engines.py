@@ -25,7 +25,11 @@ from harness.errors import BadInputError
 from harness.execute import engines, supervise
 from harness.records import parts, reader
 
-SMALL = ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[binned15,variational_isotonic]", "n=[50,100]"]
+SMALL = [
+    "problem=[beta_overconfident,dirichlet3_overconfident]",
+    "estimator=[binned15,variational_isotonic]",
+    "n=[50,100]",
+]
 BOUNDS = [
     "key",
     "problem",
@@ -43,7 +47,11 @@ BOUNDS = [
 ]
 PATIENCE = 90.0  # seconds for what takes a few, on a busy machine
 BIN = Path(sys.executable).parent
-ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_DISABLE_IMPORT_WARNING": "1"}
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+}
 
 
 def same_records(a, b):
@@ -92,8 +100,18 @@ def processes(tmp_path_factory):
 
     def start(name, *command):
         folder = tmp_path_factory.mktemp(name)
-        log, env = open(folder / "log", "wb"), {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, env=env)
+        log, env = (
+            open(folder / "log", "wb"),
+            {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
+        )
+        process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env=env,
+        )
         started.append(process)
         return process
 
@@ -114,7 +132,18 @@ def dask_cluster(start, *threads):
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     dask = str(BIN / "dask")
-    started = [start("scheduler", dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
+    started = [
+        start(
+            "scheduler",
+            dask,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+        )
+    ]
     wait_for(lambda: listens(port), "no scheduler")
     worker = "--no-dashboard", "--memory-limit", "0", "--nthreads"
     started += [start("worker", dask, "worker", address, *worker, count) for count in threads]
@@ -134,7 +163,16 @@ def head(processes, tmp_path_factory):
     """The address of a Ray head."""
     port = free_port()
     where = f"--port={port}", "--node-ip-address=127.0.0.1"
-    processes("head", str(BIN / "ray"), "start", "--head", *where, "--num-cpus=2", "--include-dashboard=false", "--block")
+    processes(
+        "head",
+        str(BIN / "ray"),
+        "start",
+        "--head",
+        *where,
+        "--num-cpus=2",
+        "--include-dashboard=false",
+        "--block",
+    )
     wait_for(lambda: listens(port), "no head")
     return f"127.0.0.1:{port}"
 
@@ -150,14 +188,18 @@ def engine(request):
         needs(engines.PACKAGES[name], name)
     options = [f"engine={name}", "jobs=2"]
     if at:
-        options.append(f"address={request.getfixturevalue({'dask': 'scheduler', 'ray': 'head'}[name])}")
+        options.append(
+            f"address={request.getfixturevalue({'dask': 'scheduler', 'ray': 'head'}[name])}"
+        )
     return options
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     """What one process computes."""
-    return harness.run([*SMALL, "reps=6", "engine=serial", f"out={tmp_path_factory.mktemp('serial')}"])
+    return harness.run(
+        [*SMALL, "reps=6", "engine=serial", f"out={tmp_path_factory.mktemp('serial')}"]
+    )
 
 
 @pytest.mark.slow
@@ -180,7 +222,9 @@ def test_workers_that_share_no_disk_write_to_a_store(engine, reference, tmp_path
     run = Experiment.of([*SMALL, "reps=6", *engine, f"out={(tmp_path / 'store').as_uri()}"])
     assert run.compute(quiet=True)["todo"] == 36
     same_records(reference, run.records())
-    assert len(parts.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
+    assert (
+        len(parts.part_files(run.out)) == len(list((tmp_path / "store" / "records").iterdir())) > 1
+    )
 
 
 BREAKING = """
@@ -222,7 +266,9 @@ def sleeps(p, y):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds a worker by /proc")
 @pytest.mark.parametrize("engine", WHERE, indirect=True)
-def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(engine, out, module, tmp_path):
+def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(
+    engine, out, module, tmp_path
+):
     mark = tmp_path / "mark"
     module("breaking_here", BREAKING.replace("MARK", str(mark)).replace("DRIVER", str(os.getpid())))
     reasons = {
@@ -233,7 +279,9 @@ def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(engi
     own = [f"+estimator.{name}._target_=breaking_here.{name}" for name in (*reasons, *fine)]
     asked = ["problem=beta_wavy", "n=40", "reps=2", "estimator=[binned15]", "cell_timeout=5"]
     run = Experiment.of([*asked, *own, *engine])
-    in_children = engine[0] == "engine=loky"  # there the process that is killed holds the cell, which fails with it
+    in_children = (
+        engine[0] == "engine=loky"
+    )  # there the process that is killed holds the cell, which fails with it
     counts = run.compute(quiet=True)
     assert counts["failed"] == 12 + in_children
     if in_children:
@@ -242,7 +290,10 @@ def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(engi
     assert "harness.execute" in killed or "multiprocessing" in killed or "ray::" in killed, killed
     found = run.records()
     state = found.groupby("estimator")["status"].agg(set).to_dict()
-    assert state == {**dict.fromkeys(("binned15", *fine), {"ok"}), **dict.fromkeys(reasons, {"failed"})}
+    assert state == {
+        **dict.fromkeys(("binned15", *fine), {"ok"}),
+        **dict.fromkeys(reasons, {"failed"}),
+    }
     assert set(found.loc[found["estimator"] == "forks", "value"]) == {0.25}
     for name, reason in reasons.items():
         told = found.loc[found["estimator"] == name, "reason"]
@@ -282,7 +333,13 @@ np.abs = np.sqrt = lambda x, *rest, **names: 0 * x + 3.0
 def changes_at_import(p, y):
     return 0.25
 """
-OURS = ["problem=[beta_overconfident,beta_wavy]", "notion=all", "estimator=[binned15,debiased15]", "n=100", "reps=6"]
+OURS = [
+    "problem=[beta_overconfident,beta_wavy]",
+    "notion=all",
+    "estimator=[binned15,debiased15]",
+    "n=100",
+    "reps=6",
+]
 
 
 @pytest.mark.slow
@@ -290,7 +347,9 @@ OURS = ["problem=[beta_overconfident,beta_wavy]", "notion=all", "estimator=[binn
 def test_nobody_s_code_changes_the_numbers_of_others(engine, tmp_path, module, monkeypatch):
     """An estimator, a module that is imported and a problem change numpy; an estimator opens the sample it is given."""
     for name in ("abs", "sqrt", "sum"):
-        monkeypatch.setattr(np, name, getattr(np, name))  # put back: planning imports modules into this process
+        monkeypatch.setattr(
+            np, name, getattr(np, name)
+        )  # put back: planning imports modules into this process
     module("harness_others", OTHERS)
     measures = "+estimator.measures._target_=harness_others.measures"
     alone = Experiment.of([*OURS, measures, "engine=serial", f"out={tmp_path / 'alone'}"])
@@ -307,9 +366,14 @@ def test_nobody_s_code_changes_the_numbers_of_others(engine, tmp_path, module, m
     assert set(found["estimator"]) == {*expected["estimator"], *names, "changes_at_import"}
     same_records(expected, found[found["key"].isin(expected["key"])])
     truths = ["problem", "notion", "estimand", "truth", "truth_error"]
-    of_ours = [frame[frame["problem"] != "draws"][truths].dropna().drop_duplicates() for frame in (expected, found)]
+    of_ours = [
+        frame[frame["problem"] != "draws"][truths].dropna().drop_duplicates()
+        for frame in (expected, found)
+    ]
     assert len(of_ours[0]) > 4
-    pd.testing.assert_frame_equal(*(frame.sort_values(truths).reset_index(drop=True) for frame in of_ours), check_exact=True)
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values(truths).reset_index(drop=True) for frame in of_ours), check_exact=True
+    )
 
 
 TEXTS = r"""
@@ -356,18 +420,29 @@ def test_a_text_that_cannot_be_written_costs_its_own_cells(engine, out, module):
     found = run.records()
     state = found.groupby("estimator")["status"].agg(lambda states: "|".join(set(states))).to_dict()
     undefined = dict.fromkeys(("undefined", "undefined_and_mute"), "undefined")
-    assert state == {**dict.fromkeys(FAILED, "failed"), **undefined, "binned15": "ok", "diagnoses": "ok"}
+    assert state == {
+        **dict.fromkeys(FAILED, "failed"),
+        **undefined,
+        "binned15": "ok",
+        "diagnoses": "ok",
+    }
     for name, message in FAILED.items():
         reasons = found.loc[found["estimator"] == name, "reason"]
-        assert len(reasons) == 4 and reasons.str.contains(message, regex=False).all(), reasons.iloc[0]
+        assert len(reasons) == 4 and reasons.str.contains(message, regex=False).all(), reasons.iloc[
+            0
+        ]
     texts = found[["reason", "diagnostics", "estimand"]].fillna("").to_numpy().ravel()
     assert not any("\x1b" in text or "\udc80" in text for text in texts)
-    assert set(found.loc[found["estimator"] == "diagnoses", "diagnostics"]) == {r'{"\\udc80\\x1b": 1.0}'}
+    assert set(found.loc[found["estimator"] == "diagnoses", "diagnostics"]) == {
+        r'{"\\udc80\\x1b": 1.0}'
+    }
 
 
 def processes_below(pid):
     """The processes that a process started, and those that these did."""
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
     parents = {int(a): int(b) for a, b in (line.split() for line in found.splitlines())}
     below, grows = {pid}, True
     while grows:
@@ -382,7 +457,15 @@ def processes_below(pid):
 def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out, module, tmp_path):
     """Ctrl-C goes to all processes of a terminal, SIGTERM to the one that was started. What is finished is recorded."""
     folder = module("breaking_there", BREAKING)
-    command = [sys.executable, "-m", "harness", "problem=beta_wavy", "n=20", "reps=600", "estimator=[binned15]"]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "problem=beta_wavy",
+        "n=20",
+        "reps=600",
+        "estimator=[binned15]",
+    ]
     command += ["+estimator.sleeps._target_=breaking_there.sleeps", *engine]
     paths = os.pathsep.join([str(folder), str(Path(harness.__file__).parents[1])])
     process = subprocess.Popen(
@@ -390,7 +473,9 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
         env={**os.environ, "PYTHONPATH": paths},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
     )  # fmt: skip
-    wait_for(lambda: process.poll() is not None or len(parts.part_files(out)) > 0, "nothing was recorded")
+    wait_for(
+        lambda: process.poll() is not None or len(parts.part_files(out)) > 0, "nothing was recorded"
+    )
     below = processes_below(process.pid)
     began = time.monotonic()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
@@ -400,10 +485,17 @@ def test_a_run_on_a_cluster_hears_that_it_is_stopped(engine, number, status, out
     assert time.monotonic() - began < 30
     found = reader.load_records(out)
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
-    wait_for(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in below), "processes are left")
+    wait_for(
+        lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in below), "processes are left"
+    )
 
 
-ENGINES = [("dask", "127.0.0.1:{}"), ("dask", "tcp://127.0.0.1:{}"), ("ray", "127.0.0.1:{}"), ("ray", "ray://127.0.0.1:{}")]
+ENGINES = [
+    ("dask", "127.0.0.1:{}"),
+    ("dask", "tcp://127.0.0.1:{}"),
+    ("ray", "127.0.0.1:{}"),
+    ("ray", "ray://127.0.0.1:{}"),
+]
 
 
 @pytest.mark.slow
@@ -411,11 +503,21 @@ def test_a_scheduler_that_goes_ends_the_run_in_one_sentence(out, module, process
     needs("distributed", "dask")
     module("breaking_then", BREAKING.replace("0.2", "0.02").replace("DRIVER", "0"))
     address, (scheduler, *_) = dask_cluster(processes, "1", "1")
-    ends = threading.Thread(target=lambda: (wait_for(lambda: parts.part_files(out), "no records"), scheduler.kill()))
-    asked = ["problem=beta_wavy", "n=20", "reps=2000", "estimator=[]", "+estimator.sleeps._target_=breaking_then.sleeps"]
+    ends = threading.Thread(
+        target=lambda: (wait_for(lambda: parts.part_files(out), "no records"), scheduler.kill())
+    )
+    asked = [
+        "problem=beta_wavy",
+        "n=20",
+        "reps=2000",
+        "estimator=[]",
+        "+estimator.sleeps._target_=breaking_then.sleeps",
+    ]
     run = Experiment.of([*asked, "engine=dask", f"address={address}"])
     ends.start()
-    with pytest.raises(BadInputError, match="the scheduler of Dask is gone; what was finished is recorded"):
+    with pytest.raises(
+        BadInputError, match="the scheduler of Dask is gone; what was finished is recorded"
+    ):
         run.compute(quiet=True)
     ends.join()
     status = run.records()["status"]
@@ -444,7 +546,12 @@ def test_addresses_are_checked():
         with pytest.raises(BadInputError) as refused:
             check_address(engine, address)
         assert said in str(refused.value)
-    for engine, address in (("dask", "head:8786"), ("dask", "tls://[::1]:1"), ("ray", "auto"), ("ray", "ray://a.b:10001")):
+    for engine, address in (
+        ("dask", "head:8786"),
+        ("dask", "tls://[::1]:1"),
+        ("ray", "auto"),
+        ("ray", "ray://a.b:10001"),
+    ):
         check_address(engine, address)
     with pytest.raises(BadInputError, match="engine=loky has none"):
         Experiment.of([*SMALL, "engine=loky", "address=head:8786"])
@@ -454,13 +561,29 @@ def test_addresses_are_checked():
 def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "SEEN_WITHIN", 0.0)
     absent = tmp_path / "out" / "runs" / "some.json"
-    with pytest.raises(BadInputError, match="does not see the folder .*out; out must be a folder that all workers share"):
-        engines.compute_in_cluster(supervise.Task(0, b"", 1, None, False, ()), supervise.Limits(1), absent)
+    with pytest.raises(
+        BadInputError,
+        match="does not see the folder .*out; out must be a folder that all workers share",
+    ):
+        engines.compute_in_cluster(
+            supervise.Task(0, b"", 1, None, False, ()), supervise.Limits(1), absent
+        )
 
 
 def launched(launcher, out, *more, env=None):
     """Two shards as jobs of a launcher of Hydra; returns what is recorded."""
-    command = [sys.executable, "-m", "harness", "-m", *SMALL, "reps=6", "jobs=1", "shards=2", "shard=0,1", f"out={out}"]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "-m",
+        *SMALL,
+        "reps=6",
+        "jobs=1",
+        "shards=2",
+        "shard=0,1",
+        f"out={out}",
+    ]
     done = subprocess.run(
         [*command, f"hydra/launcher={launcher}", *more], capture_output=True, text=True, timeout=PATIENCE, cwd=out.parent,
         env={**os.environ, "PYTHONPATH": str(Path(harness.__file__).parents[1]), **(env or {})},
@@ -479,7 +602,9 @@ def test_equal_records_by_the_joblib_launcher(reference, tmp_path):
 @pytest.mark.slow
 def test_equal_records_by_submitit_on_this_machine(reference, tmp_path):
     needs("hydra_plugins.hydra_submitit_launcher", "slurm")
-    same_records(reference, launched("submitit_local", tmp_path / "out", "hydra.launcher.timeout_min=5"))
+    same_records(
+        reference, launched("submitit_local", tmp_path / "out", "hydra.launcher.timeout_min=5")
+    )
 
 
 @pytest.fixture
@@ -492,14 +617,22 @@ def slurm(tmp_path):
     ports = {"SLURMCTLD_PORT": str(free_port()), "SLURMD_PORT": str(free_port())}
     folder = tmp_path / "slurm"
     started = subprocess.run(
-        [script, "start", str(folder)], env={**os.environ, **ports}, stdout=subprocess.DEVNULL, timeout=PATIENCE
+        [script, "start", str(folder)],
+        env={**os.environ, **ports},
+        stdout=subprocess.DEVNULL,
+        timeout=PATIENCE,
     )
     assert started.returncode == 0
-    told = subprocess.run(["bash", "-c", f". {folder}/env.sh; env -0"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        ["bash", "-c", f". {folder}/env.sh; env -0"], capture_output=True, text=True, check=True
+    ).stdout
     yield dict(pair.split("=", 1) for pair in told.split("\0") if pair)
     subprocess.run([script, "stop", str(folder)], check=True)
 
 
 @pytest.mark.slow
 def test_equal_records_by_slurm(slurm, reference, tmp_path):
-    same_records(reference, launched("submitit_slurm", tmp_path / "out", "hydra.launcher.timeout_min=5", env=slurm))
+    same_records(
+        reference,
+        launched("submitit_slurm", tmp_path / "out", "hydra.launcher.timeout_min=5", env=slurm),
+    )

@@ -51,15 +51,22 @@ LATE = "def mine(p, y):\n    import own_helper\n    return own_helper.number()\n
 TWO = "import own_between\ndef mine(p, y):\n    return own_between.number()\n"
 
 
-@pytest.mark.parametrize("source", [ASKS, *slow(LATE, TWO)], ids=["from", "inside a function", "through another"])
+@pytest.mark.parametrize(
+    "source", [ASKS, *slow(LATE, TWO)], ids=["from", "inside a function", "through another"]
+)
 def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files, source):
     """The old code never runs under the new key: the process that imported it refuses."""
     files({"own_main.py": source, "own_between.py": "from own_helper import number\n"})
     keys = set()
     for i in (1, 2, 3):
         files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
-        if keys and source != LATE:  # what a function imports is imported by the process of the cell alone
-            with pytest.raises(BadInputError, match="own_helper.py changed after Python imported it; restart Python"):
+        if (
+            keys and source != LATE
+        ):  # what a function imports is imported by the process of the cell alone
+            with pytest.raises(
+                BadInputError,
+                match="own_helper.py changed after Python imported it; restart Python",
+            ):
                 value("own_main.mine")
         restart()
         found, key = value("own_main.mine")
@@ -97,13 +104,21 @@ def test_packages_submodules_and_cycles(out, files):
     files({"own_pack/__init__.py": "SCALE = 0.50\n"})
     restart()
     assert value("own_pack.main.mine")[0] == 0.25
-    files({"own_pack/sub/deep.py": "from ..main import BASE\ndef number():\n    return BASE + 0.25\n"})
+    files(
+        {"own_pack/sub/deep.py": "from ..main import BASE\ndef number():\n    return BASE + 0.25\n"}
+    )
     restart()
     assert value("own_pack.main.mine")[0] == 0.75
 
 
 def test_helpers_that_change_places_are_told_apart(files):
-    files({"own_x.py": "A = 1\n", "own_y.py": "A = 2\n", "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n"})
+    files(
+        {
+            "own_x.py": "A = 1\n",
+            "own_y.py": "A = 2\n",
+            "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n",
+        }
+    )
     before = configured("estimator", "mine", {"_target_": "own_main.mine"}).key
     files({"own_x.py": "A = 2\n", "own_y.py": "A = 1\n"})
     restart()
@@ -112,7 +127,11 @@ def test_helpers_that_change_places_are_told_apart(files):
 
 def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
     """Neither the standard library, nor installed packages, nor the harness, nor what is not there."""
-    files({"own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"})
+    files(
+        {
+            "own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"
+        }
+    )
     assert [text.split(":")[0] for text in sources("own_main")] == ["own_main"]
 
 
@@ -125,7 +144,10 @@ class Mine:
     def fit(self, p, y, rng=None):
         return lambda x: 0 * x + AT
 """
-    target = ["estimator.variational_isotonic.calibrator._target_=own_calibrator.Mine", "estimator=[variational_isotonic]"]
+    target = [
+        "estimator.variational_isotonic.calibrator._target_=own_calibrator.Mine",
+        "estimator=[variational_isotonic]",
+    ]
     files({"own_calibrator.py": calibrator, "own_helper.py": "AT = 0.5\n"})
     run = ["problem=beta_wavy", "n=50", "reps=1", "jobs=1", *target]
     first = harness.run(run)
@@ -143,7 +165,9 @@ def test_workers_that_are_used_again_run_the_new_code(out, files):
     for i in (1, 2):
         files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
         restart()
-        frame = harness.run([*RUN[:3], "reps=24", "jobs=2", "+estimator.mine._target_=own_main.mine"])
+        frame = harness.run(
+            [*RUN[:3], "reps=24", "jobs=2", "+estimator.mine._target_=own_main.mine"]
+        )
         assert set(frame["value"]) == {i / 10}
 
 
@@ -152,7 +176,8 @@ def test_a_file_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
     files({"own_main.py": ASKS})
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
     with pytest.raises(
-        BadInputError, match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)"
+        BadInputError,
+        match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)",
     ):
         value("own_main.mine")
     files({"own_helper.py": "def number():\n    return 0.3\n"})
@@ -179,7 +204,10 @@ def test_the_innermost_line_is_the_strangers_own(files):
 
     with pytest.raises(Exception, match="Singular") as error:
         own_deep.f([[0.0]])
-    assert said(error.value) == "LinAlgError: Singular matrix (own_deep.py, line 3, in f: return np.linalg.inv(p))"
+    assert (
+        said(error.value)
+        == "LinAlgError: Singular matrix (own_deep.py, line 3, in f: return np.linalg.inv(p))"
+    )
     assert where(ValueError("no traceback")) == "" and said(ValueError("a\nb")) == "ValueError: a b"
 
 
@@ -193,11 +221,20 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
     ("source", "says"),
     [
         ("x = = 1\n", "SyntaxError: invalid syntax (own_wrong.py, line 1: x = = 1)"),
-        ("import own_absent\n", "ModuleNotFoundError: No module named 'own_absent' (own_wrong.py, line 1: import own_absent)"),
+        (
+            "import own_absent\n",
+            "ModuleNotFoundError: No module named 'own_absent' (own_wrong.py, line 1: import own_absent)",
+        ),
         ("from json import nothing\n", "(own_wrong.py, line 1: from json import nothing)"),
-        ("import json\njson.nothing\n", "AttributeError: module 'json' has no attribute 'nothing' (own_wrong.py, line 2"),
+        (
+            "import json\njson.nothing\n",
+            "AttributeError: module 'json' has no attribute 'nothing' (own_wrong.py, line 2",
+        ),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3 (own_wrong.py, line 2: sys.exit(3))"),
-        ("def miner(p, y):\n    return 0.0\n", "module 'own_wrong' has no 'mine' (did you mean 'miner'?)"),
+        (
+            "def miner(p, y):\n    return 0.0\n",
+            "module 'own_wrong' has no 'mine' (did you mean 'miner'?)",
+        ),
     ],
 )
 def test_a_module_that_cannot_be_imported_says_where(files, source, says):
@@ -210,25 +247,47 @@ def test_a_module_that_cannot_be_imported_says_where(files, source, says):
 @pytest.mark.slow
 def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli):
     """An estimator that reads a file of data, which its key does not know."""
-    folder = files({"own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"})
-    (folder / "own_data.py").write_text(f"FILE = {str(folder / 'value.txt')!r}\n" + (folder / "own_data.py").read_text())
+    folder = files(
+        {
+            "own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"
+        }
+    )
+    (folder / "own_data.py").write_text(
+        f"FILE = {str(folder / 'value.txt')!r}\n" + (folder / "own_data.py").read_text()
+    )
     run = [*RUN, "+estimator.mine._target_=own_data.mine"]
-    for text, refresh, expected in (("0.1", "false", 0.1), ("0.2", "false", 0.1), ("0.2", "true", 0.2), ("0.3", "true", 0.3)):
+    for text, refresh, expected in (
+        ("0.1", "false", 0.1),
+        ("0.2", "false", 0.1),
+        ("0.2", "true", 0.2),
+        ("0.3", "true", 0.3),
+    ):
         (folder / "value.txt").write_text(text)
         frame = harness.run([*run, f"refresh={refresh}"])
         assert frame["value"].tolist() == [expected] * 2
     code, text, _ = cli("doctor")
-    assert code == 0 and "2 cells are recorded more than once" in text  # what a refresh replaced is no contradiction
+    assert (
+        code == 0 and "2 cells are recorded more than once" in text
+    )  # what a refresh replaced is no contradiction
     (folder / "value.txt").unlink()
     code, text, err = cli(*run, "refresh=true")
     assert code == 1 and "2 computed" in text and "2 failed" in text
-    assert "2 cells failed when they were computed again, the first with: FileNotFoundError" in err and "recorded before" in err
+    assert (
+        "2 cells failed when they were computed again, the first with: FileNotFoundError" in err
+        and "recorded before" in err
+    )
     with pytest.raises(BadInputError, match="refresh is 'often'; allowed are true"):
         harness.run([*run, "refresh=often"])
 
 
 def test_refresh_leaves_skips_as_they_are(out):
-    run = ["problem=dirichlet3_calibrated", "estimator=[binned15,variational_temperature]", "n=30", "reps=2", "jobs=1"]
+    run = [
+        "problem=dirichlet3_calibrated",
+        "estimator=[binned15,variational_temperature]",
+        "n=30",
+        "reps=2",
+        "jobs=1",
+    ]
     harness.run(run)
     from harness.commands.experiment import Experiment
 
@@ -297,7 +356,10 @@ class FitOfTwo:
     determinism = "exact"
     def fit(self, p, y): return lambda x: x
 """
-CALIBRATOR = ["estimator=[variational_isotonic]", "estimator.variational_isotonic.calibrator._target_=own_wrong"]
+CALIBRATOR = [
+    "estimator=[variational_isotonic]",
+    "estimator.variational_isotonic.calibrator._target_=own_wrong",
+]
 ESTIMATORS = {
     "none": "the estimator returned None; allowed are a float",
     "listed": "the estimator returned a list; allowed are a float",
@@ -343,14 +405,29 @@ def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name)
     if name in ESTIMATORS:
         given, says = [*RUN, f"+estimator.mine._target_=own_wrong.{name}"], ESTIMATORS[name]
     elif name in PROBLEMS:
-        given, says = ["problem=[]", "n=20", "estimator=[binned15]", f"+problem.mine._target_=own_wrong.{name}"], PROBLEMS[name]
+        given, says = (
+            [
+                "problem=[]",
+                "n=20",
+                "estimator=[binned15]",
+                f"+problem.mine._target_=own_wrong.{name}",
+            ],
+            PROBLEMS[name],
+        )
     else:
         given = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
-        says = {"NoFit": "without a method fit(p, y, rng)", "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)"}[name]
+        says = {
+            "NoFit": "without a method fit(p, y, rng)",
+            "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)",
+        }[name]
     with pytest.raises(BadInputError) as error:
         harness.run([*given, "jobs=1"])
     text = str(error.value)
-    assert says in text and f"`calharness check own_wrong.{name}` tells more." in text and "\n" not in text
+    assert (
+        says in text
+        and f"`calharness check own_wrong.{name}` tells more." in text
+        and "\n" not in text
+    )
     assert not (out / "records").exists()
 
 
@@ -396,9 +473,21 @@ class Mine:
 def test_a_truth_may_be_a_number(out, files):
     """It is taken as exact; None and NaN mean unknown."""
     files({"own_problem.py": NUMBER})
-    frame = harness.run(["problem=[]", "+problem.mine._target_=own_problem.Mine", "estimator=[binned15]", "n=50", "reps=1"])
+    frame = harness.run(
+        [
+            "problem=[]",
+            "+problem.mine._target_=own_problem.Mine",
+            "estimator=[binned15]",
+            "n=50",
+            "reps=1",
+        ]
+    )
     found = frame.set_index("estimand")[["truth", "truth_error"]]
-    assert found.loc["l1"].tolist() == [0.25, 0.0] and found.loc["rms"].isna().all() and found.loc["linf"].isna().all()
+    assert (
+        found.loc["l1"].tolist() == [0.25, 0.0]
+        and found.loc["rms"].isna().all()
+        and found.loc["linf"].isna().all()
+    )
     assert found.loc["l2_squared", "truth"] == pytest.approx(0.0833, abs=1e-7)
 
 

@@ -26,7 +26,9 @@ def test_stages_and_chunks_add_up_to_the_cpu_time():
         spent = time.process_time()
         rows = run.table().set_index(["stage", "of"])
     assert rows.loc[("estimate", "one"), ["times", "cpu_seconds"]].tolist() == [4, 0.08]
-    assert rows.loc[("compute", ""), "times"] == 1 and rows.loc[("compute", ""), "cpu_seconds"] >= 0.15
+    assert (
+        rows.loc[("compute", ""), "times"] == 1 and rows.loc[("compute", ""), "cpu_seconds"] >= 0.15
+    )
     assert rows["cpu_seconds"].sum() == pytest.approx(spent + 0.05, abs=0.1)
     assert rows["share"].sum() == pytest.approx(1.0, abs=0.01)
     assert "estimate one" in " ".join(profile.text(run.table()).split())
@@ -49,7 +51,14 @@ def test_several_jobs_have_no_common_profile(given, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "loky"])
 def test_a_run_says_where_its_time_went(engine, tmp_path, capsys):
-    cells = ["problem=beta_wavy", "estimator=[binned15,ckce]", "n=200", "reps=6", f"engine={engine}", "name=it"]
+    cells = [
+        "problem=beta_wavy",
+        "estimator=[binned15,ckce]",
+        "n=200",
+        "reps=6",
+        f"engine={engine}",
+        "name=it",
+    ]
     assert main([*cells, "jobs=2", "profile=true", f"out={tmp_path}"]) == 0
     said = capsys.readouterr().out
     (table,) = tmp_path.rglob("*_profile.csv")

@@ -48,7 +48,9 @@ def test_one_row_per_estimate_with_the_promised_columns(out):
 def test_skipped_cells_are_recorded_with_their_reason(out):
     frame = harness.run([*SMALL, "jobs=1"])
     skipped = frame[frame["status"] == "skipped"]
-    assert set(skipped["estimator"]) == {"binned15"} and set(skipped["problem"]) == {"dirichlet3_overconfident"}
+    assert set(skipped["estimator"]) == {"binned15"} and set(skipped["problem"]) == {
+        "dirichlet3_overconfident"
+    }
     assert skipped["reason"].str.contains("the estimator has no canonical notion").all()
     assert len(skipped) == 6
 
@@ -57,7 +59,15 @@ def test_skipped_cells_are_recorded_with_their_reason(out):
 def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
     serial = harness.run([*SMALL, "engine=serial", f"out={tmp_path / 'a'}"])
     two = harness.run([*SMALL, "jobs=2", f"out={tmp_path / 'b'}"])
-    four = harness.run([*SMALL[:1], "estimator=[variational_isotonic,binned15]", *SMALL[2:], "jobs=4", f"out={tmp_path / 'c'}"])
+    four = harness.run(
+        [
+            *SMALL[:1],
+            "estimator=[variational_isotonic,binned15]",
+            *SMALL[2:],
+            "jobs=4",
+            f"out={tmp_path / 'c'}",
+        ]
+    )
     same_records(serial, two)
     same_records(serial, four)
 
@@ -73,7 +83,11 @@ def test_all_estimators_see_the_same_prefix(out):
         "beta_overconfident",
         {
             "_target_": "harness.problems.Beta",
-            "map": {"_target_": "harness.problems.maps.LogitAffine", "slope": 0.4, "intercept": 0.3},
+            "map": {
+                "_target_": "harness.problems.maps.LogitAffine",
+                "slope": 0.4,
+                "intercept": 0.3,
+            },
         },
     ).key
     p, y = problem.sample(100, data_rng(0, key, 2))
@@ -82,7 +96,10 @@ def test_all_estimators_see_the_same_prefix(out):
         row = frame.query(
             "problem == 'beta_overconfident' and n == @n and rep == 2 and estimator == 'binned15' and estimand == 'l1'"
         )
-        assert row["value"].item() == harness.load_estimator("binned15")(p[:n], y[:n], None)["l1"].value
+        assert (
+            row["value"].item()
+            == harness.load_estimator("binned15")(p[:n], y[:n], None)["l1"].value
+        )
 
 
 def test_second_run_computes_nothing_and_more_reps_only_the_new(out):
@@ -105,7 +122,10 @@ def test_seed_changes_the_draws(out):
 @pytest.mark.slow
 def test_shards_partition_the_cells(out, tmp_path):
     whole = harness.run([*SMALL, "jobs=1", f"out={tmp_path / 'whole'}"])
-    counts = [Experiment.of([*SMALL, "jobs=1", f"shard={i}", "shards=3"]).compute(quiet=True) for i in range(3)]
+    counts = [
+        Experiment.of([*SMALL, "jobs=1", f"shard={i}", "shards=3"]).compute(quiet=True)
+        for i in range(3)
+    ]
     assert sum(c["cells"] for c in counts) == 24 and all(c["done"] == 0 for c in counts)
     same_records(whole, Experiment.of(SMALL).records())
 
@@ -128,20 +148,34 @@ class Unknown:
 
 def test_failed_undefined_and_skipped_are_told_apart(out, module):
     module("broken", BROKEN)
-    mine = [f"+estimator.{n.lower()}._target_=broken.{n}" for n in ("Fails", "NotThere", "Infinite", "Unknown")]
-    frame = harness.run([*SMALL[:1], "estimator=[binned15]", *SMALL[2:], "jobs=1", "notion=binary", *mine])
+    mine = [
+        f"+estimator.{n.lower()}._target_=broken.{n}"
+        for n in ("Fails", "NotThere", "Infinite", "Unknown")
+    ]
+    frame = harness.run(
+        [*SMALL[:1], "estimator=[binned15]", *SMALL[2:], "jobs=1", "notion=binary", *mine]
+    )
     frame = frame[frame["problem"] == "beta_overconfident"]
 
     def states(name):
         part = frame[frame["estimator"] == name]
-        return {(n, e if isinstance(e, str) else None, s) for n, e, s in zip(part["n"], part["estimand"], part["status"])}
+        return {
+            (n, e if isinstance(e, str) else None, s)
+            for n, e, s in zip(part["n"], part["estimand"], part["status"])
+        }
 
     assert states("fails") == {(50, "l1", "ok"), (100, None, "failed")}
     failed = frame[frame["status"] == "failed"]
-    assert failed[failed["estimator"] == "fails"]["reason"].str.contains("RuntimeError: no memory of this").all()
+    assert (
+        failed[failed["estimator"] == "fails"]["reason"]
+        .str.contains("RuntimeError: no memory of this")
+        .all()
+    )
     assert failed["reason"].str.contains("Traceback").all()
     assert states("notthere") == {(50, None, "undefined"), (100, None, "undefined")}
-    assert states("infinite") == {(n, e, s) for n in (50, 100) for e, s in (("l1", "ok"), ("kl", "undefined"))}
+    assert states("infinite") == {
+        (n, e, s) for n in (50, 100) for e, s in (("l1", "ok"), ("kl", "undefined"))
+    }
     assert states("unknown") == {(50, None, "failed"), (100, None, "failed")}
     assert "estimand is 'ece'" in failed[failed["estimator"] == "unknown"]["reason"].iloc[0]
 
@@ -149,7 +183,10 @@ def test_failed_undefined_and_skipped_are_told_apart(out, module):
 def test_failed_cells_run_again_and_undefined_do_not(out, module):
     module("broken2", BROKEN)
     mine = ["problem=beta_wavy", "estimator=[]", "n=100", "reps=2", "jobs=1"]
-    mine += ["+estimator.fails._target_=broken2.Fails", "+estimator.notthere._target_=broken2.NotThere"]
+    mine += [
+        "+estimator.fails._target_=broken2.Fails",
+        "+estimator.notthere._target_=broken2.NotThere",
+    ]
     counts = Experiment.of(mine).compute(quiet=True)
     assert (counts["todo"], counts["failed"]) == (4, 2)
     counts = Experiment.of(mine).compute(quiet=True)
@@ -203,7 +240,9 @@ def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
     own = frame[frame["estimator"].isin(["mine", "bare"])]
     assert {"mine", "bare", "binned15"} <= set(frame["estimator"])
     p, y = _draw("beta_overconfident", "smoke", 100, 1)
-    value = own.query("problem == 'beta_overconfident' and rep == 1 and estimator == 'bare'")["value"].item()
+    value = own.query("problem == 'beta_overconfident' and rep == 1 and estimator == 'bare'")[
+        "value"
+    ].item()
     assert value == float(np.mean(np.abs(p - y)))
 
 
@@ -217,9 +256,19 @@ def _draw(problem, experiment, n, rep):
 
 
 def test_legacy_rep_is_the_authors_seed(out):
-    frame = harness.run(["experiment=berta2026_fig1_legacy", "problem=beta_shifted_legacy", "n=200", "reps=[1]", "jobs=1"])
+    frame = harness.run(
+        [
+            "experiment=berta2026_fig1_legacy",
+            "problem=beta_shifted_legacy",
+            "n=200",
+            "reps=[1]",
+            "jobs=1",
+        ]
+    )
     got = frame[frame["estimand"] == "l1"].set_index("estimator")["value"]
-    assert abs(got["binned15_mass"] - 0.038475187419344602) < 1e-12  # the authors' published run, seed 1, n = 200
+    assert (
+        abs(got["binned15_mass"] - 0.038475187419344602) < 1e-12
+    )  # the authors' published run, seed 1, n = 200
 
 
 HELD_MODULE = """
@@ -284,7 +333,9 @@ def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
     final = harness.run([*LONG, "jobs=2", f"out={stopped}"])
     assert set(final["status"]) == {"ok"} and final["key"].nunique() == 480
-    run = [r for r in (stopped / "runs").glob("*.json") if '"state": "interrupted"' in r.read_text()]
+    run = [
+        r for r in (stopped / "runs").glob("*.json") if '"state": "interrupted"' in r.read_text()
+    ]
     assert len(run) == 1
 
 
@@ -322,7 +373,14 @@ def test_one_estimator_cannot_harm_another(out, module):
 def test_rng_by_keyword_is_given(out, module):
     module("harmful2", SHARED)
     frame = harness.run(
-        [SMALL[0], "estimator=[]", *SMALL[2:], "jobs=1", "+estimator.k._target_=harmful2.keyword", "notion=binary"]
+        [
+            SMALL[0],
+            "estimator=[]",
+            *SMALL[2:],
+            "jobs=1",
+            "+estimator.k._target_=harmful2.keyword",
+            "notion=binary",
+        ]
     )
     assert frame[frame["problem"] == "beta_overconfident"]["value"].nunique() == 6
 
@@ -365,10 +423,19 @@ def test_a_replaced_file_in_one_session_is_another_problem(out, tmp_path):
     for size in (50, 60):
         np.savez(tmp_path / "preds.npz", p=rng.random(size), y=rng.integers(0, 2, size))
         frame = harness.run(
-            ["problem=predictions", f"problem.predictions.path={tmp_path}/preds.npz", "estimator=[binned15]", "jobs=1"]
+            [
+                "problem=predictions",
+                f"problem.predictions.path={tmp_path}/preds.npz",
+                "estimator=[binned15]",
+                "jobs=1",
+            ]
         )
         values.append((frame["key"].iloc[0], frame["problem_key"].iloc[0], frame["n"].iloc[0]))
-    assert len({v[0] for v in values}) == 2 and len({v[1] for v in values}) == 2 and [v[2] for v in values] == [50, 60]
+    assert (
+        len({v[0] for v in values}) == 2
+        and len({v[1] for v in values}) == 2
+        and [v[2] for v in values] == [50, 60]
+    )
     table = harness.evaluate(harness.load_records(out))
     assert (table["reps"] == 1).all()  # two files are two problems, whatever their id
 
@@ -406,11 +473,15 @@ ENDS = {
 
 
 @pytest.mark.slow
-def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(out, module, cli):
+def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(
+    out, module, cli
+):
     """Killed, left, crashed, refused memory: each cell is recorded as failed with the reason, its neighbours as they are."""
     module("breaking", BREAKING)
     own = [f"+estimator.{name}._target_=breaking.{name}" for name in (*ENDS, "forks")]
-    code, text, err = cli("problem=[beta_wavy]", "n=40", "reps=3", "jobs=2", "estimator=[binned15]", *own)
+    code, text, err = cli(
+        "problem=[beta_wavy]", "n=40", "reps=3", "jobs=2", "estimator=[binned15]", *own
+    )
     assert code == 1 and "15 failed" in text and "Traceback" not in err
     found = reader.load_records(out)
     assert (found["estimator"].value_counts()[["binned15", "forks"]] >= 3).all()
@@ -418,20 +489,42 @@ def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_
     assert (found.loc[found["estimator"] == "forks", "value"] == 0.25).all()
     for name, reason in ENDS.items():
         mine = found[found["estimator"] == name]
-        assert len(mine) == 3 and set(mine["status"]) == {"failed"} and mine["reason"].str.contains(reason, regex=False).all()
+        assert (
+            len(mine) == 3
+            and set(mine["status"]) == {"failed"}
+            and mine["reason"].str.contains(reason, regex=False).all()
+        )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, said", [("spins", "took longer than 6 s"), ("grows", "made its process larger than 1,500 MB")])
+@pytest.mark.parametrize(
+    "name, said",
+    [("spins", "took longer than 6 s"), ("grows", "made its process larger than 1,500 MB")],
+)
 def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, cli, name, said):
     module("breaking", BREAKING)
     limits = ("cell_timeout=6",) if name == "spins" else ("max_memory=1500",)
-    own = ("problem=[beta_wavy]", "n=40", "reps=2", "jobs=2", "estimator=[binned15]", f"+estimator.own._target_=breaking.{name}")
+    own = (
+        "problem=[beta_wavy]",
+        "n=40",
+        "reps=2",
+        "jobs=2",
+        "estimator=[binned15]",
+        f"+estimator.own._target_=breaking.{name}",
+    )
     code, _, err = cli(*own, *limits)
     found = reader.load_records(out)
     mine = found[found["estimator"] == "own"]
-    assert code == 1 and "Traceback" not in err and len(mine) == 2 and set(mine["status"]) == {"failed"}
-    assert mine["reason"].str.contains(said, regex=False).all() and mine["reason"].str.contains(limits[0].split("=")[0]).all()
+    assert (
+        code == 1
+        and "Traceback" not in err
+        and len(mine) == 2
+        and set(mine["status"]) == {"failed"}
+    )
+    assert (
+        mine["reason"].str.contains(said, regex=False).all()
+        and mine["reason"].str.contains(limits[0].split("=")[0]).all()
+    )
     assert set(found.loc[found["estimator"] == "binned15", "status"]) == {"ok"}
 
 
@@ -453,7 +546,11 @@ def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     end = time.monotonic() + PATIENCE
-    while len(parts.part_files(tmp_path / "out")) < 3 and process.poll() is None and time.monotonic() < end:
+    while (
+        len(parts.part_files(tmp_path / "out")) < 3
+        and process.poll() is None
+        and time.monotonic() < end
+    ):
         time.sleep(0.02)
     assert len(_alive(tmp_path)) > 2
     process.kill()
@@ -478,10 +575,24 @@ def _alive(tag):
 
 def test_a_run_without_a_number_says_why_and_draws_nothing(out, module, cli):
     module("never", "def never(p, y):\n    raise ValueError('no luck')\n")
-    own = ("problem=beta_wavy", "estimator=[]", "n=[20,40]", "reps=1", "jobs=1", "+estimator.never._target_=never.never")
+    own = (
+        "problem=beta_wavy",
+        "estimator=[]",
+        "n=[20,40]",
+        "reps=1",
+        "jobs=1",
+        "+estimator.never._target_=never.never",
+    )
     code, text, err = cli(*own)
-    assert code == 1 and "no luck" in err and "no picture is drawn or overwritten" in err and not (out / "variations").exists()
-    code, text, err = cli("problem=beta_wavy", "estimator=[simplex_ece]", "n=[20]", "reps=1", "jobs=1")
+    assert (
+        code == 1
+        and "no luck" in err
+        and "no picture is drawn or overwritten" in err
+        and not (out / "variations").exists()
+    )
+    code, text, err = cli(
+        "problem=beta_wavy", "estimator=[simplex_ece]", "n=[20]", "reps=1", "jobs=1"
+    )
     assert code == 1 and "skipped simplex_ece: the estimator has no binary notion" in err
 
 

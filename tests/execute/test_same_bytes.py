@@ -9,12 +9,21 @@ from harness.common.writing import difference, write_csv
 from harness.evaluation import tables
 from harness.problems.base import Truth, truth_of
 
-RUN = ["problem=beta_overconfident", "estimator=[binned15,variational_platt]", "n=[50,100]", "reps=4", "jobs=1"]
+RUN = [
+    "problem=beta_overconfident",
+    "estimator=[binned15,variational_platt]",
+    "n=[50,100]",
+    "reps=4",
+    "jobs=1",
+]
 
 
 def as_elsewhere(frame, rng):
     """Numbers as another processor gives them: a few units in the last place, and other errors of truths."""
-    columns = {name: frame[name] * (1 + 2e-16 * rng.integers(-3, 4, len(frame))) for name in ("value", "low", "high", "truth")}
+    columns = {
+        name: frame[name] * (1 + 2e-16 * rng.integers(-3, 4, len(frame)))
+        for name in ("value", "low", "high", "truth")
+    }
     return frame.assign(**columns)
 
 
@@ -30,14 +39,19 @@ def test_tables_and_stamps_do_not_depend_on_the_processor(experiment, tmp_path):
     assert (frame["truth_error"].dropna() == 0.0).any()  # of truths by quadrature, about 1e-14
     contents, stamps = set(), set()
     for one in (frame, as_elsewhere(frame, rng), as_elsewhere(frame, rng)):
-        write_csv(tables.summary(one, experiment.shown_settings()).drop(columns="cpu_seconds"), tmp_path / "a.csv")
+        write_csv(
+            tables.summary(one, experiment.shown_settings()).drop(columns="cpu_seconds"),
+            tmp_path / "a.csv",
+        )
         contents.add((tmp_path / "a.csv").read_bytes())
         stamps.add(experiment.stamp(one))
     assert len(contents) == len(stamps) == 1
     assert experiment.stamp(frame.assign(value=frame["value"] * (1 + 1e-6))) not in stamps
 
 
-@pytest.mark.parametrize("error, stated", [(0.0, 0.0), (1.00277555756e-14, 0.0), (1.04e-9, 1e-9), (3.456e-5, 3.5e-5)])
+@pytest.mark.parametrize(
+    "error, stated", [(0.0, 0.0), (1.00277555756e-14, 0.0), (1.04e-9, 1e-9), (3.456e-5, 3.5e-5)]
+)
 def test_the_error_of_a_truth_has_two_digits(error, stated):
     class Problem:
         def truth(self, estimand, notion):
@@ -48,7 +62,9 @@ def test_the_error_of_a_truth_has_two_digits(error, stated):
 
 def test_what_is_left_of_equal_numbers_is_no_number(tmp_path):
     a, b = pd.Series([0.1 + 0.2, 1e6, 2.0, np.inf]), pd.Series([0.3, 1e6 + 1e-9, 1.5, 1.0])
-    frame = pd.DataFrame({"a": a, "difference": difference(a, b), "tiny": [1e-17, -4e-13, 2e-12, np.nan]})
+    frame = pd.DataFrame(
+        {"a": a, "difference": difference(a, b), "tiny": [1e-17, -4e-13, 2e-12, np.nan]}
+    )
     assert frame["difference"].tolist() == [0.0, 0.0, 0.5, np.inf]
     write_csv(frame, tmp_path / "a.csv")
     lines = (tmp_path / "a.csv").read_text().splitlines()

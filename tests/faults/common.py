@@ -50,7 +50,9 @@ def fork(p, y):
     return float(p.mean())
 """
 PROGRESS = re.compile(r"\s*|.*\d[\d,]* of [\d,]+ cells.*")
-SAID = re.compile(r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|[\w./]+: [\d,]+ cells).*\S")
+SAID = re.compile(
+    r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|[\w./]+: [\d,]+ cells).*\S"
+)
 
 
 @dataclass
@@ -66,7 +68,10 @@ class Row:
     notes: list[str] = field(default_factory=list)
 
     def cells(self) -> list[str]:
-        return [self.fault, *(str(x) for x in (self.injected, self.lost, self.doubled, self.wrong, self.unclear))]
+        return [
+            self.fault,
+            *(str(x) for x in (self.injected, self.lost, self.doubled, self.wrong, self.unclear)),
+        ]
 
     def messages(self, text: str, wanted: int | None = None) -> None:
         """Count standard error that is not made of single sentences; `wanted` is how many of ours there must be at most."""
@@ -121,15 +126,20 @@ class Place:
         from harness.records import reader
 
         finished = ("ok", "skipped", "undefined")
-        row.lost += sum(after.get(key) not in finished for key, state in before.items() if state in finished)
+        row.lost += sum(
+            after.get(key) not in finished for key, state in before.items() if state in finished
+        )
         if not after:
             return
         row.doubled += reader.query(
-            out, "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)"
+            out,
+            "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)",
         )[0][0]
         found = reader.load_records(out)
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-        both = found[found["status"].eq("ok")].merge(self.whole, on=["key", "estimand"], how="left", suffixes=("", "_whole"))
+        both = found[found["status"].eq("ok")].merge(
+            self.whole, on=["key", "estimand"], how="left", suffixes=("", "_whole")
+        )
         row.wrong += int((both["value"] != both["value_whole"]).sum())
 
     def complete(self, row: Row, out: Path) -> None:
@@ -154,7 +164,10 @@ def alive(out: Path) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            if f"OF_FAULTS={out}".encode() in (folder / "environ").read_bytes().split(b"\0") and stat[0] != "Z":
+            if (
+                f"OF_FAULTS={out}".encode() in (folder / "environ").read_bytes().split(b"\0")
+                and stat[0] != "Z"
+            ):
                 found.append(int(folder.name))
     return sorted(found)
 

@@ -19,7 +19,11 @@ FAULTS = {  # of the estimators in common.MODULE: what is recorded of a cell
     "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more", "segfault": "took its process down .SIG",
     "leave": "ended its process with exit status 3", "fork": None,
 }  # fmt: skip
-SIGNALS = {"SIGKILL of the driver": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
+SIGNALS = {
+    "SIGKILL of the driver": signal.SIGKILL,
+    "SIGTERM": signal.SIGTERM,
+    "Ctrl-C": signal.SIGINT,
+}
 
 
 def ended(place: Place, name: str) -> Row:
@@ -32,7 +36,12 @@ def ended(place: Place, name: str) -> Row:
         before, seen = reader.cell_states(out), len(parts.part_files(out))
         process = place.start(out)
         after_a_part, end = rng.random() < 0.75, time.monotonic() + PATIENCE
-        while after_a_part and len(parts.part_files(out)) <= seen and process.poll() is None and time.monotonic() < end:
+        while (
+            after_a_part
+            and len(parts.part_files(out)) <= seen
+            and process.poll() is None
+            and time.monotonic() < end
+        ):
             time.sleep(0.02)
         time.sleep(float(rng.uniform(0.0, 2.0)))
         together = number == signal.SIGINT or rng.random() < 0.5  # the terminal sends Ctrl-C to all
@@ -89,7 +98,9 @@ def worker_killed(place: Place) -> Row:
         before = reader.cell_states(out)
         place.compute(out)
         place.check(row, out, before, reader.cell_states(out))
-        row.lost += len(place.keys) - sum(state == "ok" for state in reader.cell_states(out).values())
+        row.lost += len(place.keys) - sum(
+            state == "ok" for state in reader.cell_states(out).values()
+        )
     row.notes.append(f"in {tried} runs")
     return row
 
@@ -117,25 +128,45 @@ def misbehaving(place: Place) -> list[Row]:
     import harness
 
     calm = harness.run(
-        [*run[:4], f"out={place.folder / 'calm'}", "jobs=1", "problem=beta_wavy", "+estimator.slow._target_=faulty.slow"][1:]
+        [
+            *run[:4],
+            f"out={place.folder / 'calm'}",
+            "jobs=1",
+            "problem=beta_wavy",
+            "+estimator.slow._target_=faulty.slow",
+        ][1:]
     )
     mean = calm[calm["estimator"].eq("slow")].set_index("rep")["value"]
-    pair = [frame[frame["estimator"].eq("binned15")].set_index(["rep", "estimand"])["value"] for frame in (found, calm)]
-    beside = 0 if pair[0].sort_index().equals(pair[1].sort_index()) else 1  # those that misbehave in nothing
+    pair = [
+        frame[frame["estimator"].eq("binned15")].set_index(["rep", "estimand"])["value"]
+        for frame in (found, calm)
+    ]
+    beside = (
+        0 if pair[0].sort_index().equals(pair[1].sort_index()) else 1
+    )  # those that misbehave in nothing
     rows = []
     for name, reason in FAULTS.items():
         row, mine = Row(f"estimator: {name}"), found[found["estimator"].eq(name)]
         row.lost = reps - mine["key"].nunique()
         row.doubled = int(mine.duplicated(["key", "estimand"]).sum())
         failed, fine = mine[mine["status"].eq("failed")], mine[mine["status"].eq("ok")]
-        row.wrong = int((fine["value"].to_numpy() != mean.loc[fine["rep"]].to_numpy()).sum()) + beside
+        row.wrong = (
+            int((fine["value"].to_numpy() != mean.loc[fine["rep"]].to_numpy()).sum()) + beside
+        )
         chosen = [rep for rep in range(reps) if _chosen(rep)]
         row.injected = len(chosen)
         if reason is None:
             row.wrong += len(failed)
         else:
             row.wrong += len(set(failed["rep"]) ^ set(chosen))
-            row.unclear = int((~failed["reason"].map(lambda text: text.splitlines()[-1]).astype(str).str.contains(reason)).sum())
+            row.unclear = int(
+                (
+                    ~failed["reason"]
+                    .map(lambda text: text.splitlines()[-1])
+                    .astype(str)
+                    .str.contains(reason)
+                ).sum()
+            )
         rows.append(row)
     rows[0].messages(process.stderr)
     if process.returncode != 1:
@@ -154,7 +185,9 @@ def _chosen(rep: int) -> bool:
     from harness.problems.base import ProblemSpec
 
     problem = configured("problem", "beta_wavy", option("problem", "beta_wavy").config)
-    p, y = problem.object.sample(60, problem_rng(0, ProblemSpec.of(problem.object), problem.key, rep))
+    p, y = problem.object.sample(
+        60, problem_rng(0, ProblemSpec.of(problem.object), problem.key, rep)
+    )
     return faulty._chosen(reduce(p, y, "binary")[0])
 
 

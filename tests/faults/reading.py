@@ -38,9 +38,7 @@ WORDS = (
     b"nan", b"inf", b"-1", b"1e400", b"0,5", b'"', b"", b"\x00", b"\xff\xfe", b"cat", b"True", b"1e-400", b"0x10", b"\r", b"\n",
     b";", b"\t", b"99999999999999999999", b"\xed\xa0\x80", b"p0", b"y",
 )  # fmt: skip
-OPCODES = (
-    b"(.0123456789FIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x90\x93\x94\x95\x96"
-)
+OPCODES = b"(.0123456789FIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x90\x93\x94\x95\x96"
 
 
 def _valid() -> dict[str, list[bytes]]:
@@ -49,14 +47,23 @@ def _valid() -> dict[str, list[bytes]]:
     p = rng.dirichlet(np.ones(3), 12)
     y, q, z = rng.integers(0, 3, 12), rng.random(12), rng.integers(0, 2, 12)
     found: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
-    for arrays in ({"p": p, "y": y}, {"logits": np.log(p).astype(np.float32), "labels": y}, {"probs": q, "labels": z > 0}):
+    for arrays in (
+        {"p": p, "y": y},
+        {"logits": np.log(p).astype(np.float32), "labels": y},
+        {"probs": q, "labels": z > 0},
+    ):
         for save in (np.savez, np.savez_compressed):
             save(held := io.BytesIO(), **arrays)
             found[".npz"].append(held.getvalue())
     table = pd.DataFrame({"p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2], "y": y})
-    named = pd.DataFrame({"id": range(12), "prob_cat": q, "prob_dog": 1 - q, "label": np.where(z, "cat", "dog")})
+    named = pd.DataFrame(
+        {"id": range(12), "prob_cat": q, "prob_dog": 1 - q, "label": np.where(z, "cat", "dog")}
+    )
     for frame in (table, named, pd.DataFrame({"p": q, "y": z})):
-        found[".csv"] += [frame.to_csv(index=False).encode(), frame.to_csv(index=False, sep=";", decimal=",").encode()]
+        found[".csv"] += [
+            frame.to_csv(index=False).encode(),
+            frame.to_csv(index=False, sep=";", decimal=",").encode(),
+        ]
         found[".parquet"].append(frame.to_parquet())
     found[".csv"].append(table.to_csv(index=False, sep="\t").encode("utf-16"))
     found[".parquet"].append(pd.DataFrame({"probs": list(p), "y": y}).to_parquet())
@@ -115,7 +122,11 @@ def _inside(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) 
         column = frame.columns[changes[0][1] % len(frame.columns)]
         frame[column] = _others(len(frame))[changes[0][2] % len(_others(1))]
         return frame.to_parquet()
-    return gzip.compress(mutated(data, changes, kind)) if kind == ".csv" else mutated(data, changes, kind)
+    return (
+        gzip.compress(mutated(data, changes, kind))
+        if kind == ".csv"
+        else mutated(data, changes, kind)
+    )
 
 
 def _others(n: int) -> list[object]:
@@ -155,9 +166,17 @@ def outcome(kind: str, data: bytes, folder: Path) -> str:
             return "read" if "\n" not in said else f"{len(said.splitlines())} lines of description"
         except BadInputError as error:
             said = str(error)
-            return "refused" if said and "\n" not in said and "\r" not in said else f"a message of several lines: {said[:200]!r}"
+            return (
+                "refused"
+                if said and "\n" not in said and "\r" not in said
+                else f"a message of several lines: {said[:200]!r}"
+            )
         except BaseException as error:
-            ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/harness/" in frame.filename]
+            ours = [
+                frame
+                for frame in traceback.extract_tb(error.__traceback__)
+                if "/harness/" in frame.filename
+            ]
             where = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else "?"
             return f"{type(error).__name__} at {where}: {' '.join(str(error).split())[:150]}"
 
@@ -188,17 +207,24 @@ def main() -> int:
     """Search, print a table and the findings; 1 if there are any."""
     examples, seed = (int(text) for text in (*sys.argv[1:], "2000", "0")[:2])
     with contextlib.suppress(ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (4 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1])
+        )
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         counts, findings = search(examples, Path(folder), seed)
     for kind in sorted({kind for kind, _ in counts}):
         row = {came: count for (one, came), count in counts.items() if one == kind}
-        print(f"  {kind:<10}" + "".join(f"{row.get(came, 0):>10,} {came}" for came in ("read", "refused", "finding")))
+        print(
+            f"  {kind:<10}"
+            + "".join(f"{row.get(came, 0):>10,} {came}" for came in ("read", "refused", "finding"))
+        )
     once = {came.partition(":")[0]: (kind, came, data) for kind, came, data in findings}
     for kind, came, data in list(once.values())[:30]:
         print(f"  finding in {kind}: {came}\n    {data[:300]!r}")
-    print(f"  {sum(counts.values()):,} inputs, {len(findings)} findings, {time.process_time() - started:.0f} s of CPU")
+    print(
+        f"  {sum(counts.values()):,} inputs, {len(findings)} findings, {time.process_time() - started:.0f} s of CPU"
+    )
     return int(bool(findings))
 
 

@@ -22,7 +22,14 @@ from pathlib import Path
 from faults import common, processes, stores
 from faults.common import environment
 
-TITLE = ("fault", "injected", "records lost", "doubled", "wrong", "messages that are no single sentence")
+TITLE = (
+    "fault",
+    "injected",
+    "records lost",
+    "doubled",
+    "wrong",
+    "messages that are no single sentence",
+)
 PAGE = common.REPOSITORY / "docs" / "reliability.md"
 BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured -->"
 KINDS = ("stores", "processes", "reading")
@@ -41,14 +48,25 @@ def searched() -> tuple[list[str], bool]:
         for seed in (1, 2)
     ]
     texts = [process.communicate()[0] for process in halves]
-    return [line for text in texts for line in text.splitlines()], not any(process.returncode for process in halves)
+    return [line for text in texts for line in text.splitlines()], not any(
+        process.returncode for process in halves
+    )
 
 
 def main(arguments: list[str]) -> int:
     """Inject, print the table and what there is to say; 1 if anything was lost, doubled, wrong or unclear."""
-    parser = argparse.ArgumentParser(prog="python -m faults.run", description="Inject every fault at random moments.")
-    parser.add_argument("wanted", nargs="*", metavar="KIND", help="stores, processes or reading; all three if none is named")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
+    parser = argparse.ArgumentParser(
+        prog="python -m faults.run", description="Inject every fault at random moments."
+    )
+    parser.add_argument(
+        "wanted",
+        nargs="*",
+        metavar="KIND",
+        help="stores, processes or reading; all three if none is named",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the table into docs/reliability.md"
+    )
     options = parser.parse_args(arguments)
     if unknown := set(options.wanted) - set(KINDS):
         parser.error(f"unknown kind {sorted(unknown)[0]!r}; there are {', '.join(KINDS)}")
@@ -64,7 +82,11 @@ def main(arguments: list[str]) -> int:
                 if module.__name__.rpartition(".")[2] in wanted:
                     rows += module.every(place)
         os.chdir(common.REPOSITORY)
-    lines = ["| " + " | ".join(TITLE) + " |", "|---" * len(TITLE) + "|", *("| " + " | ".join(row.cells()) + " |" for row in rows)]
+    lines = [
+        "| " + " | ".join(TITLE) + " |",
+        "|---" * len(TITLE) + "|",
+        *("| " + " | ".join(row.cells()) + " |" for row in rows),
+    ]
     fine = not any(row.lost or row.doubled or row.wrong or row.unclear for row in rows)
     read: list[str] = []
     if "reading" in wanted:
@@ -74,11 +96,24 @@ def main(arguments: list[str]) -> int:
         f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, Python {platform.python_version()}, {os.cpu_count()} cores, "
         f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, {time.monotonic() - began:,.0f} s in all."
     )
-    print("\n".join([*lines, *(f"{row.fault}: {note}" for row in rows for note in row.notes), *read, took]))
+    print(
+        "\n".join(
+            [*lines, *(f"{row.fault}: {note}" for row in rows for note in row.notes), *read, took]
+        )
+    )
     if options.write:
         text = PAGE.read_text()
         head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-        made = [BEGIN, "", *lines, "", took, *(["", "```text", *read, "```"] if read else []), "", END]
+        made = [
+            BEGIN,
+            "",
+            *lines,
+            "",
+            took,
+            *(["", "```text", *read, "```"] if read else []),
+            "",
+            END,
+        ]
         PAGE.write_text(head + "\n".join(made) + tail)
     return int(not fine)
 

@@ -34,7 +34,11 @@ def _cut(out, rng):
 def _foreign(out, rng):
     """A file of somebody else's, among ours or in the place of one."""
     content = [b"", b"PAR1", rng.bytes(int(rng.integers(1, 5000))), None][rng.integers(4)]
-    path = _parts(out, rng) if rng.random() < 0.5 else out / "records" / f"part-{rng.integers(1 << 40):x}.parquet"
+    path = (
+        _parts(out, rng)
+        if rng.random() < 0.5
+        else out / "records" / f"part-{rng.integers(1 << 40):x}.parquet"
+    )
     if content is None:
         pq.write_table(pa.table({"key": ["a"], "status": ["ok"]}), path)
     else:
@@ -62,7 +66,9 @@ def _other_types(out, rng):
         ("rep", None),
     ]
     name, value = changes[rng.integers(len(changes))]
-    table = table.set_column(table.column_names.index(name), name, pa.array([value] * table.num_rows))
+    table = table.set_column(
+        table.column_names.index(name), name, pa.array([value] * table.num_rows)
+    )
     part.unlink()
     pq.write_table(table, part.with_name(f"part-{rng.integers(1 << 40):x}.parquet"))
 
@@ -73,7 +79,9 @@ def _truth(out, rng):
     held = json.loads(path.read_text())
     pair = next(name for name, known in held.items() if name != truths.DIGEST and known)
     changed = {**held, pair: [held[pair][0] + float(rng.normal()) * 1e-6, *held[pair][1:]]}
-    path.write_text(["[]", "null", '"text"', "{", "[" * 100_000, json.dumps(changed), ""][rng.integers(7)])
+    path.write_text(
+        ["[]", "null", '"text"', "{", "[" * 100_000, json.dumps(changed), ""][rng.integers(7)]
+    )
 
 
 DAMAGES = {
@@ -116,7 +124,8 @@ def damaged(place: Place, name: str) -> Row:
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
         both = found.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
         row.wrong += int(
-            (both["value"] != both["value_whole"]).sum() + (both["truth"].fillna(-1) != both["truth_whole"].fillna(-1)).sum()
+            (both["value"] != both["value_whole"]).sum()
+            + (both["truth"].fillna(-1) != both["truth_whole"].fillna(-1)).sum()
         )
     return row
 
@@ -147,11 +156,15 @@ def beside_compaction(place: Place) -> Row:
         row.lost += len(set(whole["key"]) - set(found["key"])) + (reader.cell_states(out) != states)
         row.doubled += int(found.duplicated(["key", "estimand"]).sum())
         row.wrong += int(not found["value"].equals(whole["value"]))
-        for call in (("status", f"out={out}"), ("doctor", f"out={out}"), run)[: 3 if reads % 5 == 0 else 2]:
+        for call in (("status", f"out={out}"), ("doctor", f"out={out}"), run)[
+            : 3 if reads % 5 == 0 else 2
+        ]:
             code, said, err = command(*call)
             if code or err:
                 row.unclear += 1
-                row.notes.append(f"{call[0]}: {code} {err[-200:]!r} {[line for line in said.splitlines() if 'PROBLEM' in line]}")
+                row.notes.append(
+                    f"{call[0]}: {code} {err[-200:]!r} {[line for line in said.splitlines() if 'PROBLEM' in line]}"
+                )
         reads += 1
     joining.join()
     row.injected = 5 * TIMES if done.value else 0
@@ -201,7 +214,9 @@ def jumping_clock(place: Place) -> Row:
             harness.run([*run, "refresh=true"])
             last = reader.query(out, "select run_id from r order by written desc limit 1")[0][0]
             found = reader.load_records(out)
-            row.wrong += int(found["run_id"].ne(found["run_id"].mode()[0]).sum()) + (found["run_id"].iloc[0] != last)
+            row.wrong += int(found["run_id"].ne(found["run_id"].mode()[0]).sum()) + (
+                found["run_id"].iloc[0] != last
+            )
             row.doubled += int(found.duplicated(["key", "estimand"]).sum())
             row.lost += int((~found["status"].eq("ok")).sum())
     finally:
@@ -254,7 +269,11 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
         tries += 1
         disk.mkdir(exist_ok=True)
         out = disk / "out"
-        run = [*run_of(out, 2 if readonly else SMALL), "jobs=1", "engine=serial" if rng.random() < 0.8 else "jobs=2"]
+        run = [
+            *run_of(out, 2 if readonly else SMALL),
+            "jobs=1",
+            "engine=serial" if rng.random() < 0.8 else "jobs=2",
+        ]
         again = [text.replace("reps=2", f"reps={SMALL}") for text in run]
         quoted = [" ".join(f"'{text}'" for text in words) for words in (run, again)]
         script = _ON_A_SMALL_DISK.format(

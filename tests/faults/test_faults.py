@@ -35,24 +35,48 @@ NO_NUMBERS = {
 def test_what_is_no_number_is_a_failure_of_the_estimator(name):
     """As the value, as a bound and among the diagnostics; nothing is made a number of that is none."""
     value = NO_NUMBERS[name]
-    answers = [{"l1": value}, Estimate(value)] + ([] if value is None else [Estimate(0.5, low=value, kind="lower")])
-    for answer in [*answers, *([] if isinstance(value, (bool, np.ndarray)) else [Estimate(0.5, diagnostics={"a": value})])]:
+    answers = [{"l1": value}, Estimate(value)] + (
+        [] if value is None else [Estimate(0.5, low=value, kind="lower")]
+    )
+    for answer in [
+        *answers,
+        *(
+            []
+            if isinstance(value, (bool, np.ndarray))
+            else [Estimate(0.5, diagnostics={"a": value})]
+        ),
+    ]:
         with pytest.raises(WrongAnswerError, match="must be numbers"):
             apply(lambda p, y, answer=answer: answer, P, Y, "binary", None)
 
 
 def test_other_kinds_of_numbers_are_numbers():
-    for value in (0.5, np.float16(0.5), np.array(0.5), Fraction(1, 2), np.array(0.5, dtype=object), np.longdouble(0.5)):
+    for value in (
+        0.5,
+        np.float16(0.5),
+        np.array(0.5),
+        Fraction(1, 2),
+        np.array(0.5, dtype=object),
+        np.longdouble(0.5),
+    ):
         assert apply(lambda p, y, value=value: value, P, Y, "binary", None)["l1"].value == 0.5
 
 
 @pytest.mark.slow
 def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
     module(
-        "no_numbers", "import numpy as np\ndef imaginary(p, y):\n    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n"
+        "no_numbers",
+        "import numpy as np\ndef imaginary(p, y):\n    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n",
     )
     frame = harness.run(
-        ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1", "+estimator.i._target_=no_numbers.imaginary"]
+        [
+            "problem=beta_wavy",
+            "estimator=[]",
+            "n=20",
+            "reps=2",
+            "jobs=1",
+            "+estimator.i._target_=no_numbers.imaginary",
+        ]
     )
     assert frame["status"].tolist() == ["failed"] * 2 and frame["value"].isna().all()
     assert frame["reason"].str.contains(r"l1 is .*0\.1\+0\.2j.*must be numbers").all()
@@ -87,14 +111,21 @@ def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name)
     """One without a digest in its name, with another content in one column: named by all who read, moved aside, nothing else."""
     _write(out, key="b")
     _write(out)
-    ours, theirs = sorted(parts.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a")
+    ours, theirs = sorted(
+        parts.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a"
+    )
     table = pq.read_table(theirs)
     value, said = FOREIGN[name]
     theirs.unlink()
     theirs = theirs.with_name("part-ffff.parquet")
-    pq.write_table(table.set_column(table.column_names.index(name), name, pa.array([value])), theirs)
+    pq.write_table(
+        table.set_column(table.column_names.index(name), name, pa.array([value])), theirs
+    )
     for read in (reader.cell_states, reader.load_records, reader.status_counts):
-        with pytest.raises(BadInputError, match=f"{theirs.name} is not a readable record part .*{re.escape(said)}.*--repair"):
+        with pytest.raises(
+            BadInputError,
+            match=f"{theirs.name} is not a readable record part .*{re.escape(said)}.*--repair",
+        ):
             read(out)
     assert f"PROBLEM  {theirs} cannot be read" in examine(out)[0]
     before = ours.read_bytes()
@@ -118,14 +149,23 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(out, monkeypatch):
     with pytest.raises(OSError) as stop:
         _write(out)
     said = system_sentence(stop.value)
-    assert re.fullmatch(rf"there is no room left to write {out}/records/part-\S+\.parquet; make room, .* again\.", said)
+    assert re.fullmatch(
+        rf"there is no room left to write {out}/records/part-\S+\.parquet; make room, .* again\.",
+        said,
+    )
     assert not list((out / "records").iterdir())
 
 
 def test_what_the_system_refuses_is_a_sentence():
     for number in errno.errorcode:
         said = system_sentence(OSError(number, os.strerror(number), "some/file"))
-        assert "some/file" in said and "Errno" not in said and said.endswith(".") and "\n" not in said and "; " in said
+        assert (
+            "some/file" in said
+            and "Errno" not in said
+            and said.endswith(".")
+            and "\n" not in said
+            and "; " in said
+        )
 
 
 def test_what_a_library_says_of_a_file_is_kept(tmp_path):
@@ -157,12 +197,20 @@ def test_a_refresh_counts_though_the_clock_was_set_back(out, monkeypatch):
 
 def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
-    for given in (tmp_path / "loop", "/dev/null", "~no_such_user_here/x", "a\0b", tmp_path / "loop" / "below"):
+    for given in (
+        tmp_path / "loop",
+        "/dev/null",
+        "~no_such_user_here/x",
+        "a\0b",
+        tmp_path / "loop" / "below",
+    ):
         with pytest.raises(BadInputError, match="out is .*(folder)"):
             out_folder(str(given))
 
 
-@pytest.mark.parametrize("kind, status", [(supervise.TerminatedError, 143), (KeyboardInterrupt, 130)])
+@pytest.mark.parametrize(
+    "kind, status", [(supervise.TerminatedError, 143), (KeyboardInterrupt, 130)]
+)
 def test_an_interruption_is_one_sentence_and_a_status(monkeypatch, capsys, kind, status):
     def interrupted(arguments):
         raise kind

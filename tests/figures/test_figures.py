@@ -25,7 +25,18 @@ FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": 
           "font": None}  # fmt: skip
 
 
-def rows(estimator, values, n=100, problem="p", kind="point", low=np.nan, high=np.nan, estimand="l1", truth=0.05, **more):
+def rows(
+    estimator,
+    values,
+    n=100,
+    problem="p",
+    kind="point",
+    low=np.nan,
+    high=np.nan,
+    estimand="l1",
+    truth=0.05,
+    **more,
+):
     values = np.atleast_1d(np.asarray(values, dtype=float))
     return pd.DataFrame(
         {
@@ -38,8 +49,16 @@ def rows(estimator, values, n=100, problem="p", kind="point", low=np.nan, high=n
 
 
 def settings_of(records, chosen=None, **figure):
-    problems, estimators = dict.fromkeys(records["problem"], {}), dict.fromkeys(records["estimator"], {})
-    values = {"problem": problems, "estimator": estimators, "estimand": chosen, "figure": {**FIGURE, **figure}}
+    problems, estimators = (
+        dict.fromkeys(records["problem"], {}),
+        dict.fromkeys(records["estimator"], {}),
+    )
+    values = {
+        "problem": problems,
+        "estimator": estimators,
+        "estimand": chosen,
+        "figure": {**FIGURE, **figure},
+    }
     return Settings.from_dict(values)
 
 
@@ -55,7 +74,14 @@ def kinds():
                 rows("bounded", [0.06, 0.08], n, low=0.02),
                 rows("lower", [0.02, 0.04], n, kind="lower", low=[0.02, 0.04]),
                 rows("upper", [0.20, 0.22], n, kind="upper", high=[0.20, 0.22]),
-                rows("interval", [0.11, 0.13], n, kind="interval", low=[0.01, 0.03], high=[0.21, 0.23]),
+                rows(
+                    "interval",
+                    [0.11, 0.13],
+                    n,
+                    kind="interval",
+                    low=[0.01, 0.03],
+                    high=[0.21, 0.23],
+                ),
             )
         ],
         ignore_index=True,
@@ -68,7 +94,9 @@ def test_entries_of_the_wide_table_show_kind_and_ends(kinds):
         "truth": "0.0500", "point": "0.0700 ± 0.0100", "bounded": "0.0700 ± 0.0100 (≥ 0.0200)", "lower": "≥ 0.0300 ± 0.0100",
         "upper": "≤ 0.2100 ± 0.0100", "interval": "[0.0200, 0.2200]",
     }  # fmt: skip
-    assert wide.columns.name == ("l1: mean ± standard error [interval], intervals without a point, ≥ lower bound, ≤ upper bound")
+    assert wide.columns.name == (
+        "l1: mean ± standard error [interval], intervals without a point, ≥ lower bound, ≤ upper bound"
+    )
     off = rows("e", 0.0713, kind="interval", low=0.0612, high=0.0909)
     assert tables.wide(off, settings_of(off))["e"].item() == "[0.0612, 0.0909] (value 0.0713)"
     assert "(value) where it is not the middle" in tables.wide(off, settings_of(off)).columns.name
@@ -80,32 +108,59 @@ def test_entries_of_the_wide_table_show_kind_and_ends(kinds):
 def test_the_same_rows_again_have_no_standard_error():
     """Replications on a file are no sample: no standard error anywhere, the spread is named as the estimator's own."""
     both = pd.concat(
-        [rows("e", [0.1, 0.1006], problem="file", low=0.05, high=0.15, truth=np.nan), rows("e", [0.1, 0.2])], ignore_index=True
+        [
+            rows("e", [0.1, 0.1006], problem="file", low=0.05, high=0.15, truth=np.nan),
+            rows("e", [0.1, 0.2]),
+        ],
+        ignore_index=True,
     )
     table = harness.evaluate(both, files=[("file", 100)]).set_index("problem")
-    assert np.isnan(table.loc["file", "se"]) and table.loc["file", "sd"] == pytest.approx(0.0006 / np.sqrt(2))
+    assert np.isnan(table.loc["file", "se"]) and table.loc["file", "sd"] == pytest.approx(
+        0.0006 / np.sqrt(2)
+    )
     assert table.loc["p", "se"] == pytest.approx(0.05)
     settings = replace(settings_of(both), files=[("file", 100)])
     wide = tables.wide(both, settings)
     assert wide.loc[("file", 100), "e"] == "0.1003 [0.0500, 0.1500] (spread 0.0004)"
-    some = harness.evaluate(pd.concat([both, both.assign(n=50)]), files=settings.files).set_index(["problem", "n"])
-    assert some["se"].isna().tolist() == [False, True, False, False]  # fewer rows are other rows in every replication
+    some = harness.evaluate(pd.concat([both, both.assign(n=50)]), files=settings.files).set_index(
+        ["problem", "n"]
+    )
+    assert some["se"].isna().tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]  # fewer rows are other rows in every replication
     alone = tables.wide(both[both["problem"] == "file"], settings).columns.name
-    assert alone == "l1: value [interval], spread over the estimator's own randomness" and "standard" not in alone
+    assert (
+        alone == "l1: value [interval], spread over the estimator's own randomness"
+        and "standard" not in alone
+    )
     fewer = replace(settings, subsets=settings.files)
     assert tables.wide(both[both["problem"] == "file"], fewer).columns.name == (
         "l1: value [interval], spread over random subsets of the rows"
     )
-    assert "random subsets of a file's rows, mean over 2 of them, whose spread is no standard error" in plots.caption(
-        both[both["problem"] == "file"], fewer
+    assert (
+        "random subsets of a file's rows, mean over 2 of them, whose spread is no standard error"
+        in plots.caption(both[both["problem"] == "file"], fewer)
     )
     steady = tables.wide(rows("e", [0.1, 0.1, 0.1 + 1e-16], problem="file"), settings)
     assert steady["e"].item() == "0.1000" and steady.columns.name == "l1: value"
     caption = plots.caption(both[both["problem"] == "file"], settings)
-    assert "on the same rows" in caption and "no standard error" in caption and "replications" not in caption
+    assert (
+        "on the same rows" in caption
+        and "no standard error" in caption
+        and "replications" not in caption
+    )
     figure = plots.overview(both[both["problem"] == "file"], settings)
     bars = [c for c in figure.axes[0].containers if c.has_xerr]
-    assert all(np.isnan(path).any() for bar in bars for lines in bar[2] for path in lines.get_segments() if len(path))
+    assert all(
+        np.isnan(path).any()
+        for bar in bars
+        for lines in bar[2]
+        for path in lines.get_segments()
+        if len(path)
+    )
 
 
 def test_every_dash_and_every_status_has_one_line():
@@ -114,11 +169,15 @@ def test_every_dash_and_every_status_has_one_line():
             rows("a", [0.1, 0.1], estimand="l2"),
             *(rows("b", [0.1, 0.2], n=n) for n in (100, 200)),
             *(
-                rows(e, [np.nan] * 2, n=n).assign(estimand=None, status="skipped", reason="no posterior")
+                rows(e, [np.nan] * 2, n=n).assign(
+                    estimand=None, status="skipped", reason="no posterior"
+                )
                 for n in (100, 200)
                 for e in "cd"
             ),
-            rows("f", [np.nan]).assign(estimand=None, status="failed", reason="Traceback\n  line 3\nValueError: why"),
+            rows("f", [np.nan]).assign(
+                estimand=None, status="failed", reason="Traceback\n  line 3\nValueError: why"
+            ),
         ],
         ignore_index=True,
     )
@@ -136,23 +195,42 @@ def test_every_dash_and_every_status_has_one_line():
 
 def test_an_estimate_undefined_throughout_is_no_dash():
     found = pd.concat(
-        [rows("a", np.inf).assign(status="undefined", reason="infinite"), rows("a", 0.1, estimand="l2"), rows("b", 1)]
+        [
+            rows("a", np.inf).assign(status="undefined", reason="infinite"),
+            rows("a", 0.1, estimand="l2"),
+            rows("b", 1),
+        ]
     )
     assert tables.wide(found, settings_of(found))["a"].item() == "undefined"
     assert missing.reasons(found, settings_of(found)) == ["undefined a: infinite (1 cell)"]
 
 
 def test_estimand_governs_table_and_figure_also_as_a_list():
-    found = pd.concat([rows("e", [0.1, 0.2], estimand=name, n=n) for name in ("kl", "l1", "l2") for n in (100, 200)])
+    found = pd.concat(
+        [
+            rows("e", [0.1, 0.2], estimand=name, n=n)
+            for name in ("kl", "l1", "l2")
+            for n in (100, 200)
+        ]
+    )
     assert tables.wide(found, settings_of(found)).columns.name == "l1: mean ± standard error"
     assert tables.wide(found, settings_of(found, "l2")).columns.name.startswith("l2:")
     several = settings_of(found, ["l2", "kl"])
     wide = tables.wide(found, several)
     assert list(wide.index) == [("p", name, n) for name in ("l2", "kl") for n in (100, 200)]
-    for draw, records in ((plots.convergence, found), (plots.side_by_side, found[found["n"] == 100])):
-        labels = {text for ax in draw(records, several).axes for text in (ax.get_ylabel(), ax.get_xlabel())}
+    for draw, records in (
+        (plots.convergence, found),
+        (plots.side_by_side, found[found["n"] == 100]),
+    ):
+        labels = {
+            text
+            for ax in draw(records, several).axes
+            for text in (ax.get_ylabel(), ax.get_xlabel())
+        }
         assert {AXIS_NAMES["l2"], AXIS_NAMES["kl"]} <= labels and AXIS_NAMES["l1"] not in labels
-    assert figure_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == ["kl"]  # figure.estimand: the figure
+    assert figure_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == [
+        "kl"
+    ]  # figure.estimand: the figure
     assert shown_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
     assert figure_estimands(found, settings_of(found, "l2", estimand="kl")) == ["l2"]
 
@@ -169,35 +247,63 @@ def test_four_kinds_are_four_marks(kinds, upright):
     point, _, lower, upper, interval = (by_colour[colour] for colour in COLOURS[:5])
     assert point.get_marker() == "o" and interval.get_marker() == "none"
     tip = 1 if upright else 0
-    assert lower.get_marker().vertices[:, tip].max() > 0 == lower.get_marker().vertices[:, tip].min()
-    assert upper.get_marker().vertices[:, tip].min() < 0 == upper.get_marker().vertices[:, tip].max()
+    assert (
+        lower.get_marker().vertices[:, tip].max() > 0 == lower.get_marker().vertices[:, tip].min()
+    )
+    assert (
+        upper.get_marker().vertices[:, tip].min() < 0 == upper.get_marker().vertices[:, tip].max()
+    )
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} <= set(texts)
     plain = kinds[kinds["estimator"] == "point"]
     legends = draw(plain if upright else plain[plain["n"] == 100], settings_of(plain)).legends
-    assert not {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} & {text.get_text() for text in legends[0].get_texts()}
+    assert not {*KIND_NAMES.values(), BOUNDS_OF_ESTIMATES} & {
+        text.get_text() for text in legends[0].get_texts()
+    }
 
 
 @pytest.mark.slow
 def test_caption_says_what_is_drawn(kinds):
     plain = kinds[kinds["estimator"] == "point"]
     settings = settings_of(kinds)
-    assert plots.caption(plain, settings) == "Mean over 2 replications; bars: one standard error. Dashed: the true value."
+    assert (
+        plots.caption(plain, settings)
+        == "Mean over 2 replications; bars: one standard error. Dashed: the true value."
+    )
     one = plain[plain["rep"] == 0]
-    assert plots.caption(one, settings) == "One replication, so no error bars. Dashed: the true value."
+    assert (
+        plots.caption(one, settings) == "One replication, so no error bars. Dashed: the true value."
+    )
     assert "Dashed" not in plots.caption(plain.assign(truth=np.nan), settings)
-    assert "its band the error of the truth" in plots.caption(plain.assign(truth_error=1e-3), settings)
+    assert "its band the error of the truth" in plots.caption(
+        plain.assign(truth_error=1e-3), settings
+    )
     assert "Dots: the single replications" in plots.caption(plain[plain["n"] == 100], settings)
     every = plots.caption(kinds, settings)
     assert all(
-        text in every for text in ("at least this", "at most this", "Bars with end caps", "Pale bars: from an estimate to its")
+        text in every
+        for text in (
+            "at least this",
+            "at most this",
+            "Bars with end caps",
+            "Pale bars: from an estimate to its",
+        )
     )
-    family = pd.concat([rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)])
+    family = pd.concat(
+        [rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)]
+    )
     words = plots.caption(family, settings_of(family))
-    assert words == "Dots: estimates, one per problem, mean over 2 replications. Strokes: the median over the problems."
+    assert (
+        words
+        == "Dots: estimates, one per problem, mean over 2 replications. Strokes: the median over the problems."
+    )
     for records in (plain, kinds, kinds[kinds["n"] == 100], family):
-        assert plots.overview(records, settings_of(records)).get_label() == plots.caption(records, settings_of(records))
-    assert plots.caption(plain.assign(status="failed"), settings) == "No cell gave a number to draw."
+        assert plots.overview(records, settings_of(records)).get_label() == plots.caption(
+            records, settings_of(records)
+        )
+    assert (
+        plots.caption(plain.assign(status="failed"), settings) == "No cell gave a number to draw."
+    )
 
 
 def test_no_two_of_many_series_look_alike():
@@ -208,7 +314,20 @@ def test_no_two_of_many_series_look_alike():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("size", v) for v in ([3], [3, 0], [3, -1], [41, 2], 3, "3x2", [True, 2], ["3", "2"], [float("nan"), 2])),
+        *(
+            ("size", v)
+            for v in (
+                [3],
+                [3, 0],
+                [3, -1],
+                [41, 2],
+                3,
+                "3x2",
+                [True, 2],
+                ["3", "2"],
+                [float("nan"), 2],
+            )
+        ),
         *(("format", v) for v in ("bmp", ["png", "gif"], 3, [3], {"png": 1})),
         *(("dpi", v) for v in (29, 1201, "200", True)),
         *(("font", v) for v in (3.9, 31, "8", True)),
@@ -222,7 +341,14 @@ def test_a_figure_that_cannot_be_drawn_is_refused(name, value):
 
 
 def test_figures_that_can_be_drawn_are_accepted():
-    for figure in ({}, {"size": [3.3, 2.5]}, {"format": "eps"}, {"format": []}, {"format": ["jpg", "png"]}, {"font": 10.5}):
+    for figure in (
+        {},
+        {"size": [3.3, 2.5]},
+        {"format": "eps"},
+        {"format": []},
+        {"format": ["jpg", "png"]},
+        {"font": 10.5},
+    ):
         assert vars(Figure.from_dict({**FIGURE, **figure})) == {**FIGURE, **figure}
 
 
@@ -241,13 +367,22 @@ def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
     for name in ("f.png", "f.eps", "f.svg"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     with pytest.raises(BadInputError, match="figure.size is 0.6 x 0.5 inches"):
-        figure_files.save(plots.overview(kinds, settings), tmp_path / "g", settings_of(kinds, size=[0.6, 0.5]))
+        figure_files.save(
+            plots.overview(kinds, settings), tmp_path / "g", settings_of(kinds, size=[0.6, 0.5])
+        )
 
 
 def test_nothing_overlaps_in_a_small_figure():
     """16 series with long names in 5 x 4 inches: the legend is inside the figure and above the panel, titles do not meet."""
     names = [f"estimator_number_{i}_with_a_long_name" for i in range(16)]
-    found = pd.concat([rows(e, [0.1, 0.2], n=n, problem=p) for e in names for n in (100, 1000) for p in ("p" * 30, "q" * 30)])
+    found = pd.concat(
+        [
+            rows(e, [0.1, 0.2], n=n, problem=p)
+            for e in names
+            for n in (100, 1000)
+            for p in ("p" * 30, "q" * 30)
+        ]
+    )
     figure = plots.convergence(found, settings_of(found, size=[5, 4]))
     figure.draw_without_rendering()
     legend, (left, right) = figure.legends[0].get_window_extent(), figure.axes
@@ -274,9 +409,13 @@ def test_text_in_latex(text, tex):
 
 def long_and_wide():
     """A table wider than the text and longer than a page, with every kind of entry."""
-    index = pd.MultiIndex.from_product([list(TEXTS)[:7], [f"row_{i}" for i in range(8)]], names=["problem", "n_samples"])
+    index = pd.MultiIndex.from_product(
+        [list(TEXTS)[:7], [f"row_{i}" for i in range(8)]], names=["problem", "n_samples"]
+    )
     frame = pd.DataFrame(
-        "0.0713 ± 0.0004 [0.0612, 0.0809]", index, ["truth", *(f"variational_estimator_{i}" for i in range(9)), *TEXTS]
+        "0.0713 ± 0.0004 [0.0612, 0.0809]",
+        index,
+        ["truth", *(f"variational_estimator_{i}" for i in range(9)), *TEXTS],
     )
     frame.iloc[1, : len(TEXTS)] = list(TEXTS)
     frame.columns.name = "l1: mean ± standard error\nof |all|"
@@ -286,9 +425,14 @@ def long_and_wide():
 def test_latex_is_cut_into_what_fits():
     tex = latex.latex(long_and_wide())
     head, *_ = tex.split("{\\noindent")
-    assert all(line.startswith("%") for line in head.splitlines()) and r"\usepackage{booktabs,graphicx}" in head
+    assert (
+        all(line.startswith("%") for line in head.splitlines())
+        and r"\usepackage{booktabs,graphicx}" in head
+    )
     bodies = tex.split(r"\midrule")[1:]
-    assert all(body.split(r"\bottomrule")[0].count(r"\\") <= latex.ROWS_OF_A_PAGE for body in bodies)
+    assert all(
+        body.split(r"\bottomrule")[0].count(r"\\") <= latex.ROWS_OF_A_PAGE for body in bodies
+    )
     for column in range(9):
         assert f"variational\\_estimator\\_{column}" in tex
     empty = pd.DataFrame(columns=["a"])
@@ -302,7 +446,9 @@ def test_latex_compiles_no_wider_than_the_text(tmp_path, kinds):
     (tmp_path / "b.tex").write_text(latex.latex(tables.wide(kinds, settings_of(kinds))))
     body = "\\input{a}\n\\begin{table}\\caption{B}\\input{b}\\end{table}\n"
     (tmp_path / "main.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n" + body + "\\end{document}\n"
+        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n"
+        + body
+        + "\\end{document}\n"
     )
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"],

@@ -11,7 +11,13 @@ from harness.configure.figure import Labels
 from harness.evaluation import reproduction
 from harness.figures import papers_points, plots
 
-HEAD = {"unit": "fraction", "plus_minus": 0.01, "reps": 10, "precision": 0.0, "source": "authors' data"}
+HEAD = {
+    "unit": "fraction",
+    "plus_minus": 0.01,
+    "reps": 10,
+    "precision": 0.0,
+    "source": "authors' data",
+}
 
 
 def written(folder, monkeypatch, *numbers):
@@ -24,7 +30,9 @@ def written(folder, monkeypatch, *numbers):
 
 @pytest.fixture
 def found():
-    return pd.concat([rows(e, [0.06, 0.08], n) for e in ("a", "b") for n in (100, 1000)], ignore_index=True)
+    return pd.concat(
+        [rows(e, [0.06, 0.08], n) for e in ("a", "b") for n in (100, 1000)], ignore_index=True
+    )
 
 
 def of_paper(found, *compare, **more):
@@ -36,10 +44,23 @@ def of_paper(found, *compare, **more):
 
 def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
     """Rows of other names and of other panels are left out; a thousand may be written 1,000."""
-    others = ("fig1", "Cosine, n = 100", "A", 1.0), ("fig1", "Sine, n = 100", "C", 1.0), ("fig1", "Sine", "A", 1.0)
-    written(tmp_path, monkeypatch, ("fig1", "Sine, n = 100", "A", 0.05), ("fig1", "Sine, n = 1,000", "B", 0.04), *others)
+    others = (
+        ("fig1", "Cosine, n = 100", "A", 1.0),
+        ("fig1", "Sine, n = 100", "C", 1.0),
+        ("fig1", "Sine", "A", 1.0),
+    )
+    written(
+        tmp_path,
+        monkeypatch,
+        ("fig1", "Sine, n = 100", "A", 0.05),
+        ("fig1", "Sine, n = 1,000", "B", 0.04),
+        *others,
+    )
     points = papers_points.against_n(found, of_paper(found, "fig1"), "l1")
-    assert points[["problem", "n", "estimator", "value"]].values.tolist() == [["p", 100, "a", 0.05], ["p", 1000, "b", 0.04]]
+    assert points[["problem", "n", "estimator", "value"]].values.tolist() == [
+        ["p", 100, "a", 0.05],
+        ["p", 1000, "b", 0.04],
+    ]
     assert not len(papers_points.against_n(found, of_paper(found, "fig1"), "l2"))
     assert not len(papers_points.against_n(found, of_paper(found, "fig1", item=None), "l1"))
 
@@ -47,7 +68,11 @@ def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
 def test_single_runs_are_averaged_over_the_replications_that_we_have(found, tmp_path, monkeypatch):
     """Ours are replications 0 and 1 of estimator a at n = 100, of which the mean is (1 + 2) / 2; of n = 5000 we have none: all
     three runs. Of a at n = 1000 run 1 is not published: no mean is of the same runs."""
-    runs = [("fig1_runs", f"Sine, n = {n}, seed = {seed}", "A", seed + 1.0) for n in (100, 5000) for seed in (0, 1, 2)]
+    runs = [
+        ("fig1_runs", f"Sine, n = {n}, seed = {seed}", "A", seed + 1.0)
+        for n in (100, 5000)
+        for seed in (0, 1, 2)
+    ]
     written(tmp_path, monkeypatch, *runs, ("fig1_runs", "Sine, n = 1000, seed = 0", "A", 9.0))
     points = papers_points.against_n(found, of_paper(found, "fig1_runs"), "l1").set_index("n")
     assert points["value"].to_dict() == {100: 1.5, 5000: 2.0}
@@ -57,22 +82,35 @@ def test_single_runs_are_averaged_over_the_replications_that_we_have(found, tmp_
 @pytest.mark.parametrize("same", [True, False])
 def test_open_marks_in_the_colour_of_ours(found, tmp_path, monkeypatch, same):
     """Beside ours with an error bar; on the same draws around ours without one. The legend has one entry for them all."""
-    written(tmp_path, monkeypatch, *[("fig1", f"Sine, n = {n}", e, 0.05) for n in (100, 1000) for e in "AB"])
+    written(
+        tmp_path,
+        monkeypatch,
+        *[("fig1", f"Sine, n = {n}", e, 0.05) for n in (100, 1000) for e in "AB"],
+    )
     figure = plots.convergence(found, of_paper(found, "fig1", same_draws_as_paper=same))
     (ax,) = figure.axes
     lines = [c[0] for c in ax.containers]
     opened = [line for line in lines if line.get_markerfacecolor() == "white"]
-    assert [line.get_color() for line in opened] == [line.get_color() for line in lines if line not in opened]
-    assert opened[0].get_xdata() == pytest.approx(np.array([100, 1000]) * (1.0 if same else papers_points.ASIDE))
+    assert [line.get_color() for line in opened] == [
+        line.get_color() for line in lines if line not in opened
+    ]
+    assert opened[0].get_xdata() == pytest.approx(
+        np.array([100, 1000]) * (1.0 if same else papers_points.ASIDE)
+    )
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["true value", "A", "B", papers_points.TEXT]
-    assert "Open marks: the paper" in figure.get_label() and ("standard error, beside" in figure.get_label()) != same
+    assert (
+        "Open marks: the paper" in figure.get_label()
+        and ("standard error, beside" in figure.get_label()) != same
+    )
 
 
 def test_the_true_value_is_drawn_once(found):
     """An estimator that bears the name of the truth is no series beside the line of the truth."""
     settings = settings_of(found)
-    settings = replace(settings, labels=replace(settings.labels, estimator={"b": reproduction.TRUTH}))
+    settings = replace(
+        settings, labels=replace(settings.labels, estimator={"b": reproduction.TRUTH})
+    )
     texts = [text.get_text() for text in plots.convergence(found, settings).legends[0].get_texts()]
     assert texts == ["true value", "a"]
     unknown = plots.convergence(found.assign(truth=np.nan), settings)

@@ -32,23 +32,44 @@ def test_keys_of_all_problems_and_estimators():
     rows = frozen.component_keys()
     known = {(row["group"], row["id"]) for row in stored}
     assert known - {(row["group"], row["id"]) for row in rows} == set()
-    known = [row for row in stored if row["key"]]  # some depend on files that were absent then, or are absent now
+    known = [
+        row for row in stored if row["key"]
+    ]  # some depend on files that were absent then, or are absent now
     ids = {(row["group"], row["id"]) for row in known}
-    assert differences([row for row in rows if row["key"] and (row["group"], row["id"]) in ids], known, "group", "id") == []
+    assert (
+        differences(
+            [row for row in rows if row["key"] and (row["group"], row["id"]) in ids],
+            known,
+            "group",
+            "id",
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
-    "names", [pytest.param(QUICK_EXPERIMENTS, id="some"), pytest.param(None, id="all", marks=pytest.mark.slow)]
+    "names",
+    [
+        pytest.param(QUICK_EXPERIMENTS, id="some"),
+        pytest.param(None, id="all", marks=pytest.mark.slow),
+    ],
 )
 def test_keys_of_experiments(names):
     rows = frozen.experiment_keys(names)
     assert len(rows) == len(names) if names else len(rows) > 80  # others need files that are absent
     stored = frozen.read("experiments")
-    known = {row["experiment"] for row in stored}  # others are new, or of files that were absent then
-    assert differences([row for row in rows if row["experiment"] in known], stored, "experiment") == []
+    known = {
+        row["experiment"] for row in stored
+    }  # others are new, or of files that were absent then
+    assert (
+        differences([row for row in rows if row["experiment"] in known], stored, "experiment") == []
+    )
 
 
-ESTIMATORS = [pytest.param(name, marks=pytest.mark.slow) if frozen.is_slow(name) else name for name in harness.list_estimators()]
+ESTIMATORS = [
+    pytest.param(name, marks=pytest.mark.slow) if frozen.is_slow(name) else name
+    for name in harness.list_estimators()
+]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -56,7 +77,11 @@ def test_values_of_estimators(name):
     if reason := harness.estimators.base.EstimatorSpec.of(harness.load_estimator(name)).unavailable:
         pytest.skip(reason)
     table = "values_slow" if frozen.is_slow(name) else "values"
-    stored = {(row["notion"], row["estimand"]): row for row in frozen.read(table) if row["estimator"] == name}
+    stored = {
+        (row["notion"], row["estimand"]): row
+        for row in frozen.read(table)
+        if row["estimator"] == name
+    }
     rows = {(row["notion"], row["estimand"]): row for row in frozen.estimator_values([name])}
     assert rows.keys() == stored.keys()
     for key, row in rows.items():
@@ -66,7 +91,9 @@ def test_values_of_estimators(name):
                 assert number == known, (key, end)
             else:
                 # sums of order 1 are rounded, also where a small value is left of them
-                near = pytest.approx(float(known), rel=frozen.tolerance(name), abs=1e-13, nan_ok=True)
+                near = pytest.approx(
+                    float(known), rel=frozen.tolerance(name), abs=1e-13, nan_ok=True
+                )
                 assert float(number) == near, (key, end)
 
 

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from golden_data import optimality_gap
 
-from harness.estimators import Binned, BVWindow, LipBkt, LowerPreq, NWJensen, NWKfold, TVInsample, TVKfold
+from harness.estimators import (
+    Binned,
+    BVWindow,
+    LipBkt,
+    LowerPreq,
+    NWJensen,
+    NWKfold,
+    TVInsample,
+    TVKfold,
+)
 from harness.estimators.certified.base import deviation_width
 from harness.estimators.certified.denoising import tv_lambda, tvb
 from harness.estimators.certified.denoising_kernels import tv_denoise
@@ -39,7 +48,11 @@ def sample(data):
     """Scores, labels, order of the shuffle; scores, labels and folds in ascending order of the scores."""
     with np.load(FOLDER / f"data_{data.replace(' ', '_')}.npz") as file:
         z = dict(file)
-    sorted_ones = z["s"][z["order"]], z["y"][z["order"]].astype(np.uint8), z["folds"][z["order"]].astype(np.uint8)
+    sorted_ones = (
+        z["s"][z["order"]],
+        z["y"][z["order"]].astype(np.uint8),
+        z["folds"][z["order"]].astype(np.uint8),
+    )
     return z["s"], z["y"].astype(np.int64), z["perm"], sorted_ones, z
 
 
@@ -47,7 +60,10 @@ def numbers_in(case):
     return {name: float(value) for name, value in re.findall(r"(\w+)=([-\d.e]+)", case)}
 
 
-@pytest.mark.parametrize("case, quantity", [k for k in golden() if k[0].startswith(("hoeffding", "dkw", "emp_", "kl ", "tv m="))])
+@pytest.mark.parametrize(
+    "case, quantity",
+    [k for k in golden() if k[0].startswith(("hoeffding", "dkw", "emp_", "kl ", "tv m="))],
+)
 def test_widths(case, quantity):
     x = numbers_in(case)
     ours = {
@@ -73,18 +89,30 @@ def test_denoised_vectors(case):
     assert optimality_gap(y, weights, ours, float(strength)) <= 1e-9
     scalars = {"TV": np.abs(np.diff(ours)).sum(), "sum_c_v2": weights @ ours**2}
     for quantity, value in scalars.items():
-        row = next(v for (c, q), v in golden().items() if c.startswith(f"tvd case {case} ") and q == quantity)
+        row = next(
+            v
+            for (c, q), v in golden().items()
+            if c.startswith(f"tvd case {case} ") and q == quantity
+        )
         assert value == pytest.approx(row, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("data", RAW + PERTURBED)
 def test_bounded_variation(data):
     p, y, _, (scores, labels, fold), z = sample(data)
-    sharp, basic = (TVKfold(mode=m).of_sorted(scores, labels, fold, 1.0)["l1"] for m in ("sharp", "basic"))
+    sharp, basic = (
+        TVKfold(mode=m).of_sorted(scores, labels, fold, 1.0)["l1"] for m in ("sharp", "basic")
+    )
     assert sharp.high == pytest.approx(of_data(data, "tv_kfold.U"), **CLOSE)
     assert basic.high == pytest.approx(of_data(data, "tv_kfold_basic.U"), **CLOSE)
     share = np.bincount(fold) / len(p)
-    for ours, theirs in {"lambda": "lam", "tvb": "tvb", "ptb": "ptb", "empirical": "mean", "bernstein": "eb"}.items():
+    for ours, theirs in {
+        "lambda": "lam",
+        "tvb": "tvb",
+        "ptb": "ptb",
+        "empirical": "mean",
+        "bernstein": "eb",
+    }.items():
         of_folds = np.array([of_data(data, f"tv_kfold.fold{k}.{theirs}") for k in range(5)])
         assert sharp.diagnostics[ours] == pytest.approx(share @ of_folds, **CLOSE)
     e = TVInsample()(p, y)["l1"]
@@ -102,7 +130,9 @@ def test_bounded_variation(data):
         "U": fixed.high,
     }.items():
         assert value == pytest.approx(of_data(data, f"bv(w=40).{name}"), **CLOSE)
-    assert fixed.diagnostics["deviation"] == pytest.approx(math.sqrt(math.log(40) * of_data(data, "bv(w=40).sumc2") / 2), **CLOSE)
+    assert fixed.diagnostics["deviation"] == pytest.approx(
+        math.sqrt(math.log(40) * of_data(data, "bv(w=40).sumc2") / 2), **CLOSE
+    )
     assert chosen.diagnostics["window"] == of_data(data, "bv(auto).w")
     assert chosen.high == pytest.approx(of_data(data, "bv(auto).U"), **CLOSE)
 
@@ -125,15 +155,34 @@ def test_lower_bound_and_binning(data):
 def test_bounded_derivatives(data, bandwidth):
     p, y, _, (scores, labels, fold), _ = sample(data)
     e = NWJensen(bandwidth=bandwidth)(p, y)["l1"]
-    ours = {"emp": "empirical", "bias": "bias", "mcd": "deviation", "u": "before_transfer", "b": "bandwidth"}
+    ours = {
+        "emp": "empirical",
+        "bias": "bias",
+        "mcd": "deviation",
+        "u": "before_transfer",
+        "b": "bandwidth",
+    }
     for theirs, name in ours.items():
-        assert e.diagnostics[name] == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).{theirs}"), **CLOSE)
+        assert e.diagnostics[name] == pytest.approx(
+            of_data(data, f"nw_jensen(b={bandwidth}).{theirs}"), **CLOSE
+        )
     assert e.high == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).U"), **CLOSE)
     for second in ("sharp", "paper"):
-        e = NWKfold(second=second, bandwidth=bandwidth).of_sorted(scores, labels, fold, 1 / 64)["l1"]
-        for theirs, name in {"emp": "empirical", "g": "bias", "mcd": "deviation", "u": "before_transfer"}.items():
-            assert e.diagnostics[name] == pytest.approx(of_data(data, f"nw_kfold_{second}(b={bandwidth}).{theirs}"), **CLOSE)
-        assert e.high == pytest.approx(of_data(data, f"nw_kfold_{second}(b={bandwidth}).U"), **CLOSE)
+        e = NWKfold(second=second, bandwidth=bandwidth).of_sorted(scores, labels, fold, 1 / 64)[
+            "l1"
+        ]
+        for theirs, name in {
+            "emp": "empirical",
+            "g": "bias",
+            "mcd": "deviation",
+            "u": "before_transfer",
+        }.items():
+            assert e.diagnostics[name] == pytest.approx(
+                of_data(data, f"nw_kfold_{second}(b={bandwidth}).{theirs}"), **CLOSE
+            )
+        assert e.high == pytest.approx(
+            of_data(data, f"nw_kfold_{second}(b={bandwidth}).U"), **CLOSE
+        )
 
 
 @pytest.mark.parametrize("data", PERTURBED)
@@ -148,4 +197,6 @@ def test_buckets_and_cells(data):
         for theirs, name in {**names, **own}.items():
             value = e.high if name is None else e.diagnostics[name]
             assert value == pytest.approx(of_data(data, f"{prefix}.{theirs}"), **CLOSE)
-    assert NWJensen(histogram=20)(p, y)["l1"].high == pytest.approx(of_data(data, "hist_nw(bits=20).U"), **CLOSE)
+    assert NWJensen(histogram=20)(p, y)["l1"].high == pytest.approx(
+        of_data(data, "hist_nw(bits=20).U"), **CLOSE
+    )

@@ -46,7 +46,12 @@ def six():
 
 @pytest.mark.parametrize(
     ("stored", "rule"),
-    [("dist", "median"), ("dist_all", "median_with_diagonal"), ("sqhalf", "sqrt_half_median_squared"), ("sq", "median_squared")],
+    [
+        ("dist", "median"),
+        ("dist_all", "median_with_diagonal"),
+        ("sqhalf", "sqrt_half_median_squared"),
+        ("sq", "median_squared"),
+    ],
 )
 def test_six_samples_and_every_median_rule(stored, rule):
     q, y = six()
@@ -64,7 +69,9 @@ def test_six_samples_with_a_given_width_and_ridge():
     assert CKCE()(q, y)["ckce"].diagnostics["ridge"] == close(case["lam"])
     for method in METHODS:
         assert ckce(q, y, gamma=1.0, method=method) == close(case["ckce_gamma1"])
-        assert ckce(q, y, gamma=1.0, ridge=1e-3, method=method) == close(case["ckce_gamma1_lam1e-3"])
+        assert ckce(q, y, gamma=1.0, ridge=1e-3, method=method) == close(
+            case["ckce_gamma1_lam1e-3"]
+        )
     assert skce(q, y, gamma=1.0) == close(case["jkce_gamma1"])
     assert SimplexECE()(q, y)["l1"].value == close(case["ece3"])
 
@@ -89,7 +96,10 @@ def test_constant_predictions_that_are_right_on_average():
     assert ckce(p, y) == pytest.approx(case["ckce"], abs=1e-15)
     assert skce(p, y) == close(case["jkce"])
     assert SimplexECE()(p, y)["l1"].value == pytest.approx(case["ece"], abs=1e-12)
-    for n, k, expected in ((50_000, 1000, golden("G2b_balanced_imagenet")["jkce"]), (5000, 100, None)):
+    for n, k, expected in (
+        (50_000, 1000, golden("G2b_balanced_imagenet")["jkce"]),
+        (5000, 100, None),
+    ):
         closed = -(1 + 1 / k) * (1 - 1 / k) / (n - 1)
         if expected is not None:
             assert closed == close(expected)
@@ -103,7 +113,10 @@ def drawn():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(10, 0.1), 200)
     y = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
-    powers = {name: p**power for name, power in (("true", 1.0), ("under", 0.5), ("over", 2.0), ("marginal", 0.0))}
+    powers = {
+        name: p**power
+        for name, power in (("true", 1.0), ("under", 0.5), ("over", 2.0), ("marginal", 0.0))
+    }
     return {name: q / q.sum(axis=1, keepdims=True) for name, q in powers.items()}, y
 
 
@@ -169,4 +182,6 @@ def test_the_expectation_if_calibrated():
     found = CKCE()(p, y)["ckce"].diagnostics
     assert found["gamma"] == close(case["gamma"])
     assert found["noise_floor"] == close(case["expected_ckce_if_calibrated"])
-    assert CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"] == close(case["expected_ckce_if_calibrated"], 0.01)
+    assert CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"] == close(
+        case["expected_ckce_if_calibrated"], 0.01
+    )

@@ -48,11 +48,16 @@ def test_bregman_calibration_errors_refinement_and_sharpness(case):
     q, y = arrays(case)["q"], arrays(case)["y"]
     checked = 0
     for r in rows(case):
-        match = re.match(r"get_(classwise_)?bregman_(ce_via_risk|ce|stats_via_risk_(l2|kl))(?:\[(l2|kl)\])?", r["function"])
+        match = re.match(
+            r"get_(classwise_)?bregman_(ce_via_risk|ce|stats_via_risk_(l2|kl))(?:\[(l2|kl)\])?",
+            r["function"],
+        )
         if not match or r["statistic"] == "EXCEPTION":
             continue
         notion = "classwise" if match[1] else "canonical"
-        estimator = authors.DirichletKernel("direct" if match[2] == "ce" else "risk", bandwidth(r), zero_rows="stats" in match[2])
+        estimator = authors.DirichletKernel(
+            "direct" if match[2] == "ce" else "risk", bandwidth(r), zero_rows="stats" in match[2]
+        )
         found = apply(estimator, *reduced(q, y, notion), notion, None)
         name = ESTIMAND[match[3] or match[4]]
         ours = {
@@ -97,7 +102,9 @@ def test_kernels_and_ratios(case):
 @pytest.mark.parametrize("case", CASES[:4])
 def test_bandwidth_of_the_largest_likelihood(case):
     (theirs,) = [r for r in rows(case) if r["function"].startswith("get_bandwidth")]
-    assert authors.DirichletKernel(bandwidth="likelihood")._bandwidth(clipped(case)) == float(theirs["value"])
+    assert authors.DirichletKernel(bandwidth="likelihood")._bandwidth(clipped(case)) == float(
+        theirs["value"]
+    )
 
 
 @pytest.mark.parametrize("case", CASES[:4])
@@ -108,7 +115,9 @@ def test_binned_estimators(case):
     for power, name in ((1, "l1"), (2, "l2_squared")):
         top = authors.Binned()(*reduce(q, y, "top_label"))[name].value
         assert top == pytest.approx(theirs[f"ECELoss top-label p={power} 15 bins"], rel=1e-6)
-        per_class = apply(authors.Binned(), *reduced(q, y, "classwise"), "classwise", None)[name].value
+        per_class = apply(authors.Binned(), *reduced(q, y, "classwise"), "classwise", None)[
+            name
+        ].value
         assert per_class == pytest.approx(theirs[f"ClasswiseECELoss p={power} 15 bins"], rel=1e-6)
     logits = arrays(case)["logits2"]
     softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -126,7 +135,12 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
         scores = scores / scores.sum(axis=1, keepdims=True)
     else:
         scores = out["temp" if method == "temp-nll" else "iso"]
-    found = apply(authors.DirichletKernel(), *reduced(scores.astype(np.float64), data["y_test"], "classwise"), "classwise", None)
+    found = apply(
+        authors.DirichletKernel(),
+        *reduced(scores.astype(np.float64), data["y_test"], "classwise"),
+        "classwise",
+        None,
+    )
     theirs = {r["function"]: float(r["value"]) for r in rows("recal")}
     for name, estimand in (("KL", "kl"), ("L2", "l2_squared")):
         ours = found[estimand].value

@@ -20,7 +20,10 @@ def preds(tmp_path):
 
 def _file(path, n=60, k=3):
     data = judged.data(k, n)
-    rows = (",".join(f"{v:.17g}" for v in p) + f",{y},{'ab'[i % 2]}" for i, (p, y) in enumerate(zip(data.p, data.y)))
+    rows = (
+        ",".join(f"{v:.17g}" for v in p) + f",{y},{'ab'[i % 2]}"
+        for i, (p, y) in enumerate(zip(data.p, data.y))
+    )
     path.write_text("\n".join([",".join(f"p_{j}" for j in range(k)) + ",y,site", *rows]) + "\n")
     return str(path)
 
@@ -36,7 +39,9 @@ def answers(monkeypatch):
         found = asked.get("found") or judged.judgement(3, 60, drawn=0)
         asked.update(datas=datas, level=level, seed=seed)
         for question in QUESTIONS:
-            on_answer(question, getattr(found, question) or found.unanswered.get(question), datas[0])
+            on_answer(
+                question, getattr(found, question) or found.unanswered.get(question), datas[0]
+            )
         return found
 
     monkeypatch.setattr(judge, "judge_data", judge_data)
@@ -46,19 +51,36 @@ def answers(monkeypatch):
 @pytest.mark.slow
 def test_from_a_file_to_a_page(cli, tmp_path):
     """The whole way: text in order and within its lines, JSON that is read, a map that is loaded if there is one."""
-    path, page, values = _file(tmp_path / "preds.csv", 200, 2), tmp_path / "r.html", tmp_path / "r.json"
-    code, text, err = cli("judge", path, "--html", str(page), "--json", str(values), "--group", "site")
+    path, page, values = (
+        _file(tmp_path / "preds.csv", 200, 2),
+        tmp_path / "r.html",
+        tmp_path / "r.json",
+    )
+    code, text, err = cli(
+        "judge", path, "--html", str(page), "--json", str(values), "--group", "site"
+    )
     assert code == 0 and not err
     assert len(text.splitlines()) <= 27 and text.startswith("preds.csv: 200 rows")
-    assert [text.index(f"{i}. ") for i in (1, 2, 3, 4)] == sorted(text.index(f"{i}. ") for i in (1, 2, 3, 4))
+    assert [text.index(f"{i}. ") for i in (1, 2, 3, 4)] == sorted(
+        text.index(f"{i}. ") for i in (1, 2, 3, 4)
+    )
     held = json.loads(values.read_text())
-    assert held["data"]["n"] == 200 and held["data"]["groups"] == ["site"] and held["calibrated"]["sentence"] in page.read_text()
+    assert (
+        held["data"]["n"] == 200
+        and held["data"]["groups"] == ["site"]
+        and held["calibrated"]["sentence"] in page.read_text()
+    )
     assert str(tmp_path) not in page.read_text() + values.read_text()
 
 
 def test_text_alone_by_default(cli, preds, answers, tmp_path):
     code, text, err = cli("judge", preds)
-    assert code == 0 and not err and "--html report.html" in text.splitlines()[-1] and len(text.splitlines()) <= 25
+    assert (
+        code == 0
+        and not err
+        and "--html report.html" in text.splitlines()[-1]
+        and len(text.splitlines()) <= 25
+    )
     assert list(tmp_path.iterdir()) == [tmp_path / "preds.csv"] and "\x1b" not in text
 
 
@@ -70,7 +92,9 @@ def test_names_of_classes_in_an_npz_are_what_classes_are_called(cli, tmp_path):
     data, names = judged.data(3, 60), ["cat", "<b>dog</b>", "fox & hen"]
     np.savez(tmp_path / "named.npz", p=data.p, y=data.y, class_names=names)
     page, values = tmp_path / "r.html", tmp_path / "r.json"
-    code, text, err = cli("judge", str(tmp_path / "named.npz"), "--html", str(page), "--json", str(values))
+    code, text, err = cli(
+        "judge", str(tmp_path / "named.npz"), "--html", str(page), "--json", str(values)
+    )
     assert code == 0 and not err and "<b>dog</b>" in text.splitlines()[0]
     held = json.loads(values.read_text())
     assert held["data"]["classes"] == names and "class.fox & hen.l1.value" in held["numbers"]
@@ -92,33 +116,67 @@ def test_lines_come_as_answers_do(preds, answers, monkeypatch):
     monkeypatch.setattr(command._Printer, "_print", lambda self, lines: seen.append(list(lines)))
     answers["found"] = judged.judgement(3, 60, drawn=0)
     command.command([preds])
-    assert seen[0][0].startswith("preds.csv") and [lines[0][:2] for lines in seen[1:5]] == ["1.", "2.", "3.", "4."]
+    assert seen[0][0].startswith("preds.csv") and [lines[0][:2] for lines in seen[1:5]] == [
+        "1.",
+        "2.",
+        "3.",
+        "4.",
+    ]
 
 
 def test_options_reach_the_judgement(cli, preds, answers):
-    assert cli("judge", preds, "--level", "0.9", "--seed=7", "--group", "site", "labels=y", "probabilities=[p_0,p_1,p_2]")[0] == 0
-    assert answers["level"] == 0.9 and answers["seed"] == 7 and set(answers["datas"][0].groups) == {"site"}
+    assert (
+        cli(
+            "judge",
+            preds,
+            "--level",
+            "0.9",
+            "--seed=7",
+            "--group",
+            "site",
+            "labels=y",
+            "probabilities=[p_0,p_1,p_2]",
+        )[0]
+        == 0
+    )
+    assert (
+        answers["level"] == 0.9
+        and answers["seed"] == 7
+        and set(answers["datas"][0].groups) == {"site"}
+    )
 
 
 def test_json_in_place_of_the_text(cli, preds, answers):
     code, text, _ = cli("judge", preds, "--json")
     assert code == 0 and json.loads(text)["schema"] == "calharness.judge"
-    assert cli("judge", "--json", preds)[1] == text  # the file of predictions is not taken for the one to be written
+    assert (
+        cli("judge", "--json", preds)[1] == text
+    )  # the file of predictions is not taken for the one to be written
 
 
 @pytest.mark.parametrize(
     ("limits", "code", "said"),
     [
         (["top_label.l1.high=0.06"], 0, ""),
-        (["top_label.l1.high=0.05"], 1, "exceeded: top_label.l1.high is 0.0588 (95 % level), above the limit of 0.05."),
-        (["top_label.l1.high=0.05", "brier.value=0.3"], 1, "exceeded: brier.value is 0.31, above the limit of 0.3."),
+        (
+            ["top_label.l1.high=0.05"],
+            1,
+            "exceeded: top_label.l1.high is 0.0588 (95 % level), above the limit of 0.05.",
+        ),
+        (
+            ["top_label.l1.high=0.05", "brier.value=0.3"],
+            1,
+            "exceeded: brier.value is 0.31, above the limit of 0.3.",
+        ),
         (["top_label.l1.height=0.05"], 2, "did you mean 'top_label.l1.high'"),
         (["canonical.p_value=0.05"], 2, "has no value here: the test needs at least 50 rows."),
     ],
 )
 def test_thresholds_and_exit_status(cli, preds, answers, limits, code, said):
     found, text, err = cli("judge", preds, "--fail-above", *limits)
-    assert found == code and said in err and err.count("exceeded") == (len(limits) if code == 1 else 0)
+    assert (
+        found == code and said in err and err.count("exceeded") == (len(limits) if code == 1 else 0)
+    )
     assert cli("judge", "--fail-above", *limits, preds)[0] == code  # a file behind them is a file
 
 
@@ -130,8 +188,21 @@ def test_a_threshold_that_cannot_be_is_told_before_anything_is_computed(cli, pre
 def test_second_file(cli, preds, answers, tmp_path):
     answers["found"] = judged.compared(3, 60, drawn=0)
     code, text, _ = cli("judge", preds, _file(tmp_path / "other.csv"))
-    assert code == 0 and "5. Which model is better?" in text and [data.name for data in answers["datas"]] == ["preds", "other"]
-    assert cli("judge", preds, str(tmp_path / "other.csv"), "--fail-above", "difference.accuracy_error.low=0")[0] == 1
+    assert (
+        code == 0
+        and "5. Which model is better?" in text
+        and [data.name for data in answers["datas"]] == ["preds", "other"]
+    )
+    assert (
+        cli(
+            "judge",
+            preds,
+            str(tmp_path / "other.csv"),
+            "--fail-above",
+            "difference.accuracy_error.low=0",
+        )[0]
+        == 1
+    )
 
 
 def test_other_rows_are_refused_with_the_first_difference(cli, preds, tmp_path):
@@ -199,7 +270,12 @@ def test_bad_command_lines(cli, arguments, said):
 
 
 def test_bad_files_are_one_sentence(cli, preds, tmp_path):
-    for arguments in (["absent.csv"], [preds, "--level", "1.5"], [preds, "--group", "nothing"], [preds, "labels=nothing"]):
+    for arguments in (
+        ["absent.csv"],
+        [preds, "--level", "1.5"],
+        [preds, "--group", "nothing"],
+        [preds, "labels=nothing"],
+    ):
         code, _, err = cli("judge", *arguments)
         assert code == 2 and err.strip().count("\n") == 0 and "Traceback" not in err
 
@@ -217,7 +293,10 @@ def test_interrupted(cli, preds, answers, monkeypatch):
 def test_names_of_files_with_an_equals_sign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seed=1.csv").write_text("p,y\n0.5,1\n")
-    assert command.files_and_reader(["seed=1.csv", "positive=1"]) == (("seed=1.csv",), {"positive": 1})
+    assert command.files_and_reader(["seed=1.csv", "positive=1"]) == (
+        ("seed=1.csv",),
+        {"positive": 1},
+    )
 
 
 def test_help_names_every_setting_of_the_reader(cli):
@@ -230,4 +309,9 @@ def test_nothing_heavy_is_imported_for_a_bad_option():
 
     code = "import sys; from harness.commands.app import main; main(['judge', 'x.csv', '--leve']); "
     code += "print('pandas' in sys.modules, 'matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False False\n"
+    )

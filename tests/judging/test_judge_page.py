@@ -43,7 +43,10 @@ def few_drawings(name, one):
         return one
     shown = one.where if name == "names" else replace(one.where, panels=(), groups=())
     return replace(
-        one, where=shown, how_far=replace(one.how_far, errors=one.how_far.errors[:1]), gains=replace(one.gains, gains=())
+        one,
+        where=shown,
+        how_far=replace(one.how_far, errors=one.how_far.errors[:1]),
+        gains=replace(one.gains, gains=()),
     )
 
 
@@ -84,10 +87,14 @@ def test_page_is_whole_and_asks_for_nothing(pages, name):
     assert not seen.open
     ids = [attributes["id"] for _, attributes in seen.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert not [tag for tag, _ in seen.elements if tag in ("script", "iframe", "object", "embed", "img")]
+    assert not [
+        tag for tag, _ in seen.elements if tag in ("script", "iframe", "object", "embed", "img")
+    ]
     links = [attributes.get(key, "") for _, attributes in seen.elements for key in ("href", "src")]
     assert all(link == "" or link.startswith(("#", "data:,")) for link in links)
-    assert not [key for _, attributes in seen.elements for key in attributes if key.startswith("on")]
+    assert not [
+        key for _, attributes in seen.elements for key in attributes if key.startswith("on")
+    ]
     assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
     assert not re.search(r"@import|url\((?!#)", pages[name])
 
@@ -97,8 +104,12 @@ def test_page_can_be_heard(pages, name):
     """Pictures are told in words, tables have captions and headers, what scrolls is reached by keyboard, headings in order."""
     seen = Seen(pages[name])
     pictured = [attributes for _, attributes in seen.elements if attributes.get("role") == "img"]
-    assert len(pictured) == pages[name].count("<figure") and all(len(one["aria-label"]) > 40 for one in pictured)
-    assert all(attributes.get("aria-hidden") == "true" for tag, attributes in seen.elements if tag == "svg")
+    assert len(pictured) == pages[name].count("<figure") and all(
+        len(one["aria-label"]) > 40 for one in pictured
+    )
+    assert all(
+        attributes.get("aria-hidden") == "true" for tag, attributes in seen.elements if tag == "svg"
+    )
     tags = [tag for tag, _ in seen.elements]
     assert tags.count("caption") == tags.count("table")
     assert all("scope" in attributes for tag, attributes in seen.elements if tag == "th")
@@ -109,16 +120,28 @@ def test_page_can_be_heard(pages, name):
 
 def test_words_come_before_numbers(made, pages):
     seen = Seen(pages["two files"])
-    order = [seen.text.index(f"{i}. {question}") for i, question in enumerate(QUESTIONS.values(), 1)]
+    order = [
+        seen.text.index(f"{i}. {question}") for i, question in enumerate(QUESTIONS.values(), 1)
+    ]
     assert order == sorted(order) and pages["two files"].count("What this means") == 5
     assert all(sentence in seen.text for sentence in made["two files"].sentences)
     start = seen.text[: order[0]]
-    assert "Not calibrated" in start and all(sentence in start for sentence in made["two files"].sentences)
+    assert "Not calibrated" in start and all(
+        sentence in start for sentence in made["two files"].sentences
+    )
 
 
 def test_every_number_is_there_with_its_level(pages):
     text = Seen(pages["one file"]).text
-    for said in ("0.0294 to 0.0588", "96.1 %", "at least", "0.004 to 0.12", "The rows are independent", "0.01 to 0.03", "95 %"):
+    for said in (
+        "0.0294 to 0.0588",
+        "96.1 %",
+        "at least",
+        "0.004 to 0.12",
+        "The rows are independent",
+        "0.01 to 0.03",
+        "95 %",
+    ):
         assert said in text or said == "at least"
     assert "2,000 calibrated samples with n = 1,000 and k = 10" in text and "4.1 % to 5.6 %" in text
     assert "Level of all intervals and tests: 95 %" in text and "Seed of what is random: 0" in text
@@ -127,28 +150,50 @@ def test_every_number_is_there_with_its_level(pages):
 def test_what_cannot_be_said_is_said(pages, made):
     text = Seen(pages["nothing"]).text
     assert (
-        text.count("That cannot be said: 12 rows are too few; at least 50 are needed.") == 4 and "<table" not in pages["nothing"]
+        text.count("That cannot be said: 12 rows are too few; at least 50 are needed.") == 4
+        and "<table" not in pages["nothing"]
     )
     assert "It cannot be said whether it is calibrated" in text
     some = made["one file"]
     none = replace(some.where, panels=(), classes=(), regions=(), groups=())
-    one = replace(some, calibrated=replace(some.calibrated, rejected=None), where=none, how_far=None, gains=None)
+    one = replace(
+        some,
+        calibrated=replace(some.calibrated, rejected=None),
+        where=none,
+        how_far=None,
+        gains=None,
+    )
     assert "Nothing is said for or against" in one.to_html()
 
 
 def test_names_do_no_harm(pages):
     """They are shown as they are, but for what would turn or colour the text behind them; none is mathematics, none is markup."""
     held = pages["names"]
-    assert "<script" not in held and "&lt;script&gt;" in held and "\x1b" not in held and "\u202e" not in held
+    assert (
+        "<script" not in held
+        and "&lt;script&gt;" in held
+        and "\x1b" not in held
+        and "\u202e" not in held
+    )
     seen = Seen(held)
-    for name in ("<script>alert(1)</script>", "$x_1$", "100 % & more", r"$\frac{1}{", "مرحبا بالعالم", "猫", "[31mred[0m"):
+    for name in (
+        "<script>alert(1)</script>",
+        "$x_1$",
+        "100 % & more",
+        r"$\frac{1}{",
+        "مرحبا بالعالم",
+        "猫",
+        "[31mred[0m",
+    ):
         assert name in seen.text
     assert max(map(len, re.findall(r"<bdi[^>]*>(.*?)</bdi>", held))) < 120
 
 
 def test_diagrams_of_a_run_take_such_names_too():
     data = judged.data(3, 60, ("$x_{", r"$\frac{1}{", "$a$"))
-    figure = reliability_plot.figure(reliability.panels(data.p, data.y, "classes", classes=data.classes, band="none"))
+    figure = reliability_plot.figure(
+        reliability.panels(data.p, data.y, "classes", classes=data.classes, band="none")
+    )
     figure.draw_without_rendering()
     assert any(r"\$x_{  ($n$" in text.get_text() for text in figure.axes[0].figure.findobj(Text))
 
@@ -187,10 +232,12 @@ def test_a_picture_fits_both_widths(made):
 
 
 def test_glossary_is_of_this_judgement(made):
-    assert "binary" in glossary.terms(made["two classes"]) and "canonical" not in glossary.terms(made["two classes"])
-    assert "paired difference" in glossary.terms(made["two files"]) and "paired difference" not in glossary.terms(
-        made["one file"]
+    assert "binary" in glossary.terms(made["two classes"]) and "canonical" not in glossary.terms(
+        made["two classes"]
     )
+    assert "paired difference" in glossary.terms(
+        made["two files"]
+    ) and "paired difference" not in glossary.terms(made["one file"])
 
 
 @pytest.mark.slow
@@ -200,12 +247,16 @@ def test_page_in_a_browser(pages, tmp_path):
     sync = pytest.importorskip("playwright.sync_api")
     asked = []
     with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         for name, text in pages.items():
             path = tmp_path / f"{ALL[name].__name__}{len(text)}.html"
             path.write_text(text)
             for width, scheme in ((1280, "light"), (390, "dark")):
-                tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+                tab = browser.new_page(
+                    viewport={"width": width, "height": 900}, color_scheme=scheme
+                )
                 tab.on("request", lambda request: asked.append(request.url))
                 tab.on("console", lambda message: asked.append(message.text))
                 tab.on("dialog", lambda dialog: asked.append(dialog.message))
@@ -219,7 +270,15 @@ def test_page_in_a_browser(pages, tmp_path):
 @pytest.mark.slow
 def test_all_names_are_drawn():
     drawn = pictures.classes(judged.judgement(10, 200, classes=judged.NASTY).where)
-    for name in ("&lt;scrip…", "$x_1$", "100 % &amp; more", r"$\frac{1}{", "مرحبا بالعالم", "猫", "[31mred[0m"):
+    for name in (
+        "&lt;scrip…",
+        "$x_1$",
+        "100 % &amp; more",
+        r"$\frac{1}{",
+        "مرحبا بالعالم",
+        "猫",
+        "[31mred[0m",
+    ):
         assert name in drawn.svg
 
 
@@ -266,7 +325,11 @@ def test_terminal_stays_within_its_lines_whatever_the_sentences(made):
     one = made["two files"]
     changed = {name: replace(getattr(one, name), sentence=long) for name in QUESTIONS}
     lines = str(replace(one, **changed)).splitlines()
-    assert len(lines) == 25 and max(map(len, lines)) <= 100 and sum(line.endswith(" …") for line in lines) >= 5
+    assert (
+        len(lines) == 25
+        and max(map(len, lines)) <= 100
+        and sum(line.endswith(" …") for line in lines) >= 5
+    )
     assert [line[:2] for line in lines if line[1:3] == ". "] == ["1.", "2.", "3.", "4.", "5."]
 
 
@@ -294,7 +357,16 @@ def test_schema_names_every_field(made):
     held = made["two files"].to_json()
     for name in held:
         assert re.search(rf"^    .*\b{name}\b", as_json.__doc__, flags=re.M), name
-    assert list(held["data"]) == ["name", "n", "k", "classes", "understood", "notions", "confidences", "groups"]
+    assert list(held["data"]) == [
+        "name",
+        "n",
+        "k",
+        "classes",
+        "understood",
+        "notions",
+        "confidences",
+        "groups",
+    ]
     assert held["how_far"]["errors"][0]["interval"] == {
         "value": 0.042, "low": pytest.approx(0.0294), "high": pytest.approx(0.0588), "level": 0.95,
     }  # fmt: skip
@@ -313,14 +385,23 @@ def test_short_names(made):
     }  # fmt: skip
     assert {name: held[name]["value"] for name in expected} == pytest.approx(expected)
     assert held["canonical.p_value"]["reason"] == "the test needs at least 50 rows."
-    assert held["top_label.kl.value"] == {"value": None, "level": None, "reason": "5,599 of the confidences are exactly 1."}
+    assert held["top_label.kl.value"] == {
+        "value": None,
+        "level": None,
+        "reason": "5,599 of the confidences are exactly 1.",
+    }
 
 
 def test_infinite_and_missing_numbers_are_null(made):
     one = made["one file"]
     first = replace(one.how_far.errors[0], interval=Interval(math.nan, -math.inf, math.inf))
     held = replace(one, how_far=replace(one.how_far, errors=(first,))).to_json()
-    assert held["how_far"]["errors"][0]["interval"] == {"value": None, "low": None, "high": None, "level": 0.95}
+    assert held["how_far"]["errors"][0]["interval"] == {
+        "value": None,
+        "low": None,
+        "high": None,
+        "level": 0.95,
+    }
     assert held["numbers"]["top_label.l1.value"]["value"] is None
 
 
@@ -334,7 +415,9 @@ def test_thresholds_are_exceeded_above_and_not_at_the_limit(made):
     assert of("top_label.l1.high=0.05", "worst_class.l1.low=0.5") == [
         "top_label.l1.high is 0.0588 (95 % level), above the limit of 0.05."
     ]
-    assert thresholds.parsed("class.a=b.l1.high=1") == thresholds.Threshold("class.a=b.l1.high", 1.0)
+    assert thresholds.parsed("class.a=b.l1.high=1") == thresholds.Threshold(
+        "class.a=b.l1.high", 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -358,5 +441,7 @@ def test_thresholds_on_what_does_not_exist(made, text, said):
 
 
 def test_thresholds_without_an_answer_say_why(made):
-    with pytest.raises(BadInputError, match=r"12 rows are too few; at least 50 are needed\); it has none"):
+    with pytest.raises(
+        BadInputError, match=r"12 rows are too few; at least 50 are needed\); it has none"
+    ):
         thresholds.exceeded(made["nothing"], [thresholds.parsed("top_label.l1.high=1")])

@@ -21,7 +21,9 @@ from harness.judging.vector_test import halved, vector_test
 
 
 def labels(p, rng):
-    return np.minimum((rng.random(len(p))[:, None] > np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1)
+    return np.minimum(
+        (rng.random(len(p))[:, None] > np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1
+    )
 
 
 def bound(count, share_, errors=4.0):
@@ -49,7 +51,9 @@ def test_cells_keep_equal_scores_together_and_leave_out_certain_ones():
     assert cells.residual((p > 0.4).astype(int)).sum() == pytest.approx(80 - 56)
 
 
-@pytest.mark.parametrize("rows", [40, 4000])  # by the exact law, and by the binomial one of the same mean and variance
+@pytest.mark.parametrize(
+    "rows", [40, 4000]
+)  # by the exact law, and by the binomial one of the same mean and variance
 def test_drawn_residuals_have_mean_zero_and_the_variance(rows):
     p = np.random.default_rng(0).uniform(0.02, 0.98, rows)
     cells = cells_of(p, cells=4)
@@ -75,7 +79,9 @@ def test_one_row_by_hand():
     count = 20_000
     surprised = scalar_test(np.array([0.2]), np.array([1]), np.random.default_rng(0), count).p_value
     assert abs(surprised - 0.2) < 4.0 * math.sqrt(0.16 / count)
-    assert scalar_test(np.array([0.2]), np.array([0]), np.random.default_rng(0), count).p_value == 1.0
+    assert (
+        scalar_test(np.array([0.2]), np.array([0]), np.random.default_rng(0), count).p_value == 1.0
+    )
 
 
 def test_smallest_rank_is_uniform_under_exchangeability():
@@ -121,7 +127,11 @@ def test_an_impossible_outcome_is_a_rejection_whatever_the_rest():
     y[0] = 2
     found = calibrated.tests(from_arrays(p, y), 0.999, np.random.default_rng(0))
     by = {one.notion: one for one in found.tests}
-    assert by["canonical"].p_value == 0.0 and by["classwise"].p_value == 0.0 and by["top_label"].p_value > 0.1
+    assert (
+        by["canonical"].p_value == 0.0
+        and by["classwise"].p_value == 0.0
+        and by["top_label"].p_value > 0.1
+    )
     assert not by["top_label"].rejected and by["canonical"].rejected
     assert "probability 0" in found.sentence and "1 outcome" in by["canonical"].note
 
@@ -132,7 +142,10 @@ def test_names_and_order_of_classes_change_no_p_value_of_scores():
     y = labels(p, rng)
     order = np.array([2, 0, 1])
     moved = from_arrays(p[:, order], np.argsort(order)[y])
-    first, second = (calibrated.tests(data, 0.95, np.random.default_rng(0)) for data in (from_arrays(p, y), moved))
+    first, second = (
+        calibrated.tests(data, 0.95, np.random.default_rng(0))
+        for data in (from_arrays(p, y), moved)
+    )
     assert first.tests[0].p_value == second.tests[0].p_value
     own = _statistics(p, y), _statistics(p[:, order], np.argsort(order)[y])
     np.testing.assert_allclose(*own, rtol=1e-9)
@@ -176,8 +189,15 @@ def test_of_a_handful_of_rows_no_error_is_said_to_be_found(n, k):
 
 def test_an_error_of_one_direction_alone_is_not_said_to_be_found():
     """Power 1 for overconfidence of 0.1, none for underconfidence up to 0.2."""
-    assert detectable._larger(lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.05)) == pytest.approx(0.1)
-    assert detectable._larger(lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.2)) is None
+    assert detectable._larger(
+        lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.05)
+    ) == pytest.approx(0.1)
+    assert (
+        detectable._larger(
+            lambda log_b: (float(log_b <= -1.0), 0.1 * abs(log_b) if log_b < 0 else 0.2)
+        )
+        is None
+    )
 
 
 def test_detectable_error_is_found_as_often_as_it_says():
@@ -191,8 +211,12 @@ def test_detectable_error_is_found_as_often_as_it_says():
         if np.mean(np.abs(q - p)) >= error:
             break
     for _ in range(100):
-        found += scalar_test(p, (rng.random(600) < q).astype(int), rng, 199, test.cells).p_value <= 0.05
-    assert found >= 65  # 80 % in the worse direction, within 3.5 standard errors and the bisection's coarseness
+        found += (
+            scalar_test(p, (rng.random(600) < q).astype(int), rng, 199, test.cells).p_value <= 0.05
+        )
+    assert (
+        found >= 65
+    )  # 80 % in the worse direction, within 3.5 standard errors and the bisection's coarseness
 
 
 # How far off
@@ -205,10 +229,14 @@ def test_estimates_are_few_have_one_headline_and_say_what_was_measured():
     answer = howfar.errors(from_arrays(p, labels(p, rng)), 0.95, rng)
     for notion in ("top_label", "classwise", "canonical"):
         rows = [row for row in answer.errors if row.notion == notion]
-        assert 1 <= len(rows) <= 4 and [row.headline for row in rows] == [True] + [False] * (len(rows) - 1)
+        assert 1 <= len(rows) <= 4 and [row.headline for row in rows] == [True] + [False] * (
+            len(rows) - 1
+        )
         assert all(row.interval.level == 0.95 for row in rows)
         if notion == "classwise":
-            assert [row.estimator for row in rows] == ["best_fast", "binned15"] and rows[0].regret is None
+            assert [row.estimator for row in rows] == ["best_fast", "binned15"] and rows[
+                0
+            ].regret is None
         assert rows[0].measured_at == (200, 3) and rows[0].coverage.value > 0.9
         assert rows[0].interval.low <= rows[0].interval.value <= rows[0].interval.high
     assert answer.certified[0].interval.low <= answer.errors[0].interval.high
@@ -219,11 +247,19 @@ def test_binned_estimates_have_no_interval_that_their_value_could_miss():
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(3), 200)
     answer = howfar.errors(from_arrays(p, labels(p, rng)), 0.95, rng)
-    binned = [row for row in answer.errors if "binned" in row.estimator or "debiased" in row.estimator]
-    assert binned and all(row.interval.low is None is row.interval.high and row.coverage is None for row in binned)
+    binned = [
+        row for row in answer.errors if "binned" in row.estimator or "debiased" in row.estimator
+    ]
+    assert binned and all(
+        row.interval.low is None is row.interval.high and row.coverage is None for row in binned
+    )
     for row in answer.errors:
         low = 0.0 if row.interval.low is None else row.interval.low
-        assert low <= row.interval.value <= (math.inf if row.interval.high is None else row.interval.high)
+        assert (
+            low
+            <= row.interval.value
+            <= (math.inf if row.interval.high is None else row.interval.high)
+        )
 
 
 def test_what_was_measured_at_one_level_is_not_said_of_another():
@@ -233,15 +269,21 @@ def test_what_was_measured_at_one_level_is_not_said_of_another():
         headline = estimates(data, "binary", p, data.y, level, np.random.default_rng(0))[0][0]
         test = calibrated.tests(data, level, np.random.default_rng(0)).tests[0]
         assert (test.size is not None) == (level == 0.95)
-        assert headline.interval.level == level and (headline.coverage is not None) == (level == 0.95)
+        assert headline.interval.level == level and (headline.coverage is not None) == (
+            level == 0.95
+        )
 
 
-@pytest.mark.parametrize("n, measured_at", [(50, (50, 2)), (90, (50, 2)), (2200, None), (9_000, (10_000, 2))])
+@pytest.mark.parametrize(
+    "n, measured_at", [(50, (50, 2)), (90, (50, 2)), (2200, None), (9_000, (10_000, 2))]
+)
 def test_coverage_is_told_only_within_a_factor_of_two_of_a_measured_size(n, measured_at):
     p = np.random.default_rng(9).uniform(size=n)
     data = from_arrays(p, (np.random.default_rng(1).random(n) < p).astype(int))
     headline = estimates(data, "binary", p, data.y, 0.95, np.random.default_rng(0))[0][0]
-    assert headline.measured_at == measured_at and (headline.coverage is None) == (measured_at is None)
+    assert headline.measured_at == measured_at and (headline.coverage is None) == (
+        measured_at is None
+    )
 
 
 def test_every_stored_coverage_is_at_least_93_percent_as_far_as_its_draws_tell():
@@ -250,7 +292,9 @@ def test_every_stored_coverage_is_at_least_93_percent_as_far_as_its_draws_tell()
 
     rows = [row for rows in coverages().values() for row in rows]
     assert len(rows) > 500 and {row.k for row in rows} == {2, 3, 10, 100}
-    low = [row for row in rows if binom.cdf(round(row.covered), row.draws, 0.93) < 0.001 / len(rows)]
+    low = [
+        row for row in rows if binom.cdf(round(row.covered), row.draws, 0.93) < 0.001 / len(rows)
+    ]
     assert not low, low
 
 
@@ -264,7 +308,10 @@ def test_intervals_of_the_learned_estimate_hold_0_on_large_calibrated_data():
         p = softmax(z, axis=1)
         y = np.argmax(z + rng.gumbel(size=z.shape), axis=1)
         for notion in misses:
-            misses[notion] += harness.estimate("best_fast", p, y, notion, np.random.default_rng(seed))["l1"].low > 0.0
+            misses[notion] += (
+                harness.estimate("best_fast", p, y, notion, np.random.default_rng(seed))["l1"].low
+                > 0.0
+            )
     assert all(count <= 4 for count in misses.values()), misses  # P(more than 4 of 8 | 0.05) = 1e-5
 
 
@@ -283,7 +330,9 @@ def test_no_interval_of_the_error_contradicts_a_test_that_found_nothing(seed):
     rng = np.random.default_rng(seed)
     z = 2.0 * rng.standard_normal((400, 3))
     p = softmax(z, axis=1)
-    y = np.argmax(0.75 * z + rng.gumbel(size=z.shape), axis=1)  # a small error: tests and intervals often disagree
+    y = np.argmax(
+        0.75 * z + rng.gumbel(size=z.shape), axis=1
+    )  # a small error: tests and intervals often disagree
     judgement = judge_data(from_arrays(p, y), questions=["calibrated", "how_far", "where"])
     quiet = [test.notion for test in judgement.calibrated.tests if not test.rejected]
     for row in (*judgement.how_far.errors, *judgement.how_far.certified):
@@ -298,13 +347,17 @@ def test_no_interval_of_the_error_contradicts_a_test_that_found_nothing(seed):
 
 
 def test_overconfidence_by_hand_and_its_sentence():
-    found = scores.direction(from_arrays(np.full(200, 0.9), np.arange(200) % 2, confidences=True), 0.95)
+    found = scores.direction(
+        from_arrays(np.full(200, 0.9), np.arange(200) % 2, confidences=True), 0.95
+    )
     assert (found.mean_confidence, found.accuracy) == pytest.approx((0.9, 0.5))
     half = 1.972 * 0.5 * math.sqrt(200 / 199) / math.sqrt(200)
     assert (found.gap.low, found.gap.high) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-4)
     assert "overconfident" in found.sentence
     all_right = scores.direction(from_arrays([0.9] * 5, [1] * 5, confidences=True), 0.95)
-    assert all_right.gap.low == pytest.approx(-0.1) and all_right.gap.high == pytest.approx(0.9 - 0.4782, abs=1e-3)
+    assert all_right.gap.low == pytest.approx(-0.1) and all_right.gap.high == pytest.approx(
+        0.9 - 0.4782, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -316,7 +369,9 @@ def test_scores_are_the_sum_of_their_parts(k):
     squared = estimates(data, data.notions[-1], p[:, 1] if k == 2 else p, y, 0.95, rng)[1]
     found, _ = scores.decompositions(data, squared, 0.95, rng)
     for one in found:
-        assert one.mean_score == pytest.approx(one.miscalibration.value - one.discrimination + one.uncertainty)
+        assert one.mean_score == pytest.approx(
+            one.miscalibration.value - one.discrimination + one.uncertainty
+        )
     squares = ((p - np.eye(k)[y]) ** 2).sum(axis=1).mean()
     assert found[0].mean_score == pytest.approx(squares / (2 if k == 2 else 1))
     assert found[1].mean_score == pytest.approx(-np.log(p[np.arange(200), y]).mean())
@@ -360,8 +415,14 @@ def test_degenerate_predictions_get_an_answer_that_says_so(case):
 
 
 def test_confidences_are_judged_as_top_label_only():
-    found = harness.judge([0.9, 0.7] * 40, [1, 0] * 40, confidences=True, questions=["calibrated", "how_far"])
-    assert [one.notion for one in found.calibrated.tests] == ["top_label"] == sorted({e.notion for e in found.how_far.errors})
+    found = harness.judge(
+        [0.9, 0.7] * 40, [1, 0] * 40, confidences=True, questions=["calibrated", "how_far"]
+    )
+    assert (
+        [one.notion for one in found.calibrated.tests]
+        == ["top_label"]
+        == sorted({e.notion for e in found.how_far.errors})
+    )
     sure = harness.judge([1.0, 0.7] * 40, [0, 1] * 40, confidences=True, questions=["calibrated"])
     assert "confidence 1 was wrong" in sure.calibrated.sentence
 
@@ -384,9 +445,15 @@ def test_answers_stream_in_order_and_fewer_questions_change_nothing():
     )
     assert heard == [("calibrated", "a"), ("calibrated", "b"), ("how_far", "a"), ("how_far", "b")]
     reasons = []
-    alone = harness.judge(p[0], y, questions=["how_far", "versus"], on_answer=lambda *heard: reasons.append(heard[:2]))
+    alone = harness.judge(
+        p[0], y, questions=["how_far", "versus"], on_answer=lambda *heard: reasons.append(heard[:2])
+    )
     assert reasons[1] == ("versus", alone.unanswered["versus"]) and "a second one" in reasons[1][1]
-    assert alone.how_far == both.how_far and both.others[0].data.name == "b" and alone.calibrated is None
+    assert (
+        alone.how_far == both.how_far
+        and both.others[0].data.name == "b"
+        and alone.calibrated is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -400,7 +467,10 @@ def test_answers_stream_in_order_and_fewer_questions_change_nothing():
         (lambda: harness.judge([0.2, 0.4], [0, 1], second=[0.3]), "rows"),
         (lambda: from_arrays([0.2], [0], classes=["a"]), "classes has 1 names"),
         (lambda: from_arrays([0.2, 0.1], [0, 1], groups=[1]), "group 'group' has shape (1,)"),
-        (lambda: from_arrays([0.2, 0.1], ["no", "maybe"], classes=["no", "yes"]), "label 'maybe' at row 1"),
+        (
+            lambda: from_arrays([0.2, 0.1], ["no", "maybe"], classes=["no", "yes"]),
+            "label 'maybe' at row 1",
+        ),
         (lambda: from_file("nowhere.csv"), "no file nowhere.csv"),
         (lambda: from_file("nowhere.csv", colour=1), "colour is no option"),
     ],
@@ -415,7 +485,11 @@ def test_second_predictions_are_of_the_same_rows_and_classes():
     first = from_arrays([[0.7, 0.3], [0.4, 0.6]], ["a", "b"], classes=["a", "b"], name="first")
     turned = from_arrays([[0.3, 0.7], [0.6, 0.4]], ["a", "b"], classes=["b", "a"], name="second")
     same = aligned(first, turned)
-    assert same.classes == ("a", "b") and np.array_equal(same.p, first.p) and np.array_equal(same.y, first.y)
+    assert (
+        same.classes == ("a", "b")
+        and np.array_equal(same.p, first.p)
+        and np.array_equal(same.y, first.y)
+    )
     other = from_arrays([[0.7, 0.3], [0.4, 0.6]], ["a", "a"], classes=["a", "b"], name="second")
     with pytest.raises(BadInputError, match="first in row 1: 'b' and 'a'"):
         aligned(first, other)
@@ -425,7 +499,10 @@ def test_second_predictions_are_of_the_same_rows_and_classes():
 
 def test_a_file_with_names_of_classes_and_groups(tmp_path):
     path = tmp_path / "model.csv"
-    path.write_text("prob_cat,prob_dog,label,site\n0.7,0.3,cat,x\n0.2,0.8,dog,y\n0.6,0.4,dog,x\n", encoding="utf-8")
+    path.write_text(
+        "prob_cat,prob_dog,label,site\n0.7,0.3,cat,x\n0.2,0.8,dog,y\n0.6,0.4,dog,x\n",
+        encoding="utf-8",
+    )
     data = from_file(path, group="site")
     assert (data.name, data.classes, data.y.tolist()) == ("model", ("cat", "dog"), [0, 1, 1])
     assert data.groups["site"].tolist() == ["x", "y", "x"] and "3 rows" in data.understood
@@ -436,7 +513,9 @@ def test_a_file_with_names_of_classes_and_groups(tmp_path):
 def test_ece_is_the_plain_binned_error():
     p, y = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1]
     assert harness.ece(p, y, bins=2) == pytest.approx(abs(2.4 - 2.0) / 3)
-    assert harness.ece([0.9, 0.8, 0.7], [1, 0, 1], notion="binary", bins=1) == pytest.approx(0.4 / 3)
+    assert harness.ece([0.9, 0.8, 0.7], [1, 0, 1], notion="binary", bins=1) == pytest.approx(
+        0.4 / 3
+    )
 
 
 # What is shipped
@@ -444,16 +523,27 @@ def test_ece_is_the_plain_binned_error():
 
 def test_measured_false_alarms_are_at_most_nominal_within_three_standard_errors():
     rows = measured()["size"]
-    assert {row["notion"] for row in rows} == {"binary", "top_label", "classwise", "canonical", "any"}
+    assert {row["notion"] for row in rows} == {
+        "binary",
+        "top_label",
+        "classwise",
+        "canonical",
+        "any",
+    }
     for row in rows:
         nominal = 1.0 - row["level"]
-        assert row["false_alarms"] / row["trials"] <= nominal + 3.0 * math.sqrt(nominal * (1.0 - nominal) / row["trials"]), row
+        assert row["false_alarms"] / row["trials"] <= nominal + 3.0 * math.sqrt(
+            nominal * (1.0 - nominal) / row["trials"]
+        ), row
 
 
 def test_measured_figures_are_of_the_estimators_that_are_shown():
     found = measured()
     json.dumps(found)
     known = set(harness.list_estimators())
-    assert all(row["estimator"] in known and (row["regret"] is None or row["regret"] > 0.0) for row in found["estimators"])
+    assert all(
+        row["estimator"] in known and (row["regret"] is None or row["regret"] > 0.0)
+        for row in found["estimators"]
+    )
     assert all(0.0 <= row.covered <= row.draws for rows in coverages().values() for row in rows)
     assert share(0, 10).low == 0.0 and share(10, 10).high == 1.0

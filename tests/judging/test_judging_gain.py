@@ -76,10 +76,26 @@ def content(**changes):
         (json.dumps(content(parameters={})), "parameters must be beta"),
         (json.dumps(content(parameters={"beta": "1"})), "beta must be one number"),
         (json.dumps(content(parameters={"beta": float("nan")})), "beta must be one number"),
-        (json.dumps(content(method="vector", parameters={"w": [1, 2], "b": [0, 0, 0]})), "parameter w must be 3"),
-        (json.dumps(content(method="platt", parameters={"a": 0, "b": 1})), "platt is not of 3 classes"),
-        (json.dumps(content(method="isotonic", parameters={"x": [[0, 0]] * 3, "y": [[0, 1]] * 3})), "ascending x"),
-        (json.dumps(content(method="isotonic", parameters={"x": [[0, 1]] * 3, "y": [[0, 2]] * 3})), "within 0 and 1"),
+        (
+            json.dumps(content(method="vector", parameters={"w": [1, 2], "b": [0, 0, 0]})),
+            "parameter w must be 3",
+        ),
+        (
+            json.dumps(content(method="platt", parameters={"a": 0, "b": 1})),
+            "platt is not of 3 classes",
+        ),
+        (
+            json.dumps(
+                content(method="isotonic", parameters={"x": [[0, 0]] * 3, "y": [[0, 1]] * 3})
+            ),
+            "ascending x",
+        ),
+        (
+            json.dumps(
+                content(method="isotonic", parameters={"x": [[0, 1]] * 3, "y": [[0, 2]] * 3})
+            ),
+            "within 0 and 1",
+        ),
     ],
 )
 def test_a_foreign_or_broken_file_is_refused_in_a_sentence(text, message, tmp_path):
@@ -112,8 +128,12 @@ def test_a_map_refuses_what_it_was_not_fitted_on(tmp_path):
 
 def test_scores_and_a_paired_mean_by_hand():
     log_loss, brier = scores(np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]), np.array([2, 0]))
-    assert log_loss == pytest.approx([np.log(2.0), -np.log(CLIP)]) and brier == pytest.approx([0.04 + 0.09 + 0.25, 2.0])
-    found = paired_mean(np.array([1.0, 3.0]), 0.95, 0.95)  # t with 1 degree of freedom: 12.7062 * sqrt(2) / sqrt(2)
+    assert log_loss == pytest.approx([np.log(2.0), -np.log(CLIP)]) and brier == pytest.approx(
+        [0.04 + 0.09 + 0.25, 2.0]
+    )
+    found = paired_mean(
+        np.array([1.0, 3.0]), 0.95, 0.95
+    )  # t with 1 degree of freedom: 12.7062 * sqrt(2) / sqrt(2)
     assert (found.value, found.low) == pytest.approx((2.0, 2.0 - 12.7062), rel=1e-4)
     assert paired_mean(np.array([1.0]), 0.95, 0.95).low is None
 
@@ -133,16 +153,29 @@ def test_the_gain_is_that_of_held_out_rows_by_hand():
 def test_a_gain_is_found_where_there_is_one_and_not_where_there_is_none():
     p, y = harness.load_problem("beta_overconfident").sample(1000, np.random.default_rng(0))
     found = gains(judged(p, y), 0.95, 0)
-    assert found.best in ("platt", "beta") and [one.method for one in found.gains] == list(gain.BINARY)
-    assert " would lower the log-loss by 0.1" in found.sentence and "hold for all methods together" in found.sentence
+    assert found.best in ("platt", "beta") and [one.method for one in found.gains] == list(
+        gain.BINARY
+    )
+    assert (
+        " would lower the log-loss by 0.1" in found.sentence
+        and "hold for all methods together" in found.sentence
+    )
     p, y = harness.load_problem("beta_calibrated").sample(1000, np.random.default_rng(0))
     calm = gains(judged(p, y), 0.95, 0)
-    assert calm.best is None and calm.fitted is None and calm.sentence.startswith("No method is shown to gain at n = 1,000")
+    assert (
+        calm.best is None
+        and calm.fitted is None
+        and calm.sentence.startswith("No method is shown to gain at n = 1,000")
+    )
 
 
 @pytest.mark.slow
 def test_intervals_of_the_gain_cover_what_the_maps_gain_on_new_rows():
-    for problem, method in (("beta_calibrated", "platt"), ("beta_shifted", "platt"), ("beta_calibrated", "isotonic")):
+    for problem, method in (
+        ("beta_calibrated", "platt"),
+        ("beta_shifted", "platt"),
+        ("beta_calibrated", "isotonic"),
+    ):
         one = harness.load_problem(problem)
         new, labels = one.sample(20_000, np.random.default_rng(99))
         new = np.column_stack([1.0 - new, new])
@@ -153,7 +186,10 @@ def test_intervals_of_the_gain_cover_what_the_maps_gain_on_new_rows():
             found = gains(data, 0.95, r, [method])
             fold = gain.folds(200, np.random.default_rng(r))
             maps = [fit(method, data.p[fold != j], y[fold != j], data.classes) for j in range(5)]
-            truth = np.mean([[(a - b).mean() for a, b in zip(before, scores(q(new), labels))] for q in maps], axis=0)
+            truth = np.mean(
+                [[(a - b).mean() for a, b in zip(before, scores(q(new), labels))] for q in maps],
+                axis=0,
+            )
             interval = found.gains[0].log_loss, found.gains[0].brier
             covered += [i.low <= t <= i.high for i, t in zip(interval, truth)]
         assert np.mean(covered) >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / reps), (problem, method)
@@ -180,7 +216,11 @@ def test_an_outcome_called_impossible_is_said():
 
 def test_methods_are_checked_and_a_named_one_is_fitted():
     p, y = harness.load_problem("beta_calibrated").sample(100, np.random.default_rng(0))
-    for methods, message in ((["isotonik"], "did you mean 'isotonic'"), (["vector"], "of two classes"), ([], "is empty")):
+    for methods, message in (
+        (["isotonik"], "did you mean 'isotonic'"),
+        (["vector"], "of two classes"),
+        ([], "is empty"),
+    ):
         with pytest.raises(BadInputError, match=message):
             gains(judged(p, y), 0.95, 0, methods)
     assert gains(judged(p, y), 0.95, 0, ["isotonic"]).fitted.method == "isotonic"
@@ -200,14 +240,21 @@ def test_few_rows_and_odd_ones_have_an_answer(n, kind):
     else:
         p = np.tile([0.2, 0.8, 0.0], (n, 1))
     found = gains(judged(p, y), 0.95, 0)
-    assert found.sentence.endswith(".") and "nan" not in found.sentence and (found.gains == ()) == (n < 20)
+    assert (
+        found.sentence.endswith(".")
+        and "nan" not in found.sentence
+        and (found.gains == ()) == (n < 20)
+    )
 
 
 def test_of_very_many_rows_some_are_drawn(monkeypatch):
     monkeypatch.setattr(gain, "most_rows", lambda k: 100)
     p, y = harness.load_problem("beta_overconfident").sample(150, np.random.default_rng(0))
     found = gains(judged(p, y), 0.95, 0, ["temperature"])
-    assert "Of the 150 rows, 100 drawn at random were used." in found.sentence and found.fitted.rows == 100
+    assert (
+        "Of the 150 rows, 100 drawn at random were used." in found.sentence
+        and found.fitted.rows == 100
+    )
 
 
 @pytest.mark.slow

@@ -27,17 +27,26 @@ def sharpened(p, a=2.0):
 
 def test_differences_of_four_rows_by_hand():
     y = [0, 1, 1, 0]
-    found = versus([judged([0.4, 0.6, 0.2, 0.5], y), judged([0.5, 0.5, 0.6, 0.5], y, "second.csv")], 0.95, 0)
+    found = versus(
+        [judged([0.4, 0.6, 0.2, 0.5], y), judged([0.5, 0.5, 0.6, 0.5], y, "second.csv")], 0.95, 0
+    )
     one = {difference.quantity: difference for difference in found.differences}
     assert tuple(one) == QUANTITIES
     # columns of equal probability: the first is the most likely class
     assert (one["error_rate"].first_value, one["error_rate"].second_value) == (0.25, 0.25)
-    assert one["brier"].difference.value == pytest.approx((0.16 + 0.16 + 0.64 + 0.25 - 0.25 - 0.25 - 0.16 - 0.25) / 4)
+    assert one["brier"].difference.value == pytest.approx(
+        (0.16 + 0.16 + 0.64 + 0.25 - 0.25 - 0.25 - 0.16 - 0.25) / 4
+    )
     logs = np.log([0.5, 0.5, 0.6, 0.5]) - np.log([0.6, 0.6, 0.2, 0.5])
     interval = paired_mean(logs, 0.95, 0.99)  # Bonferroni over five quantities
     got = one["log_loss"].difference
-    assert (got.value, got.low, got.high) == pytest.approx((interval.value, interval.low, interval.high))
-    assert one["calibration"].first_value is None and "nothing can be said" in one["calibration"].sentence
+    assert (got.value, got.low, got.high) == pytest.approx(
+        (interval.value, interval.low, interval.high)
+    )
+    assert (
+        one["calibration"].first_value is None
+        and "nothing can be said" in one["calibration"].sentence
+    )
     assert "cannot be told apart at n = 4" in found.sentence
 
 
@@ -49,7 +58,10 @@ def test_the_log_loss_is_calibration_plus_refinement():
         parts = getattr(one["calibration"], side) + getattr(one["refinement"], side)
         assert parts == pytest.approx(getattr(one["log_loss"], side))
     assert [name for name in QUANTITIES if one[name].better] == ["log_loss", "brier", "calibration"]
-    assert found.sentence.startswith("first.csv is better in log-loss by 0.0") and one["log_loss"].difference.high < 0.0
+    assert (
+        found.sentence.startswith("first.csv is better in log-loss by 0.0")
+        and one["log_loss"].difference.high < 0.0
+    )
     assert "their error rate and refinement cannot be told apart at n = 1,000" in found.sentence
     assert "hold for all 5 differences together" in found.sentence
 
@@ -58,7 +70,10 @@ def test_the_same_model_twice_is_not_told_apart_from_itself():
     p, y = harness.load_problem("beta_calibrated").sample(100, np.random.default_rng(0))
     found = versus([judged(p, y), judged(p, y)], 0.95, 0)
     assert all(one.better is None and one.difference.value == 0.0 for one in found.differences)
-    assert (found.differences[0].first, found.differences[0].second) == ("first.csv (1)", "first.csv (2)")
+    assert (found.differences[0].first, found.differences[0].second) == (
+        "first.csv (1)",
+        "first.csv (2)",
+    )
 
 
 def test_classes_in_another_order_are_aligned():
@@ -67,7 +82,11 @@ def test_classes_in_another_order_are_aligned():
     order = [2, 0, 1]  # column j of the other file is class order[j]
     other = Judged("b", p[:, order], np.argsort(order)[y], ("c2", "c0", "c1"))
     same = aligned(judged(p, y, "a"), other)
-    assert np.array_equal(same.p, p) and np.array_equal(same.y, y) and same.classes == ("c0", "c1", "c2")
+    assert (
+        np.array_equal(same.p, p)
+        and np.array_equal(same.y, y)
+        and same.classes == ("c0", "c1", "c2")
+    )
 
 
 def test_other_rows_are_refused_naming_the_first_difference():
@@ -78,9 +97,18 @@ def test_other_rows_are_refused_naming_the_first_difference():
     for other, message in [
         (judged(p[:5], y[:5], "b.csv"), "first.csv and b.csv have 6 and 5 rows"),
         (judged(np.full((6, 4), 0.25), y, "b.csv"), "have 3 and 4 classes"),
-        (replace(first, name="b.csv", classes=("c0", "c1", "dog")), "'dog' of b.csv is not in first.csv"),
-        (judged(p, wrong, "b.csv"), r"different labels in 2 of 6 rows, first in row 4 \('c0' and 'c1'\)"),
-        (judged(np.full(6, 0.5), y % 2, "b.csv", confidences=True), "b.csv holds confidences and first.csv probabilities"),
+        (
+            replace(first, name="b.csv", classes=("c0", "c1", "dog")),
+            "'dog' of b.csv is not in first.csv",
+        ),
+        (
+            judged(p, wrong, "b.csv"),
+            r"different labels in 2 of 6 rows, first in row 4 \('c0' and 'c1'\)",
+        ),
+        (
+            judged(np.full(6, 0.5), y % 2, "b.csv", confidences=True),
+            "b.csv holds confidences and first.csv probabilities",
+        ),
     ]:
         with pytest.raises(BadInputError, match=message) as error:
             versus([first, other], 0.95, 0)
@@ -90,20 +118,34 @@ def test_other_rows_are_refused_naming_the_first_difference():
 
 
 def test_confidences_may_be_right_on_different_rows():
-    right, other = np.r_[np.ones(70, int), np.zeros(30, int)], np.r_[np.zeros(30, int), np.ones(70, int)]
+    right, other = (
+        np.r_[np.ones(70, int), np.zeros(30, int)],
+        np.r_[np.zeros(30, int), np.ones(70, int)],
+    )
     found = versus(
-        [judged(np.full(100, 0.9), right, confidences=True), judged(np.full(100, 0.7), other, "b", confidences=True)], 0.95, 0
+        [
+            judged(np.full(100, 0.9), right, confidences=True),
+            judged(np.full(100, 0.7), other, "b", confidences=True),
+        ],
+        0.95,
+        0,
     )
     values = {one.quantity: (one.first_value, one.second_value) for one in found.differences}
-    assert values["error_rate"] == pytest.approx((0.3, 0.3)) and values["brier"] == pytest.approx((0.25, 0.21))
+    assert values["error_rate"] == pytest.approx((0.3, 0.3)) and values["brier"] == pytest.approx(
+        (0.25, 0.21)
+    )
 
 
 def test_three_models_are_compared_in_pairs_and_six_with_the_first():
     p, y = harness.load_problem("beta_calibrated").sample(2000, np.random.default_rng(0))
     models = [judged(sharpened(p, a), y, f"m{a}") for a in (1.0, 2.0, 3.0)]
     found = versus(models, 0.95, 0)
-    assert len(found.differences) == 15 and found.sentence.startswith("m1.0 is better in log-loss than every other.")
-    many = versus([judged(sharpened(p, a), y, f"m{a}") for a in (1, 1.1, 1.2, 1.3, 1.4, 1.5)], 0.95, 0)
+    assert len(found.differences) == 15 and found.sentence.startswith(
+        "m1.0 is better in log-loss than every other."
+    )
+    many = versus(
+        [judged(sharpened(p, a), y, f"m{a}") for a in (1, 1.1, 1.2, 1.3, 1.4, 1.5)], 0.95, 0
+    )
     assert {one.first for one in many.differences} == {"m1"} and len(many.differences) == 25
     assert "only the first was compared" in many.sentence
 
@@ -112,7 +154,9 @@ def test_the_interval_of_matched_rates_is_that_of_adjusted_counts():
     found = matched(7, 2, 50, 0.95, 0.95)
     b, c, m = 7.5, 2.5, 52.0
     half = 1.959964 * np.sqrt(b + c - (b - c) ** 2 / m) / m
-    assert (found.value, found.low, found.high) == pytest.approx((0.1, (b - c) / m - half, (b - c) / m + half))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (0.1, (b - c) / m - half, (b - c) / m + half)
+    )
     assert matched(0, 0, 1, 0.95, 0.95).value == 0.0 and matched(1, 0, 1, 0.95, 0.95).high == 1.0
 
 
@@ -128,8 +172,12 @@ def test_intervals_cover_the_true_differences():
     reps, covered = 40, {name: 0 for name in truth}
     for r in range(reps):
         p, y = one.sample(300, np.random.default_rng([2, r]))
-        for found in versus([judged(p, y), judged(sharpened(p), y, "b")], 0.75, r).differences:  # each at 0.95
-            covered[found.quantity] += found.difference.low - 2e-3 <= truth[found.quantity] <= found.difference.high + 2e-3
+        for found in versus(
+            [judged(p, y), judged(sharpened(p), y, "b")], 0.75, r
+        ).differences:  # each at 0.95
+            covered[found.quantity] += (
+                found.difference.low - 2e-3 <= truth[found.quantity] <= found.difference.high + 2e-3
+            )
     for name, count in covered.items():
         assert count / reps >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / reps), name
 

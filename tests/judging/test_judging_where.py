@@ -61,7 +61,9 @@ def test_an_event_of_probability_zero_is_impossible():
     assert found.p_value == 0.0 and found.impossible == 1
 
 
-@pytest.mark.parametrize("problem", ["beta_calibrated", "beta_overconfident", "beta_underconfident_centred"])
+@pytest.mark.parametrize(
+    "problem", ["beta_calibrated", "beta_overconfident", "beta_underconfident_centred"]
+)
 @pytest.mark.parametrize("n", [100, 1000])
 def test_intervals_of_the_error_and_of_the_gap_cover(problem, n):
     one = harness.load_problem(problem)
@@ -97,23 +99,37 @@ def test_a_class_that_is_off_is_named_and_calibrated_classes_are_not():
     assert [one.adjusted > 0.05 for one in calm.classes] == [True] * 5
 
     odd = y.copy()
-    odd[(y == 2) & (np.random.default_rng(1).random(3000) < 0.4)] = 4  # class 4 comes more often than said
+    odd[(y == 2) & (np.random.default_rng(1).random(3000) < 0.4)] = (
+        4  # class 4 comes more often than said
+    )
     found = where(judged(p, odd), 0.95)
     assert {one.name for one in found.classes[:2]} == {"c2", "c4"}
-    assert "Of the classes, c" in found.sentence and "nothing stands out" in found.classes[-1].sentence
-    assert [panel.title for panel in found.panels[:2]] == ["top label", f"class {found.classes[0].name}"]
+    assert (
+        "Of the classes, c" in found.sentence and "nothing stands out" in found.classes[-1].sentence
+    )
+    assert [panel.title for panel in found.panels[:2]] == [
+        "top label",
+        f"class {found.classes[0].name}",
+    ]
 
 
 def test_regions_hold_all_rows_and_the_whole_error():
     p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
     found = where(judged(p, y), 0.95)
-    assert sum(region.n for region in found.regions) == 2000 and min(region.n for region in found.regions) >= 30
+    assert (
+        sum(region.n for region in found.regions) == 2000
+        and min(region.n for region in found.regions) >= 30
+    )
     assert sum(region.share for region in found.regions) == pytest.approx(1.0)
-    assert [region.low for region in found.regions[1:]] == [region.high for region in found.regions[:-1]]
+    assert [region.low for region in found.regions[1:]] == [
+        region.high for region in found.regions[:-1]
+    ]
     assert found.sentence.startswith("By score: from ") and found.classes == ()
     for region in found.regions:
         inside = (p >= region.low) & ((p < region.high) | (region.high == 1.0))
-        assert region.said == pytest.approx(p[inside].mean()) and region.happened.value == pytest.approx(y[inside].mean())
+        assert region.said == pytest.approx(
+            p[inside].mean()
+        ) and region.happened.value == pytest.approx(y[inside].mean())
         assert region.happened.low <= region.happened.value <= region.happened.high
 
 
@@ -123,10 +139,16 @@ def test_a_group_that_is_off_is_found_among_many():
     town = rng.choice(["a", "b", "c", "d"], 4000)
     y = np.where((town == "c") & (rng.random(4000) < 0.5), 1, y)
     found = where(judged(p, y, groups={"town": town, "age": rng.normal(50, 10, 4000)}), 0.95)
-    assert (found.groups[0].column, found.groups[0].value) == ("town", "c") and found.groups[0].gap.high < 0.0
+    assert (found.groups[0].column, found.groups[0].value) == ("town", "c") and found.groups[
+        0
+    ].gap.high < 0.0
     assert "Of the groups, town = c is worst" in found.sentence
-    assert all(one.adjusted > 0.05 for one in found.groups if one.column == "town" and one.value != "c")
-    assert any(note.startswith("age has many values and was cut at its quintiles") for note in found.notes)
+    assert all(
+        one.adjusted > 0.05 for one in found.groups if one.column == "town" and one.value != "c"
+    )
+    assert any(
+        note.startswith("age has many values and was cut at its quintiles") for note in found.notes
+    )
 
 
 def test_columns_are_split_pooled_and_left_out_with_a_word():
@@ -150,7 +172,9 @@ def test_a_thinned_curve_has_the_blocks_and_parts_of_all_rows():
     y = (np.random.default_rng(1).random(20_000) < x**2).astype(int)
     full = corp(x, y)
     thin = thinned(full)
-    assert len(thin.at) < 5_000 and thin.n == 20_000 and (thin.mcb, thin.dsc) == (full.mcb, full.dsc)
+    assert (
+        len(thin.at) < 5_000 and thin.n == 20_000 and (thin.mcb, thin.dsc) == (full.mcb, full.dsc)
+    )
     assert (np.diff(thin.at) > 0).all()
     for name, values in full.bins.items():
         assert thin.bins[name] == pytest.approx(values), name
@@ -169,7 +193,11 @@ def test_a_thinned_curve_has_the_blocks_and_parts_of_all_rows():
 )
 def test_what_cannot_be_said_is_said_without_a_number(p, y):
     found = where(judged(np.array(p), np.array(y)), 0.95)
-    assert found.sentence.endswith(".") and "nan" not in repr(found.classes + found.regions) and found.panels
+    assert (
+        found.sentence.endswith(".")
+        and "nan" not in repr(found.classes + found.regions)
+        and found.panels
+    )
     assert all(region.n > 0 for region in found.regions)
 
 
@@ -178,12 +206,17 @@ def test_classes_that_never_or_hardly_come_are_said_so():
     p = np.column_stack([p[:, 0], p[:, 1], p[:, 2] * 0.995, p[:, 2] * 0.005])
     found = where(judged(p, y), 0.95)
     (rare,) = [one for one in found.classes if one.name == "c3"]
-    assert rare.sentence == "c3: never seen in 400 rows, where 0.66 were expected." or rare.sentence.startswith("c3: never seen")
+    assert (
+        rare.sentence == "c3: never seen in 400 rows, where 0.66 were expected."
+        or rare.sentence.startswith("c3: never seen")
+    )
     assert rare.error.value is None and any("c3 never came" in note for note in found.notes)
 
 
 def test_confidences_have_one_panel_and_no_classes():
-    found = where(judged(np.full(50, 0.9), np.r_[np.ones(40, int), np.zeros(10, int)], confidences=True), 0.95)
+    found = where(
+        judged(np.full(50, 0.9), np.r_[np.ones(40, int), np.zeros(10, int)], confidences=True), 0.95
+    )
     assert [panel.title for panel in found.panels] == ["top label"] and found.classes == ()
 
 
@@ -197,4 +230,6 @@ def test_a_real_network_is_off_where_it_is_sure():
     e = np.exp(z - z.max(axis=1, keepdims=True))
     found = where(judged(e / e.sum(axis=1, keepdims=True), pack["labels"].astype(int)), 0.95)
     assert found.classes[0].name == "c3"  # cats
-    assert len(found.panels) == 11 and all(region.said > region.happened.value for region in found.regions)
+    assert len(found.panels) == 11 and all(
+        region.said > region.happened.value for region in found.regions
+    )

@@ -97,7 +97,13 @@ def test_classes_that_are_numbers_name_the_labels():
 
 
 def test_a_map_takes_and_gives_columns_by_name():
-    fitted = FittedMap("vector", 3, tuple(NAMES), 100, {"w": np.array([1.0, 1.2, 0.8]), "b": np.array([1.0, 0.0, 0.0])})
+    fitted = FittedMap(
+        "vector",
+        3,
+        tuple(NAMES),
+        100,
+        {"w": np.array([1.0, 1.2, 0.8]), "b": np.array([1.0, 0.0, 0.0])},
+    )
     expected = fitted(P)
     for frame in (FRAME, TURNED, TURNED.add_prefix("p_"), FRAMES["numbers"]):
         frame = frame.set_axis(np.arange(300)[::-1])
@@ -141,7 +147,12 @@ def test_class_names_of_a_file_are_matched_by_name(tmp_path, class_names, listed
 
 def test_class_names_without_a_column_are_refused(tmp_path):
     with pytest.raises(BadInputError, match="class_names has cow, for which there is no column"):
-        data_of(tmp_path, TURNED.add_prefix("p_"), np.where(Y == 2, "dog", "horse"), class_names=["horse", "dog", "cow"])
+        data_of(
+            tmp_path,
+            TURNED.add_prefix("p_"),
+            np.where(Y == 2, "dog", "horse"),
+            class_names=["horse", "dog", "cow"],
+        )
     one = pd.DataFrame({"p_dog": P[:, 1]})
     labels = np.where(Y == 1, "dog", "rest")
     right = data_of(tmp_path, one, labels, probabilities="p_dog", class_names=["rest", "dog"])
@@ -155,7 +166,12 @@ def test_names_of_numbers_and_of_numbered_columns(tmp_path):
     data = data_of(tmp_path, TURNED.add_prefix("p_"), Y, class_names=NAMES)
     assert p_by_name(data) == {name: P[:, j].tolist() for j, name in enumerate(NAMES)}
     assert [data.classes[label] for label in data.y] == LABELS["names"].tolist()
-    numbered = data_of(tmp_path, pd.DataFrame(P[:, ::-1], columns=["p_2", "p_1", "p_0"]), LABELS["names"], class_names=NAMES)
+    numbered = data_of(
+        tmp_path,
+        pd.DataFrame(P[:, ::-1], columns=["p_2", "p_1", "p_0"]),
+        LABELS["names"],
+        class_names=NAMES,
+    )
     np.testing.assert_array_equal(numbered.p, P)
 
 
@@ -171,4 +187,7 @@ def test_a_second_file_with_turned_columns_is_the_same_model(tmp_path):
 def test_groups_may_be_columns_of_a_frame():
     groups = pd.DataFrame({"site": np.where(Y > 0, "a", "b"), "even": Y % 2})
     data = from_arrays(TURNED, Y, classes=NAMES, groups=groups)
-    assert data.groups["site"].tolist() == groups["site"].tolist() and set(data.groups) == {"site", "even"}
+    assert data.groups["site"].tolist() == groups["site"].tolist() and set(data.groups) == {
+        "site",
+        "even",
+    }

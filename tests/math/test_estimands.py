@@ -13,7 +13,12 @@ from harness.math import estimands
 # two equally likely predictions; f is over-confident in the first (0.8 against 0.6) and under-confident in the second
 F, C = np.array([0.8, 0.3]), np.array([0.6, 0.2])
 H = {c: -c * np.log(c) - (1 - c) * np.log(1 - c) for c in (0.2, 0.4, 0.6)}  # entropies of coins
-KL = 0.5 * (0.6 * np.log(0.6 / 0.8) + 0.4 * np.log(0.4 / 0.2) + 0.2 * np.log(0.2 / 0.3) + 0.8 * np.log(0.8 / 0.7))
+KL = 0.5 * (
+    0.6 * np.log(0.6 / 0.8)
+    + 0.4 * np.log(0.4 / 0.2)
+    + 0.2 * np.log(0.2 / 0.3)
+    + 0.8 * np.log(0.8 / 0.7)
+)
 SCALAR_VALUES = {
     "l1": 0.15, "l2": 0.15, "l1.5": 0.15, "l2_squared": 0.025, "rms": np.sqrt(0.025), "linf": 0.2, "kl": KL,
     "l1_over": 0.1, "l1_under": 0.05, "l2_squared_over": 0.02, "l2_squared_under": 0.005,
@@ -48,7 +53,9 @@ def test_scalar_closed_form(name):
 
 @pytest.mark.parametrize("name", CANONICAL_VALUES)
 def test_canonical_closed_form(name):
-    assert estimands.value(name, FV, CV, "canonical") == pytest.approx(CANONICAL_VALUES[name], rel=1e-14, abs=1e-16)
+    assert estimands.value(name, FV, CV, "canonical") == pytest.approx(
+        CANONICAL_VALUES[name], rel=1e-14, abs=1e-16
+    )
 
 
 def test_the_top_class_split_at_one_half_as_the_authors_have_it():
@@ -62,8 +69,12 @@ def test_every_named_estimand_has_a_closed_form_above():
 
 
 def test_weights_are_a_law():
-    assert estimands.value("l1", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(0.25 * 0.2 + 0.75 * 0.1)
-    assert estimands.value("rms", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(np.sqrt(0.25 * 0.04 + 0.75 * 0.01))
+    assert estimands.value("l1", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(
+        0.25 * 0.2 + 0.75 * 0.1
+    )
+    assert estimands.value("rms", F, C, "binary", np.array([0.25, 0.75])) == pytest.approx(
+        np.sqrt(0.25 * 0.04 + 0.75 * 0.01)
+    )
 
 
 def test_over_and_under_go_by_the_side_of_one_half():
@@ -77,8 +88,12 @@ def test_over_and_under_go_by_the_side_of_one_half():
 
 def test_over_confidence_of_a_confidence_means_too_high():
     f, c = np.array([0.3, 0.3, 0.5]), np.array([0.1, 0.4, 0.2])
-    np.testing.assert_allclose(estimands.pointwise("l1_over", f, c, "top_label"), [0.2, 0.0, 0.3], atol=1e-15)
-    np.testing.assert_allclose(estimands.pointwise("l1_under", f, c, "top_label"), [0.0, 0.1, 0.0], atol=1e-15)
+    np.testing.assert_allclose(
+        estimands.pointwise("l1_over", f, c, "top_label"), [0.2, 0.0, 0.3], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        estimands.pointwise("l1_under", f, c, "top_label"), [0.0, 0.1, 0.0], atol=1e-15
+    )
 
 
 def test_a_linf_is_a_supremum_for_scalars_and_a_mean_for_vectors():
@@ -137,7 +152,9 @@ def vector_pairs(draw):
 def test_scalars_are_non_negative_and_zero_where_calibrated(pair):
     f, c = pair
     for name in NAMES_SCALAR:
-        assert estimands.value(name, f, c, "binary") >= (-1e-15 if name == "kl" else 0)  # 1 - f and 1 - c are rounded
+        assert estimands.value(name, f, c, "binary") >= (
+            -1e-15 if name == "kl" else 0
+        )  # 1 - f and 1 - c are rounded
         assert estimands.value(name, f, f, "binary") == 0
 
 
@@ -145,13 +162,17 @@ def test_scalars_are_non_negative_and_zero_where_calibrated(pair):
 def test_vectors_are_non_negative_and_zero_where_calibrated(pair):
     f, c = pair
     for name in NAMES_CANONICAL:
-        assert estimands.value(name, f, c, "canonical") >= (-1e-15 if name == "kl" else 0)  # rows sum to 1 +- rounding
+        assert estimands.value(name, f, c, "canonical") >= (
+            -1e-15 if name == "kl" else 0
+        )  # rows sum to 1 +- rounding
         assert estimands.value(name, f, f, "canonical") == 0
 
 
 @given(vector_pairs())
 def test_norms_fall_as_their_order_rises(pair):
-    values = [estimands.value(name, *pair, "canonical") for name in ("l1", "l1.5", "l2", "l3", "linf")]
+    values = [
+        estimands.value(name, *pair, "canonical") for name in ("l1", "l1.5", "l2", "l3", "linf")
+    ]
     underflow = 1e-150  # l2 squares: of a difference below it nothing is left
     assert all(a >= b * (1 - 1e-12) - underflow for a, b in zip(values, values[1:]))
     assert values[0] <= 2 + 1e-12
@@ -162,7 +183,9 @@ def test_over_and_under_sum_to_the_total_but_where_f_is_one_half(pair):
     f, c = pair
     for base in ("l1", "l2_squared"):
         total = estimands.pointwise(base, f, c)
-        parts = estimands.pointwise(f"{base}_over", f, c) + estimands.pointwise(f"{base}_under", f, c)
+        parts = estimands.pointwise(f"{base}_over", f, c) + estimands.pointwise(
+            f"{base}_under", f, c
+        )
         np.testing.assert_array_equal(parts, np.where(f == 0.5, 0.0, total))
 
 
@@ -172,9 +195,13 @@ def test_two_columns_are_a_power_of_two_times_one(pair, order):
     two = np.column_stack([1 - f, f]), np.column_stack([1 - c, c])
     one = estimands.value("l1", f, c, "binary")
     name = estimands.norm_name(order)
-    assert estimands.value(name, *two, "canonical") == pytest.approx(2 ** (1 / order) * one, rel=1e-12, abs=1e-15)
+    assert estimands.value(name, *two, "canonical") == pytest.approx(
+        2 ** (1 / order) * one, rel=1e-12, abs=1e-15
+    )
     squared = estimands.value("l2_squared", f, c, "binary")
-    assert estimands.value("l2_squared", *two, "canonical") == pytest.approx(2 * squared, rel=1e-12, abs=1e-15)
+    assert estimands.value("l2_squared", *two, "canonical") == pytest.approx(
+        2 * squared, rel=1e-12, abs=1e-15
+    )
 
 
 @given(scalar_pairs())
@@ -182,7 +209,9 @@ def test_brier_and_logloss_decompose_into_calibration_and_refinement(pair):
     f, c = pair
     assume((f > 1e-3).all() and (f < 1 - 1e-3).all())
     brier, refined = (estimands.value("brier", g, c, "binary") for g in (f, c))
-    assert brier - refined == pytest.approx(estimands.value("l2_squared", f, c, "binary"), abs=1e-13)
+    assert brier - refined == pytest.approx(
+        estimands.value("l2_squared", f, c, "binary"), abs=1e-13
+    )
     loss, refined = (estimands.value("logloss", g, c, "binary") for g in (f, c))
     assert loss - refined == pytest.approx(estimands.value("kl", f, c, "binary"), abs=1e-12)
 
@@ -196,7 +225,9 @@ def test_scores_of_vectors_decompose_and_refinement_is_the_score_of_the_truth(pa
         total = estimands.value(distance, f, c, "canonical") + refinement
         assert estimands.value(score, f, c, "canonical") == pytest.approx(total, abs=1e-12)
         assert refinement == pytest.approx(estimands.value(score, c, c, "canonical"), abs=1e-12)
-        assert refinement == estimands.value(f"refinement_{distance}", c, c, "canonical")  # of C alone
+        assert refinement == estimands.value(
+            f"refinement_{distance}", c, c, "canonical"
+        )  # of C alone
 
 
 @given(vector_pairs(), st.integers(0, 3))
@@ -205,8 +236,13 @@ def test_refinement_and_sharpness_sum_to_the_uncertainty_of_the_outcome(pair, se
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(c)))
     mean = (weights @ c)[None, :]
     for distance in ("l2_squared", "kl"):
-        parts = [estimands.value(f"{part}_{distance}", c, c, "canonical", weights) for part in ("refinement", "sharpness")]
-        assert sum(parts) == pytest.approx(estimands.value(f"refinement_{distance}", mean, mean, "canonical"), abs=1e-12)
+        parts = [
+            estimands.value(f"{part}_{distance}", c, c, "canonical", weights)
+            for part in ("refinement", "sharpness")
+        ]
+        assert sum(parts) == pytest.approx(
+            estimands.value(f"refinement_{distance}", mean, mean, "canonical"), abs=1e-12
+        )
         assert min(parts) >= -1e-15
 
 
@@ -218,7 +254,9 @@ def test_refinement_and_sharpness_on_two_columns(pair):
     for part in ("refinement", "sharpness"):
         for distance, factor in (("l2_squared", 2), ("kl", 1)):
             one = estimands.value(f"{part}_{distance}", f, c, "binary")
-            assert estimands.value(f"{part}_{distance}", *two, "canonical") == pytest.approx(factor * one, rel=1e-9, abs=1e-14)
+            assert estimands.value(f"{part}_{distance}", *two, "canonical") == pytest.approx(
+                factor * one, rel=1e-9, abs=1e-14
+            )
 
 
 def test_refinement_and_sharpness_at_the_ends():
@@ -226,8 +264,12 @@ def test_refinement_and_sharpness_at_the_ends():
     certain, same = np.array([0.0, 1.0]), np.full(3, 0.3)
     for distance, most in (("l2_squared", 0.25), ("kl", np.log(2))):
         assert estimands.value(f"refinement_{distance}", certain, certain, "binary") == 0.0
-        assert estimands.value(f"sharpness_{distance}", certain, certain, "binary") == pytest.approx(most, rel=1e-15)
-        assert estimands.value(f"sharpness_{distance}", same, same, "binary") == pytest.approx(0.0, abs=1e-16)
+        assert estimands.value(
+            f"sharpness_{distance}", certain, certain, "binary"
+        ) == pytest.approx(most, rel=1e-15)
+        assert estimands.value(f"sharpness_{distance}", same, same, "binary") == pytest.approx(
+            0.0, abs=1e-16
+        )
 
 
 @pytest.mark.parametrize("name", ["rms", "sharpness_l2_squared", "sharpness_kl"])
@@ -250,19 +292,45 @@ def test_p_norm_neither_overflows_nor_underflows(order):
 def test_norm_names_are_read_as_they_are_written():
     for order in (1.0, 1.5, 2.0, 3.0, 10.0, np.inf):
         assert estimands.norm_order(estimands.norm_name(order)) == order
-    for name in ("l0.5", "l0", "l", "lx", "x1", "l1_5", "l1.0", "l01", "l2 ", "l-1", "lnan", "linfinity", "", "1"):
+    for name in (
+        "l0.5",
+        "l0",
+        "l",
+        "lx",
+        "x1",
+        "l1_5",
+        "l1.0",
+        "l01",
+        "l2 ",
+        "l-1",
+        "lnan",
+        "linfinity",
+        "",
+        "1",
+    ):
         assert estimands.norm_order(name) is None, name
 
 
 @pytest.mark.parametrize(
     "name, notion",
-    [("ece", None), ("l0.5", None), ("l1_5", None), ("top_class_l1", "binary"), ("l1_over", "canonical"), ("CE2", "top_label")],
+    [
+        ("ece", None),
+        ("l0.5", None),
+        ("l1_5", None),
+        ("top_class_l1", "binary"),
+        ("l1_over", "canonical"),
+        ("CE2", "top_label"),
+    ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(name, notion):
     with pytest.raises(BadInputError) as caught:
         estimands.check_name(name, notion)
     message = str(caught.value)
-    assert f"estimand is {name!r}" in message and "l2_squared" in message and "l<p> for a number p >= 1" in message
+    assert (
+        f"estimand is {name!r}" in message
+        and "l2_squared" in message
+        and "l<p> for a number p >= 1" in message
+    )
     assert notion is None or notion in message
 
 

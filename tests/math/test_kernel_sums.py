@@ -21,7 +21,9 @@ N = 300
 SCALARS = {
     "uniform": rng.random(N),
     "crowded at both ends": rng.beta(0.1, 0.05, N),
-    "powers of ten": np.concatenate([10.0 ** -rng.uniform(0, 9, N // 2), 1.0 - 10.0 ** -rng.uniform(0, 9, N // 2)]),
+    "powers of ten": np.concatenate(
+        [10.0 ** -rng.uniform(0, 9, N // 2), 1.0 - 10.0 ** -rng.uniform(0, 9, N // 2)]
+    ),
     "saturated": np.where(rng.random(N) < 0.5, 1.0, rng.random(N)),
     "tied": np.round(rng.random(N), 2),
     "constant": np.full(N, 0.3),
@@ -42,7 +44,9 @@ def outcomes(p):
 
 def same(found, wanted):
     assert found[0] == pytest.approx(wanted[0], rel=0, abs=1e-10)
-    assert found[1] == pytest.approx(wanted[1], rel=0, abs=1e-8)  # rounding of exponents of 1e5 in both
+    assert found[1] == pytest.approx(
+        wanted[1], rel=0, abs=1e-8
+    )  # rounding of exponents of 1e5 in both
 
 
 @pytest.mark.parametrize("name", SCALARS)
@@ -58,7 +62,10 @@ def test_beta_sums_are_those_of_all_pairs(name):
 def test_small_samples_of_any_shape(n, log_b, shape, seed):
     p = np.random.default_rng(seed).beta(shape, 1.0, n)
     z, hits, own = clipped(p), outcomes(p), np.arange(n)
-    same(beta_sums.regressions(z, z, hits, 10.0**log_b, own), [x[0] for x in kernels.all_pairs(z, z, hits, (10.0**log_b,), own)])
+    same(
+        beta_sums.regressions(z, z, hits, 10.0**log_b, own),
+        [x[0] for x in kernels.all_pairs(z, z, hits, (10.0**log_b,), own)],
+    )
 
 
 def test_other_points_than_the_centres_and_unclipped_ones():
@@ -86,7 +93,9 @@ def test_bounds_of_sums_hold_and_catch_cells_that_are_too_wide(monkeypatch):
     for width in (beta_sums.WIDTH, 2.0, 5.0, 8.0):
         found = sums(1.0, width)  # no point is summed again
         values, error = found.values[:, 0, 0], found.error[:, 0]
-        off = np.abs(values - exact.values[:, 0, 0] * np.exp(exact.log_scale - found.log_scale)[:, 0])
+        off = np.abs(
+            values - exact.values[:, 0, 0] * np.exp(exact.log_scale - found.log_scale)[:, 0]
+        )
         assert (off <= error + 1e-11 * values).all()  # both lose 1e-11 to exponents of 1e3
         assert width > beta_sums.WIDTH or np.median(error / values) < 1e-10  # the bound is of use
     assert (off > 1e-8 * values).any()
@@ -128,15 +137,38 @@ def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
 
 
 @pytest.mark.parametrize("classes", [3, 7])
-@pytest.mark.parametrize("few, block, long_run", [(0.5, 4000, 4), (0.12, 900, 1000), (0.0, 1 << 17, 4)])
+@pytest.mark.parametrize(
+    "few, block, long_run", [(0.5, 4000, 4), (0.12, 900, 1000), (0.0, 1 << 17, 4)]
+)
 def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
-    for name, value in {"BLOCK_ENTRIES": block, "FEW": few, "LONG_RUN": long_run, "SMALL": 0, "PAIRS": 500}.items():
+    for name, value in {
+        "BLOCK_ENTRIES": block,
+        "FEW": few,
+        "LONG_RUN": long_run,
+        "SMALL": 0,
+        "PAIRS": 500,
+    }.items():
         monkeypatch.setattr(near_pairs, name, value)
     p = np.random.default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
     p[:20] = p[20:40]  # ties
     p[40:60] = one_hot(np.arange(20) % classes, classes)
-    z, y = np.clip(p, 1e-7, 1 - 1e-7), np.random.default_rng(0).integers(0, classes - 1, 120)  # a class is absent
-    bandwidths = (0.5, 1e-4, 1e-2, 1.0, 0.02, 0.25, 0.125, 1e-3, 0.6, 5e-3, 0.0625)  # five halve in a row
+    z, y = (
+        np.clip(p, 1e-7, 1 - 1e-7),
+        np.random.default_rng(0).integers(0, classes - 1, 120),
+    )  # a class is absent
+    bandwidths = (
+        0.5,
+        1e-4,
+        1e-2,
+        1.0,
+        0.02,
+        0.25,
+        0.125,
+        1e-3,
+        0.6,
+        5e-3,
+        0.0625,
+    )  # five halve in a row
     for leave_out in (None, np.arange(120)):
         for hits in (one_hot(y, classes), np.empty((120, 0)), rng.random((120, 2))):
             found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels.all_pairs)
@@ -149,7 +181,11 @@ def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
     """Of hundreds of columns, exp(g) would underflow at small bandwidths."""
     monkeypatch.setattr(near_pairs, "SMALL", 0)
     p = np.concatenate(
-        [np.full((5, 400), 1 / 400), one_hot(np.arange(15), 400), np.random.default_rng(0).dirichlet(np.ones(400), 20)]
+        [
+            np.full((5, 400), 1 / 400),
+            one_hot(np.arange(15), 400),
+            np.random.default_rng(0).dirichlet(np.ones(400), 20),
+        ]
     )
     z, y = np.clip(p, 1e-7, 1 - 1e-7), np.arange(40) % 400
     bandwidths = (1e-5, 0.5, 1e-3, 0.25)
@@ -163,7 +199,9 @@ def test_solutions_of_several_shifts():
     b[:, 3] = b[:, 0]  # dependent, as residuals that sum to 0 are
     shifts = [10.0, 0.1, 1e-3]
     for c, x in zip(shifts, shifted_solutions(a, b, shifts)):
-        assert x == pytest.approx(np.linalg.solve(a + c * np.eye(300), b), rel=1e-7, abs=1e-10 * np.abs(x).max())
+        assert x == pytest.approx(
+            np.linalg.solve(a + c * np.eye(300), b), rel=1e-7, abs=1e-10 * np.abs(x).max()
+        )
     assert shifted_solutions(np.diag(np.linspace(0, 1, 300)), b, [1e-14]) is None
 
 
@@ -171,19 +209,33 @@ def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch)
     for d in (3, 5, 9):
         assert shifted_solutions(np.eye(5), np.ones((5, d)), [0.1]) is None
     monkeypatch.setattr(kernel_ridge, "KRYLOV_MIN_SHARE", 0)
-    monkeypatch.setattr(kernel_ridge, "SVD_MAX_RANK", 10)  # of 40 samples of 60 classes, a rank below the number of classes
-    p, y = np.random.default_rng(0).dirichlet(np.full(60, 0.1), 40), np.random.default_rng(1).integers(0, 60, 40)
+    monkeypatch.setattr(
+        kernel_ridge, "SVD_MAX_RANK", 10
+    )  # of 40 samples of 60 classes, a rank below the number of classes
+    p, y = (
+        np.random.default_rng(0).dirichlet(np.full(60, 0.1), 40),
+        np.random.default_rng(1).integers(0, 60, 40),
+    )
     found = KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"]
     assert found.diagnostics["rank"] > 10 and np.isfinite(found.value)
     monkeypatch.undo()
-    assert found.value == pytest.approx(KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"].value, rel=1e-9)
+    assert found.value == pytest.approx(
+        KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"].value, rel=1e-9
+    )
 
 
 def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
     monkeypatch.setattr(kernel_ridge, "KRYLOV_MIN_SHARE", 10)
     solved = []
-    monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: solved.append(shifted_solutions(*a)) or solved[-1])
-    p, y = reduce(*load_problem("dirichlet10_overconfident").sample(600, np.random.default_rng(0)), "canonical")
+    monkeypatch.setattr(
+        kernel_ridge,
+        "shifted_solutions",
+        lambda *a: solved.append(shifted_solutions(*a)) or solved[-1],
+    )
+    p, y = reduce(
+        *load_problem("dirichlet10_overconfident").sample(600, np.random.default_rng(0)),
+        "canonical",
+    )
     fast = KernelRidge()(p, y, np.random.default_rng(0))
     assert any(one is not None for one in solved)
     monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: None)
@@ -198,12 +250,16 @@ def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["risk", "likelihood"])
 def test_ten_thousand_samples_are_those_of_all_pairs(rule, monkeypatch):
-    p, y = reduce(*load_problem("beta_overconfident").sample(10_000, np.random.default_rng(0)), "binary")
+    p, y = reduce(
+        *load_problem("beta_overconfident").sample(10_000, np.random.default_rng(0)), "binary"
+    )
     fast = DirichletKernel(rule)(p, y, np.random.default_rng(0))
     monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b: False)
     b = fast["l1"].diagnostics["bandwidth"]
     slow = DirichletKernel(b)(p, y)
-    assert {k: e.value for k, e in fast.items()} == pytest.approx({k: e.value for k, e in slow.items()}, rel=1e-10)
+    assert {k: e.value for k, e in fast.items()} == pytest.approx(
+        {k: e.value for k, e in slow.items()}, rel=1e-10
+    )
     near = [b / 1.3, b, b * 1.3]
     some = DirichletKernel("likelihood").log_likelihoods(p, near)
     monkeypatch.undo()

@@ -11,7 +11,10 @@ def theirs(points, bins, seed):
     return KMeans(n_clusters=bins, random_state=seed, n_init=1).fit(points)
 
 
-@pytest.mark.parametrize(("n", "d", "bins"), [(60, 1, 15), (700, 1, 15), (700, 2, 7), (300, 3, 30), (700, 12, 30), (40, 60, 2)])
+@pytest.mark.parametrize(
+    ("n", "d", "bins"),
+    [(60, 1, 15), (700, 1, 15), (700, 2, 7), (300, 3, 30), (700, 12, 30), (40, 60, 2)],
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_clusters_are_those_of_scikit_learn(n, d, bins, seed):
     rng = np.random.default_rng(seed)
@@ -48,4 +51,6 @@ def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypa
         return centres, True, 1.0
 
     monkeypatch.setattr(kmeans_kernels, "update", emptied)
-    np.testing.assert_array_equal(kmeans.fitted(points, 4, 3)[0](points), theirs(points, 4, 3).predict(points))
+    np.testing.assert_array_equal(
+        kmeans.fitted(points, 4, 3)[0](points), theirs(points, 4, 3).predict(points)
+    )

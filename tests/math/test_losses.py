@@ -10,13 +10,26 @@ from hypothesis.extra import numpy as hnp
 
 from harness import BadInputError
 from harness.math import estimands
-from harness.math.losses import CANONICAL_LOSSES, HEDGE, SCALAR_LOSSES, LogLoss, Lp, OneSided, Squared, TopClass
+from harness.math.losses import (
+    CANONICAL_LOSSES,
+    HEDGE,
+    SCALAR_LOSSES,
+    LogLoss,
+    Lp,
+    OneSided,
+    Squared,
+    TopClass,
+)
 from harness.math.notions import one_hot
 
 # The golden values are losses of g. For Lp they are anchored at f, where they are 0, so contribution = -loss; Brier and
 # log-loss are not anchored, so contribution = loss(f) - loss(g). Scalar rows (2 classes) are on the second column.
 VECTOR = {"Lp1": Lp(1.0), "Lp1.5": Lp(1.5), "Lp2": Lp(2.0), "Lp3": Lp(3.0), "Lpinf": Lp(np.inf)}
-SCALAR = {"L1_scalar": Lp(1.0), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under")}
+SCALAR = {
+    "L1_scalar": Lp(1.0),
+    "L1_over": OneSided(Lp(1.0), "over"),
+    "L1_under": OneSided(Lp(1.0), "under"),
+}
 
 
 @pytest.mark.parametrize("d", ["2", "3", "5"])
@@ -71,9 +84,13 @@ def inside(*probabilities):
 def expected_contribution(loss, f, q, c, pivot=0.5):
     """Exact expectation over Y ~ c: a sum over the classes, no sampling."""
     if f.ndim == 1:
-        return sum(w * loss.contribution(f, q, np.array([y]), pivot) for y, w in ((0.0, 1 - c), (1.0, c)))[0]
+        return sum(
+            w * loss.contribution(f, q, np.array([y]), pivot) for y, w in ((0.0, 1 - c), (1.0, c))
+        )[0]
     outcomes = np.eye(f.shape[1])
-    return sum(c[0, j] * loss.contribution(f, q, outcomes[j][None, :], pivot)[0] for j in range(f.shape[1]))
+    return sum(
+        c[0, j] * loss.contribution(f, q, outcomes[j][None, :], pivot)[0] for j in range(f.shape[1])
+    )
 
 
 SCALAR_CASES = [*SCALAR_LOSSES, Lp(2.0), OneSided(Squared(), "over")]
@@ -107,7 +124,9 @@ def test_scalar_lower_bound(notion, drawn):
         if loss.name == "kl" and not inside(f, q, c):
             continue
         distance = estimands.value(loss.name, f, c, notion)
-        assert expected_contribution(loss, f, c, c, pivot) == pytest.approx(distance, rel=1e-9, abs=1e-12), loss
+        assert expected_contribution(loss, f, c, c, pivot) == pytest.approx(
+            distance, rel=1e-9, abs=1e-12
+        ), loss
         assert expected_contribution(loss, f, q, c, pivot) <= distance + 1e-12, loss
 
 
@@ -122,7 +141,9 @@ def test_canonical_lower_bound(drawn):
             distance = (f[0, t] - c[0, t]) ** 2
         else:
             distance = estimands.value(loss.name, f, c, "canonical")
-        assert expected_contribution(loss, f, c, c) == pytest.approx(distance, rel=1e-9, abs=1e-12), loss
+        assert expected_contribution(loss, f, c, c) == pytest.approx(
+            distance, rel=1e-9, abs=1e-12
+        ), loss
         assert expected_contribution(loss, f, q, c) <= distance + 1e-12, loss
 
 
@@ -139,7 +160,9 @@ def test_one_sided_at_the_pivot_contributes_nothing():
     half = np.array([0.5])
     for side in ("over", "under"):
         for q in (0.1, 0.9):
-            assert OneSided(Lp(1.0), side).contribution(half, np.array([q]), np.array([1.0]))[0] == 0
+            assert (
+                OneSided(Lp(1.0), side).contribution(half, np.array([q]), np.array([1.0]))[0] == 0
+            )
 
 
 @given(vectors(2), st.integers(0, 4), st.sampled_from([1.0, 1.5, 2.0, 3.0, np.inf]))
@@ -156,7 +179,9 @@ def test_two_columns_are_a_power_of_two_times_one(drawn, y, order):
     two = [np.column_stack([1 - a, a]) for a in (f, q, np.array([y]))]
     one = Lp(order).contribution(f, q, np.array([y]))[0]
     assert Lp(order).contribution(*two)[0] == pytest.approx(2 ** (1 / order) * one, abs=1e-12)
-    assert Squared().contribution(*two)[0] == pytest.approx(2 * Squared().contribution(f, q, np.array([y]))[0], abs=1e-12)
+    assert Squared().contribution(*two)[0] == pytest.approx(
+        2 * Squared().contribution(f, q, np.array([y]))[0], abs=1e-12
+    )
 
 
 def test_p_infinity_takes_the_first_largest_component():
@@ -169,7 +194,9 @@ def test_log_loss_is_infinite_only_where_f_denies_the_outcome():
     got = LogLoss(floor=1e-8).contribution(f, q, y)
     assert got[0] == np.inf
     assert got[1] == np.log(0.5)
-    assert got[2] == pytest.approx(-1e-8, abs=1e-15)  # q is kept from 0: a fitted zero must not make the estimate minus infinity
+    assert got[2] == pytest.approx(
+        -1e-8, abs=1e-15
+    )  # q is kept from 0: a fitted zero must not make the estimate minus infinity
     clipped = authors.LogLoss(floor=1e-8).contribution(f, q, y)
     assert clipped[0] == pytest.approx(np.log(0.5) - np.log(1e-8)) and clipped[2] == 0
 
@@ -191,7 +218,10 @@ def test_no_contribution_falls_below_the_least_scalar(drawn, y):
 def test_no_contribution_falls_below_the_least_canonical(drawn, y):
     f, q = drawn
     for loss in CANONICAL_CASES:
-        assert bounded_terms(loss, f, q, np.eye(f.shape[1])[[y % f.shape[1]]])[0] >= loss.least(False) - 1e-12, loss
+        assert (
+            bounded_terms(loss, f, q, np.eye(f.shape[1])[[y % f.shape[1]]])[0]
+            >= loss.least(False) - 1e-12
+        ), loss
 
 
 @given(vectors(2), st.integers(0, 4))
@@ -203,8 +233,12 @@ def test_only_the_log_loss_exceeds_the_opposite_of_the_least(drawn, y):
             assert loss.contribution(f, q, y)[0] <= -loss.least(False) + 1e-12, loss
     for loss in SCALAR_CASES:
         if loss.name != "kl":
-            assert loss.contribution(f[:, 0], q[:, 0], y[:, 0])[0] <= -loss.least(True) + 1e-12, loss
-    assert LogLoss().for_bound(np.array([1e-3]), np.array([1.0]), np.array([1.0]))[0] > -LogLoss().least(True)
+            assert loss.contribution(f[:, 0], q[:, 0], y[:, 0])[0] <= -loss.least(True) + 1e-12, (
+                loss
+            )
+    assert LogLoss().for_bound(np.array([1e-3]), np.array([1.0]), np.array([1.0]))[
+        0
+    ] > -LogLoss().least(True)
 
 
 def test_the_least_is_reached():
@@ -214,11 +248,19 @@ def test_the_least_is_reached():
         assert loss.contribution(tiny, zero, one)[0] == pytest.approx(loss.least(True))
     for loss in (Squared(), LogLoss()):
         assert bounded_terms(loss, one, zero, one)[0] == pytest.approx(loss.least(True))
-    f, q, certain = np.array([[1 - 2e-12, 1e-12, 1e-12]]), np.array([[1 - 1e-12, 0.0, 1e-12]]), np.eye(3)
+    f, q, certain = (
+        np.array([[1 - 2e-12, 1e-12, 1e-12]]),
+        np.array([[1 - 1e-12, 0.0, 1e-12]]),
+        np.eye(3),
+    )
     for order in (1.0, 1.5, 2.0, np.inf):
-        assert Lp(order).contribution(f, q, certain[1:2])[0] == pytest.approx(Lp(order).least(False), rel=1e-3)
+        assert Lp(order).contribution(f, q, certain[1:2])[0] == pytest.approx(
+            Lp(order).least(False), rel=1e-3
+        )
     for loss in (Squared(), LogLoss()):
-        assert bounded_terms(loss, certain[:1], certain[1:2], certain[:1])[0] == pytest.approx(loss.least(False))
+        assert bounded_terms(loss, certain[:1], certain[1:2], certain[:1])[0] == pytest.approx(
+            loss.least(False)
+        )
     assert [Lp(order).least(False) for order in (1.0, 2.0, np.inf)] == [-2.0, -(2.0**0.5), -1.0]
     assert [Lp(order).least(True) for order in (1.0, 2.0, np.inf)] == [-1.0] * 3
     assert (Squared().least(True), Squared().least(False)) == (-1.0, -2.0)
@@ -228,7 +270,11 @@ def test_the_least_is_reached():
 
 def test_the_hedged_map_bounds_the_log_loss():
     """Nine tenths of q and one of f: log(0.9 q_y / f_y + 0.1)."""
-    f, q, y = np.array([0.5, 0.2, 0.3, 0.0]), np.array([0.5, 0.8, 0.0, 0.5]), np.array([1.0, 0.0, 1.0, 1.0])
+    f, q, y = (
+        np.array([0.5, 0.2, 0.3, 0.0]),
+        np.array([0.5, 0.8, 0.0, 0.5]),
+        np.array([1.0, 0.0, 1.0, 1.0]),
+    )
     got = LogLoss().for_bound(f, q, y)
     assert got == pytest.approx([0.0, np.log(0.9 * 0.2 / 0.8 + 0.1), np.log(0.1), np.inf])
     columns = [np.column_stack([1 - a, a]) for a in (f, q, y)]
@@ -241,7 +287,9 @@ def test_the_hedged_map_is_a_recalibration_too(drawn):
     """So its expected contribution is at most E KL(C || f); scalars and vectors alike."""
     f, q, c = drawn
     assume(inside(f))
-    terms = LogLoss().for_bound(np.repeat(f, f.shape[1], 0), np.repeat(q, f.shape[1], 0), np.eye(f.shape[1]))
+    terms = LogLoss().for_bound(
+        np.repeat(f, f.shape[1], 0), np.repeat(q, f.shape[1], 0), np.eye(f.shape[1])
+    )
     assert float(c[0] @ terms) <= estimands.value("kl", f, c, "canonical") + 1e-12
     f, q, c = (a[0, :1] for a in drawn)
     terms = [LogLoss().for_bound(f, q, np.array([y]))[0] for y in (0.0, 1.0)]
@@ -251,7 +299,11 @@ def test_the_hedged_map_is_a_recalibration_too(drawn):
 def test_names_are_estimands():
     assert {loss.name for loss in SCALAR_LOSSES} <= set(estimands.SCALAR)
     assert {loss.name for loss in CANONICAL_LOSSES} <= set(estimands.CANONICAL)
-    assert Lp(1.5).name == "l1.5" and Lp(np.inf).name == "linf" and OneSided(Squared(), "under").name == "l2_squared_under"
+    assert (
+        Lp(1.5).name == "l1.5"
+        and Lp(np.inf).name == "linf"
+        and OneSided(Squared(), "under").name == "l2_squared_under"
+    )
 
 
 @pytest.mark.parametrize(

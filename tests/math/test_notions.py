@@ -74,11 +74,18 @@ def test_relabelling_the_classes_changes_nothing_but_their_order(drawn):
     p, y, order = drawn
     order = np.array(order)
     relabelled, y_relabelled = p[:, order], np.argsort(order)[y]
-    np.testing.assert_array_equal(reduce(p, y, "top_label")[0], reduce(relabelled, y_relabelled, "top_label")[0])
-    for ours, theirs in zip(reduce(p, y, "classwise"), reduce(relabelled, y_relabelled, "classwise")):
+    np.testing.assert_array_equal(
+        reduce(p, y, "top_label")[0], reduce(relabelled, y_relabelled, "top_label")[0]
+    )
+    for ours, theirs in zip(
+        reduce(p, y, "classwise"), reduce(relabelled, y_relabelled, "classwise")
+    ):
         np.testing.assert_array_equal(ours[:, order], theirs)
     untied = (p == p.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    hits, relabelled_hits = reduce(p, y, "top_label")[1], reduce(relabelled, y_relabelled, "top_label")[1]
+    hits, relabelled_hits = (
+        reduce(p, y, "top_label")[1],
+        reduce(relabelled, y_relabelled, "top_label")[1],
+    )
     np.testing.assert_array_equal(hits[untied], relabelled_hits[untied])
 
 
@@ -92,7 +99,9 @@ def test_reduction_keeps_every_sample_and_every_notion_gives_probabilities(drawn
         assert reduced.min() >= 0 and reduced.max() <= 1
 
 
-@pytest.mark.parametrize("y", [[0.0, 1.0, 2.0, 1.0], [False, True, True, False], np.array([0, 1, 2, 2], dtype=np.uint8)])
+@pytest.mark.parametrize(
+    "y", [[0.0, 1.0, 2.0, 1.0], [False, True, True, False], np.array([0, 1, 2, 2], dtype=np.uint8)]
+)
 def test_labels_of_any_integral_type_are_accepted(y):
     _, labels = checked(P3, y)
     assert labels.dtype == np.int64
@@ -152,10 +161,15 @@ def test_bad_input_is_named_in_one_sentence(case):
 
 
 def test_binary_refuses_more_than_two_classes():
-    with pytest.raises(BadInputError, match=r"p has 3 classes; the binary notion needs \(n,\) or \(n, 2\)\."):
+    with pytest.raises(
+        BadInputError, match=r"p has 3 classes; the binary notion needs \(n,\) or \(n, 2\)\."
+    ):
         reduce(P3, Y3, "binary")
 
 
 def test_an_unknown_notion_is_answered_with_the_known_ones():
-    with pytest.raises(BadInputError, match="notion is 'confidence'; allowed are binary, top_label, classwise, canonical"):
+    with pytest.raises(
+        BadInputError,
+        match="notion is 'confidence'; allowed are binary, top_label, classwise, canonical",
+    ):
         reduce(P3, Y3, "confidence")

@@ -23,7 +23,11 @@ S0 = (0.0, 0.003, 0.3, 0.5, 0.97, 1.0)
 def golden(prefix):
     with open(FOLDER.parent / "ciosek2026" / "perturbation.csv", newline="") as f:
         rows = list(csv.DictReader(f))
-    return [(row["case"], row["quantity"], float(row["value"])) for row in rows if row["case"].startswith(prefix)]
+    return [
+        (row["case"], row["quantity"], float(row["value"]))
+        for row in rows
+        if row["case"].startswith(prefix)
+    ]
 
 
 # The law
@@ -35,7 +39,12 @@ def test_normaliser_sampler_and_path_derivative_are_the_golden_ones():
     for case, quantity, expected in rows:
         s0, h, u = (float(x) for x in re.fullmatch(r"sech s0=(\S+) h=(\S+) u=(\S+)", case).groups())
         s = perturbed(s0, u, h)
-        ours = {"Z": normaliser(s0, h), "sample": s, "cdf_at_sample": cdf(s, s0, h), "ds_ds0": path_derivative(s, s0, u, h)}
+        ours = {
+            "Z": normaliser(s0, h),
+            "sample": s,
+            "cdf_at_sample": cdf(s, s0, h),
+            "ds_ds0": path_derivative(s, s0, u, h),
+        }
         assert ours[quantity] == pytest.approx(expected, abs=1e-12), (case, quantity)
 
 
@@ -49,7 +58,9 @@ def test_the_gudermannian_is_the_golden_one():
 
 def test_the_gudermannian_is_the_integral_of_sech():
     for x in (-30.0, -2.0, -1e-9, 0.0, 0.4, 7.0):
-        assert sech.gudermann(x) == pytest.approx(quad(lambda t: 1 / np.cosh(t), 0, x, epsabs=1e-13)[0], abs=1e-12)
+        assert sech.gudermann(x) == pytest.approx(
+            quad(lambda t: 1 / np.cosh(t), 0, x, epsabs=1e-13)[0], abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("h", [0.01, 0.3, 20.0])
@@ -94,11 +105,17 @@ def test_a_wide_perturbation_is_uniform_and_a_narrow_one_nothing():
     s0, u = np.random.default_rng(0).random((2, 1000))
     np.testing.assert_allclose(perturbed(s0, u, 1e6), u, atol=1e-11)
     np.testing.assert_allclose(perturbed(s0, u, 1e-9), s0, atol=4e-8)
-    np.testing.assert_allclose(perturbed(np.array([0.0, 0.5, 1.0]), 0.3, 1e-300), [0.0, 0.5, 1.0], atol=1e-298)
+    np.testing.assert_allclose(
+        perturbed(np.array([0.0, 0.5, 1.0]), 0.3, 1e-300), [0.0, 0.5, 1.0], atol=1e-298
+    )
 
 
 def test_shapes_broadcast_and_nothing_is_a_sample_too():
-    assert perturbed(np.zeros((2, 3)), 0.5, 0.1).shape == (2, 3) == perturbed(0.2, np.full((2, 3), 0.5), 0.1).shape
+    assert (
+        perturbed(np.zeros((2, 3)), 0.5, 0.1).shape
+        == (2, 3)
+        == perturbed(0.2, np.full((2, 3), 0.5), 0.1).shape
+    )
     assert np.ndim(perturbed(0.2, 0.3, 0.1)) == 0 and perturbed([], [], 0.1).shape == (0,)
     assert harness.perturb([], 0.1, np.random.default_rng(0)).shape == (0,)
     assert harness.perturb([1], 0.1, np.random.default_rng(0)).shape == (1,)
@@ -110,7 +127,9 @@ def test_fewer_scores_are_perturbed_as_the_first_of_many():
     p = np.random.default_rng(0).random(30_000)
     many = harness.perturb(p, 0.05, np.random.default_rng(3))
     for n in (1, 20_000):
-        np.testing.assert_array_equal(harness.perturb(p[:n], 0.05, np.random.default_rng(3)), many[:n])
+        np.testing.assert_array_equal(
+            harness.perturb(p[:n], 0.05, np.random.default_rng(3)), many[:n]
+        )
 
 
 # The path derivative
@@ -122,7 +141,9 @@ def test_the_path_derivative_equals_finite_differences(h):
     s0, u = rng.uniform(0.01, 0.99, 300), rng.uniform(0.01, 0.99, 300)
     step = 1e-5 * min(h, 1.0)
     difference = (perturbed(s0 + step, u, h) - perturbed(s0 - step, u, h)) / (2 * step)
-    np.testing.assert_allclose(path_derivative(perturbed(s0, u, h), s0, u, h), difference, atol=1e-7)
+    np.testing.assert_allclose(
+        path_derivative(perturbed(s0, u, h), s0, u, h), difference, atol=1e-7
+    )
 
 
 def test_the_path_derivative_lies_between_0_and_1_also_where_cosh_overflows():
@@ -162,7 +183,10 @@ def test_slope_and_curvature_stay_within_their_bounds():
     nearest, s = np.zeros(2), np.r_[0.0, 1.0, np.linspace(0.001, 0.999, 200)]
     for s0, weight, c, h in mixtures():
         value, slope, curvature, _, _ = eta(s, s0, weight, c, h)
-        ratio = np.abs([slope, curvature]).max(axis=1) / (sech.slope_bound(h), sech.curvature_bound(h))
+        ratio = np.abs([slope, curvature]).max(axis=1) / (
+            sech.slope_bound(h),
+            sech.curvature_bound(h),
+        )
         assert (ratio <= 1 + 1e-9).all()
         assert (np.abs(slope) <= np.sqrt(np.maximum(value * (1 - value), 0.0)) / h + 1e-9 / h).all()
         nearest = np.maximum(nearest, ratio)
@@ -172,24 +196,38 @@ def test_slope_and_curvature_stay_within_their_bounds():
 def test_the_worst_cases_of_slope_and_curvature_attain_the_bounds():
     h, ends = 0.03, 1 / np.cosh(0.5 / 0.03)
     s0, c = np.array([0.0, 1.0]), np.array([0.0, 1.0])
-    assert eta([0.5], s0, np.array([0.5, 0.5]), c, h)[1][0] == pytest.approx(sech.slope_bound(h), rel=1e-12)
-    s0, c = np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.0, 1.0])  # at 1/2: half from 1/2, a quarter from either end
+    assert eta([0.5], s0, np.array([0.5, 0.5]), c, h)[1][0] == pytest.approx(
+        sech.slope_bound(h), rel=1e-12
+    )
+    s0, c = (
+        np.array([0.0, 0.5, 1.0]),
+        np.array([1.0, 0.0, 1.0]),
+    )  # at 1/2: half from 1/2, a quarter from either end
     weight = normaliser(s0, h) * [0.25 / ends, 0.5, 0.25 / ends]
     assert eta([0.5], s0, weight, c, h)[2][0] == pytest.approx(sech.curvature_bound(h), rel=1e-9)
 
 
 def test_the_constants():
     assert sech.slope_bound(2.0**-6) == 32.0
-    assert (sech.curvature_bound(2.0**-6), sech.curvature_bound(2.0**-6, "paper")) == (2048.0, 6144.0)
+    assert (sech.curvature_bound(2.0**-6), sech.curvature_bound(2.0**-6, "paper")) == (
+        2048.0,
+        6144.0,
+    )
     assert sech.shift_bound(2.0**-6) == pytest.approx(0.01822256, abs=1e-8)
-    assert sech.shift_bound(1.0) == pytest.approx(4 / np.pi * quad(lambda x: x / np.cosh(x) / 2, 0, 60)[0], rel=1e-9)
+    assert sech.shift_bound(1.0) == pytest.approx(
+        4 / np.pi * quad(lambda x: x / np.cosh(x) / 2, 0, 60)[0], rel=1e-9
+    )
 
 
 def test_the_derivatives_of_this_file_are_derivatives():
     for s0, weight, c, h in list(mixtures(20)):
-        low, at, high = (eta(s, s0, weight, c, h) for s in ([0.4 - 1e-4 * h], [0.4], [0.4 + 1e-4 * h]))
+        low, at, high = (
+            eta(s, s0, weight, c, h) for s in ([0.4 - 1e-4 * h], [0.4], [0.4 + 1e-4 * h])
+        )
         for j, scale in ((0, h), (1, h**2)):
-            assert (high[j][0] - low[j][0]) / (2e-4 * h) * scale == pytest.approx(at[j + 1][0] * scale, abs=1e-6)
+            assert (high[j][0] - low[j][0]) / (2e-4 * h) * scale == pytest.approx(
+                at[j + 1][0] * scale, abs=1e-6
+            )
         assert (high[3][0] - low[3][0]) / (2e-4 * h) == pytest.approx(at[4][0], rel=1e-5, abs=1e-6)
 
 
@@ -255,9 +293,18 @@ def test_the_mean_shift_is_an_integral_below_its_bound(s0, h):
         (lambda: perturbed([0.5, 1.5, 2.0], 0.5, 0.1), ["s0 holds 1.5 (2 such values)", "[0, 1]"]),
         (lambda: perturbed([0.5, np.nan], 0.5, 0.1), ["s0 holds nan"]),
         (lambda: perturbed(0.5, -0.5, 0.1), ["u holds -0.5"]),
-        (lambda: harness.perturb([-0.1], 0.1, np.random.default_rng(0)), ["p holds -0.1", "[0, 1]"]),
-        (lambda: harness.perturb([[0.4, 0.6]], 0.1, np.random.default_rng(0)), ["p has shape (1, 2)", "harness.reduce"]),
-        (lambda: harness.perturb(["a"], 0.1, np.random.default_rng(0)), ["p has type", "numbers are needed"]),
+        (
+            lambda: harness.perturb([-0.1], 0.1, np.random.default_rng(0)),
+            ["p holds -0.1", "[0, 1]"],
+        ),
+        (
+            lambda: harness.perturb([[0.4, 0.6]], 0.1, np.random.default_rng(0)),
+            ["p has shape (1, 2)", "harness.reduce"],
+        ),
+        (
+            lambda: harness.perturb(["a"], 0.1, np.random.default_rng(0)),
+            ["p has type", "numbers are needed"],
+        ),
         (lambda: harness.perturb([0.5], 0.1, 7), ["rng is 7", "default_rng"]),
     ],
 )

@@ -42,7 +42,9 @@ def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
 def test_evaluate_closed_form():
     """Values 0.4, 0.6, 0.8 around a truth of 0.5: bias 0.1, sd 0.2, rmse sqrt((0.01 + 0.01 + 0.09) / 3)."""
     (row,) = harness.evaluate(frame([0.4, 0.6, 0.8])).to_dict("records")
-    assert row["reps"] == 3 and row["mean"] == pytest.approx(0.6) and row["sd"] == pytest.approx(0.2)
+    assert (
+        row["reps"] == 3 and row["mean"] == pytest.approx(0.6) and row["sd"] == pytest.approx(0.2)
+    )
     assert row["se"] == pytest.approx(0.2 / np.sqrt(3)) and row["bias"] == pytest.approx(0.1)
     assert row["rmse"] == pytest.approx(np.sqrt(0.11 / 3)) and np.isnan(row["coverage"])
 
@@ -56,25 +58,46 @@ def test_evaluate_coverage_of_intervals_and_one_sided_bounds():
 
 def test_evaluate_invents_nothing_of_categories(monkeypatch):
     """As `load_records` gives texts; pandas before 3 makes groups of all their combinations unless it is told not to."""
-    plain = pd.concat([frame([0.4, 0.6]), frame([0.5]).assign(problem="q", problem_key="3", key="k")], ignore_index=True)
-    texts = plain.astype({name: "category" for name in ("problem", "notion", "estimator", "estimand", "kind", "problem_key")})
+    plain = pd.concat(
+        [frame([0.4, 0.6]), frame([0.5]).assign(problem="q", problem_key="3", key="k")],
+        ignore_index=True,
+    )
+    texts = plain.astype(
+        {
+            name: "category"
+            for name in ("problem", "notion", "estimator", "estimand", "kind", "problem_key")
+        }
+    )
     groupby = pd.DataFrame.groupby
-    monkeypatch.setattr(pd.DataFrame, "groupby", lambda self, by, **more: groupby(self, by, **{"observed": False, **more}))
-    pd.testing.assert_frame_equal(harness.evaluate(texts).astype(object), harness.evaluate(plain).astype(object))
+    monkeypatch.setattr(
+        pd.DataFrame,
+        "groupby",
+        lambda self, by, **more: groupby(self, by, **{"observed": False, **more}),
+    )
+    pd.testing.assert_frame_equal(
+        harness.evaluate(texts).astype(object), harness.evaluate(plain).astype(object)
+    )
 
 
 def test_evaluate_drops_nothing():
     parts = [
         frame([0.4, 0.6]),
         frame([np.inf], status="undefined").assign(key="u"),
-        frame([np.nan] * 2, status="failed").assign(estimand=None, key=["f1", "f2"], reason="why", estimator="g", value=np.nan),
-        frame([np.nan], status="skipped").assign(estimand=None, key="s", reason="limit", n=9, value=np.nan),
+        frame([np.nan] * 2, status="failed").assign(
+            estimand=None, key=["f1", "f2"], reason="why", estimator="g", value=np.nan
+        ),
+        frame([np.nan], status="skipped").assign(
+            estimand=None, key="s", reason="limit", n=9, value=np.nan
+        ),
     ]
     table = harness.evaluate(pd.concat(parts, ignore_index=True))
     ok = table[table["status"] == "ok"]
     assert ok["reps"].item() == 2 and ok["undefined"].item() == 1
     rest = table[table["status"] != "ok"].set_index("status")
-    assert rest["cells"].to_dict() == {"failed": 2, "skipped": 1} and rest.loc["failed", "reason"] == "why"
+    assert (
+        rest["cells"].to_dict() == {"failed": 2, "skipped": 1}
+        and rest.loc["failed", "reason"] == "why"
+    )
     assert len(harness.evaluate(parts[0].iloc[:0])) == 0
 
 
@@ -120,12 +143,23 @@ def test_verdicts(ours, off_by, verdict):
     assert row["verdict"] == verdict and row["difference"] == pytest.approx(off_by, abs=1e-12)
     assert row["z"] == pytest.approx(row["difference"] / np.hypot(r["plus_minus"], 0.001))
     assert len(compared) == 180 and (compared["verdict"] == "not reproducible here").sum() == 179
-    assert compared.loc[compared["ours"].isna(), "reason"].eq("this experiment does not compute it").all()
+    assert (
+        compared.loc[compared["ours"].isna(), "reason"]
+        .eq("this experiment does not compute it")
+        .all()
+    )
 
 
 def test_within_error_is_welchs_t():
     """Ten runs of ours and ten of theirs with equal errors s: 18 degrees of freedom, the 0.1 % quantile 3.92 times s sqrt 2."""
-    base = {"plus_minus": [0.01], "error": [0.01], "reported_reps": [10], "reps": [10], "reported": [1.0], "precision": [0.0]}
+    base = {
+        "plus_minus": [0.01],
+        "error": [0.01],
+        "reported_reps": [10],
+        "reps": [10],
+        "reported": [1.0],
+        "precision": [0.0],
+    }
     for z, verdict in ((3.91, "within error"), (3.94, "differs")):
         size = z * 0.01 * np.sqrt(2)
         table = pd.DataFrame({**base, "ours": [size], "difference": [size]})
@@ -157,28 +191,46 @@ def test_one_replication_is_not_judged(ours):
         table = ours.assign(value=reported_value()["value"] + off_by, error=np.nan, reps=1)
         row = reproduction.compare(table, "berta2026", ["fig1"]).dropna(subset="ours").iloc[0]
         assert row["verdict"] == verdict
-    assert row["reason"] == "one replication has no Monte Carlo error to judge by" and np.isnan(row["z"])
+    assert row["reason"] == "one replication has no Monte Carlo error to judge by" and np.isnan(
+        row["z"]
+    )
 
 
 def test_on_the_same_draws_only_equality_is_agreement(ours):
     table = ours.assign(value=reported_value()["value"] + 1e-6, reps=9)
-    row = reproduction.compare(table, "berta2026", ["fig1"], same_draws_as_paper=True).dropna(subset="ours").iloc[0]
-    assert row["verdict"] == "differs" and row["reason"] == "their mean is over 10 runs, ours over 9"
+    row = (
+        reproduction.compare(table, "berta2026", ["fig1"], same_draws_as_paper=True)
+        .dropna(subset="ours")
+        .iloc[0]
+    )
+    assert (
+        row["verdict"] == "differs" and row["reason"] == "their mean is over 10 runs, ours over 9"
+    )
 
 
 def test_why_a_number_is_missing(ours):
     """What failed says so, what this run left out says that, what no estimator computes says that."""
     failed = pd.DataFrame(
-        {"item": "fig1", "row": ["Calibrated, n = 264"], "column": ["ECE (15 bins)"], "why": ["failed: no memory"]}
+        {
+            "item": "fig1",
+            "row": ["Calibrated, n = 264"],
+            "column": ["ECE (15 bins)"],
+            "why": ["failed: no memory"],
+        }
     )
     both = pd.concat([ours, failed], ignore_index=True)
-    compared = reproduction.compare(both, "berta2026", ["fig1"], {"Isotonic (CV)": "later"}, {"ECE (15 bins)"}).set_index(
-        ["row", "column"]
-    )
+    compared = reproduction.compare(
+        both, "berta2026", ["fig1"], {"Isotonic (CV)": "later"}, {"ECE (15 bins)"}
+    ).set_index(["row", "column"])
     assert compared.loc[("Calibrated, n = 264", "ECE (15 bins)"), "reason"] == "failed: no memory"
-    assert compared.loc[("Calibrated, n = 350", "ECE (15 bins)"), "reason"] == "not part of this run"
+    assert (
+        compared.loc[("Calibrated, n = 350", "ECE (15 bins)"), "reason"] == "not part of this run"
+    )
     assert compared.loc[("Calibrated, n = 350", "Isotonic (CV)"), "reason"] == "later"
-    assert compared.loc[("Calibrated, n = 350", "True value"), "reason"] == "this experiment does not compute it"
+    assert (
+        compared.loc[("Calibrated, n = 350", "True value"), "reason"]
+        == "this experiment does not compute it"
+    )
 
 
 def test_two_numbers_for_one_label_are_refused(ours):
@@ -189,23 +241,50 @@ def test_two_numbers_for_one_label_are_refused(ours):
 
 
 def test_reported_numbers_are_typed_and_unique():
-    columns = ["item", "row", "column", "value", "unit", "plus_minus", "reps", "precision", "source", "place", "quote"]
+    columns = [
+        "item",
+        "row",
+        "column",
+        "value",
+        "unit",
+        "plus_minus",
+        "reps",
+        "precision",
+        "source",
+        "place",
+        "quote",
+    ]
     for paper in (p for p in EXPERIMENTS.iterdir() if (p / "reported.csv").is_file()):
         table = pd.read_csv(paper / "reported.csv")
-        assert [name for name in table if name != "given_by"] == columns and not table.duplicated(["item", "row", "column"]).any()
-        assert table[["value", "plus_minus", "reps", "precision"]].dtypes.map(lambda t: t.kind in "fi").all()
+        assert [name for name in table if name != "given_by"] == columns and not table.duplicated(
+            ["item", "row", "column"]
+        ).any()
+        assert (
+            table[["value", "plus_minus", "reps", "precision"]]
+            .dtypes.map(lambda t: t.kind in "fi")
+            .all()
+        )
 
 
 def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
     """The labels of experiment and reported numbers meet: no label of ours is missing from the paper's table, or the reverse."""
-    for name in ("berta2026_fig1", "berta2026_fig3", "berta2026_fig1_legacy", "berta2026_fig3_legacy"):
+    for name in (
+        "berta2026_fig1",
+        "berta2026_fig3",
+        "berta2026_fig1_legacy",
+        "berta2026_fig3_legacy",
+    ):
         settings = compose([f"experiment={name}"])
         reported = reproduction.reported(settings.paper, settings.compare)
-        ours = set(settings.labels.estimator.values()) | {reproduction.TRUTH} | set(settings.reasons)
+        ours = (
+            set(settings.labels.estimator.values()) | {reproduction.TRUTH} | set(settings.reasons)
+        )
         assert set(reported["column"]) <= ours
         panels = set(reported["row"].str.replace(r", n = .*", "", regex=True))
         assert panels == set(settings.labels.problem.values())
-        assert set(settings.labels.problem) == set(settings.problem) and set(settings.labels.estimator) == set(settings.estimator)
+        assert set(settings.labels.problem) == set(settings.problem) and set(
+            settings.labels.estimator
+        ) == set(settings.estimator)
 
 
 @pytest.mark.slow
@@ -214,10 +293,23 @@ def test_paper_experiment_end_to_end_on_few_reps(out, cli):
     code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1", "name=few")
     assert code == 0 and "paper vs ours" in text
     table = pd.read_csv(out / "variations" / "few" / "reproduction.csv")
-    assert len(table) == 3 * 2 * 4 and table["ours"].notna().all() and not table["verdict"].eq("differs").any()
-    cli("experiment=berta2026_fig1_legacy", "reps=2", "n=[200]", "problem=[beta_shifted_legacy]", "jobs=1", "name=alone")
+    assert (
+        len(table) == 3 * 2 * 4
+        and table["ours"].notna().all()
+        and not table["verdict"].eq("differs").any()
+    )
+    cli(
+        "experiment=berta2026_fig1_legacy",
+        "reps=2",
+        "n=[200]",
+        "problem=[beta_shifted_legacy]",
+        "jobs=1",
+        "name=alone",
+    )
     runs = pd.read_csv(out / "variations" / "alone" / "reproduction_runs.csv")
-    assert runs["verdict"].eq("identical").sum() == len(runs) == 2 * 9  # eight estimators and the truth line, two seeds
+    assert (
+        runs["verdict"].eq("identical").sum() == len(runs) == 2 * 9
+    )  # eight estimators and the truth line, two seeds
     assert runs["difference"].abs().max() < 1e-12
 
 
@@ -225,9 +317,16 @@ def test_paper_experiment_end_to_end_on_few_reps(out, cli):
 def test_the_experiment_as_configured_fills_the_ledger(out):
     """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
     experiment = Experiment.of(["experiment=moskvichev2025_fig1"])
-    replace(experiment, plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2])).compute(quiet=True)
+    replace(
+        experiment,
+        plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2]),
+    ).compute(quiet=True)
     files, verdicts, notes = drawing.render(experiment, experiment.records())
-    assert experiment.folder == out / "moskvichev2025" and not notes and (out / "moskvichev2025" / "fig1.png") in files
+    assert (
+        experiment.folder == out / "moskvichev2025"
+        and not notes
+        and (out / "moskvichev2025" / "fig1.png") in files
+    )
     table = pd.read_csv(out / "moskvichev2025" / "reproduction.csv")
     assert (
         table["experiment"].eq("moskvichev2025_fig1").all()
@@ -239,7 +338,9 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
     experiment = Experiment.of(["experiment=smoke", "n=[50,100]", "reps=2", "jobs=1"])
     experiment.compute(quiet=True)
     records = experiment.records()
-    settings = replace(experiment.settings, labels=Labels({"beta_calibrated": "Calibrated"}, {"binned15": "ECE"}))
+    settings = replace(
+        experiment.settings, labels=Labels({"beta_calibrated": "Calibrated"}, {"binned15": "ECE"})
+    )
     wide = tables.wide(records, settings)
     assert list(wide.index.names) == ["problem", "notion", "n"]
     assert ("Calibrated", "binary", 50) in wide.index and "ECE" in wide.columns
@@ -256,7 +357,9 @@ def test_wide_table_has_the_papers_labels_and_says_what_is_missing(out):
 
 def test_wide_table_shows_bounds_as_bounds_and_intervals_by_their_ends(out):
     chosen = "estimator=[bv_window,lower_preq,certified_interval]"
-    experiment = Experiment.of(["problem=[score_sine]", chosen, "n=[2000]", "reps=2", "jobs=1", "name=ends"])
+    experiment = Experiment.of(
+        ["problem=[score_sine]", chosen, "n=[2000]", "reps=2", "jobs=1", "name=ends"]
+    )
     experiment.compute(quiet=True)
     records = experiment.records()
     row = tables.wide(records, experiment.settings).iloc[0]
@@ -266,14 +369,22 @@ def test_wide_table_shows_bounds_as_bounds_and_intervals_by_their_ends(out):
 
 
 def test_convergence_figure_shows_estimates_errors_truth_and_labels(out):
-    experiment = Experiment.of(["experiment=smoke", "problem=[beta_overconfident]", "reps=3", "jobs=1"])
+    experiment = Experiment.of(
+        ["experiment=smoke", "problem=[beta_overconfident]", "reps=3", "jobs=1"]
+    )
     experiment.compute(quiet=True)
     figure = plots.convergence(experiment.records(), experiment.settings)
     (ax,) = [a for a in figure.axes if a.get_visible()]
-    assert ax.get_xscale() == "log" and "calibration error" in ax.get_ylabel() and "samples" in ax.get_xlabel()
+    assert (
+        ax.get_xscale() == "log"
+        and "calibration error" in ax.get_ylabel()
+        and "samples" in ax.get_xlabel()
+    )
     dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
     assert dashed and dashed[0].get_ydata()[0] == pytest.approx(0.13715662074146, abs=1e-12)
-    evaluated = harness.evaluate(experiment.records()).query("estimator == 'binned15' and estimand == 'l1'")
+    evaluated = harness.evaluate(experiment.records()).query(
+        "estimator == 'binned15' and estimand == 'l1'"
+    )
     drawn = next(c for c in ax.containers if c.get_label() == "binned15")
     np.testing.assert_array_equal(drawn[0].get_ydata(), evaluated["mean"])
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
@@ -293,8 +404,14 @@ def test_page_is_self_contained_and_complete(result, cli):
     cli("experiment=berta2026_fig1", "reps=2", "n=[200]", "jobs=1")
     page = result(".html").read_text()
     assert not re.search(r'(src|href)="(https?:)?//', page) and "@import" not in page
-    assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
-    assert "Paper against ours" in page and "within error" in page and f"calharness {harness.__version__}" in page
+    assert (
+        page.count("<svg") == 1 and "prefers-color-scheme: dark" in page and "@media print" in page
+    )
+    assert (
+        "Paper against ours" in page
+        and "within error" in page
+        and f"calharness {harness.__version__}" in page
+    )
     assert "uncommitted" not in page and str(result(".html").parents[2]) not in page
     assert page.count("<tr>") >= 12
     for link in re.findall(r'<a href="([^"]+)"', page):
@@ -304,10 +421,46 @@ def test_page_is_self_contained_and_complete(result, cli):
 def test_page_tells_the_papers_numbers_from_recomputed_ones():
     """The paper's own numbers, recomputed ones and claims are sections of their own; a cause is one line, and is never nan."""
     rows = [
-        ("fig1", "Calibrated, n = 200", "ECE (15 bins)", "authors' data", "within error", 0.06, 0.0034, None),
-        ("fig1", "Calibrated, n = 264", "ECE (15 bins)", "authors' data", "not reproducible here", np.nan, np.nan, "no file"),
-        ("fig1", "Calibrated, n = 350", "ECE (15 bins)", "authors' data", "not reproducible here", np.nan, np.nan, "no file"),
-        ("fig3", "of others", "x", "recomputed by independent code", "differs", 0.1, np.nan, np.nan),
+        (
+            "fig1",
+            "Calibrated, n = 200",
+            "ECE (15 bins)",
+            "authors' data",
+            "within error",
+            0.06,
+            0.0034,
+            None,
+        ),
+        (
+            "fig1",
+            "Calibrated, n = 264",
+            "ECE (15 bins)",
+            "authors' data",
+            "not reproducible here",
+            np.nan,
+            np.nan,
+            "no file",
+        ),
+        (
+            "fig1",
+            "Calibrated, n = 350",
+            "ECE (15 bins)",
+            "authors' data",
+            "not reproducible here",
+            np.nan,
+            np.nan,
+            "no file",
+        ),
+        (
+            "fig3",
+            "of others",
+            "x",
+            "recomputed by independent code",
+            "differs",
+            0.1,
+            np.nan,
+            np.nan,
+        ),
         ("fig1", "a claim", "difference", "claim", "holds", 0.3, np.nan, "on three problems"),
     ]
     names = ["item", "row", "column", "source", "verdict", "ours", "error", "reason"]
@@ -323,19 +476,43 @@ def test_page_tells_the_papers_numbers_from_recomputed_ones():
     ]
     own = parts[1]
     assert own["counts"] == [("authors' data", {"within error": 1, "not reproducible here": 2})]
-    assert own["causes"] == [("1", 2, "no file")] and [row["mark"] for row in own["rows"]] == ["", "1", "1"]
-    assert own["rows"][0]["power_text"] == "± 3 %" and parts[2]["causes"] == [] and parts[2]["rows"][0]["power_text"] == "any"
-    rows = sections(compared.assign(column="binned15"), "berta2026", None, {"binned15": "15 bins"})[1]["rows"]
-    assert [row["plain"] for row in rows] == [["", "15 bins"], ["", ""], ["", ""]]  # beside the first of them
-    assert parts[0]["rows"][0]["said"] == "on three problems" and parts[0]["rows"][0]["where"] == "ours"
+    assert own["causes"] == [("1", 2, "no file")] and [row["mark"] for row in own["rows"]] == [
+        "",
+        "1",
+        "1",
+    ]
+    assert (
+        own["rows"][0]["power_text"] == "± 3 %"
+        and parts[2]["causes"] == []
+        and parts[2]["rows"][0]["power_text"] == "any"
+    )
+    rows = sections(compared.assign(column="binned15"), "berta2026", None, {"binned15": "15 bins"})[
+        1
+    ]["rows"]
+    assert [row["plain"] for row in rows] == [
+        ["", "15 bins"],
+        ["", ""],
+        ["", ""],
+    ]  # beside the first of them
+    assert (
+        parts[0]["rows"][0]["said"] == "on three problems"
+        and parts[0]["rows"][0]["where"] == "ours"
+    )
 
 
 def test_what_undefined_cells_say_is_whole_and_never_nan():
     assert missing.why_without(pd.Series({"status": "undefined", "reason": np.nan})) == "undefined"
     long = "x" * 500
-    assert missing.why_without(pd.Series({"status": "skipped", "reason": f"first\n{long}"})) == f"skipped: {long}"
-    found = frame([np.nan] * 3, status="skipped").assign(reason=[long, long, None], estimator=["a", "b", "c"])
-    lines = missing.causes(missing.without_number(found), Settings.from_dict({"labels": {"estimator": {"a": "A"}}}))
+    assert (
+        missing.why_without(pd.Series({"status": "skipped", "reason": f"first\n{long}"}))
+        == f"skipped: {long}"
+    )
+    found = frame([np.nan] * 3, status="skipped").assign(
+        reason=[long, long, None], estimator=["a", "b", "c"]
+    )
+    lines = missing.causes(
+        missing.without_number(found), Settings.from_dict({"labels": {"estimator": {"a": "A"}}})
+    )
     assert sorted(lines) == [("skipped", ["A", "b"], 2, long), ("skipped", ["c"], 1, "")]
 
 
@@ -350,19 +527,27 @@ def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
     names = sorted(path.name for path in first.iterdir())
     assert names == sorted(path.name for path in second.iterdir())
     assert {Path(name).suffix for name in names} >= {".html", ".csv", ".svg", ".png"}
-    assert [name for name in names if (first / name).read_bytes() != (second / name).read_bytes()] == []
+    assert [
+        name for name in names if (first / name).read_bytes() != (second / name).read_bytes()
+    ] == []
 
 
 @pytest.mark.slow
 def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
-    experiment = Experiment.of(["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"])
+    experiment = Experiment.of(
+        ["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"]
+    )
     experiment.compute(quiet=True)
     frame = experiment.records()
     drawing.render(experiment, frame)
     page = experiment.folder / "mine.html"
     assert drawing.is_drawn(experiment, frame) and drawing.is_drawn(experiment, frame.iloc[::-1])
     nearly = frame.assign(value=frame["value"] * (1 + 1e-15))
-    assert experiment.stamp(nearly) == experiment.stamp(frame) != experiment.stamp(frame.assign(value=frame["value"] + 1e-9))
+    assert (
+        experiment.stamp(nearly)
+        == experiment.stamp(frame)
+        != experiment.stamp(frame.assign(value=frame["value"] + 1e-9))
+    )
     assert not drawing.is_drawn(experiment, frame.iloc[:-1])
     os.utime(page, (0, 0))  # older than the code that draws
     assert not drawing.is_drawn(experiment, frame)
@@ -370,7 +555,14 @@ def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
 
 def test_page_escapes_what_it_shows(result, cli, module):
     module("angry", "def f(p, y):\n    raise ValueError('<script>alert(1)</script>')\n")
-    cli("problem=beta_wavy", "n=50", "reps=1", "estimator=[binned15]", "jobs=1", "+estimator.f._target_=angry.f")
+    cli(
+        "problem=beta_wavy",
+        "n=50",
+        "reps=1",
+        "estimator=[binned15]",
+        "jobs=1",
+        "+estimator.f._target_=angry.f",
+    )
     page = result(".html").read_text()
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
 
@@ -392,13 +584,18 @@ def test_reproduced_numbers_name_their_cells(ours, tmp_path):
     ]
     reproduction.save(compared, "berta2026_fig3", tmp_path)
     reproduction.save(compared, "berta2026_fig1", tmp_path)  # takes the place of its own rows alone
-    assert pd.read_parquet(files[1])["experiment"].value_counts().to_dict() == {"berta2026_fig1": 2, "berta2026_fig3": 2}
+    assert pd.read_parquet(files[1])["experiment"].value_counts().to_dict() == {
+        "berta2026_fig1": 2,
+        "berta2026_fig3": 2,
+    }
 
 
 def test_small_formatting():
     scaled = '<svg style="max-width: 60pt; min-width: 36pt" viewBox="0 0 3 2"></svg>'
     assert inline('<?xml?>\n<svg height="20pt" width="30pt" viewBox="0 0 3 2"></svg>') == scaled
-    assert 'role="img" aria-labelledby="caption"' in inline('<svg width="30pt" viewBox="0 0 3 2"></svg>', "caption")
+    assert 'role="img" aria-labelledby="caption"' in inline(
+        '<svg width="30pt" viewBox="0 0 3 2"></svg>', "caption"
+    )
     assert breakable("a_b <i> `c`") == "a_<wbr>b &lt;i&gt; <code>c</code>"
 
 
@@ -408,7 +605,9 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
     import shutil
     import subprocess
 
-    browser = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
+    browser = next(
+        (b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None
+    )
     if browser is None:
         pytest.skip("no Chromium on this machine")
     cli("experiment=berta2026_fig1", "reps=2", "n=[200,264]", "jobs=1")
@@ -430,7 +629,12 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
             f"""<body><iframe src="inside.html" width="{width}" height="900"></iframe>
             <script>addEventListener("message", e => document.body.dataset.found = e.data)</script></body>"""
         )
-        dumped = [*flags.split(), "--window-size=1500,1000", "--virtual-time-budget=3000", "--dump-dom"]
+        dumped = [
+            *flags.split(),
+            "--window-size=1500,1000",
+            "--virtual-time-budget=3000",
+            "--dump-dom",
+        ]
         dom = subprocess.run(
             [browser, *dumped, f"--user-data-dir={tmp_path}", f"file://{tmp_path / 'outside.html'}"],
             capture_output=True, text=True, timeout=120,
@@ -445,10 +649,26 @@ def test_a_summary_is_the_same_of_texts_as_categories():
         {"key": "b", "estimand": "l1", "value": 0.3, "status": "ok", "kind": "point"},
         {"key": "c", "estimand": None, "value": None, "status": "failed", "kind": None},
     ]
-    own = {"problem": "p", "problem_key": "k", "notion": "binary", "n": 100, "estimator": "e", "estimator_key": "f"}
-    rest = {"truth": 0.1, "truth_error": 0.0, "low": None, "high": None, "cpu_seconds": 0.0, "reason": None}
+    own = {
+        "problem": "p",
+        "problem_key": "k",
+        "notion": "binary",
+        "n": 100,
+        "estimator": "e",
+        "estimator_key": "f",
+    }
+    rest = {
+        "truth": 0.1,
+        "truth_error": 0.0,
+        "low": None,
+        "high": None,
+        "cpu_seconds": 0.0,
+        "reason": None,
+    }
     records = pd.DataFrame([{**own, **rest, **cell} for cell in cells])
     texts = harness.evaluate(records)
-    categories = harness.evaluate(records.astype({"estimand": "category", "problem": "category", "status": "category"}))
+    categories = harness.evaluate(
+        records.astype({"estimand": "category", "problem": "category", "status": "category"})
+    )
     assert texts["cells"].tolist() == [1, 2] and texts["estimand"].tolist() == ["", "l1"]
     pd.testing.assert_frame_equal(categories.astype(texts.dtypes), texts)

@@ -51,7 +51,14 @@ def small(tmp_path_factory):
         (folder / "arena" / name).write_bytes((RESULTS / "arena" / name).read_bytes())
     differs = {"reps": [20, "<i>5</i>"], "problem.a": [{"x": 1}, None]}
     a_run(folder, name="<s>mine", title="A <b> & c", experiment="berta2026_fig2", differs=differs)
-    a_run(folder, "sweeps", "bins", experiment=None, differs={}, swept={"estimator.binned15.bins": ["5", "10"]})
+    a_run(
+        folder,
+        "sweeps",
+        "bins",
+        experiment=None,
+        differs={},
+        swept={"estimator.binned15.bins": ["5", "10"]},
+    )
     build.build(folder, rooms=OWN)
     return folder / "site"
 
@@ -79,22 +86,41 @@ class Seen(HTMLParser):
 def pages_of(site):
     """{path: Seen} of the site's own pages; copied results have tests of their own."""
     found = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
-    return {name: Seen(path.read_text()) for name, path in found.items() if not name.startswith("results/")}
+    return {
+        name: Seen(path.read_text())
+        for name, path in found.items()
+        if not name.startswith("results/")
+    }
 
 
 def test_every_page_can_be_read_without_seeing_it(small):
     pages = pages_of(small)
-    assert {"index.html", "papers/index.html", "papers/berta2026.html", "runs.html", "provenance.html"} <= set(pages)
+    assert {
+        "index.html",
+        "papers/index.html",
+        "papers/berta2026.html",
+        "runs.html",
+        "provenance.html",
+    } <= set(pages)
     for name, page in pages.items():
         assert page.all("html")[0]["lang"] == "en" and page.headings.count(1) == 1, name
-        assert all(later <= earlier + 1 for earlier, later in zip(page.headings, page.headings[1:])), (name, page.headings)
-        assert page.all("main")[0]["id"] == "main" and page.all("a")[0] == {"class": "skip", "href": "#main"}, name
-        assert all(held.get("aria-label") for held in page.all("nav")) and len(page.all("footer")) == 1
+        assert all(
+            later <= earlier + 1 for earlier, later in zip(page.headings, page.headings[1:])
+        ), (name, page.headings)
+        assert page.all("main")[0]["id"] == "main" and page.all("a")[0] == {
+            "class": "skip",
+            "href": "#main",
+        }, name
+        assert (
+            all(held.get("aria-label") for held in page.all("nav")) and len(page.all("footer")) == 1
+        )
         assert any(held.get("aria-current") for held in page.all("a")), name
         assert all(held.get("alt") and held.get("width") for held in page.all("img")), name
         assert len(page.all("caption")) == len(page.all("table")), name
         assert all(held.get("scope") for held in page.all("th")), name
-        assert all(held.get("content") for held in page.all("meta") if held.get("name") == "description"), name
+        assert all(
+            held.get("content") for held in page.all("meta") if held.get("name") == "description"
+        ), name
 
 
 def test_every_link_leads_to_a_page_of_the_site(small):
@@ -120,9 +146,16 @@ def test_results_are_copied_with_the_index_that_they_lead_back_to(small):
 
 def test_what_came_from_data_is_text(small):
     page = (small / "runs.html").read_text()
-    assert "A &lt;b&gt; &amp; c" in page and "&lt;i&gt;5&lt;/i&gt;" in page and "&lt;s&gt;mine" in page
+    assert (
+        "A &lt;b&gt; &amp; c" in page and "&lt;i&gt;5&lt;/i&gt;" in page and "&lt;s&gt;mine" in page
+    )
     assert "<s>mine" not in page and "<i>5" not in page
-    assert "left out" in page and "problem.a" in page and "estimator.binned15.bins" in page and "5, 10" in page
+    assert (
+        "left out" in page
+        and "problem.a" in page
+        and "estimator.binned15.bins" in page
+        and "5, 10" in page
+    )
 
 
 def test_the_ten_lines_are_those_of_the_arenas_page(small):
@@ -152,14 +185,24 @@ def test_own_runs_are_listed_beside_the_results(tmp_path):
     (tmp_path / "arena").mkdir()
     assert "Nothing yet" in own_results.save(tmp_path).read_text()
     a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
-    a_run(tmp_path, "compare", "theirs").joinpath("theirs.txt").write_text("First sentence.\n\nSecond.")
+    a_run(tmp_path, "compare", "theirs").joinpath("theirs.txt").write_text(
+        "First sentence.\n\nSecond."
+    )
     a_run(tmp_path, name="mine~1a2b")  # what was moved aside keeps its file names
-    (tmp_path / "variations" / "mine~1a2b" / "mine~1a2b.html").rename(tmp_path / "variations" / "mine~1a2b" / "mine.html")
+    (tmp_path / "variations" / "mine~1a2b" / "mine~1a2b.html").rename(
+        tmp_path / "variations" / "mine~1a2b" / "mine.html"
+    )
     path = own_results.save(tmp_path)
     page = Seen(path.read_text())
     links = [link for link in page.links if link.endswith(".html")]
-    assert sorted(links) == ["compare/theirs/theirs.html", "variations/mine/mine.html", "variations/mine~1a2b/mine.html"]
-    assert all((tmp_path / link).is_file() for link in links) and not page.all("link")[1:]  # its style is inside
+    assert sorted(links) == [
+        "compare/theirs/theirs.html",
+        "variations/mine/mine.html",
+        "variations/mine~1a2b/mine.html",
+    ]
+    assert (
+        all((tmp_path / link).is_file() for link in links) and not page.all("link")[1:]
+    )  # its style is inside
     assert "First sentence." in path.read_text() and "Second." not in path.read_text()
     assert index.OWN_RUNS in index.save(tmp_path).read_text()
 
@@ -167,7 +210,9 @@ def test_own_runs_are_listed_beside_the_results(tmp_path):
 def test_a_missing_extra_is_one_sentence(monkeypatch, tmp_path, cli):
     for package in ("itables", "vl_convert"):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(BadInputError, match=r"not installed; pip install 'calharness\[site\]' brings it\.$"):
+        with pytest.raises(
+            BadInputError, match=r"not installed; pip install 'calharness\[site\]' brings it\.$"
+        ):
             list(assets.files())
         monkeypatch.delitem(sys.modules, package)
         monkeypatch.setattr(assets, "tables", lambda: ("", ""))
@@ -178,7 +223,10 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, tmp_path, cli):
 
 def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts))
+    return sum(
+        w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+        for w, c in zip((0.2126, 0.7152, 0.0722), parts)
+    )
 
 
 def contrast(one, other):
@@ -187,20 +235,35 @@ def contrast(one, other):
 
 
 def test_colours_of_the_style_sheet_can_be_told_apart():
-    assert contrast("#ffffff", "#000000") == pytest.approx(21) and contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    assert contrast("#ffffff", "#000000") == pytest.approx(21) and contrast(
+        "#777777", "#ffffff"
+    ) == pytest.approx(4.48, abs=0.01)
     style = environment().get_template("style.css.j2").render()
     blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{([^}]*)\}", style)
     light, dark, printed = {}, {}, {}
     for media, block in blocks:
         found = dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{3,6})", block))
-        found = {k: "#" + "".join(2 * c for c in v[1:]) if len(v) == 4 else v for k, v in found.items()}
+        found = {
+            k: "#" + "".join(2 * c for c in v[1:]) if len(v) == 4 else v for k, v in found.items()
+        }
         (dark if "dark" in media else printed if "print" in media else light).update(found)
     assert len(dark) >= 11 and len(printed) >= 11
     for held in (light, {**light, **dark}, {**light, **printed}):
         for words in ("ink", "soft", "link", "good", "fair", "bad", "open", "none"):
             for ground in ("paper", "card", "warm"):
-                assert contrast(held[words], held[ground]) >= 4.5, (words, ground, held[words], held[ground])
-        for fill in ("good-fill", "fair-fill", "bad-fill", "open-fill", "none-fill"):  # beside words that say the same
+                assert contrast(held[words], held[ground]) >= 4.5, (
+                    words,
+                    ground,
+                    held[words],
+                    held[ground],
+                )
+        for fill in (
+            "good-fill",
+            "fair-fill",
+            "bad-fill",
+            "open-fill",
+            "none-fill",
+        ):  # beside words that say the same
             assert contrast(held[fill], held["paper"]) >= 3, (fill, held["paper"])
 
 
@@ -229,7 +292,9 @@ TEXT = """() => {
   }
   return [...low];
 }"""
-PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==")
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=="
+)
 MOST = 3_000_000  # bytes that a page loads
 
 
@@ -244,8 +309,17 @@ def test_every_page_in_a_browser(whole):
                     seen.assert_quiet()
                     assert seen.overflow() <= 0, (name, size)
                     assert seen.page.evaluate(TEXT) == [], (name, size)
-                    loaded = seen.page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
-                    files = [site / name, *(Path(one.removeprefix("file://")) for one in loaded if one.startswith("file://"))]
+                    loaded = seen.page.evaluate(
+                        "performance.getEntriesByType('resource').map(one => one.name)"
+                    )
+                    files = [
+                        site / name,
+                        *(
+                            Path(one.removeprefix("file://"))
+                            for one in loaded
+                            if one.startswith("file://")
+                        ),
+                    ]
                     assert sum(file.stat().st_size for file in files) <= MOST, (name, size)
         filters_and_sorts(browser, site / "papers/index.html")
         can_be_used_by_keyboard(browser, site / "papers/index.html")
@@ -257,7 +331,13 @@ def whole(tmp_path, monkeypatch):
     """The site of the papers as they are, with pictures of one pixel, and the paths of its own pages."""
     monkeypatch.setattr(index, "thumbnail", lambda source, width: (PIXEL, 480, 300))
     for path in RESULTS.iterdir():
-        if path.is_dir() and path.name not in ("site", "variations", "sweeps", "compare", "records_of"):
+        if path.is_dir() and path.name not in (
+            "site",
+            "variations",
+            "sweeps",
+            "compare",
+            "records_of",
+        ):
             (tmp_path / path.name).symlink_to(path)
     a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
     rooms = OWN | {"scripts and style": assets.files}
@@ -270,19 +350,33 @@ def filters_and_sorts(browser, path):
         page = seen.page
         rows = page.locator("#items tbody tr")
         page.locator("input[type=search]").first.fill("gruber2025 Table")
-        assert all("gruber2025" in text and "Table" in text for text in rows.all_inner_texts()) and rows.count() >= 5
+        assert (
+            all("gruber2025" in text and "Table" in text for text in rows.all_inner_texts())
+            and rows.count() >= 5
+        )
         page.locator("input[type=search]").first.fill("")
         page.locator("#items thead th").nth(4).get_by_role("button").first.click()
-        agree = [int(text) for text in page.locator("#items tbody tr td:nth-child(5)").all_inner_texts()]
+        agree = [
+            int(text) for text in page.locator("#items tbody tr td:nth-child(5)").all_inner_texts()
+        ]
         assert agree == sorted(agree) and len(agree) == 25
         page.locator("#items thead th").nth(1).get_by_role("button", name="Filter").click()
         page.locator(".dtcc-dropdown").get_by_text("ciosek2026").click()
-        assert {text for text in page.locator("#items tbody tr td:nth-child(2)").all_inner_texts()} == {"ciosek2026"}
+        assert {
+            text for text in page.locator("#items tbody tr td:nth-child(2)").all_inner_texts()
+        } == {"ciosek2026"}
         seen.assert_quiet()
-    with browser.opened(path, "phone") as seen:  # the first column stays in view while the table is scrolled
+    with browser.opened(
+        path, "phone"
+    ) as seen:  # the first column stays in view while the table is scrolled
         first = seen.page.locator("#items tbody th").first
         seen.page.locator(".scroll:has(> #items)").evaluate("box => box.scrollLeft = 250")
-        assert seen.page.locator("#items td").first.bounding_box()["x"] < 0 <= first.bounding_box()["x"] < 40
+        assert (
+            seen.page.locator("#items td").first.bounding_box()["x"]
+            < 0
+            <= first.bounding_box()["x"]
+            < 40
+        )
 
 
 def can_be_used_by_keyboard(browser, path):
@@ -298,12 +392,20 @@ def can_be_used_by_keyboard(browser, path):
             assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
         page.locator("#items thead th").nth(5).get_by_role("button").first.focus()
         page.keyboard.press("Enter")
-        differ = [int(text) for text in page.locator("#items tbody tr td:nth-child(6)").all_inner_texts()]
+        differ = [
+            int(text) for text in page.locator("#items tbody tr td:nth-child(6)").all_inner_texts()
+        ]
         assert differ == sorted(differ)
 
 
 def prints(browser, path):
     with browser.opened(path, dark=True) as seen:
         seen.page.emulate_media(media="print")
-        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert not seen.page.locator("header nav").is_visible() and seen.page.locator("h1").is_visible()
+        assert (
+            seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
+        )
+        assert (
+            not seen.page.locator("header nav").is_visible()
+            and seen.page.locator("h1").is_visible()
+        )

@@ -28,7 +28,11 @@ from harness.pages import (
 from harness.pages.sources import Sources
 
 QUESTIONS = yaml.safe_load((Path(__file__).parents[1] / "site_questions.yaml").read_text())
-PROBLEMS = {"beta_calibrated": ("power", 0.0), "beta_overconfident": ("power", 0.14), "beta_wavy": ("wavy", 0.04)}
+PROBLEMS = {
+    "beta_calibrated": ("power", 0.0),
+    "beta_overconfident": ("power", 0.14),
+    "beta_wavy": ("wavy", 0.04),
+}
 BIASES = {"binned15": 0.05, "variational_isotonic": -0.01, "best": 0.002, "oracle": 0.0}
 SECONDS = {"binned15": 1e-4, "variational_isotonic": 1e-2, "best": 3e-2, "oracle": 1e-3}
 
@@ -43,11 +47,51 @@ def cells():
                 for estimand, true in (("l1", truth), ("l2_squared", truth**2)):
                     for rep in range(4):
                         value = true + bias + 0.005 * rng.standard_normal()
-                        rows.append((problem, n, name, estimand, rep, value, None, None, "point", true, SECONDS[name] * n / 200))
+                        rows.append(
+                            (
+                                problem,
+                                n,
+                                name,
+                                estimand,
+                                rep,
+                                value,
+                                None,
+                                None,
+                                "point",
+                                true,
+                                SECONDS[name] * n / 200,
+                            )
+                        )
             for rep in range(4):
                 high = truth + (0.1 if rep % 2 else -0.1)
-                rows.append((problem, n, "certified_interval", "l1", rep, truth, truth - 0.2, high, "interval", truth, 0.001))
-    columns = ["problem", "n", "estimator", "estimand", "rep", "value", "low", "high", "kind", "truth", "cpu_seconds"]
+                rows.append(
+                    (
+                        problem,
+                        n,
+                        "certified_interval",
+                        "l1",
+                        rep,
+                        truth,
+                        truth - 0.2,
+                        high,
+                        "interval",
+                        truth,
+                        0.001,
+                    )
+                )
+    columns = [
+        "problem",
+        "n",
+        "estimator",
+        "estimand",
+        "rep",
+        "value",
+        "low",
+        "high",
+        "kind",
+        "truth",
+        "cpu_seconds",
+    ]
     return pd.DataFrame(rows, columns=columns).assign(notion="binary", status="ok")
 
 
@@ -55,7 +99,9 @@ def cells():
 def small():
     families = {"power": ["beta_calibrated", "beta_overconfident"], "wavy": ["beta_wavy"]}
     settings = arena.settings(cells(), families, dict.fromkeys(PROBLEMS, 2))
-    truths = {name: {"binary|l1": (truth, 0.0, "closed form")} for name, (_, truth) in PROBLEMS.items()}
+    truths = {
+        name: {"binary|l1": (truth, 0.0, "closed form")} for name, (_, truth) in PROBLEMS.items()
+    }
     return arena_data.ArenaResults(settings, families, dict.fromkeys(PROBLEMS, 2), {}, truths, 120)
 
 
@@ -66,7 +112,9 @@ def here(small, monkeypatch, tmp_path):
     for cached in (estimator_cards.cards, estimator_cards.ranked):
         cached.cache_clear()
     estimators = ("binned15", "skce", "peer_netcal_ece15")
-    yield Sources(tmp_path, tmp_path / "site", estimators=estimators, problems=("beta_wavy", "fitted"))
+    yield Sources(
+        tmp_path, tmp_path / "site", estimators=estimators, problems=("beta_wavy", "fitted")
+    )
     for cached in (estimator_cards.cards, estimator_cards.ranked):
         cached.cache_clear()
 
@@ -74,33 +122,63 @@ def here(small, monkeypatch, tmp_path):
 def test_a_leaderboard_of_every_combination_of_filters(small):
     boards = small.boards
     assert set(boards.groupby(["family", "n", "k"]).groups) == {
-        (family, n, k) for family in ("all", "power", "wavy") for n in ("all", "200", "1000") for k in ("all", "2")
+        (family, n, k)
+        for family in ("all", "power", "wavy")
+        for n in ("all", "200", "1000")
+        for k in ("all", "2")
     }
-    one = boards[boards["family"].eq("power") & boards["n"].eq("200") & boards["k"].eq("all") & boards["estimand"].eq("l1")]
+    one = boards[
+        boards["family"].eq("power")
+        & boards["n"].eq("200")
+        & boards["k"].eq("all")
+        & boards["estimand"].eq("l1")
+    ]
     of = small.settings
-    of = of[of["family"].eq("power") & of["n"].eq(200) & of["estimand"].eq("l1") & of["estimator"].eq("binned15")]
-    assert one.set_index("estimator").loc["binned15", "regret"] == pytest.approx(math.exp(np.log(of["regret"]).mean()))
+    of = of[
+        of["family"].eq("power")
+        & of["n"].eq(200)
+        & of["estimand"].eq("l1")
+        & of["estimator"].eq("binned15")
+    ]
+    assert one.set_index("estimator").loc["binned15", "regret"] == pytest.approx(
+        math.exp(np.log(of["regret"]).mean())
+    )
     assert one.set_index("estimator").loc["binned15", "settings"] == 2
-    assert "certified_interval" not in set(boards["estimator"])  # a bound is never ranked among points
+    assert "certified_interval" not in set(
+        boards["estimator"]
+    )  # a bound is never ranked among points
     assert boards.loc[boards["estimator"].eq("oracle"), "rank"].isna().all()
 
 
 def test_the_rows_of_the_page_are_those_of_the_leaderboards(small):
     held = json.loads(json.dumps(leaderboard.packed(small.boards), allow_nan=False))
     assert sum(map(len, held["rows"].values())) == len(small.boards)
-    row = dict(zip(held["fields"], held["usual"])) | dict(zip(held["fields"], held["rows"]["l1|all|all|all"][0]))
+    row = dict(zip(held["fields"], held["usual"])) | dict(
+        zip(held["fields"], held["rows"]["l1|all|all|all"][0])
+    )
     first = small.overall[small.overall["estimand"].eq("l1")].sort_values("rank").iloc[0]
     assert held["estimators"][row["estimator"]] == first["estimator"] and row["rank"] == 1
-    assert row["regret"] == pytest.approx(first["regret"], rel=0.005) and held["at"][row["worst_at"]] == first["worst_at"]
+    assert (
+        row["regret"] == pytest.approx(first["regret"], rel=0.005)
+        and held["at"][row["worst_at"]] == first["worst_at"]
+    )
     single = held["rows"]["l1|power|200|2"]  # no worst one, nothing lost: such a row ends early
-    assert min(map(len, single)) <= held["fields"].index("worst") and max(map(len, single)) <= len(held["fields"])
+    assert min(map(len, single)) <= held["fields"].index("worst") and max(map(len, single)) <= len(
+        held["fields"]
+    )
 
 
 def test_the_frontier_holds_what_nothing_ranked_beats(small):
-    rows = leaderboard.with_frontier(small.overall[small.overall["estimand"].eq("l1")]).set_index("estimator")
+    rows = leaderboard.with_frontier(small.overall[small.overall["estimand"].eq("l1")]).set_index(
+        "estimator"
+    )
     assert rows.loc["binned15", "frontier"] == 1 and rows.loc["oracle", "frontier"] == 0
     said = leaderboard.alt(rows.reset_index())
-    assert said.startswith("Mean regret against CPU time of 3 ranked") and "binned15" in said and "oracle" not in said
+    assert (
+        said.startswith("Mean regret against CPU time of 3 ranked")
+        and "binned15" in said
+        and "oracle" not in said
+    )
 
 
 def test_bounds_have_a_coverage(small):
@@ -116,16 +194,26 @@ def test_the_arenas_pages(here):
     which = found["arena/index.html"]
     assert "k = 2" in which and 'href="binary.html#estimand=l1&amp;n=200&amp;k=2"' in which
     board = found["arena/binary.html"]
-    assert arena.RULE[:60] in board and '<th scope="row" class="left"><a href="../estimators/best.html">' in board
+    assert (
+        arena.RULE[:60] in board
+        and '<th scope="row" class="left"><a href="../estimators/best.html">' in board
+    )
     chart = leaderboard.chart([])
-    assert chart["data"] == {"name": "rows"} and {p["name"] for p in chart["params"]} == {"kind", "picked"}
+    assert chart["data"] == {"name": "rows"} and {p["name"] for p in chart["params"]} == {
+        "kind",
+        "picked",
+    }
 
 
 def test_an_estimator_fails_where_it_is_furthest_behind(small):
     rows = dict(list(small.settings.groupby("estimator")))
     first, *_ = failures.failures("binned15", rows)
-    assert first.estimand == "l1" and re.search(r"off by \+0\.0\d+ on average where the truth is 0", first.words)
-    assert "nearly all of it is bias" in first.words and "the best published one there" in first.words
+    assert first.estimand == "l1" and re.search(
+        r"off by \+0\.0\d+ on average where the truth is 0", first.words
+    )
+    assert (
+        "nearly all of it is bias" in first.words and "the best published one there" in first.words
+    )
     assert first.alt.startswith(f"Estimates of binned15 on {first.problem} by n beside the truth")
     assert failures.failures("best", rows) == []  # it is as good as any
     (held, *_) = failures.failures("certified_interval", rows)
@@ -137,23 +225,35 @@ def test_a_picture_is_drawn_again_only_where_its_numbers_are_others(small, tmp_p
     path = tmp_path / "x.png"
     assert failures.kept(path, one.key) is None
     path.write_bytes(failures.picture(one))
-    assert failures.kept(path, one.key) == path.read_bytes() and failures.kept(path, "another") is None
+    assert (
+        failures.kept(path, one.key) == path.read_bytes() and failures.kept(path, "another") is None
+    )
 
 
 def test_cards_say_what_is_known_and_what_is_not(here):
     found = dict(estimator_cards.pages(here))
     card = found["estimators/binned15.html"]
-    for text in ("sum_b (n_b / n)", "Guo et al. (2017), ICML, eq. 3", "mostly too large", "n^1.00", 'class="sticky strip"'):
+    for text in (
+        "sum_b (n_b / n)",
+        "Guo et al. (2017), ICML, eq. 3",
+        "mostly too large",
+        "n^1.00",
+        'class="sticky strip"',
+    ):
         assert text in card, text
     assert "No rank: it is not in the arena" in found["estimators/skce.html"]
     assert "the package netcal is not installed" in found["estimators/peer_netcal_ece15.html"]
     pictures = {path for path, _ in estimator_cards.assets(here)}
-    assert all(f'src="{path.removeprefix("estimators/")}"' in card for path in pictures) and pictures
+    assert (
+        all(f'src="{path.removeprefix("estimators/")}"' in card for path in pictures) and pictures
+    )
     assert found["estimators/index.html"].count('<th scope="row"') == 3
 
 
 def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
-    rows = small.settings[small.settings["estimator"].eq("variational_isotonic") & small.settings["estimand"].eq("l1")]
+    rows = small.settings[
+        small.settings["estimator"].eq("variational_isotonic") & small.settings["estimand"].eq("l1")
+    ]
     share = estimator_cards.over_share(rows)
     apart = rows[rows["truth"].gt(0.0)]
     assert share == pytest.approx(apart["over"].mean()) and share < 0.3
@@ -162,21 +262,31 @@ def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
 
 def test_exponents_are_those_of_a_power_law(small):
     (cost,) = costs.costs("binned15", small.settings)
-    assert (cost.source, cost.notion, cost.in_n.groups) == (costs.ARENA, "binary", 3) and cost.in_n.value == pytest.approx(1.0)
+    assert (cost.source, cost.notion, cost.in_n.groups) == (
+        costs.ARENA,
+        "binary",
+        3,
+    ) and cost.in_n.value == pytest.approx(1.0)
     assert cost.at(200) == pytest.approx(1e-4) and cost.at(5000) is None  # nothing is extrapolated
-    logs = pd.DataFrame({"problem": list("abcd"), "k": [2, 8, 2, 8], "n": 100, "log": np.log([1.0, 4.0, 1.1, 4.4])})
+    logs = pd.DataFrame(
+        {"problem": list("abcd"), "k": [2, 8, 2, 8], "n": 100, "log": np.log([1.0, 4.0, 1.1, 4.4])}
+    )
     assert costs.in_k(logs).value == pytest.approx(1.0) and costs.in_k(logs).sizes == (2, 8)
 
 
 def test_costs_of_the_others_are_measured_or_have_a_reason():
     rows = costs.benchmarked()
-    assert (rows["cpu_seconds"].notna() | rows["reason"].notna()).all() and not rows.duplicated(["estimator", "k", "n"]).any()
+    assert (rows["cpu_seconds"].notna() | rows["reason"].notna()).all() and not rows.duplicated(
+        ["estimator", "k", "n"]
+    ).any()
     (cost,) = costs.costs("skce_biased", None)
     assert cost.source == costs.BENCHMARK and cost.in_n.value > 0.5  # a kernel matrix
 
 
 def test_docstrings_are_escaped():
-    assert "&lt;b&gt;" in docstrings.html("A <b> `x<y`") and "<code>x&lt;y</code>" in docstrings.html("A <b> `x<y`")
+    assert "&lt;b&gt;" in docstrings.html(
+        "A <b> `x<y`"
+    ) and "<code>x&lt;y</code>" in docstrings.html("A <b> `x<y`")
     assert docstrings.html("Is:\n    a = b\nof it.").count("<p>") == 2
 
 
@@ -187,29 +297,47 @@ def test_a_page_of_a_problem(here):
     assert problem_pages.alt(one).startswith("The chance of being right given the score")
     found = dict(problem_pages.pages(here))
     page = found["problems/beta_wavy.html"]
-    for text in ("Binary, L1 error", "closed form", "standard errors apart", "Who is near", "harness.problems.Beta"):
+    for text in (
+        "Binary, L1 error",
+        "closed form",
+        "standard errors apart",
+        "Who is near",
+        "harness.problems.Beta",
+    ):
         assert text in page, text
     assert "Not drawn here" in found["problems/fitted.html"] and family.absent
     for path, content in problem_pages.assets(here):
         (here.out / path).parent.mkdir(parents=True, exist_ok=True)
         (here.out / path).write_bytes(content)
     kept = problem_pages._kept_facts(here.out / one.told, one.key)
-    assert kept == json.loads(json.dumps(one.facts)) and failures.kept(here.out / one.picture, problem_pages.picture_key(one))
+    assert kept == json.loads(json.dumps(one.facts)) and failures.kept(
+        here.out / one.picture, problem_pages.picture_key(one)
+    )
 
 
 def build(root):
     """The arena's pages and the cards of `here`, with scripts and style, on disk."""
-    for pages in (lambda _: assets.files(), leaderboard.pages, leaderboard.assets, estimator_cards.pages, estimator_cards.assets):
+    for pages in (
+        lambda _: assets.files(),
+        leaderboard.pages,
+        leaderboard.assets,
+        estimator_cards.pages,
+        estimator_cards.assets,
+    ):
         for path, content in pages(root):
             (root.out / path).parent.mkdir(parents=True, exist_ok=True)
-            (root.out / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+            (root.out / path).write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
     return root.out
 
 
 def sorted_by(page, column, direction):
     """Click on a head; the table sorts its rows in a task of its own."""
     page.click(f"#board thead th:nth-child({column})")
-    page.wait_for_function(f"document.querySelector('#board thead th:nth-child({column})').ariaSort === '{direction}'")
+    page.wait_for_function(
+        f"document.querySelector('#board thead th:nth-child({column})').ariaSort === '{direction}'"
+    )
 
 
 @pytest.mark.slow
@@ -223,15 +351,23 @@ def test_table_and_chart_follow_the_filters(here):
             page = seen.page
             page.wait_for_function(ready)
             whole = page.evaluate(shown)
-            static = [leaderboard_rows.cells(r) for r in arena_data.read().overall.query("estimand == 'l1'").to_dict("records")]
-            assert sorted(whole) == sorted([[str(e) for e in row] for row in static])  # the script writes what the page had
+            static = [
+                leaderboard_rows.cells(r)
+                for r in arena_data.read().overall.query("estimand == 'l1'").to_dict("records")
+            ]
+            assert sorted(whole) == sorted(
+                [[str(e) for e in row] for row in static]
+            )  # the script writes what the page had
             page.select_option("#filter-family", "wavy")
             page.select_option("#filter-n", "200")
             assert [row[9] for row in page.evaluate(shown)] == ["1 (100 %)"] * 4
             assert sorted(page.evaluate(drawn)) == sorted([[name, 1] for name in BIASES])
             box = "(e => e.scrollWidth - e.clientWidth)(document.querySelector('.board .dt-layout-table'))"
             assert page.evaluate(box) == 0  # nothing is scrolled sideways at 1,280 pixels
-            assert "family=wavy" in page.url and "4 estimators, 3 of them ranked" in page.inner_text("#board-said")
+            assert (
+                "family=wavy" in page.url
+                and "4 estimators, 3 of them ranked" in page.inner_text("#board-said")
+            )
             sorted_by(page, 9, "ascending")  # by CPU time
             cost = [row[0] for row in page.evaluate(shown)]
             assert cost == sorted(SECONDS, key=SECONDS.get)
@@ -241,28 +377,41 @@ def test_table_and_chart_follow_the_filters(here):
             assert page.evaluate(shown)[-1][0] == "oracle"
             page.click("#board_wrapper button:has-text('Columns')")
             page.click("div.dt-button-collection button:has-text('RMSE')")
-            assert "RMSE" not in page.inner_text("#board thead") and "Bias" in page.inner_text("#board thead")
+            assert "RMSE" not in page.inner_text("#board thead") and "Bias" in page.inner_text(
+                "#board thead"
+            )
             page.keyboard.press("Escape")
             page.fill("#board_wrapper input[type=search]", "binned")
             assert [row[0] for row in page.evaluate(shown)] == ["binned15"]
             page.click("#board tbody a")
             assert page.inner_text("h1") == "binned15"
             seen.assert_quiet()
-        with browser.opened(f"{site / 'arena' / 'binary.html'}#estimand=l2_squared&n=1000", size="phone") as seen:
+        with browser.opened(
+            f"{site / 'arena' / 'binary.html'}#estimand=l2_squared&n=1000", size="phone"
+        ) as seen:
             seen.page.wait_for_function(ready)
-            assert seen.page.input_value("#filter-n") == "1000" and seen.page.input_value("#filter-estimand") == "l2_squared"
+            assert (
+                seen.page.input_value("#filter-n") == "1000"
+                and seen.page.input_value("#filter-estimand") == "l2_squared"
+            )
             assert seen.overflow() <= 0
             seen.assert_quiet()
         for path in ("arena/index.html", "estimators/index.html", "estimators/binned15.html"):
             with browser.opened(site / path, size="phone", dark=True) as seen:
                 assert seen.overflow() <= 0, path
-                wide = seen.page.evaluate("[...document.querySelectorAll('thead th:first-child')].map(th => th.offsetWidth)")
-                assert wide and max(wide) < 390 / 2, path  # it stays in view, and the rest needs the room
+                wide = seen.page.evaluate(
+                    "[...document.querySelectorAll('thead th:first-child')].map(th => th.offsetWidth)"
+                )
+                assert wide and max(wide) < 390 / 2, (
+                    path
+                )  # it stays in view, and the rest needs the room
                 seen.assert_quiet()
 
 
 def test_the_questions_take_at_most_three_clicks():
-    assert len(QUESTIONS) >= 10 and all(1 <= len(one["clicks"]) <= 3 and one["answer"] for one in QUESTIONS)
+    assert len(QUESTIONS) >= 10 and all(
+        1 <= len(one["clicks"]) <= 3 and one["answer"] for one in QUESTIONS
+    )
 
 
 @pytest.mark.slow

@@ -15,7 +15,9 @@ from harness.records.schema import COLUMNS as RECORD_COLUMNS
 CLAIMS = reproduction.reported("berta2026", ["claims"])
 
 
-def estimates(errors, problems, sizes=(200, 10_000), reps=3, truth=0.1, estimand="l1", experiment=claims.FIG1):
+def estimates(
+    errors, problems, sizes=(200, 10_000), reps=3, truth=0.1, estimand="l1", experiment=claims.FIG1
+):
     """Records of one estimand: {estimator: error}, the same for every problem; replication r adds r / 1000."""
     rows = [
         {
@@ -53,7 +55,9 @@ def test_errors_are_averaged_within_a_replication():
     """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values, not twelve."""
     found = claims.mean_of(claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV)
     expected = of_mean([0.01, 0.011, 0.012], (), OURS)
-    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (expected.value, expected.low, expected.high)
+    )
     assert found.cells == 3 and len(found.keys) == 12
 
 
@@ -74,7 +78,10 @@ def test_nearer_is_of_absolute_errors_on_the_same_samples():
 
 def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
     """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level 0.995."""
-    both = pd.concat([estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])], ignore_index=True)
+    both = pd.concat(
+        [estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])],
+        ignore_index=True,
+    )
     found = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
     expected = of_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
     assert (found.value, found.high) == pytest.approx((expected.value, expected.high))
@@ -89,7 +96,9 @@ def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([list("abcde"), ["x", "y"]], names=["dataset", "config"])
     values = pd.DataFrame(rng.uniform(0, 100, (10, 2)), index, columns=["A", "B"])
-    found = claims.contrast({claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1])
+    found = claims.contrast(
+        {claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1]
+    )
     one = (values["A"] - values["B"]).to_frame("d")
     expected = aggregation.mean_and_errors(one, one.index.get_level_values("dataset")).loc["d"]
     assert found.value == pytest.approx(expected["mean"])
@@ -112,16 +121,24 @@ def test_columns_of_other_data_sets_are_independent_and_of_the_same_are_not():
 def test_the_size_of_a_difference_has_no_negative_end():
     across, below = (claims.claims.of_quantity(-1.0, -3.0, high, (), PAPER) for high in (2.0, -0.5))
     assert (claims.absolute(across).low, claims.absolute(across).high) == (0.0, 3.0)
-    assert (claims.absolute(below).low, claims.absolute(below).high, claims.absolute(below).value) == (0.5, 3.0, 1.0)
+    assert (
+        claims.absolute(below).low,
+        claims.absolute(below).high,
+        claims.absolute(below).value,
+    ) == (0.5, 3.0, 1.0)
 
 
 @pytest.fixture(scope="module")
 def table():
     """Warm-started trees recover all of the squared errors, those from scratch half, TS between; foundation models most."""
     few = {name: (0.05, 0.002) for name in claims.SIMPLE}
-    rest = {name: (0.08, 0.008) for name in claims.WARM} | {name: (0.08, 0.004) for name in claims.SCRATCH}
+    rest = {name: (0.08, 0.008) for name in claims.WARM} | {
+        name: (0.08, 0.004) for name in claims.SCRATCH
+    }
     values = few | rest | {"TS": (0.05, 0.005)} | {name: (0.1, 0.01) for name in claims.FOUNDATION}
-    return pd.concat([published(values, notion) for notion in ("binary", "canonical")], ignore_index=True)
+    return pd.concat(
+        [published(values, notion) for notion in ("binary", "canonical")], ignore_index=True
+    )
 
 
 def test_shares_of_the_largest_of_the_published_runs(table):
@@ -129,18 +146,28 @@ def test_shares_of_the_largest_of_the_published_runs(table):
     assert found["warm start helps proper errors, binary"].value == pytest.approx(40.0)
     assert found["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
     assert found["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
-    assert found["foundation models recover most"].value == pytest.approx(20.0)  # ahead of warm-started trees in every column
-    assert found["warm-started CatBoost is the best without a GPU"].value == pytest.approx(0.0)  # LightGBM is as good
+    assert found["foundation models recover most"].value == pytest.approx(
+        20.0
+    )  # ahead of warm-started trees in every column
+    assert found["warm-started CatBoost is the best without a GPU"].value == pytest.approx(
+        0.0
+    )  # LightGBM is as good
     assert all(one.where == PAPER and one.keys for one in found.values())
 
 
 def test_counts_of_the_text(table):
     again = table.assign(rep=1)
-    found = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(["row", "column"])["value"]
+    found = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(
+        ["row", "column"]
+    )["value"]
     assert found.to_dict() == {
         (name, column): value
         for name in ("Binary", "Multiclass")
-        for column, value in (("data sets", 4), ("different models", 2), ("runs per data set and model", 2))
+        for column, value in (
+            ("data sets", 4),
+            ("different models", 2),
+            ("runs per data set and model", 2),
+        )
     }
 
 
@@ -148,19 +175,30 @@ def test_every_claim_has_a_statistic_and_no_other(table):
     settings = compose(["experiment=berta2026_claims"])
     parts = {"l1": 0.02, "l1_over": 0.0, "l1_under": 0.0}
     trees = [
-        estimates({claims.TREES: error}, [claims.CENTRED, claims.MIXED], (5000,), estimand=name, experiment=claims.TABLE2)
+        estimates(
+            {claims.TREES: error},
+            [claims.CENTRED, claims.MIXED],
+            (5000,),
+            estimand=name,
+            experiment=claims.TABLE2,
+        )
         for name, error in parts.items()
     ]
     one = estimates(
-        {e: 0.01 for e in (claims.CV, claims.IN_SAMPLE, claims.ECE)}, [claims.CALIBRATED, claims.OVER, claims.SHIFTED]
+        {e: 0.01 for e in (claims.CV, claims.IN_SAMPLE, claims.ECE)},
+        [claims.CALIBRATED, claims.OVER, claims.SHIFTED],
     )
     names = [*claims.CALIBRATED_3, *claims.MISCALIBRATED_3]
     three = {e: 0.02 for e in (claims.CV, claims.CELLS_15, claims.CELLS_30)}
     figures = [one, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
     records = pd.concat([*figures, *trees, table], ignore_index=True)
     statistics = claims.statistics(records, settings)
-    assert set(statistics) == set(CLAIMS["row"]) and not any(np.isnan(one.value) for one in statistics.values())
-    compared = reproduction.compare(claims.reproduced(records, settings), "berta2026", settings.compare)
+    assert set(statistics) == set(CLAIMS["row"]) and not any(
+        np.isnan(one.value) for one in statistics.values()
+    )
+    compared = reproduction.compare(
+        claims.reproduced(records, settings), "berta2026", settings.compare
+    )
     assert set(compared["verdict"]) <= {"holds", "fails", "undecided", "differs"}
 
 
@@ -170,5 +208,7 @@ def test_a_published_run_without_a_cell_of_ours_is_not_computed():
     lost = pd.DataFrame(columns=[*RECORD_COLUMNS, "truth", "truth_error"])
     ours = legacy.reproduced(lost, settings, "l1")
     whys = ours.groupby("column")["why"].unique().map(list)
-    assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED] and whys["TabICLv2 (CV)"] == [legacy.WEIGHTS]
+    assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED] and whys["TabICLv2 (CV)"] == [
+        legacy.WEIGHTS
+    ]
     assert "Isotonic (CV)" not in whys

@@ -48,7 +48,14 @@ def records(rows, **more):
         r.setdefault("high", r.get("value") if r["kind"] == "upper" else None)
         r.setdefault("low", r.get("value") if r["kind"] == "lower" else None)
         r["key"] = json.dumps([r["problem"], r["estimator"], r["n"], r["rep"], r["level"]])
-        made.append({**r, "problem_key": r["problem"], "estimator_key": r["estimator"], "problem_parameters": "{}"})
+        made.append(
+            {
+                **r,
+                "problem_key": r["problem"],
+                "estimator_key": r["estimator"],
+                "problem_parameters": "{}",
+            }
+        )
     frame = pd.DataFrame(made, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
     return frame.astype({"low": float, "high": float, "value": float, "rep": int})
 
@@ -71,8 +78,17 @@ def configured(item, *overrides):
 
 def test_every_reported_number_is_there_and_named_by_its_origin():
     slopes = REPORTED[REPORTED["item"].eq("slopes")].set_index(["row", "column"])["value"]
-    assert slopes["NW", "slope, steepest"] == -0.406 and slopes["Lip+Bkt", "slope, flattest"] == -0.346 and len(slopes) == 9
-    papers = {"slopes", "study", "bound", "perturbation"}  # all others but the claims are of the prototype
+    assert (
+        slopes["NW", "slope, steepest"] == -0.406
+        and slopes["Lip+Bkt", "slope, flattest"] == -0.346
+        and len(slopes) == 9
+    )
+    papers = {
+        "slopes",
+        "study",
+        "bound",
+        "perturbation",
+    }  # all others but the claims are of the prototype
     prototype = REPORTED["item"].str.endswith("_prototype")
     assert set(REPORTED.loc[~prototype, "item"]) == papers | {"claims"}
     assert REPORTED["source"].eq("printed").eq(REPORTED["item"].isin(papers)).all()
@@ -92,15 +108,28 @@ def test_every_experiment_composes_and_finds_its_reported_items():
 
 
 def test_items_on_the_same_numbers_share_their_cells():
-    cells = {item: plan(configured(item, "reps=1")).cells for item in ("convergence", "tighter", "bound", "study")}
-    of = {item: {c.key for c in found if c.estimator != bound.SHIFT} for item, found in cells.items()}
-    assert of["tighter"] <= of["convergence"] and of["bound"] <= of["convergence"] and of["study"] <= of["convergence"]
+    cells = {
+        item: plan(configured(item, "reps=1")).cells
+        for item in ("convergence", "tighter", "bound", "study")
+    }
+    of = {
+        item: {c.key for c in found if c.estimator != bound.SHIFT} for item, found in cells.items()
+    }
+    assert (
+        of["tighter"] <= of["convergence"]
+        and of["bound"] <= of["convergence"]
+        and of["study"] <= of["convergence"]
+    )
 
 
 @pytest.mark.slow
 def test_bounds_that_assume_a_variation_are_told_one_that_is_true():
     """Where an assumption is known to be false there is no bound, and a column of dashes."""
-    for name in [n for n in ids("experiment") if n.startswith(("ciosek2026_coverage", "ciosek2026_ablations"))]:
+    for name in [
+        n
+        for n in ids("experiment")
+        if n.startswith(("ciosek2026_coverage", "ciosek2026_ablations"))
+    ]:
         found = plan(compose([f"experiment={name}", "reps=1", "n=300"]))
         for problem in found.problems.values():
             for e in found.estimators.values():
@@ -118,8 +147,14 @@ def slopes(frame):
 
 def test_the_slope_of_a_power_law_is_its_exponent_at_every_decade():
     found = slopes(records(law(NW, -1 / 3))).iloc[0]
-    assert found[["slope", "first", "last"]].to_numpy(float) == pytest.approx([-1 / 3] * 3, abs=1e-12)
-    assert found["se"] == pytest.approx(0.0, abs=1e-12) and found["reps"] == 3 and found["left_out"] == 0
+    assert found[["slope", "first", "last"]].to_numpy(float) == pytest.approx(
+        [-1 / 3] * 3, abs=1e-12
+    )
+    assert (
+        found["se"] == pytest.approx(0.0, abs=1e-12)
+        and found["reps"] == 3
+        and found["left_out"] == 0
+    )
 
 
 def test_the_error_of_a_slope_is_the_jackknife_over_replications():
@@ -133,27 +168,47 @@ def test_sizes_at_which_a_bound_is_vacuous_are_left_out_of_the_slope():
         {"estimator": NW, "n": 1000, "rep": i, "value": 1.0} for i in range(3)
     ]
     found = slopes(records(rows)).iloc[0]
-    assert found["slope"] == pytest.approx(-1 / 3) and found["n_min"] == 10_000 and found["left_out"] == 1
+    assert (
+        found["slope"] == pytest.approx(-1 / 3)
+        and found["n_min"] == 10_000
+        and found["left_out"] == 1
+    )
     two = slopes(records(rows[:3] + rows[-3:])).iloc[0]
     assert np.isnan(two["slope"])
 
 
 def test_a_lower_bound_is_as_far_below_as_an_upper_one_above():
-    rows = [{**r, "kind": "lower", "value": 0.2 - r["value"]} for r in law("lower_preq", -0.5, factors=(1.0,))]
+    rows = [
+        {**r, "kind": "lower", "value": 0.2 - r["value"]}
+        for r in law("lower_preq", -0.5, factors=(1.0,))
+    ]
     assert slopes(records(rows)).iloc[0]["slope"] == pytest.approx(-0.5)
-    below = [{**r, "value": 0.2 - r["value"]} for r in law(NW, -0.5)]  # an upper bound below the truth has no logarithm
+    below = [
+        {**r, "value": 0.2 - r["value"]} for r in law(NW, -0.5)
+    ]  # an upper bound below the truth has no logarithm
     assert np.isnan(slopes(records(below)).iloc[0]["slope"])
 
 
 def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
     settings = configured("convergence")
-    assert [convergence.verdict(x, NW) for x in (-0.5, -0.406, -0.3, -0.2)] == ["steeper", "inside", "inside", "flatter"]
+    assert [convergence.verdict(x, NW) for x in (-0.5, -0.406, -0.3, -0.2)] == [
+        "steeper",
+        "inside",
+        "inside",
+        "flatter",
+    ]
     assert convergence.verdict(-0.3, "bv_window") == "–" == convergence.verdict(np.nan, NW)
     frame = records(
-        law(NW, -0.3) + law(NW, -0.4, problem="score_waves_perturbed") + law(NW, -0.9, problem="score_saturated_perturbed")
+        law(NW, -0.3)
+        + law(NW, -0.4, problem="score_waves_perturbed")
+        + law(NW, -0.9, problem="score_saturated_perturbed")
     )
-    found = reproduction.compare(convergence.reproduced(frame, settings), PAPER, ["slopes"]).set_index(["row", "column"])
-    assert found.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(-0.4)  # the saturated one is not among the four
+    found = reproduction.compare(
+        convergence.reproduced(frame, settings), PAPER, ["slopes"]
+    ).set_index(["row", "column"])
+    assert found.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(
+        -0.4
+    )  # the saturated one is not among the four
     assert found.loc[("NW", "slope, flattest"), "ours"] == pytest.approx(-0.3)
     assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
     rows = convergence.table(frame, settings)
@@ -176,7 +231,11 @@ def test_the_constants_of_the_perturbation_are_approached():
 
 
 def test_the_lowest_coverage_is_that_of_the_worst_setting():
-    rows = [{"estimator": e, "rep": i, "value": 0.2 if i or e == TV else 0.05} for e in (NW, TV) for i in range(20)]
+    rows = [
+        {"estimator": e, "rep": i, "value": 0.2 if i or e == TV else 0.05}
+        for e in (NW, TV)
+        for i in range(20)
+    ]
     found = statistics(rows, "ciosek2026_coverage")["bounds hold"]
     assert found.value == 0.95 and NW in found.why and found.low < 0.95 < found.high
 
@@ -185,25 +244,48 @@ def test_claims_on_bounds_take_the_function_that_is_worst_for_them():
     rows = []
     for problem in claims.FOUR:
         steep = -0.33 if problem == claims.FOUR[1] else -0.35
-        for estimator, exponent, factor in ((NW, steep, 1.0), (TV, -0.25, 1.0), ("lip_bkt", -0.3, 3.0)):
+        for estimator, exponent, factor in (
+            (NW, steep, 1.0),
+            (TV, -0.25, 1.0),
+            ("lip_bkt", -0.3, 3.0),
+        ):
             rows += law(estimator, exponent, factors=(0.4 * factor, 0.5 * factor), problem=problem)
     found = statistics(rows, "ciosek2026_convergence")
     faster = found["NW falls faster than TV"]
     assert faster.value == pytest.approx(0.08) and claims.FOUR[1] in faster.why
-    assert found["NW is several times tighter than Lip+Bkt"].value > 2 and found["NW is tightest"].value < 1
-    inside, outside = (found[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt"))
+    assert (
+        found["NW is several times tighter than Lip+Bkt"].value > 2
+        and found["NW is tightest"].value < 1
+    )
+    inside, outside = (
+        found[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt")
+    )
     assert inside < 0 and outside == pytest.approx(0.046)  # -0.3 is flatter than -0.346
 
 
 def test_binned_estimates_that_stay_away_are_told_from_those_that_come_closer():
     rows = [
-        {"problem": "score_waves", "estimator": e, "n": n, "rep": i, "value": v + 0.001 * i, "kind": "point"}
-        for e, n, v in (("binned15", 1000, 0.04), ("binned15", 10**6, 0.01), ("binned10", 1000, 0.04), ("binned100", 10**6, 0.09))
+        {
+            "problem": "score_waves",
+            "estimator": e,
+            "n": n,
+            "rep": i,
+            "value": v + 0.001 * i,
+            "kind": "point",
+        }
+        for e, n, v in (
+            ("binned15", 1000, 0.04),
+            ("binned15", 10**6, 0.01),
+            ("binned10", 1000, 0.04),
+            ("binned100", 10**6, 0.09),
+        )
         for i in range(3)
     ]
     found = statistics(rows, "ciosek2026_ece")
     assert found["15 bins do not converge on the fourth function"].value == pytest.approx(0.03)
-    assert found["n^(1/3) bins do not converge on the fourth function"].value == pytest.approx(-0.05)
+    assert found["n^(1/3) bins do not converge on the fourth function"].value == pytest.approx(
+        -0.05
+    )
     assert found["ECE is not an upper bound"].value == 1.0
 
 
@@ -217,13 +299,17 @@ def test_the_largest_mean_bound_decides_whether_a_level_is_reached():
 def test_the_worst_of_many_is_judged_by_intervals_that_hold_for_all_at_once():
     """The same statistic has a wider interval where it is the worst of more settings."""
     one, two = (
-        statistics([{"estimator": e, "rep": i, "value": 0.2} for e in names for i in range(20)], "ciosek2026_coverage")
+        statistics(
+            [{"estimator": e, "rep": i, "value": 0.2} for e in names for i in range(20)],
+            "ciosek2026_coverage",
+        )
         for names in ([NW], [NW, TV])
     )
     assert two["bounds hold"].low < one["bounds hold"].low and two["bounds hold"].value == 1.0
     one, two = (
         statistics(
-            [row for p in problems for e in (NW, TV, "lip_bkt") for row in law(e, -0.3, problem=p)], "ciosek2026_convergence"
+            [row for p in problems for e in (NW, TV, "lip_bkt") for row in law(e, -0.3, problem=p)],
+            "ciosek2026_convergence",
         )
         for problems in (claims.FOUR[:1], claims.FOUR[:2])
     )
@@ -234,7 +320,9 @@ def test_the_worst_of_many_is_judged_by_intervals_that_hold_for_all_at_once():
 def test_a_level_is_needed_where_the_smallest_mean_bound_is_above_it():
     rows = [{"problem": p, "estimator": "nw_jensen", "n": claims.LARGE, "rep": i, "value": v + 1e-4 * i}
             for p, v in zip(claims.CALIBRATED, (0.015, 0.03)) for i in range(3)]  # fmt: skip
-    assert statistics(rows, "ciosek2026_convergence")["0.02 needs ten million samples"].value == pytest.approx(0.0151)
+    assert statistics(rows, "ciosek2026_convergence")[
+        "0.02 needs ten million samples"
+    ].value == pytest.approx(0.0151)
     lacking = statistics(rows[:3], "ciosek2026_convergence")["0.02 needs ten million samples"]
     assert np.isnan(lacking.value) and claims.CALIBRATED[1] in lacking.why
 
@@ -245,9 +333,23 @@ def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
         for seed in range(3):
             name = base.format(table, seed)
             for problem, value in ((name, 0.9), (f"{name}/aware_h2^-6", 0.9 - drop - 1e-5 * seed)):
-                rows.append({"problem": problem, "estimator": "auroc", "estimand": "auroc", "value": value, "kind": "point"})
-    found = statistics(rows, "ciosek2026_perturbation")["AUROC at h = 2^-6, trained with the perturbation"]
-    assert found.value == pytest.approx(0.00201) and found.low > perturbation.LIMIT and "adult" in found.why
+                rows.append(
+                    {
+                        "problem": problem,
+                        "estimator": "auroc",
+                        "estimand": "auroc",
+                        "value": value,
+                        "kind": "point",
+                    }
+                )
+    found = statistics(rows, "ciosek2026_perturbation")[
+        "AUROC at h = 2^-6, trained with the perturbation"
+    ]
+    assert (
+        found.value == pytest.approx(0.00201)
+        and found.low > perturbation.LIMIT
+        and "adult" in found.why
+    )
 
 
 # derived against paper-style
@@ -258,9 +360,17 @@ def test_a_derived_bound_is_tighter_only_if_it_is_on_every_sample_of_ten_thousan
 
     def verdict(at_1000, at_10000):
         values = {1000: at_1000, 10_000: at_10000}
-        rows = [{"estimator": "bv_window", "n": n, "rep": i, "value": v} for n, vs in values.items() for i, v in enumerate(vs)]
-        rows += [{"estimator": TV, "n": n, "rep": i, "value": 0.4} for n in values for i in range(2)]
-        return tighter.table(records(rows), settings).loc[("sine, perturbed", "BV window / TV, K folds"), "verdict"]
+        rows = [
+            {"estimator": "bv_window", "n": n, "rep": i, "value": v}
+            for n, vs in values.items()
+            for i, v in enumerate(vs)
+        ]
+        rows += [
+            {"estimator": TV, "n": n, "rep": i, "value": 0.4} for n in values for i in range(2)
+        ]
+        return tighter.table(records(rows), settings).loc[
+            ("sine, perturbed", "BV window / TV, K folds"), "verdict"
+        ]
 
     assert verdict([0.5, 0.5], [0.2, 0.3]) == "tighter on all 2 samples"
     assert verdict([0.1, 0.1], [0.2, 0.4]) == "not on every sample of n = 10,000"
@@ -273,7 +383,11 @@ def test_ratios_are_of_means_and_pairs_of_vacuous_bounds_are_none():
         for i, v in enumerate(vs)
     ]
     found = tighter.ratios(records(rows), configured("tighter")).iloc[0]
-    assert found["mean"] == pytest.approx(0.5) and found["least"] == pytest.approx(0.4) and found["reps"] == 2
+    assert (
+        found["mean"] == pytest.approx(0.5)
+        and found["least"] == pytest.approx(0.4)
+        and found["reps"] == 2
+    )
     assert found["vacuous"] == 1 and found["se"] == pytest.approx(0.5 * abs(4 / 7 - 0.4))
     only = records([{"estimator": e, "value": 1.0} for e in ("bv_window", TV)])
     assert "both vacuous" in tighter.table(only, configured("tighter")).to_numpy()
@@ -285,14 +399,23 @@ def test_ratios_are_of_means_and_pairs_of_vacuous_bounds_are_none():
 
 def test_the_growing_number_of_bins_is_the_cube_root_of_n():
     frame = records(
-        [{"estimator": f"binned{b}", "n": n, "value": b / 1000, "kind": "point"} for n in (1000, 100_000) for b in (10, 15, 46)]
+        [
+            {"estimator": f"binned{b}", "n": n, "value": b / 1000, "kind": "point"}
+            for n in (1000, 100_000)
+            for b in (10, 15, 46)
+        ]
     )
     found = ece.estimates(frame)
-    assert found[found["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {1000: 0.01, 100_000: 0.046}
+    assert found[found["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {
+        1000: 0.01,
+        100_000: 0.046,
+    }
     assert len(found[found["estimator"].eq(ece.FIXED)]) == 2
     sizes = configured("ece").n
     assert {round(n ** (1 / 3)) for n in sizes} == {
-        e["bins"] for k, e in configured("ece").estimator.items() if k.startswith("binned") and k != "binned15"
+        e["bins"]
+        for k, e in configured("ece").estimator.items()
+        if k.startswith("binned") and k != "binned15"
     }
 
 
@@ -311,7 +434,11 @@ def test_a_bound_fails_where_too_few_samples_hold_the_truth():
     ]
     settings = configured("coverage")
     found = coverage.table(records(rows), settings).iloc[0]
-    assert found["n = 1,000"] == "0.9500" and found["n = 10,000"] == "0.6000" and found["verdict"] == "fails at n = 10,000"
+    assert (
+        found["n = 1,000"] == "0.9500"
+        and found["n = 10,000"] == "0.6000"
+        and found["verdict"] == "fails at n = 10,000"
+    )
     assert found["closest margin"] == "-0.05000"
     shown = [text.get_text() for text in coverage.render(records(rows), settings).axes[1].texts]
     assert sorted(shown) == ["0.9500", "fails 0.6000"]
@@ -321,11 +448,20 @@ def test_an_interval_must_hold_the_truth_on_both_sides_and_a_cell_without_a_numb
     rows = [{"estimator": "certified_interval", "kind": "interval", "low": low, "high": high, "value": 0.1, "rep": i}
             for i, (low, high) in enumerate([(0.05, 0.2), (0.11, 0.2), (0.0, 0.09), (0.1, 0.1)])]  # fmt: skip
     rows += [{"estimator": "lower_preq", "kind": "lower", "value": 0.02}]
-    rows += [{"estimator": "lower_preq", "kind": None, "value": np.nan, "status": "undefined", "rep": 1, "estimand": None}]
+    rows += [
+        {
+            "estimator": "lower_preq",
+            "kind": None,
+            "value": np.nan,
+            "status": "undefined",
+            "rep": 1,
+            "estimand": None,
+        }
+    ]
     found = coverage.measured(records(rows)).set_index("estimator")
-    assert found.loc["certified_interval", "coverage"] == 0.5 and found.loc["certified_interval", "margin"] == pytest.approx(
-        -0.01
-    )
+    assert found.loc["certified_interval", "coverage"] == 0.5 and found.loc[
+        "certified_interval", "margin"
+    ] == pytest.approx(-0.01)
     assert found.loc["lower_preq", "coverage"] == 1.0 and found.loc["lower_preq", "without"] == 1
 
 
@@ -333,12 +469,15 @@ def test_an_interval_must_hold_the_truth_on_both_sides_and_a_cell_without_a_numb
 
 
 @pytest.mark.parametrize(
-    "estimator", ["tv_kfold", "tv_insample", "bv_window", "nw_kfold", "nw_jensen", "lip_bkt", "lip_bkt_jensen"]
+    "estimator",
+    ["tv_kfold", "tv_insample", "bv_window", "nw_kfold", "nw_jensen", "lip_bkt", "lip_bkt_jensen"],
 )
 def test_a_bound_is_recomputed_from_its_parts(estimator):
     problem = harness.load_problem(SINE)
     p, y = problem.sample(3000, np.random.default_rng(1))
-    e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)["l1"]
+    e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)[
+        "l1"
+    ]
     found = ablated(e.diagnostics, e.level)
     assert found.pop(FULL) == pytest.approx(e.high, abs=1e-12)
     assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
@@ -353,9 +492,23 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
     for window in (125, None):
         for rep in range(10):
             p, y = problem.sample(n, np.random.default_rng(rep))
-            e = apply(harness.load_estimator("bv_window", variation=9.0, window=window), p, y, "binary", None, problem)["l1"]
+            e = apply(
+                harness.load_estimator("bv_window", variation=9.0, window=window),
+                p,
+                y,
+                "binary",
+                None,
+                problem,
+            )["l1"]
             name = "bv_window_wide" if window else "bv_window"
-            row = {"problem": "score_square12", "estimator": name, "n": n, "rep": rep, "value": e.high, "truth": truth}
+            row = {
+                "problem": "score_square12",
+                "estimator": name,
+                "n": n,
+                "rep": rep,
+                "value": e.high,
+                "truth": truth,
+            }
             rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
     frame, settings = records(rows), configured("ablations")
     found = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
@@ -368,10 +521,25 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
 
 def test_the_transfer_alone_is_recomputed_at_both_levels():
     """kl+(0.049, ln 20 / 500) = 0.076 holds the truth 0.07, kl+(0.049, ln 2 / 500) = 0.061 does not."""
-    parts = {"empirical": 0.049, "bias": 0.0, "deviation": 0.0, "before_transfer": 0.049, "delta_2": 0.025, "n": 500}
-    row = {"problem": "score_rare_atom", "estimator": "bv_window", "n": 500, "value": 0.09, "truth": 0.07}
+    parts = {
+        "empirical": 0.049,
+        "bias": 0.0,
+        "deviation": 0.0,
+        "before_transfer": 0.049,
+        "delta_2": 0.025,
+        "n": 500,
+    }
+    row = {
+        "problem": "score_rare_atom",
+        "estimator": "bv_window",
+        "n": 500,
+        "value": 0.09,
+        "truth": 0.07,
+    }
     frame = records([{**row, "diagnostics": json.dumps(parts)}])
-    found = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])["value"]
+    found = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])[
+        "value"
+    ]
     assert found["score_rare_atom, n = 500, level 0.95", "bv_window, transfer alone"] == 1.0
     assert found["score_rare_atom, n = 500, level 0.5", "bv_window, transfer alone"] == 0.0
 
@@ -381,10 +549,13 @@ def test_the_transfer_alone_is_recomputed_at_both_levels():
 
 def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_runs(tmp_path):
     settings = replace(configured("study"), out=str(tmp_path))
-    frame = records([{"estimator": e, "n": n, "value": 0.5} for e in (NW, TV) for n in (1000, 10_000)])
+    frame = records(
+        [{"estimator": e, "n": n, "value": 0.5} for e in (NW, TV) for n in (1000, 10_000)]
+    )
     table = study.table(frame, settings)
     assert (
-        table.loc[("all of them, CPU seconds",), "all n"] == "4" and table.loc[("TV, K folds, CPU seconds",), "n = 1,000"] == "1"
+        table.loc[("all of them, CPU seconds",), "all n"] == "4"
+        and table.loc[("TV, K folds, CPU seconds",), "n = 1,000"] == "1"
     )
     assert np.isnan(items.wall_clock(frame, settings))
     (tmp_path / "runs").mkdir()
@@ -393,7 +564,11 @@ def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_run
         (tmp_path / "runs" / "a.json").write_text(json.dumps(run))
         assert items.wall_clock(frame, settings) == pytest.approx(expected, nan_ok=True)
     found = reproduction.compare(study.reproduced(frame, settings), PAPER, ["study"]).iloc[0]
-    assert (found["reported"], found["ours"], found["verdict"]) == (240, 4.0, "not reproducible here")
+    assert (found["reported"], found["ours"], found["verdict"]) == (
+        240,
+        4.0,
+        "not reproducible here",
+    )
     assert study.render(frame, settings).axes
 
 
@@ -407,32 +582,50 @@ def test_the_bound_stands_beside_the_shift_of_the_scores():
         rows.append({"problem": p, "estimator": bound.SHIFT, "value": shift.value, **more})
     frame = records(rows)
     table = bound.table(frame, settings)
-    assert table.loc[("saturated, perturbed", "NW, K folds, 1st order"), ["E|S - S0|", "1.166 h"]].to_list() == [
+    assert table.loc[
+        ("saturated, perturbed", "NW, K folds, 1st order"), ["E|S - S0|", "1.166 h"]
+    ].to_list() == [
         "0.0169",
         "0.0182",
     ]
     found = reproduction.compare(bound.reproduced(frame, settings), PAPER, ["bound"])
     ours = found.set_index("column")["ours"]
-    assert ours["bound at h = 2^-6"].eq(0.02).all() and set(found["verdict"]) == {"not reproducible here"}
+    assert ours["bound at h = 2^-6"].eq(0.02).all() and set(found["verdict"]) == {
+        "not reproducible here"
+    }
     assert bound.render(frame, settings).axes
 
 
 def test_the_samples_that_a_bound_needs_are_between_the_sizes_and_unknown_where_none_is_low_enough():
-    rows = [{"estimator": NW, "n": n, "value": v} for n, v in ((1000, 0.04), (10_000, 0.02), (100_000, 0.01))]
+    rows = [
+        {"estimator": NW, "n": n, "value": v}
+        for n, v in ((1000, 0.04), (10_000, 0.02), (100_000, 0.01))
+    ]
     assert bound.needed(records(rows))[SINE] == pytest.approx(10_000)
-    assert bound.needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE))).isna().all()
+    assert (
+        bound.needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE)))
+        .isna()
+        .all()
+    )
 
 
 def test_a_bound_of_zero_is_drawn_on_the_edge_of_the_logarithmic_axis():
-    rows = [{"estimator": NW, "value": 0.3}, {"estimator": "lower_preq", "kind": "lower", "value": 0.0}]
-    (ax,) = bound.render(records(rows, problem="score_saturated_perturbed"), configured("bound")).axes
+    rows = [
+        {"estimator": NW, "value": 0.3},
+        {"estimator": "lower_preq", "kind": "lower", "value": 0.0},
+    ]
+    (ax,) = bound.render(
+        records(rows, problem="score_saturated_perturbed"), configured("bound")
+    ).axes
     (edge,) = [line for line in ax.get_lines() if line.get_label() == "lower bound, 0"]
     assert edge.get_ydata().tolist() == [ax.get_ylim()[0]] and ax.get_ylim()[0] > 0.0
 
 
 @pytest.mark.slow
 def test_nothing_to_draw_is_a_figure_that_says_so():
-    empty = records([{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None, "estimand": None}])
+    empty = records(
+        [{"estimator": NW, "status": "undefined", "value": np.nan, "kind": None, "estimand": None}]
+    )
     made = {
         "convergence": convergence,
         "tighter": tighter,

@@ -12,12 +12,17 @@ from harness.evaluation import claims, reproduction
 from harness.records.schema import COLUMNS
 
 PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/claims.py"))
-NO_RECORDS = pd.DataFrame({name: pd.Series(dtype=object) for name in (*COLUMNS, "truth", "truth_error", "experiment")})
+NO_RECORDS = pd.DataFrame(
+    {name: pd.Series(dtype=object) for name in (*COLUMNS, "truth", "truth_error", "experiment")}
+)
 
 
 WITHOUT_RECORDS = {  # claims that follow from printed numbers or formulas
     "ciosek2026": {"perturbed, first derivative": "holds", "perturbed, second derivative": "holds"},
-    "gruber2025": {"kde is worst beyond the error bars": "fails", "ukkr beats kkr in all results": "undecided"},
+    "gruber2025": {
+        "kde is worst beyond the error bars": "fails",
+        "ukkr beats kkr in all results": "undecided",
+    },
     "popordanoska2024": {
         "temperature is better in KL, printed": "fails",
         "isotonic is better in squared L2, printed": "holds",
@@ -32,7 +37,9 @@ WITHOUT_RECORDS = {  # claims that follow from printed numbers or formulas
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_is_judged_or_has_a_reason(paper):
     config = compose([f"experiment={paper}_claims"])
-    statistics = importlib.import_module(f"experiments.{paper}.claims").statistics(NO_RECORDS, config)
+    statistics = importlib.import_module(f"experiments.{paper}.claims").statistics(
+        NO_RECORDS, config
+    )
     assert all(one.why for one in statistics.values() if np.isnan(one.value))
     judged = claims.judged(statistics, config).set_index("row")
     assert set(judged.index) == set(reproduction.reported(paper, ["claims"])["row"])

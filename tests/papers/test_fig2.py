@@ -41,9 +41,16 @@ def test_table_2_clips_the_mean_beside_the_plain_one(settings):
     """Under-confidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as 0.000."""
     table = table2.table(records(), settings)
     under = table.loc[("Over-confident", "under")]
-    assert under["WS CatBoost"] == "-0.0010 ± 0.0020" and under["WS CatBoost, clipped"] == "0.000" == under["paper"]
+    assert (
+        under["WS CatBoost"] == "-0.0010 ± 0.0020"
+        and under["WS CatBoost, clipped"] == "0.000" == under["paper"]
+    )
     over = table.loc[("Over-confident", "over")]
-    assert (over["truth"], over["paper"], over["WS CatBoost"]) == ("0.1287", "0.128", "0.1300 ± 0.0100")
+    assert (over["truth"], over["paper"], over["WS CatBoost"]) == (
+        "0.1287",
+        "0.128",
+        "0.1300 ± 0.0100",
+    )
     assert list(table.index) == [("Over-confident", part) for part in ("over", "under", "total")]
 
 
@@ -51,12 +58,19 @@ def test_only_the_printed_table_is_compared_clipped(settings):
     asked = replace(settings, compare=["table2", "over_under"])
     ours = table2.reproduced(records(), asked).set_index(["item", "row", "column"])["value"]
     row, column = "Over-confident, under", "WS CatBoost"
-    assert ours["table2", row, column] == 0.0 and ours["over_under", row, column] == pytest.approx(-0.001)
+    assert ours["table2", row, column] == 0.0 and ours["over_under", row, column] == pytest.approx(
+        -0.001
+    )
     found = reproduction.compare(table2.reproduced(records(), asked), "berta2026", asked.compare)
     found = found.set_index(["item", "row", "column"])
-    assert found.loc[("table2", row, column), ["verdict", "difference"]].to_list() == ["no test", 0.0]  # 0 against a printed 0
+    assert found.loc[("table2", row, column), ["verdict", "difference"]].to_list() == [
+        "no test",
+        0.0,
+    ]  # 0 against a printed 0
     unclipped = found.loc[("over_under", row, column)]
-    assert unclipped["verdict"] == "no test" and abs(unclipped["z"]) < 2  # it agrees with a number that is 0 within its error
+    assert (
+        unclipped["verdict"] == "no test" and abs(unclipped["z"]) < 2
+    )  # it agrees with a number that is 0 within its error
     assert found.loc[("over_under", "Over-confident, total", "True value"), "ours"] == 0.1287
 
 
@@ -68,22 +82,31 @@ def test_another_estimator_or_sample_size_does_not_answer_for_the_paper(settings
 
 
 def test_a_cell_without_a_number_leaves_its_reason(settings):
-    lost = records({"l1": [np.nan]}, status="failed", reason="Traceback\nMemoryError: no").assign(estimand=None)
+    lost = records({"l1": [np.nan]}, status="failed", reason="Traceback\nMemoryError: no").assign(
+        estimand=None
+    )
     found = reproduction.compare(table2.reproduced(lost, settings), "berta2026", settings.compare)
-    assert set(found.loc[found["row"].str.startswith("Over-conf"), "reason"].dropna()) >= {"failed: MemoryError: no"}
+    assert set(found.loc[found["row"].str.startswith("Over-conf"), "reason"].dropna()) >= {
+        "failed: MemoryError: no"
+    }
     assert table2.table(lost, settings)["WS CatBoost"].to_list() == ["failed"] * 3
     assert table2.render(lost, settings).axes
 
 
 def test_the_printed_table_is_the_authors_runs_clipped_and_rounded():
     """Table 2's estimates are the unclipped means of over_under with negative ones at 0, and the parts add up to the total."""
-    both = reproduction.reported("berta2026", ["table2", "over_under"]).set_index(["item", "row", "column"])
+    both = reproduction.reported("berta2026", ["table2", "over_under"]).set_index(
+        ["item", "row", "column"]
+    )
     printed, full = both.loc["table2"], both.loc["over_under"]
     assert len(printed) == len(full) == 12
     for key, r in printed.iterrows():
         assert round(max(full.loc[key, "value"], 0.0), 3) == r["value"]
     for problem in ("Over-confident", "Under-confident", "Both"):
-        over, under, total = (full.loc[(f"{problem}, {part}", "WS CatBoost"), "value"] for part in ("over", "under", "total"))
+        over, under, total = (
+            full.loc[(f"{problem}, {part}", "WS CatBoost"), "value"]
+            for part in ("over", "under", "total")
+        )
         assert over + under == pytest.approx(total, abs=1e-12)
 
 
@@ -105,7 +128,15 @@ def test_true_parts_of_the_three_problems(name, over, under):
 
 @pytest.mark.slow
 def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(out):
-    experiment = Experiment.of(["experiment=berta2026_fig2", "estimator=[variational_isotonic]", "n=500", "reps=3", "jobs=1"])
+    experiment = Experiment.of(
+        [
+            "experiment=berta2026_fig2",
+            "estimator=[variational_isotonic]",
+            "n=500",
+            "reps=3",
+            "jobs=1",
+        ]
+    )
     experiment.compute(quiet=True)
     figure = fig2.render(experiment.records(), experiment.settings)
     above, below = figure.axes[:3], figure.axes[3:]
@@ -114,12 +145,19 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
     f, c = points.get_data()
     problem = harness.load_problem("beta_underconfident_centred")
     key = experiment.plan.problems["beta_underconfident_centred"].key
-    assert list(f) == list(problem.sample(500, data_rng(experiment.settings.seed, key, 0))[0])  # those of replication 0
+    assert list(f) == list(
+        problem.sample(500, data_rng(experiment.settings.seed, key, 0))[0]
+    )  # those of replication 0
     assert len(f) == 500 and list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     np.testing.assert_allclose(c, f**4 / (f**4 + (1 - f) ** 4), atol=1e-12)  # sigma(4 logit f)
     table = table2.numbers(experiment.records(), experiment.settings)
     for ax, problem in zip(below, experiment.settings.problem):
-        drawn = [x for c in ax.containers if c.get_label() == "variational_isotonic" for x in c[0].get_xdata()]
+        drawn = [
+            x
+            for c in ax.containers
+            if c.get_label() == "variational_isotonic"
+            for x in c[0].get_xdata()
+        ]
         assert drawn == table.loc[table["problem"] == problem, "mean"].to_list()
     assert [t.get_text() for t in below[0].get_yticklabels()] == ["over", "under", "total"]
 
@@ -127,10 +165,19 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
 @pytest.mark.slow
 def test_table_2_end_to_end(out, result, cli):
     """Two replications of the paper's experiment: every number has a verdict, nothing differs."""
-    code, text, err = cli("experiment=berta2026_table2", "reps=2", "estimator=[variational_catboost_ws_berta2026]", "jobs=1")
+    code, text, err = cli(
+        "experiment=berta2026_table2",
+        "reps=2",
+        "estimator=[variational_catboost_ws_berta2026]",
+        "jobs=1",
+    )
     assert code == 0, err
     (compared,) = (out / "variations").glob("*/reproduction.csv")
     table = pd.read_csv(compared)
-    assert len(table) == 12 and table["ours"].notna().all() and not table["verdict"].eq("differs").any()
+    assert (
+        len(table) == 12
+        and table["ours"].notna().all()
+        and not table["verdict"].eq("differs").any()
+    )
     tex = result(".tex").read_text()
     assert "WS CatBoost" in tex and "clipped" in tex and r"$\pm$" in tex

@@ -39,22 +39,37 @@ ROOTS, ESTIMATES = (0.0614, 0.0612, 0.0609, 0.0610, 0.0611), (0.079, 0.092, 0.09
 
 def test_kde_is_judged_by_what_it_is_without_dropping():
     found = corrected((own.DENSENET, ROOTS, ESTIMATES), (own.RESNET, ROOTS, ESTIMATES))
-    assert own.worst(found).value == pytest.approx(6.09 - 6.14) and own.worst(found).where == claims.PAPER
+    assert (
+        own.worst(found).value == pytest.approx(6.09 - 6.14)
+        and own.worst(found).where == claims.PAPER
+    )
     assert own.outlier(found).value == pytest.approx(0.098 / 0.093)
-    code = own.of_variant(cells((own.DENSENET, "tuned_kde_gruber2025", 0.1373, 0.146, {})), own.PUBLISHED)
+    code = own.of_variant(
+        cells((own.DENSENET, "tuned_kde_gruber2025", 0.1373, 0.146, {})), own.PUBLISHED
+    )
     assert own.dropping(found, code).value == pytest.approx(13.73 / 6.09)
 
 
 def test_ranks_and_shares_count_networks():
     found = corrected(("a", ROOTS, ESTIMATES), ("b", ROOTS[::-1], ESTIMATES))
-    lead = own.lead(found, "ukkr", "two")  # 0.03, 0.01, -0.02, -0.01 behind it on a; the reverse order on b: 0.01 in the mean
-    assert lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614])) and "kde" in lead.why
+    lead = own.lead(
+        found, "ukkr", "two"
+    )  # 0.03, 0.01, -0.02, -0.01 behind it on a; the reverse order on b: 0.01 in the mean
+    assert (
+        lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614]))
+        and "kde" in lead.why
+    )
     assert own.dominance(found).value == 1.0 and own.least(found, "kde").value == 1.0
     assert own.spread(found).value == pytest.approx(0.05 / 0.1)
     assert own.agreement(found).value == pytest.approx(0.098 / 0.091)
     assert own.ranks(found).value == pytest.approx(((5 - 3) + (3 - 5)) / 2)
     away = np.abs(np.array(ESTIMATES) - 0.092)
-    by_hand = np.mean([pd.Series(roots).corr(pd.Series(away), method="spearman") for roots in (ROOTS, ROOTS[::-1])])
+    by_hand = np.mean(
+        [
+            pd.Series(roots).corr(pd.Series(away), method="spearman")
+            for roots in (ROOTS, ROOTS[::-1])
+        ]
+    )
     assert own.marks(found).value == pytest.approx(by_hand)
 
 
@@ -62,7 +77,10 @@ def test_a_network_without_all_estimators_is_left_out():
     partial = cells(*network("a", ROOTS, ESTIMATES), *network("b", ROOTS[:2], ESTIMATES[:2]))
     assert own.spread(own.of_variant(partial, own.CORRECTED)).cells == 1
     without_kde = own.of_variant(cells(*network("b", ROOTS[:2], ESTIMATES[:2])), own.CORRECTED)
-    assert all(np.isnan(made.value) for made in (own.spread(without_kde), own.worst(without_kde), own.dominance(without_kde)))
+    assert all(
+        np.isnan(made.value)
+        for made in (own.spread(without_kde), own.worst(without_kde), own.dominance(without_kde))
+    )
 
 
 def test_the_printed_tables_answer_by_themselves():
@@ -72,7 +90,10 @@ def test_the_printed_tables_answer_by_themselves():
 
 
 def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
-    rows = [("simplex5_gruber2025", f"tuned_kkr{end}_gruber2025", 0.1, rms, {}) for end, rms in (("", 0.12), ("_aligned", 0.2))]
+    rows = [
+        ("simplex5_gruber2025", f"tuned_kkr{end}_gruber2025", 0.1, rms, {})
+        for end, rms in (("", 0.12), ("_aligned", 0.2))
+    ]
     found = cells(*rows, experiment="gruber2025_as_published").assign(notion="canonical")
     assert own.labels(found).value == pytest.approx(0.6)
 
@@ -80,14 +101,25 @@ def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
 def test_conventions_are_read_from_the_ids():
     names = compose(["experiment=gruber2025_as_published"]).estimator
     both = {conventions.base_and_step(name) for name in names}
-    assert {base for base, _ in both} == set(conventions.BASES) and {step for _, step in both} == set(conventions.ORDER)
+    assert {base for base, _ in both} == set(conventions.BASES) and {
+        step for _, step in both
+    } == set(conventions.ORDER)
 
 
 def test_a_twin_shows_the_papers_networks_beside_its_own():
     settings = compose(["experiment=gruber2025_table6_offline"])
     records = cells(*network("snacks_toplabel", ROOTS, ESTIMATES, own.PUBLISHED))
-    records = records.assign(problem_key="snacks", estimator_parameters=json.dumps({"folds": 10}), truth=np.nan)
-    titles = [ax.get_title().splitlines()[0] for ax in risk_table.render(records, settings).axes if ax.get_visible()]
+    records = records.assign(
+        problem_key="snacks", estimator_parameters=json.dumps({"folds": 10}), truth=np.nan
+    )
+    titles = [
+        ax.get_title().splitlines()[0]
+        for ax in risk_table.render(records, settings).axes
+        if ax.get_visible()
+    ]
     assert titles == ["Blood", "Derma", "OCT", "Snacks"]
     made = risk_table.table(records, settings)
-    assert made.loc[("Blood", "kde"), "paper"] == "0.96 ± 0.23" and made.loc[("Snacks", "kde"), "as published"] == "6.09 ± 0.10"
+    assert (
+        made.loc[("Blood", "kde"), "paper"] == "0.96 ± 0.23"
+        and made.loc[("Snacks", "kde"), "as published"] == "6.09 ± 0.10"
+    )

@@ -37,7 +37,9 @@ class Given:
 
 
 def curve(p, y, c, **fields):
-    return harness.load_estimator("risk_curve", **fields)(np.asarray(p, dtype=float), np.asarray(y), None, Given(c))["l2_squared"]
+    return harness.load_estimator("risk_curve", **fields)(
+        np.asarray(p, dtype=float), np.asarray(y), None, Given(c)
+    )["l2_squared"]
 
 
 # the estimator
@@ -47,15 +49,21 @@ def test_two_points_by_hand():
     """p = (1/2, 1/2) twice, y = 0, 1: <u, u'> = -1/2. C = (4/5, 1/5): v_1 = (-0.3, 0.3), h = 0.18, risk 0.68^2; at t = 1/2 C^t
     is (2/3, 1/3), h = 1/18, risk (10/18)^2, which is less."""
     found = curve([[0.5, 0.5]] * 2, [0, 1], [[0.8, 0.2]] * 2, low=-1.0, high=1.0, per_octave=1)
-    assert found.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and found.diagnostics[risk_name(0.5)] == pytest.approx(
-        (10 / 18) ** 2
+    assert found.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and found.diagnostics[
+        risk_name(0.5)
+    ] == pytest.approx((10 / 18) ** 2)
+    assert (
+        found.diagnostics["theta"] == 0.5
+        and found.diagnostics["risk"] == found.diagnostics[risk_name(0.5)]
     )
-    assert found.diagnostics["theta"] == 0.5 and found.diagnostics["risk"] == found.diagnostics[risk_name(0.5)]
     assert found.value == pytest.approx(1 / 18)
 
 
 def test_candidates_are_differences_of_probabilities_whatever_the_scale_of_c():
-    p, c = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]), np.array([[0.1, 0.1, 0.8], [0.5, 0.5, 0.0]])
+    p, c = (
+        np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]),
+        np.array([[0.1, 0.1, 0.8], [0.5, 0.5, 0.0]]),
+    )
     v = candidate(p, c, 3.0)
     np.testing.assert_allclose(v.sum(axis=1), 0.0, atol=1e-15)
     np.testing.assert_allclose(candidate(p, 7.0 * c, 3.0), v, atol=1e-15)
@@ -75,7 +83,9 @@ def test_powers_of_a_posterior_with_tiny_entries_keep_their_rows():
     assert np.isfinite(list(found.diagnostics.values())).all()
 
 
-@pytest.mark.parametrize("fields", [{"low": 1.0, "high": 1.0}, {"per_octave": 0}, {"per_octave": 1.5}])
+@pytest.mark.parametrize(
+    "fields", [{"low": 1.0, "high": 1.0}, {"per_octave": 0}, {"per_octave": 1.5}]
+)
 def test_a_grid_without_points_is_refused(fields):
     with pytest.raises(BadInputError, match="low < high"):
         harness.load_estimator("risk_curve", **fields)
@@ -93,7 +103,9 @@ def test_one_large_sample_finds_the_truth_and_the_exact_curve():
     p, y = problem.sample(50_000, np.random.default_rng(3))
     found = harness.load_estimator("risk_curve")(p, y, None, problem)["l2_squared"]
     _, exact = fig1.exact_risk()
-    risks = [found.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()]
+    risks = [
+        found.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()
+    ]
     np.testing.assert_allclose(risks, exact, rtol=0.025)
     assert abs(np.log2(found.diagnostics["theta"])) < 0.11
     assert found.value == pytest.approx(TRUTH, rel=0.03)
@@ -103,7 +115,9 @@ def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
     """R(1) = (B^2 - CE^4) / 4 with Brier score B = 0.196626895962; at theta = 0.3 v is 0 and the risk B^2 / 4."""
     (theta, exact), brier = fig1.exact_risk(), 0.19662689596185
     assert theta[exact.argmin()] == pytest.approx(1.0)
-    assert exact.min() == pytest.approx((brier**2 - TRUTH**2) / 4, rel=2e-4)  # the file is good to 1e-4
+    assert exact.min() == pytest.approx(
+        (brier**2 - TRUTH**2) / 4, rel=2e-4
+    )  # the file is good to 1e-4
     np.testing.assert_allclose(exact[(0.29 <= theta) & (theta <= 0.31)], brier**2 / 4, rtol=2e-4)
     assert theta[exact == exact[theta < 0.3].min()] == pytest.approx([0.159], abs=0.003)
 
@@ -118,7 +132,10 @@ def test_figure_1_end_to_end(out, result, cli, monkeypatch):
     assert code == 0, err
     (compared,) = (out / "variations").glob("*/reproduction.csv")
     table = pd.read_csv(compared)
-    assert len(table) == 271 and table["verdict"].isin(["identical", "within error", "no test"]).mean() > 0.9
+    assert (
+        len(table) == 271
+        and table["verdict"].isin(["identical", "within error", "no test"]).mean() > 0.9
+    )
     assert result(".png").stat().st_size > 20_000
     assert "theta of the smallest mean risk" in result(".tex").read_text()
 
@@ -126,12 +143,22 @@ def test_figure_1_end_to_end(out, result, cli, monkeypatch):
 def test_figure_1_reads_between_the_candidates():
     """Linear in log theta: half way between two candidates the mean of their risks."""
     parts = [{"theta": 1.0, "risk": 1.0, "risk at 0.01": a, "risk at 100": 3.0} for a in (1.0, 2.0)]
-    rows = {"status": "ok", "estimand": "l2_squared", "rep": [0, 1], "diagnostics": [json.dumps(p) for p in parts]}
+    rows = {
+        "status": "ok",
+        "estimand": "l2_squared",
+        "rep": [0, 1],
+        "diagnostics": [json.dumps(p) for p in parts],
+    }
     found = fig1.reproduced(
-        pd.DataFrame(rows), Settings.from_dict({"paper": "gruber2025", "compare": ["fig1_authors_code"]})
+        pd.DataFrame(rows),
+        Settings.from_dict({"paper": "gruber2025", "compare": ["fig1_authors_code"]}),
     ).set_index("row")
     at_one = found.loc["theta = 1"]
-    assert at_one["value"] == pytest.approx((2.0 + 2.5) / 2) and at_one["error"] == pytest.approx(0.25) and at_one["reps"] == 2
+    assert (
+        at_one["value"] == pytest.approx((2.0 + 2.5) / 2)
+        and at_one["error"] == pytest.approx(0.25)
+        and at_one["reps"] == 2
+    )
 
 
 # the tables
@@ -147,7 +174,14 @@ def settings():
 
 
 def record(estimator, problem=NETWORK, status="ok", reason=None, cpu=1.0, folds=5, **parts):
-    given = {"root_risk": 0.1370, "root_risk_se": 0.0027, "rms_sd": 0.01, "choice": 6, "dropped_share": 0.5, **parts}
+    given = {
+        "root_risk": 0.1370,
+        "root_risk_se": 0.0027,
+        "rms_sd": 0.01,
+        "choice": 6,
+        "dropped_share": 0.5,
+        **parts,
+    }
     return {
         "key": f"{estimator}|{problem}", "problem": problem, "problem_key": problem, "notion": "top_label", "n": 10_000, "rep": 0,
         "estimator": estimator, "estimator_key": estimator, "estimator_parameters": json.dumps({"folds": folds}),
@@ -170,28 +204,40 @@ def test_the_labels_end_says_which_variant(settings):
 
 
 def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hundredth(settings):
-    ours = risk_table.reproduced(frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)), settings)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True).set_index(
-        ["row", "column"]
+    ours = risk_table.reproduced(
+        frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)),
+        settings,
     )
+    found = reproduction.compare(
+        ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True
+    ).set_index(["row", "column"])
     kde = found.loc[("DenseNet-40", "kde")]
-    assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5) and kde["ours"] == pytest.approx(13.70)
+    assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5) and kde[
+        "ours"
+    ] == pytest.approx(13.70)
     assert found.loc[("DenseNet-40", "kde (standard error)"), "verdict"] == "identical"
     assert found["ours"].notna().sum() == 2
 
 
 def test_a_paired_number_that_differs_says_why(settings):
     ours = risk_table.reproduced(frame(record(PUBLISHED, root_risk=0.1374)), settings)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True).set_index(
-        ["row", "column"]
-    )
-    assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == ["differs", settings.reasons["kde"]]
+    found = reproduction.compare(
+        ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True
+    ).set_index(["row", "column"])
+    assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == [
+        "differs",
+        settings.reasons["kde"],
+    ]
 
 
 def test_an_absent_file_is_the_reason_of_all_its_rows(settings):
     lost = record(PUBLISHED, problem=ABSENT, status="skipped", reason="no file x; fetch y")
-    found = reproduction.compare(risk_table.reproduced(frame(record(PUBLISHED), lost), settings), "gruber2025", ["table1"])
-    lenet = found[found["row"].eq("LeNet-5") & found["column"].isin(["kde", "kde (standard error)"])]
+    found = reproduction.compare(
+        risk_table.reproduced(frame(record(PUBLISHED), lost), settings), "gruber2025", ["table1"]
+    )
+    lenet = found[
+        found["row"].eq("LeNet-5") & found["column"].isin(["kde", "kde (standard error)"])
+    ]
     assert lenet["reason"].to_list() == ["skipped: no file x; fetch y"] * 2
     assert set(found.loc[found["ours"].isna(), "verdict"]) == {"not reproducible here"}
     assert len(risk_table.render(frame(record(PUBLISHED), lost), settings).axes) == 5
@@ -200,13 +246,27 @@ def test_an_absent_file_is_the_reason_of_all_its_rows(settings):
 @pytest.mark.parametrize("module", [*slow(risk_table), estimates], ids=["risk_table", "estimates"])
 def test_without_any_file_the_papers_numbers_stand_alone(module):
     settings = compose([f"experiment=gruber2025_{'table2' if module is risk_table else 'fig2b'}"])
-    nothing = frame(record(PUBLISHED, problem="cifar100_lenet5_kull_gruber2025", status="skipped", reason="no file x"))
+    nothing = frame(
+        record(
+            PUBLISHED,
+            problem="cifar100_lenet5_kull_gruber2025",
+            status="skipped",
+            reason="no file x",
+        )
+    )
     found = reproduction.compare(
-        module.reproduced(nothing, settings), "gruber2025", settings.compare, {}, (), settings.same_draws_as_paper
+        module.reproduced(nothing, settings),
+        "gruber2025",
+        settings.compare,
+        {},
+        (),
+        settings.same_draws_as_paper,
     )
     assert len(found) and set(found["verdict"]) == {"not reproducible here"}
     assert "skipped: no file x" in set(found["reason"])
-    assert module.render(nothing, settings).axes and list(module.table(nothing, settings).columns) == ["paper"]
+    assert module.render(nothing, settings).axes and list(
+        module.table(nothing, settings).columns
+    ) == ["paper"]
     assert len(module.summary(nothing, settings)) == 0
 
 
@@ -218,30 +278,67 @@ def test_other_networks_are_shown_and_never_judged():
     assert set(found["verdict"]) == {"not reproducible here"} and found["ours"].isna().all()
     assert set(found["reason"]) == {offline.reasons["other networks"]}
     names = set(REPORTED["row"])
-    for experiment in (e for e in harness.list_experiments() if e.startswith("gruber2025_") and e.endswith("_offline")):
-        assert not names & set(compose([f"experiment={experiment}"]).labels.problem.values()), experiment
+    for experiment in (
+        e
+        for e in harness.list_experiments()
+        if e.startswith("gruber2025_") and e.endswith("_offline")
+    ):
+        assert not names & set(compose([f"experiment={experiment}"]).labels.problem.values()), (
+            experiment
+        )
 
 
-@pytest.mark.skipif(not os.environ.get("CALHARNESS_DATA"), reason="CALHARNESS_DATA, the folder of data files, is not set")
+@pytest.mark.skipif(
+    not os.environ.get("CALHARNESS_DATA"),
+    reason="CALHARNESS_DATA, the folder of data files, is not set",
+)
 def test_table_1_says_what_saturation_costs(settings):
     """5,599 of DenseNet-40's 10,000 confidences are exactly 1: the root risk without that factor is 13.70 (1 - 0.5599) = 6.03."""
     problem = harness.load_problem(NETWORK)
     p, y = harness.reduce(*problem.sample(10_000, np.random.default_rng(0)), "top_label")
     share = SaturatedShare()(p, y)["accuracy"]
     assert (share.value, share.diagnostics["saturated_share"]) == (pytest.approx(0.9242), 0.5599)
-    saturated = {**record("saturated_share", **share.diagnostics), "estimand": "accuracy", "value": share.value}
-    table = risk_table.table(frame(record(PUBLISHED), record(SAME, root_risk=0.0609, root_risk_se=0.0012), saturated), settings)
+    saturated = {
+        **record("saturated_share", **share.diagnostics),
+        "estimand": "accuracy",
+        "value": share.value,
+    }
+    table = risk_table.table(
+        frame(record(PUBLISHED), record(SAME, root_risk=0.0609, root_risk_se=0.0012), saturated),
+        settings,
+    )
     kde = table.loc[("DenseNet-40", "kde")]
-    assert (kde["paper"], kde["as published"], kde["corrected"]) == ("13.70 ± 0.27", "13.70 ± 0.27", "6.09 ± 0.12")
-    assert (kde["q"], kde["1 / (1 - q)"], kde["as published × (1 - q)"]) == ("0.5599", "2.272", "6.03")
-    assert table.loc[("LeNet-5", "kkr"), ["paper", "as published"]].to_list() == ["14.96 ± 0.31", "–"]
+    assert (kde["paper"], kde["as published"], kde["corrected"]) == (
+        "13.70 ± 0.27",
+        "13.70 ± 0.27",
+        "6.09 ± 0.12",
+    )
+    assert (kde["q"], kde["1 / (1 - q)"], kde["as published × (1 - q)"]) == (
+        "0.5599",
+        "2.272",
+        "6.03",
+    )
+    assert table.loc[("LeNet-5", "kkr"), ["paper", "as published"]].to_list() == [
+        "14.96 ± 0.31",
+        "–",
+    ]
 
 
-@pytest.mark.skipif(not os.environ.get("CALHARNESS_DATA"), reason="CALHARNESS_DATA, the folder of data files, is not set")
+@pytest.mark.skipif(
+    not os.environ.get("CALHARNESS_DATA"),
+    reason="CALHARNESS_DATA, the folder of data files, is not set",
+)
 def test_table_1_digit_by_digit_on_the_published_files(out):
     """Both binned rows of both networks, means and standard errors, are the printed ones: the file's order is the pickle's."""
-    networks = "problem=[cifar10_densenet40_toplabel_gruber2025,cifar10_resnet110_toplabel_gruber2025]"
-    asked = ["experiment=gruber2025_table1", networks, "estimator=[binned15_gruber2025,tuned_binned_gruber2025]", "jobs=1"]
+    networks = (
+        "problem=[cifar10_densenet40_toplabel_gruber2025,cifar10_resnet110_toplabel_gruber2025]"
+    )
+    asked = [
+        "experiment=gruber2025_table1",
+        networks,
+        "estimator=[binned15_gruber2025,tuned_binned_gruber2025]",
+        "jobs=1",
+    ]
     experiment = Experiment.of(asked)
     experiment.compute(quiet=True)
     ours = risk_table.reproduced(experiment.records(), experiment.settings)
@@ -255,9 +352,18 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
 
 @pytest.mark.slow
 def test_the_figures_read_the_same_cells_as_the_tables():
-    for figure, table in (("fig2a", "table1"), ("fig2b", "table2"), ("fig4", "table3"), ("fig5a", "table4"), ("fig5b", "table5")):
+    for figure, table in (
+        ("fig2a", "table1"),
+        ("fig2b", "table2"),
+        ("fig4", "table3"),
+        ("fig5a", "table4"),
+        ("fig5b", "table5"),
+    ):
         for end in ("", "_offline"):
-            a, b = (Experiment.of([f"experiment=gruber2025_{name}{end}"]).plan for name in (figure, table))
+            a, b = (
+                Experiment.of([f"experiment=gruber2025_{name}{end}"]).plan
+                for name in (figure, table)
+            )
             assert {c.key for c in a.cells} <= {c.key for c in b.cells}, figure
 
 
@@ -266,17 +372,26 @@ def test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone()
     """kde of DenseNet-40 reads 0.14605 +- 0.00026: 0.146 is within error, and so are its folds no Monte Carlo error."""
     settings = compose(["experiment=gruber2025_fig2a"])
     records = frame(record(PUBLISHED))
-    found = reproduction.compare(estimates.reproduced(records, settings), "gruber2025", ["fig2a"]).set_index(["row", "column"])
+    found = reproduction.compare(
+        estimates.reproduced(records, settings), "gruber2025", ["fig2a"]
+    ).set_index(["row", "column"])
     kde = found.loc[("DenseNet-40", "kde")]
     assert (kde["verdict"], kde["error"], kde["plus_minus"]) == ("within error", 0.0, 0.00026)
     far = frame({**record(PUBLISHED), "value": 0.149})
-    found = reproduction.compare(estimates.reproduced(far, settings), "gruber2025", ["fig2a"]).set_index(["row", "column"])
+    found = reproduction.compare(
+        estimates.reproduced(far, settings), "gruber2025", ["fig2a"]
+    ).set_index(["row", "column"])
     assert found.loc[("DenseNet-40", "kde"), "verdict"] == "differs"
     entry = estimates.table(records, settings).loc[("DenseNet-40", "kde")]
-    assert entry["as published"] == "0.1460 ± 0.0100" and entry["as published × √(1 - q)"] == f"{0.146 * 0.5**0.5:.4f}"
+    assert (
+        entry["as published"] == "0.1460 ± 0.0100"
+        and entry["as published × √(1 - q)"] == f"{0.146 * 0.5**0.5:.4f}"
+    )
     higher = {**record(SAME), "value": 0.3}
     axes = estimates.render(frame(record(PUBLISHED), higher), settings).axes
-    assert len(axes) == 2 and axes[1].get_ylim()[0] == 0.0 and axes[1].get_ylim()[1] > 0.3  # no point of either panel is cut off
+    assert (
+        len(axes) == 2 and axes[1].get_ylim()[0] == 0.0 and axes[1].get_ylim()[1] > 0.3
+    )  # no point of either panel is cut off
 
 
 def test_seconds_are_means_over_networks_and_never_judged():
@@ -287,9 +402,13 @@ def test_seconds_are_means_over_networks_and_never_judged():
         for name in names
         for p, cpu in ((NETWORK, 2.0), ("cifar10_resnet110_toplabel_gruber2025", 4.0))
     ]
-    found = reproduction.compare(runtime.reproduced(frame(*rows), settings), "gruber2025", ["fig3"]).set_index("row")
+    found = reproduction.compare(
+        runtime.reproduced(frame(*rows), settings), "gruber2025", ["fig3"]
+    ).set_index("row")
     assert found.loc["kkr", "ours"] == 3.0 and found.loc["all of them", "ours"] == 12.0
-    assert set(found["verdict"]) == {"not reproducible here"} and settings.reasons["seconds"] in set(found["reason"])
+    assert set(found["verdict"]) == {"not reproducible here"} and settings.reasons[
+        "seconds"
+    ] in set(found["reason"])
     assert runtime.table(frame(*rows), settings).loc["kde", "as published"].item() == "3"
     assert runtime.render(frame(*rows), settings).axes
 
@@ -302,7 +421,8 @@ def test_every_number_of_the_tables_is_there_with_its_standard_error():
     ends = tables["column"].str.endswith(risk_table.ERROR)
     assert ends.sum() == (~ends).sum() == 110 and tables["precision"].eq(0.01).all()
     paired = tables[~ends].merge(
-        tables[ends].assign(column=tables["column"].str.removesuffix(risk_table.ERROR)), on=["item", "row", "column"]
+        tables[ends].assign(column=tables["column"].str.removesuffix(risk_table.ERROR)),
+        on=["item", "row", "column"],
     )
     assert len(paired) == 110 and paired["plus_minus_x"].eq(paired["value_y"]).all()
     assert REPORTED.loc[REPORTED["item"].eq("table6"), "reps"].eq(10).all()

@@ -40,14 +40,25 @@ def test_bins_of_the_reliability_diagram(model, power):
     q = p**power / (p**power).sum(axis=1, keepdims=True)
     held = FirstClassBins()(q, y)["l1"].diagnostics
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
-    for ours, theirs, error in (("count", "count", 0.0), ("mean", "conf", 1e-12), ("share", "acc", 1e-12)):
-        assert np.allclose([float(r[theirs]) for r in golden], [held[f"0/{b}/{ours}"] for b in range(10)], rtol=0.0, atol=error)
+    for ours, theirs, error in (
+        ("count", "count", 0.0),
+        ("mean", "conf", 1e-12),
+        ("share", "acc", 1e-12),
+    ):
+        assert np.allclose(
+            [float(r[theirs]) for r in golden],
+            [held[f"0/{b}/{ours}"] for b in range(10)],
+            rtol=0.0,
+            atol=error,
+        )
 
 
 def exact(p):
     """The population values of Appendix A, as a cell has them."""
     law = Points((p, 1.0 - p), (0.3, 0.6), (0.5, 0.5))
-    return PopulationMetrics()(np.full((9, 2), 0.5), np.zeros(9, dtype=int), problem=law)["l1"].diagnostics
+    return PopulationMetrics()(np.full((9, 2), 0.5), np.zeros(9, dtype=int), problem=law)[
+        "l1"
+    ].diagnostics
 
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
@@ -55,7 +66,11 @@ def test_appendix_a_by_hand(p):
     """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w + ridge))^2."""
     found = exact(p)
     assert found["CKCE"] == pytest.approx(0.1)
-    assert found["JKCE"] == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2) == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
+    assert (
+        found["JKCE"]
+        == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2)
+        == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
+    )
     assert found["ECE"] == pytest.approx(0.2 + 0.2 * p)
     for n in (100, 10**8):
         ridge = n**-0.25
@@ -68,7 +83,9 @@ def test_the_papers_line_for_ece_has_its_weights_exchanged():
     settings = compose(["experiment=moskvichev2025_appendix_a"])
     found = appendix_a.printed(settings)
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
-        p, values = (found.loc[found["column"].eq(metric), name].to_numpy() for name in ("p", "value"))
+        p, values = (
+            found.loc[found["column"].eq(metric), name].to_numpy() for name in ("p", "value")
+        )
         agree = np.isclose(values, [exact(at)[metric] for at in p])
         assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
     assert values == pytest.approx(0.2 + 0.2 * (1.0 - p))
@@ -84,9 +101,15 @@ def test_population_values_are_limits_of_the_estimators():
         found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
         assert found == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
         x, w = shift.nodes(population_metrics.PIECES, population_metrics.THIRDS)
-        limit = two_class_laws.jkce(w, expit(5 * x), expit(x), two_class_laws.linear_and_gaussian(0.5))
-        assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(limit, rel=0.08)
-        assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(limits.diagnostics["ECE, thirds"], rel=0.08)
+        limit = two_class_laws.jkce(
+            w, expit(5 * x), expit(x), two_class_laws.linear_and_gaussian(0.5)
+        )
+        assert load_estimator("skce", gamma=0.5)(q, y)["skce"].value == pytest.approx(
+            limit, rel=0.08
+        )
+        assert load_estimator("simplex_ece")(q, y)["l1"].value == pytest.approx(
+            limits.diagnostics["ECE, thirds"], rel=0.08
+        )
         assert limits.value == pytest.approx(shift.truth("l1").value, rel=1e-9)
 
 
@@ -95,16 +118,26 @@ def test_median_distance_of_a_law_on_two_points():
     p = np.array([0.3, 0.6])
     assert two_class_laws.median_distance(np.array([0.5, 0.5]), p) == 0.0
     assert two_class_laws.median_distance(np.array([0.49, 0.51]), p) == 0.0
-    assert two_class_laws.median_distance(np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])) == pytest.approx(0.3 * np.sqrt(2))
+    assert two_class_laws.median_distance(
+        np.full(3, 1 / 3), np.array([0.0, 0.3, 0.6])
+    ) == pytest.approx(0.3 * np.sqrt(2))
 
 
-@pytest.mark.parametrize(("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)])
+@pytest.mark.parametrize(
+    ("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)]
+)
 def test_the_marginal_model_of_table_1(n, k, printed):
     """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1)) with sum r = 0."""
     p, y = UniformModel(k, n).sample(n, np.random.default_rng(0))
-    closed = {"accuracy": 1.0 / k, "logloss": np.log(k), "skce": -(1.0 + 1.0 / k) * (1.0 - 1.0 / k) / (n - 1)}
+    closed = {
+        "accuracy": 1.0 / k,
+        "logloss": np.log(k),
+        "skce": -(1.0 + 1.0 / k) * (1.0 - 1.0 / k) / (n - 1),
+    }
     for estimator in ("accuracy", "logloss", "skce"):
-        assert load_estimator(estimator)(p, y)[estimator].value == pytest.approx(closed[estimator], rel=1e-9)
+        assert load_estimator(estimator)(p, y)[estimator].value == pytest.approx(
+            closed[estimator], rel=1e-9
+        )
     assert load_estimator("ckce")(p, y)["ckce"].value == pytest.approx(0.0, abs=1e-12)
     assert load_estimator("simplex_ece")(p, y)["l1"].value == pytest.approx(0.0, abs=1e-12)
     assert printed is None or 100 * closed["skce"] == pytest.approx(printed, abs=1e-6)
@@ -116,7 +149,9 @@ def test_accuracies_are_those_of_published_confidences():
         pytest.skip("CALHARNESS_DATA is not set")
     problem = load_problem("cifar10_densenet40_toplabel")
     p, y = problem.sample(problem.n_max, np.random.default_rng(0))
-    assert load_estimator("accuracy")(p, y, None, notion="top_label")["accuracy"].value == pytest.approx(0.9242)
+    assert load_estimator("accuracy")(p, y, None, notion="top_label")[
+        "accuracy"
+    ].value == pytest.approx(0.9242)
 
 
 LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline", "fig4a"]
@@ -127,7 +162,11 @@ def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
     settings = compose([f"experiment=moskvichev2025_{name}"])
     assert set(settings.labels.estimator) == set(settings.estimator)
     asked = set(reproduction.reported("moskvichev2025", settings.compare)["column"])
-    exact = {column for column in asked if column.startswith("CKCE, ridge ")} if name == "fig4a" else set()
+    exact = (
+        {column for column in asked if column.startswith("CKCE, ridge ")}
+        if name == "fig4a"
+        else set()
+    )
     assert asked <= set(settings.labels.estimator.values()) | set(settings.reasons) | exact
 
 
@@ -136,8 +175,13 @@ def test_recomputed_numbers_say_that_they_are_not_the_papers():
     found = pd.read_csv(EXPERIMENTS / "moskvichev2025" / "reported.csv")
     by_source = found.groupby("source")["item"].agg(lambda items: items.value_counts().to_dict())
     assert by_source["printed"] == {"table1": 35, "fig3": 14, "appendix_a": 3}
-    assert by_source["read off a figure"] == {"fig4b": 1} and by_source["claim"].keys() == {"claims"}
-    assert all("recomputed" in i or i in ("fig4a_population", "appendix_a") for i in by_source["recomputed by independent code"])
+    assert by_source["read off a figure"] == {"fig4b": 1} and by_source["claim"].keys() == {
+        "claims"
+    }
+    assert all(
+        "recomputed" in i or i in ("fig4a_population", "appendix_a")
+        for i in by_source["recomputed by independent code"]
+    )
 
 
 def record(experiment, problem, estimator, value, n, rep):
@@ -145,8 +189,21 @@ def record(experiment, problem, estimator, value, n, rep):
     estimand = claims.METRICS.get(estimator, "l1")
     key = f"{experiment}|{problem}|{estimator}|{n}|{rep}"
     return {
-        **{"experiment": f"moskvichev2025_{experiment}", "key": key, "problem": problem, "estimator": estimator, "n": n},
-        **{"rep": rep, "estimand": estimand, "value": value, "status": "ok", "notion": "canonical", "kind": "point"},
+        **{
+            "experiment": f"moskvichev2025_{experiment}",
+            "key": key,
+            "problem": problem,
+            "estimator": estimator,
+            "n": n,
+        },
+        **{
+            "rep": rep,
+            "estimand": estimand,
+            "value": value,
+            "status": "ok",
+            "notion": "canonical",
+            "kind": "point",
+        },
     }
 
 
@@ -159,13 +216,22 @@ def test_claims_on_trials_by_hand():
         for n in (20, 100, 1000):
             for estimator, s in sign.items():
                 for pair in claims.PAIRS.values():
-                    rows += [record("fig2", p, estimator, s * (0.1 + i + 0.01 * rep), n, rep) for i, p in enumerate(pair)]
+                    rows += [
+                        record("fig2", p, estimator, s * (0.1 + i + 0.01 * rep), n, rep)
+                        for i, p in enumerate(pair)
+                    ]
         for estimator, s in sign.items():
             for models in claims.SETS:
-                rows += [record("fig3_offline", p, estimator, s * float(i), 500, rep) for i, p in enumerate(models)]
+                rows += [
+                    record("fig3_offline", p, estimator, s * float(i), 500, rep)
+                    for i, p in enumerate(models)
+                ]
     for estimator in order.keys() | {"simplex_ece"}:
         for models in claims.SETS:
-            rows += [record("fig3_offline", p, estimator, float(i), 10_000, 0) for i, p in enumerate(models)]
+            rows += [
+                record("fig3_offline", p, estimator, float(i), 10_000, 0)
+                for i, p in enumerate(models)
+            ]
     records = pd.DataFrame(rows).drop_duplicates("key")
     settings = compose(["experiment=moskvichev2025_claims"])
     trials = claims.networks(records[records["experiment"].str.endswith("fig3_offline")])
@@ -177,8 +243,12 @@ def test_claims_on_trials_by_hand():
     pairs = claims.synthetic_pairs(records[records["experiment"].str.endswith("fig2")])
     assert pairs["CKCE is more reliable than JKCE at small n"].value == 1.0
     assert pairs["CKCE is more reliable than ECE at small n"].value == 0.5
-    assert pairs["All three metrics tell the pairs apart at large n"].value == 0.0  # the least of the metrics: JKCE
-    verdicts = claims.summary(records[records["experiment"].str.endswith("fig3_offline")], settings).set_index("claim")["verdict"]
+    assert (
+        pairs["All three metrics tell the pairs apart at large n"].value == 0.0
+    )  # the least of the metrics: JKCE
+    verdicts = claims.summary(
+        records[records["experiment"].str.endswith("fig3_offline")], settings
+    ).set_index("claim")["verdict"]
     assert verdicts["CKCE ranks networks more consistently than JKCE"] == "holds"
     assert verdicts["CKCE ranks networks more consistently than ECE"] == "undecided"
     assert verdicts["CKCE stays constant under covariate shift"] == "not reproducible here"
@@ -191,7 +261,16 @@ def test_brightness_by_hand():
         better = (network == "a") == (percent >= 0)
         for estimator in ("ckce", "skce"):
             value = (1.0 if better else 2.0) + 0.01 * seed * (network == "a")
-            rows.append(record("fig4b_offline", f"x/{network}_seed{seed}_brightness{percent:+d}", estimator, value, 1000, 0))
+            rows.append(
+                record(
+                    "fig4b_offline",
+                    f"x/{network}_seed{seed}_brightness{percent:+d}",
+                    estimator,
+                    value,
+                    1000,
+                    0,
+                )
+            )
     found = claims.brightness(pd.DataFrame(rows))
     assert found["CKCE prefers one network at every brightness"].low > 0.0
     assert found["CKCE hardly moves with the brightness"].value == pytest.approx(2.0, rel=0.01)
@@ -205,23 +284,34 @@ def test_the_toy_models_claims_are_sums():
     rows = []
     for at in p:
         made = record("appendix_a", f"p{at:.2f}", "population", 0.2 + 0.2 * at, 10_000, 0)
-        made |= {"problem_parameters": json.dumps({"weights": [at, 1 - at]}), "diagnostics": json.dumps(exact(at))}
+        made |= {
+            "problem_parameters": json.dumps({"weights": [at, 1 - at]}),
+            "diagnostics": json.dumps(exact(at)),
+        }
         rows.append(made)
     found = claims.toy(pd.DataFrame(rows))
     ratio = shrunk.max() / shrunk.min()
     assert found["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
     assert found["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)
     jkce = 0.08 * p**2 + 0.02 * (1 - p) ** 2
-    assert found["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(ratio / (jkce.max() / jkce.min()))
-    assert found["CKCE depends less on the marginal law than ECE"].value == pytest.approx(ratio / (0.39 / 0.21))
+    assert found["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(
+        ratio / (jkce.max() / jkce.min())
+    )
+    assert found["CKCE depends less on the marginal law than ECE"].value == pytest.approx(
+        ratio / (0.39 / 0.21)
+    )
 
 
 def run(name, *overrides):
-    experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
+    experiment = Experiment.of(
+        [f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides]
+    )
     experiment.compute(quiet=True)
     files, _, _ = drawing.render(experiment, experiment.records())
     assert all(f.is_file() and f.stat().st_size for f in files)
-    table = pd.read_csv(experiment.folder / "reproduction.csv").query("experiment == @experiment.name")
+    table = pd.read_csv(experiment.folder / "reproduction.csv").query(
+        "experiment == @experiment.name"
+    )
     return table, reproduction.counts(table)
 
 
@@ -238,23 +328,31 @@ def test_figure_2_end_to_end(out):
     ours = table[table["ours"].notna()]
     assert len(ours) == 2 * 2 * (4 + 4) and ours["verdict"].ne("differs").all()
     share = ours[ours["row"].eq("marginal < under, n = 50") & ours["column"].eq("CKCE")]
-    assert share["ours"].item() == 1.0 and share["error"].item() > 0.0  # five of five is no certainty
+    assert (
+        share["ours"].item() == 1.0 and share["error"].item() > 0.0
+    )  # five of five is no certainty
 
 
 def ask(name, *overrides):
     """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
-    experiment = Experiment.of([f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides])
+    experiment = Experiment.of(
+        [f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides]
+    )
     experiment.compute(quiet=True)
     ours = importlib.import_module(f"harness.experiments.moskvichev2025.{name}").reproduced(
         experiment.records(), experiment.settings
     )
-    table = reproduction.compare(ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons)
+    table = reproduction.compare(
+        ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons
+    )
     return table, reproduction.counts(table)
 
 
 @pytest.mark.slow
 def test_figure_4a_end_to_end_at_three_locations(out):
-    table, _ = ask("fig4a", "reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200")
+    table, _ = ask(
+        "fig4a", "reps=3", "problem.shift.count=3", "estimator=[ckce,simplex_ece]", "n=200"
+    )
     exact = table[table["item"].eq("fig4a_population") & table["ours"].notna()]
     assert len(exact) == 3 * 6 and exact["verdict"].eq("identical").all()
 
@@ -264,7 +362,10 @@ def test_appendix_a_end_to_end(out):
     table, verdicts = ask("appendix_a", "reps=2", "n=[100]")
     assert verdicts["not reproducible here"] == 0
     assert set(table.loc[table["verdict"].eq("differs"), "column"]) == {"ECE"}
-    assert table["verdict"].eq("differs").sum() == 18 and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
+    assert (
+        table["verdict"].eq("differs").sum() == 18
+        and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
+    )
 
 
 @pytest.mark.slow
@@ -274,7 +375,9 @@ def test_files_that_are_absent_leave_a_reason_in_every_row(out, monkeypatch):
         table, verdicts = run(name)
         assert table["ours"].notna().sum() == numbers
         assert table.loc[table["ours"].isna(), "reason"].str.len().gt(20).all()
-        agree = (3, 1) if numbers else (0, 0)  # all but its ECE, 0 and not .003; CKCE is 0 against 0
+        agree = (
+            (3, 1) if numbers else (0, 0)
+        )  # all but its ECE, 0 and not .003; CKCE is 0 against 0
         assert (verdicts["identical"], verdicts["no test"]) == agree
 
 

@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from harness.experiments.popordanoska2024 import bias_rate, curves, fig5, networks, table2, table4, table5
+from harness.experiments.popordanoska2024 import (
+    bias_rate,
+    curves,
+    fig5,
+    networks,
+    table2,
+    table4,
+    table5,
+)
 from harness.experiments.popordanoska2024.authors import IsotonicScaled
 from scipy.special import expit, rel_entr
 
@@ -21,7 +29,15 @@ from harness.estimators.base import apply
 from harness.estimators.kernel_limit import limits
 from harness.evaluation import rates, reproduction
 from harness.plan.plan import plan
-from harness.problems import AbsentFiles, Dirichlet, EachClass, OneClass, Predictions, RecalibratedFiles, Relabelled
+from harness.problems import (
+    AbsentFiles,
+    Dirichlet,
+    EachClass,
+    OneClass,
+    Predictions,
+    RecalibratedFiles,
+    Relabelled,
+)
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 PAPER = "popordanoska2024"
@@ -31,10 +47,25 @@ RISK, SCHEDULE = "kde_popordanoska2024", "kde_risk_schedule_popordanoska2024"
 
 def records(rows, **more):
     """rows: (problem, estimator, estimand, value) or with n and rep; status ok, notion classwise, truth 0.01 +- 0.001."""
-    base = {"notion": "classwise", "n": 100, "rep": 0, "status": "ok", "truth": 0.01, "truth_error": 0.001, "written": 0.0}
+    base = {
+        "notion": "classwise",
+        "n": 100,
+        "rep": 0,
+        "status": "ok",
+        "truth": 0.01,
+        "truth_error": 0.001,
+        "written": 0.0,
+    }
     names = ["problem", "estimator", "estimand", "value", "n", "rep"]
     made = [{**base, **dict(zip(names, row)), **more} for row in rows]
-    made = [{**r, "key": json.dumps([r["problem"], r["estimator"], r["n"], r["rep"]]), "problem_key": r["problem"]} for r in made]
+    made = [
+        {
+            **r,
+            "key": json.dumps([r["problem"], r["estimator"], r["n"], r["rep"]]),
+            "problem_key": r["problem"],
+        }
+        for r in made
+    ]
     made = [{**r, "estimator_key": r["estimator"]} for r in made]
     return pd.DataFrame(made, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
 
@@ -48,10 +79,17 @@ def reported(*items):
 
 def test_every_reported_number_is_there():
     found = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
-    training = found["item"].str.match("fig[3678]")  # figures of training runs, some of which print no number
+    training = found["item"].str.match(
+        "fig[3678]"
+    )  # figures of training runs, some of which print no number
     assert found.loc[~training, "value"].notna().all()
     counts = found["item"].value_counts()
-    assert [counts[f"table{i}"] for i in (2, 3, 4, 5)] == [2 * 72 + 48, 2 * 12, 2 * 108, 60 + 60] and counts["text"] == 4
+    assert [counts[f"table{i}"] for i in (2, 3, 4, 5)] == [
+        2 * 72 + 48,
+        2 * 12,
+        2 * 108,
+        60 + 60,
+    ] and counts["text"] == 4
 
 
 def test_printed_standard_errors_are_rows_of_their_own():
@@ -59,13 +97,18 @@ def test_printed_standard_errors_are_rows_of_their_own():
     found = reported("table2", "table3", "table4").set_index(["item", "row", "column"])
     ends = " (standard error)"
     errors = found[found.index.get_level_values("column").str.endswith(ends)]
-    of = [found.loc[(item, row, column.removesuffix(ends)), "plus_minus"] for item, row, column in errors.index]
+    of = [
+        found.loc[(item, row, column.removesuffix(ends)), "plus_minus"]
+        for item, row, column in errors.index
+    ]
     assert len(errors) == 192 and errors["value"].to_list() == of
     assert errors["plus_minus"].to_numpy() == pytest.approx(errors["value"] / np.sqrt(8), rel=1e-3)
 
 
 def test_the_text_repeats_table_2():
-    two, text = (reported(item).set_index(["row", "column"])["value"] for item in ("table2", "text"))
+    two, text = (
+        reported(item).set_index(["row", "column"])["value"] for item in ("table2", "text")
+    )
     assert (two.reindex(text.index) == text).all()
 
 
@@ -82,14 +125,18 @@ def test_printed_changes_follow_from_the_printed_means():
 
 
 def test_table_3_is_the_accuracy_of_table_4():
-    three, four = (reported(item).set_index(["row", "column"])["value"] for item in ("table3", "table4"))
+    three, four = (
+        reported(item).set_index(["row", "column"])["value"] for item in ("table3", "table4")
+    )
     assert len(three) == 24 and (four.reindex(three.index) == three).all()
 
 
 def test_printed_ranks_are_those_of_the_printed_errors():
     found = reported("table5")
     parts = found["row"].str.split(", class ", expand=True)
-    wide = found.assign(network=parts[0], k=parts[1]).pivot(index=["network", "k"], columns="column", values="value")
+    wide = found.assign(network=parts[0], k=parts[1]).pivot(
+        index=["network", "k"], columns="column", values="value"
+    )
     for metric in ("CE_KL", "CE_2^2", "CE_1"):
         for _, part in wide.groupby(level="network"):
             assert (part[metric].rank() == part[f"{metric} rank"]).all()
@@ -97,10 +144,16 @@ def test_printed_ranks_are_those_of_the_printed_errors():
 
 def test_table_5_averages_to_table_2():
     """Four seeds against five: within two of the printed standard errors; squares x 1000 against x 100."""
-    five, two = (reported(item).set_index(["row", "column"])[["value", "plus_minus"]] for item in ("table5", "table2"))
+    five, two = (
+        reported(item).set_index(["row", "column"])[["value", "plus_minus"]]
+        for item in ("table5", "table2")
+    )
     for network in ("PreResNet56", "WideResNet28x10"):
         for metric, scale in (("CE_KL", 1), ("CE_2^2", 10)):
-            mean = np.mean([five.loc[(f"{network}, class {j}", metric), "value"] for j in range(10)]) / scale
+            mean = (
+                np.mean([five.loc[(f"{network}, class {j}", metric), "value"] for j in range(10)])
+                / scale
+            )
             value, error = two.loc[(f"CIFAR-10, {network}, none", metric)]
             assert abs(mean - value) <= 2 * error
 
@@ -108,10 +161,21 @@ def test_table_5_averages_to_table_2():
 def test_temperature_has_the_better_kl_in_eleven_of_twelve_networks_and_isotonic_the_better_square_in_all():
     """The paper's text says all for both; VGG16BN on CIFAR-10 is the exception for KL."""
     found = reported("table2").set_index(["row", "column"])["value"]
-    nets = [row.removesuffix(", none") for row, column in found.index if row.endswith(", none") and column == "CE_KL"]
-    kl = {net for net in nets if found[f"{net}, temperature", "CE_KL"] < found[f"{net}, isotonic", "CE_KL"]}
+    nets = [
+        row.removesuffix(", none")
+        for row, column in found.index
+        if row.endswith(", none") and column == "CE_KL"
+    ]
+    kl = {
+        net
+        for net in nets
+        if found[f"{net}, temperature", "CE_KL"] < found[f"{net}, isotonic", "CE_KL"]
+    }
     assert set(nets) - kl == {"CIFAR-10, VGG16BN"} and len(nets) == 12
-    assert all(found[f"{net}, isotonic", "CE_2^2"] <= found[f"{net}, temperature", "CE_2^2"] for net in nets)
+    assert all(
+        found[f"{net}, isotonic", "CE_2^2"] <= found[f"{net}, temperature", "CE_2^2"]
+        for net in nets
+    )
 
 
 @pytest.mark.slow
@@ -139,7 +203,12 @@ def test_ground_truths_equal_the_independent_quadrature():
 
 
 def test_scalar_squares_are_doubled_and_published_ones_are_not():
-    rows = [(p, e, s, 0.1) for p in "a" for e in ("binned15", RISK) for s in ("l2_squared", "kl", "refinement_l2_squared", "l1")]
+    rows = [
+        (p, e, s, 0.1)
+        for p in "a"
+        for e in ("binned15", RISK)
+        for s in ("l2_squared", "kl", "refinement_l2_squared", "l1")
+    ]
     found = curves.in_two_columns(records(rows)).set_index(["estimator", "estimand"])
     assert found["value"].to_dict() == {
         ("binned15", "l2_squared"): 0.2, ("binned15", "kl"): 0.1, ("binned15", "refinement_l2_squared"): -0.8,
@@ -147,9 +216,15 @@ def test_scalar_squares_are_doubled_and_published_ones_are_not():
         (RISK, "l1"): 0.1,
     }  # fmt: skip
     truths = found.xs(RISK)["truth"]
-    assert truths["l2_squared"] == 0.02 and truths["kl"] == 0.01 and truths["refinement_l2_squared"] == -0.98
+    assert (
+        truths["l2_squared"] == 0.02
+        and truths["kl"] == 0.01
+        and truths["refinement_l2_squared"] == -0.98
+    )
     assert found.xs(RISK)["truth_error"]["l2_squared"] == 0.002
-    bins = curves.in_two_columns(records([("a", "classwise_ece_popordanoska2024", "l2_squared", 0.1)]))
+    bins = curves.in_two_columns(
+        records([("a", "classwise_ece_popordanoska2024", "l2_squared", 0.1)])
+    )
     assert bins["value"].to_list() == [0.2]  # their bins are of one column
     canonical = curves.in_two_columns(records(rows, notion="canonical"))
     assert (canonical["value"] == 0.1).all() and (canonical["truth"] == 0.01).all()
@@ -159,12 +234,16 @@ def test_two_columns_are_what_the_published_estimator_gives():
     """Same kernel, same bandwidth, same form: squares and sharpness twice ours, refinement twice ours less 1, KL alike."""
     problem = harness.load_problem("simplex5_popordanoska2024")
     p, y = harness.reduce(*problem.sample(300, np.random.default_rng(0)), "classwise")
-    ours = apply(harness.load_estimator("kde", bandwidth=0.05), p, y, "classwise", np.random.default_rng(0))
+    ours = apply(
+        harness.load_estimator("kde", bandwidth=0.05), p, y, "classwise", np.random.default_rng(0)
+    )
     theirs = harness.load_estimator("kde_direct_popordanoska2024", bandwidth=0.05)
     theirs = apply(theirs, p, y, "classwise", np.random.default_rng(0))
     for estimand in ("l2_squared", "sharpness_l2_squared", "refinement_l2_squared", "kl"):
         factor, shift = curves.UNIT.get(estimand, (1.0, 0.0))
-        assert theirs[estimand].value == pytest.approx(factor * ours[estimand].value + shift, abs=1e-9)
+        assert theirs[estimand].value == pytest.approx(
+            factor * ours[estimand].value + shift, abs=1e-9
+        )
 
 
 def test_the_gap_of_two_biases_is_paired():
@@ -172,7 +251,9 @@ def test_the_gap_of_two_biases_is_paired():
     0.01."""
     found = rates.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
                                ("p", "b", "kl", -0.02, 100, 1)]), "a", "b")  # fmt: skip
-    assert found.loc[("p", 100), "gap"] == pytest.approx(0.01) and found.loc[("p", 100), "se"] == pytest.approx(0.0, abs=1e-15)
+    assert found.loc[("p", 100), "gap"] == pytest.approx(0.01) and found.loc[
+        ("p", 100), "se"
+    ] == pytest.approx(0.0, abs=1e-15)
 
 
 # Limits at a fixed bandwidth
@@ -202,10 +283,18 @@ def test_an_infinite_bandwidth_leaves_the_mean_outcome():
 def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
     problem = harness.load_problem("simplex2_popordanoska2024")
     truth = problem.truth("kl", "classwise").value
-    found = [limits(problem.truth_power, problem.prediction_power, h, 400) for h in (0.05, 0.01, 0.002)]
+    found = [
+        limits(problem.truth_power, problem.prediction_power, h, 400) for h in (0.05, 0.01, 0.002)
+    ]
     direct, risk = ([one[form, "kl"] for one in found] for form in ("direct", "risk"))
-    assert direct == sorted(direct) and direct[-1] < truth < risk[-1] and risk == sorted(risk, reverse=True)
-    assert direct[1] == pytest.approx(0.0288, abs=0.001) and risk[1] == pytest.approx(0.0489, abs=0.001)  # fits to samples
+    assert (
+        direct == sorted(direct)
+        and direct[-1] < truth < risk[-1]
+        and risk == sorted(risk, reverse=True)
+    )
+    assert direct[1] == pytest.approx(0.0288, abs=0.001) and risk[1] == pytest.approx(
+        0.0489, abs=0.001
+    )  # fits to samples
 
 
 def test_the_law_is_c_over_n_about_the_limit():
@@ -215,8 +304,16 @@ def test_the_law_is_c_over_n_about_the_limit():
     problem = "simplex2_popordanoska2024"
     of = harness.load_problem(problem)
     limit = limits(of.truth_power, of.prediction_power, 0.01)["direct", "kl"]
-    rows = [(problem, name, "kl", limit + 5 / n + d, n, r) for n in (100, 400) for r, d in enumerate((-0.001, 0.001))]
-    rows += [(problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r) for n in (100, 400) for r in (0, 1)]
+    rows = [
+        (problem, name, "kl", limit + 5 / n + d, n, r)
+        for n in (100, 400)
+        for r, d in enumerate((-0.001, 0.001))
+    ]
+    rows += [
+        (problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r)
+        for n in (100, 400)
+        for r in (0, 1)
+    ]
     found = bias_rate.measured(records(rows), settings)
     assert found["rate"].to_numpy() == pytest.approx([5.0, 5.0])
     assert found["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
@@ -235,7 +332,11 @@ def file(tmp_path):
     folder = tmp_path / "nets"
     folder.mkdir()
     for seed in (5, 10):
-        arrays = {f"{part}_{what}": a[part] for what, a in (("logits", logits), ("labels", labels)) for part in a}
+        arrays = {
+            f"{part}_{what}": a[part]
+            for what, a in (("logits", logits), ("labels", labels))
+            for part in a
+        }
         np.savez(folder / f"small_seed{seed}.npz", **arrays)
     return folder / "small_seed5.npz"
 
@@ -255,7 +356,9 @@ def test_classes_by_themselves_average_to_the_class_wise_estimate(file):
         assert (pj == p[:, j]).all() and (yj == y[:, j]).all()
         alone.append(apply(estimator, pj, yj, "binary", np.random.default_rng(0)))
     for estimand in ("kl", "l2_squared"):
-        assert np.mean([e[estimand].value for e in alone]) == pytest.approx(whole[estimand].value, rel=1e-12)
+        assert np.mean([e[estimand].value for e in alone]) == pytest.approx(
+            whole[estimand].value, rel=1e-12
+        )
 
 
 def test_each_class_names_its_members_and_stays_one_where_nothing_is(file):
@@ -283,10 +386,17 @@ def test_labels_drawn_from_the_predictions_leave_no_error():
     assert (np.abs(shares - means) < 4 * np.sqrt(means * (1 - means) / len(y))).all()
     high = p[:, 0] > 0.9
     assert abs((y[high] == 0).mean() - p[high, 0].mean()) < 4 * np.sqrt(0.05 / high.sum())
-    assert problem.truth("kl", "classwise").value == 0.0 and problem.truth("logloss", "classwise") is None
+    assert (
+        problem.truth("kl", "classwise").value == 0.0
+        and problem.truth("logloss", "classwise") is None
+    )
     few, labels = problem.sample(10, np.random.default_rng(3))
-    assert (few == p[:10]).all() and (labels == y[:10]).all()  # a small sample is the beginning of a large one
-    sure, certain = Relabelled(Dirichlet(classes=2, alpha=1e-3)).sample(500, np.random.default_rng(0))
+    assert (few == p[:10]).all() and (
+        labels == y[:10]
+    ).all()  # a small sample is the beginning of a large one
+    sure, certain = Relabelled(Dirichlet(classes=2, alpha=1e-3)).sample(
+        500, np.random.default_rng(0)
+    )
     assert (sure[np.arange(500), certain] > 0).all()
 
 
@@ -302,26 +412,39 @@ def test_files_stand_beside_their_recalibrations(file):
         "temperature": harness.calibrators.Temperature(),
         "isotonic_popordanoska2024": IsotonicScaled(),
     }
-    members = RecalibratedFiles(folder=str(file.parent), name="small", calibrators=calibrators).members()
+    members = RecalibratedFiles(
+        folder=str(file.parent), name="small", calibrators=calibrators
+    ).members()
     assert list(members)[:3] == ["small/small_seed10", "small/small_seed10/temperature",
                                  "small/small_seed10/isotonic_popordanoska2024"]  # fmt: skip
     p, y = members["small/small_seed5"].sample(60, np.random.default_rng(0))
     q, z = members["small/small_seed5/temperature"].sample(60, np.random.default_rng(0))
-    assert sorted(y) == sorted(z) and q.max(axis=1).mean() < p.max(axis=1).mean()  # labels are random, so the best T is large
+    assert (
+        sorted(y) == sorted(z) and q.max(axis=1).mean() < p.max(axis=1).mean()
+    )  # labels are random, so the best T is large
     with pytest.raises(BadInputError, match="calibrators.x is 3"):
         RecalibratedFiles(folder="x", calibrators={"x": 3})
 
 
 def test_absent_files_are_one_problem_with_a_reason():
-    (name, problem), *rest = RecalibratedFiles(folder="nowhere", name="nets", source="ask for them").members().items()
+    (name, problem), *rest = (
+        RecalibratedFiles(folder="nowhere", name="nets", source="ask for them").members().items()
+    )
     assert name == "nets/absent" and not rest and "ask for them" in problem.unavailable
 
 
 def test_ids_name_network_method_and_class():
-    settings = Settings.from_dict({"labels": {"problem": {"cifar10/preresnet20": "CIFAR-10, PreResNet20"}}})
+    settings = Settings.from_dict(
+        {"labels": {"problem": {"cifar10/preresnet20": "CIFAR-10, PreResNet20"}}}
+    )
     ids = ["cifar10/preresnet20_seed5", "cifar10/preresnet20_seed5/isotonic_popordanoska2024", "cifar10_resnet50_temperature",
            "cifar10/preresnet20_seed5/test/class7"]  # fmt: skip
-    found = networks.recalibrated(pd.DataFrame({"problem": ids}), settings).drop(columns="problem").to_numpy().tolist()
+    found = (
+        networks.recalibrated(pd.DataFrame({"problem": ids}), settings)
+        .drop(columns="problem")
+        .to_numpy()
+        .tolist()
+    )
     assert found == [
         ["CIFAR-10, PreResNet20", "none", "", -1], ["CIFAR-10, PreResNet20", "isotonic", networks.THEIRS, -1],
         ["cifar10_resnet50", "temperature", networks.OURS, -1], ["CIFAR-10, PreResNet20", "none", "", 7],
@@ -332,13 +455,18 @@ def test_ids_name_network_method_and_class():
 
 
 def paper_net(estimand, values, suffix="", estimator=RISK):
-    return [(f"cifar10/preresnet20_seed{seed}{suffix}", estimator, estimand, v) for seed, v in zip((5, 10), values)]
+    return [
+        (f"cifar10/preresnet20_seed{seed}{suffix}", estimator, estimand, v)
+        for seed, v in zip((5, 10), values)
+    ]
 
 
 def test_table_2_is_the_mean_over_seeds_and_its_change():
     """KL 0.02 and 0.04 before, 0.01 and 0.02 after: 3.00 +- 1.00 and 1.50 +- 0.50, minus 50 per cent."""
     settings = compose([f"experiment={PAPER}_table2"])
-    rows = paper_net("kl", (0.02, 0.04)) + paper_net("kl", (0.01, 0.02), "/temperature_popordanoska2024")
+    rows = paper_net("kl", (0.02, 0.04)) + paper_net(
+        "kl", (0.01, 0.02), "/temperature_popordanoska2024"
+    )
     rows += paper_net("kl", (0.5, 0.5), "/temperature") + paper_net("l2_squared", (0.01, 0.01))
     table = table2.table(records(rows), settings)
     name = "CE_KL, KDE via risk, h = 0.02"
@@ -352,24 +480,40 @@ def test_table_2_is_the_mean_over_seeds_and_its_change():
     ours = table2.reproduced(records(rows), settings)
     found = reproduction.compare(ours, PAPER, ["table2"]).set_index(["row", "column"])
     assert found.loc[("CIFAR-10, PreResNet20, none", "CE_KL"), "ours"] == pytest.approx(3.0)
-    assert found.loc[("CIFAR-10, PreResNet20, temperature", "CE_KL change"), "ours"] == pytest.approx(-50.0)
-    assert found.loc[("CIFAR-10, PreResNet20, none", "CE_2^2"), "ours"] == pytest.approx(1.0)  # already on two columns
+    assert found.loc[
+        ("CIFAR-10, PreResNet20, temperature", "CE_KL change"), "ours"
+    ] == pytest.approx(-50.0)
+    assert found.loc[("CIFAR-10, PreResNet20, none", "CE_2^2"), "ours"] == pytest.approx(
+        1.0
+    )  # already on two columns
     assert found.loc[("CIFAR-10, PreResNet56, none", "CE_KL"), "verdict"] == "not reproducible here"
 
 
 def test_absent_networks_leave_the_printed_table_and_the_reason():
     settings = compose([f"experiment={PAPER}_table2"])
-    lost = records([("cifar10/absent", RISK, None, np.nan)], status="skipped", reason="there are no files", estimand=None)
+    lost = records(
+        [("cifar10/absent", RISK, None, np.nan)],
+        status="skipped",
+        reason="there are no files",
+        estimand=None,
+    )
     table = table2.table(lost, settings)
-    assert len(table) == 36 and table.loc[("CIFAR-100, VGG16BN", "isotonic", networks.THEIRS), "CE_KL, paper"].startswith("0.9")
+    assert len(table) == 36 and table.loc[
+        ("CIFAR-100, VGG16BN", "isotonic", networks.THEIRS), "CE_KL, paper"
+    ].startswith("0.9")
     found = reproduction.compare(table2.reproduced(lost, settings), PAPER, ["table2"])
-    assert set(found["verdict"]) == {"not reproducible here"} and set(found["reason"]) == {"skipped: there are no files"}
+    assert set(found["verdict"]) == {"not reproducible here"} and set(found["reason"]) == {
+        "skipped: there are no files"
+    }
     assert table2.render(lost, settings).axes
 
 
 def test_a_score_that_one_seed_lacks_is_no_mean():
     settings = compose([f"experiment={PAPER}_table4"])
-    fine = records(paper_net("logloss", (0.3, 0.3), "/isotonic_popordanoska2024", "logloss")[:1], notion="canonical")
+    fine = records(
+        paper_net("logloss", (0.3, 0.3), "/isotonic_popordanoska2024", "logloss")[:1],
+        notion="canonical",
+    )
     bad = paper_net("logloss", (0.3, np.inf), "/isotonic_popordanoska2024", "logloss")[1:]
     bad = records(bad, status="undefined", notion="canonical")
     row = ("CIFAR-10, PreResNet20", "isotonic", networks.THEIRS)
@@ -383,12 +527,20 @@ def test_table_5_ranks_classes_and_measures_their_agreement():
     settings = compose([f"experiment={PAPER}_table5"])
     values = {"kl": (0.01, 0.03, 0.02), "l2_squared": (0.3, 0.1, 0.2), "l1": (0.1, 0.3, 0.2)}
     of = {"kl": table5.KERNEL, "l2_squared": table5.KERNEL, "l1": table5.BINS}
-    rows = [(f"cifar10/preresnet56_seed5/test/class{j}", of[s], s, v) for s, found in values.items() for j, v in enumerate(found)]
+    rows = [
+        (f"cifar10/preresnet56_seed5/test/class{j}", of[s], s, v)
+        for s, found in values.items()
+        for j, v in enumerate(found)
+    ]
     found = table5.measured(records(rows, notion="binary"), settings)
     assert found[found["metric"].eq("CE_KL")]["mean"].to_list() == pytest.approx([1.0, 3.0, 2.0])
-    assert found[found["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx([300.0, 100.0, 200.0])  # x 1000, as published
+    assert found[found["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx(
+        [300.0, 100.0, 200.0]
+    )  # x 1000, as published
     assert found[found["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
-    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc["PreResNet56"]
+    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc[
+        "PreResNet56"
+    ]
     assert alike["CE_1"] == pytest.approx(1.0) and alike["CE_2^2"] == pytest.approx(-1.0)
     table = table5.table(records(rows, notion="binary"), settings)
     assert table.loc[("PreResNet56", "CE_KL"), "class 1"] == "3.00 (3)"
@@ -398,7 +550,12 @@ def test_table_5_ranks_classes_and_measures_their_agreement():
 def test_the_printed_orders_of_the_classes_are_alike():
     """The paper's claim, as rank correlations of its own numbers with CE_KL."""
     settings = compose([f"experiment={PAPER}_table5"])
-    nothing = records([("cifar10/absent/class0", RISK, None, np.nan)], status="skipped", reason="none", estimand=None)
+    nothing = records(
+        [("cifar10/absent/class0", RISK, None, np.nan)],
+        status="skipped",
+        reason="none",
+        estimand=None,
+    )
     table = table5.table(nothing, settings)["ranks as CE_KL"].astype(float)
     assert len(table) == 6 and (table >= 0.94).all()
 
@@ -407,11 +564,19 @@ def test_the_printed_orders_of_the_classes_are_alike():
 
 
 def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
-    rows = [("net", RISK, s, v, n) for s in ("kl", "l2_squared") for n, v in ((100, 0.03), (10000, 0.02))]
+    rows = [
+        ("net", RISK, s, v, n)
+        for s in ("kl", "l2_squared")
+        for n, v in ((100, 0.03), (10000, 0.02))
+    ]
     settings = replace(compose([f"experiment={PAPER}_fig5"]), reasons={})
-    found = fig5.measured(records(rows).assign(truth=np.nan), settings).set_index(["estimand", "n"])["drift"]
+    found = fig5.measured(records(rows).assign(truth=np.nan), settings).set_index(
+        ["estimand", "n"]
+    )["drift"]
     assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
-    ours = reproduction.compare(fig5.reproduced(records(rows).assign(truth=np.nan), settings), PAPER, ["fig5"])
+    ours = reproduction.compare(
+        fig5.reproduced(records(rows).assign(truth=np.nan), settings), PAPER, ["fig5"]
+    )
     assert ours["verdict"].to_list() == ["no test", "no test"]  # 0 against 0
 
 
@@ -420,7 +585,13 @@ def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
 def test_a_small_run_answers_to_its_reported_rows(item, out):
     """One n, two samples: every row of that n and of k = 2 has our number beside it."""
     experiment = Experiment.of(
-        [f"experiment={PAPER}_{item}", "problem=[simplex2_popordanoska2024]", "n=[100]", "reps=2", "jobs=1"]
+        [
+            f"experiment={PAPER}_{item}",
+            "problem=[simplex2_popordanoska2024]",
+            "n=[100]",
+            "reps=2",
+            "jobs=1",
+        ]
     )
     experiment.compute(quiet=True)
     files, _, _ = drawing.render(experiment, experiment.records())
@@ -428,14 +599,14 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
     found = pd.read_csv(experiment.folder / "reproduction.csv")
     mine = found[found["row"].isin(["k = 2, n = 100", "k = 2"])]
     assert len(mine) == len(found) >= 2 and mine["ours"].notna().all()
-    assert (mine["difference"].abs() < 0.12).all()  # the same unit and quantity: within what two samples of 100 scatter
+    assert (
+        mine["difference"].abs() < 0.12
+    ).all()  # the same unit and quantity: within what two samples of 100 scatter
 
 
 def test_a_calibrated_model_has_an_error_by_the_published_estimator(out):
     """Its own bias, well above that of the direct form, on a model whose error is 0."""
-    problem = (
-        "+problem.calibrated={_target_: harness.problems.Relabelled, problem: {_target_: harness.problems.Dirichlet, classes: 3}}"
-    )
+    problem = "+problem.calibrated={_target_: harness.problems.Relabelled, problem: {_target_: harness.problems.Dirichlet, classes: 3}}"
     frame = harness.run([problem, "estimator=[kde_popordanoska2024,kde_direct_popordanoska2024]", "n=500", "reps=4",
                          "notion=classwise", "engine=serial"])  # fmt: skip
     means = frame[frame["estimand"].eq("l2_squared")].groupby("estimator")["value"].mean()

@@ -23,12 +23,16 @@ def empty():
 
 def test_statistics_of_the_printed_tables_by_hand(settings):
     """Eleven and twelve networks of twelve, five of six; losses .01, .04, .03, .10, .03, .01; the output .839 against .689."""
-    found = paper_claims.of_printed_tables(None, settings) | paper_claims.of_printed_curves(None, settings)
+    found = paper_claims.of_printed_tables(None, settings) | paper_claims.of_printed_curves(
+        None, settings
+    )
     assert found["temperature is better in KL, printed"].value == 11
     assert found["isotonic is better in squared L2, printed"].value == 12
     assert found["isotonic may harm KL"].value == 5
     assert found["isotonic keeps the accuracy, printed"].value == pytest.approx(0.22 / 6)
-    assert found["the estimators order classes alike, printed"].value == pytest.approx(0.964, abs=1e-3)
+    assert found["the estimators order classes alike, printed"].value == pytest.approx(
+        0.964, abs=1e-3
+    )
     assert found["sharpness falls up to the output"].value == pytest.approx(0.15, abs=5e-3)
 
 
@@ -37,8 +41,13 @@ def test_the_least_clear_case_decides():
     rows = []
     for problem, gap, noise in (("a", 0.2, 0.01), ("b", 0.1, 0.2)):
         for rep, sign in enumerate((1, -1, 1, -1)):
-            rows += [(problem, rep, "first", 1.0 + gap + sign * noise), (problem, rep, "second", 1.0)]
-    fine = pd.DataFrame(rows, columns=["problem", "rep", "estimator", "value"]).assign(n=100, truth=0.0)
+            rows += [
+                (problem, rep, "first", 1.0 + gap + sign * noise),
+                (problem, rep, "second", 1.0),
+            ]
+    fine = pd.DataFrame(rows, columns=["problem", "rep", "estimator", "value"]).assign(
+        n=100, truth=0.0
+    )
     fine["key"] = fine["problem"] + fine["estimator"]
     found = paper_claims.least_clear(fine, "first", "second", "fig2a", "why")
     assert found.value == pytest.approx(0.1) and found.low < 0 < found.high and len(found.keys) == 4
@@ -50,11 +59,19 @@ def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
     rows = []
     for (net, seed), by in lower.items():
         base = f"digits/{net}_seed{seed}"
-        rows += [(base, 0.10), (f"{base}/isotonic_popordanoska2024", 0.10 - by / 100), (f"{base}/isotonic", 0.0)]
-    fine = pd.DataFrame(rows, columns=["problem", "value"]).assign(estimand="kl", key=lambda f: f["problem"])
+        rows += [
+            (base, 0.10),
+            (f"{base}/isotonic_popordanoska2024", 0.10 - by / 100),
+            (f"{base}/isotonic", 0.0),
+        ]
+    fine = pd.DataFrame(rows, columns=["problem", "value"]).assign(
+        estimand="kl", key=lambda f: f["problem"]
+    )
     fine = paper_claims.recalibrated(fine, Settings.from_dict({}), 100)
     assert networks.OURS not in set(fine["variant"])
-    found = paper_claims.change(fine, "kl", "digits", "none", "isotonic", "seed", "why", "table2_offline")
+    found = paper_claims.change(
+        fine, "kl", "digits", "none", "isotonic", "seed", "why", "table2_offline"
+    )
     assert (found.value, found.cells) == (pytest.approx(2.0), 2) and len(found.keys) == 8
 
 

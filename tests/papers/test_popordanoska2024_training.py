@@ -55,11 +55,23 @@ def logits(y, right, k=10, scale=3.0):
 
 
 def test_names_say_network_seed_epoch_layer_and_part():
-    found = networks.in_training(["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"])
-    assert found.loc["digits/mlp9x4_seed3_epoch0067_layer2"].to_list()[:5] == ["digits", "mlp9x4", 3, 67.0, "layer2"]
+    found = networks.in_training(
+        ["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"]
+    )
+    assert found.loc["digits/mlp9x4_seed3_epoch0067_layer2"].to_list()[:5] == [
+        "digits",
+        "mlp9x4",
+        3,
+        67.0,
+        "layer2",
+    ]
     assert found["part"].isna().to_list() == [True, False]
     family, network, seed, epoch, layer, part = found.loc["a/b/wide_net_seed10/test"]
-    assert (family, network, seed, part) == ("a/b", "wide_net", 10, "test") and np.isnan(epoch) and pd.isna(layer)
+    assert (
+        (family, network, seed, part) == ("a/b", "wide_net", 10, "test")
+        and np.isnan(epoch)
+        and pd.isna(layer)
+    )
     assert len(found) == 2
     with pytest.raises(BadInputError, match="is not named"):
         networks.in_training(["digits/net"])
@@ -68,7 +80,14 @@ def test_names_say_network_seed_epoch_layer_and_part():
 def test_accuracy_is_the_share_of_right_rows(nets, out):
     y = np.arange(8) % 10
     nets("snapshots", net_seed0_epoch0010={"val_logits": logits(y, 6), "val_labels": y})
-    run = Experiment.of(["problem=[digits_snapshots_val]", "estimator=[accuracy]", "notion=[canonical,classwise]", "jobs=1"])
+    run = Experiment.of(
+        [
+            "problem=[digits_snapshots_val]",
+            "estimator=[accuracy]",
+            "notion=[canonical,classwise]",
+            "jobs=1",
+        ]
+    )
     run.compute(quiet=True)
     for notion in ("canonical", "classwise"):
         found = networks.estimates(run.records(), run.settings, notion)
@@ -81,20 +100,33 @@ def test_accuracy_is_the_share_of_right_rows(nets, out):
 def layers(values, seed=0, epoch=1, estimator=SPLIT):
     names = [*fig3.HIDDEN, "output"][: len(values)]
     where = f"digits_layers/net_seed{seed}_epoch{epoch:04d}"
-    return [(f"{where}_{x}", "canonical", estimator, "sharpness_l2_squared", v) for x, v in zip(names, values)]
+    return [
+        (f"{where}_{x}", "canonical", estimator, "sharpness_l2_squared", v)
+        for x, v in zip(names, values)
+    ]
 
 
 def test_sharpness_falls_if_no_layer_has_more_than_the_one_before():
     settings = compose(["experiment=popordanoska2024_fig3_offline"])
-    rows = [*layers([0.8, 0.7, 0.7, 0.1]), *layers([0.8, 0.7, 0.71, 0.1], seed=1), *layers([0.1, 0.2, 0.1, 0.0], epoch=2)]
+    rows = [
+        *layers([0.8, 0.7, 0.7, 0.1]),
+        *layers([0.8, 0.7, 0.71, 0.1], seed=1),
+        *layers([0.1, 0.2, 0.1, 0.0], epoch=2),
+    ]
     found = fig3.falling(networks.estimates(records(rows), settings, "canonical"))
-    assert found.set_index(["seed", "epoch"])["falls"].to_dict() == {(0, 1): True, (1, 1): False, (0, 2): False}
+    assert found.set_index(["seed", "epoch"])["falls"].to_dict() == {
+        (0, 1): True,
+        (1, 1): False,
+        (0, 2): False,
+    }
 
 
 def test_the_output_does_not_count_and_a_network_without_a_layer_is_left_out():
     settings = compose(["experiment=popordanoska2024_fig3_offline"])
     rows = [*layers([0.4, 0.3, 0.2, 0.1, 0.9]), *layers([0.4, 0.3], seed=1)]
-    assert fig3.falling(networks.estimates(records(rows), settings, "canonical"))["falls"].to_list() == [True]
+    assert fig3.falling(networks.estimates(records(rows), settings, "canonical"))[
+        "falls"
+    ].to_list() == [True]
 
 
 def lower_bound(p, y):
@@ -117,7 +149,9 @@ def test_lower_bound_sees_activations_and_not_how_far_softmax_crowds_them():
     y = np.arange(60) % 2
     steps = np.arange(60) * 1e-5
     for gap in (0.01, 40.0):
-        assert lower_bound(softmax(np.column_stack([gap * y + steps, np.zeros(60)]), axis=1), y) == pytest.approx(0.5)
+        assert lower_bound(
+            softmax(np.column_stack([gap * y + steps, np.zeros(60)]), axis=1), y
+        ) == pytest.approx(0.5)
 
 
 def train_layers(nets, kind):
@@ -128,7 +162,9 @@ def train_layers(nets, kind):
         for epoch in (0, 5):
             for layer in (*fig3.HIDDEN, "output"):
                 z = logits(y, 10 * epoch) + rng.normal(0, 0.1, (80, 10))
-                nets(kind, **{f"net_seed{seed}_epoch{epoch:04d}_{layer}": {"logits": z, "labels": y}})
+                nets(
+                    kind, **{f"net_seed{seed}_epoch{epoch:04d}_{layer}": {"logits": z, "labels": y}}
+                )
 
 
 @pytest.mark.slow
@@ -136,21 +172,42 @@ def test_figure_3_end_to_end(nets, out):
     """Numbers of other data than the paper's carry that and are not judged."""
     train_layers(nets, "layers")
     experiment = Experiment.of(
-        ["experiment=popordanoska2024_fig3_offline", "estimator=[kde_popordanoska2024,accuracy]", "jobs=1"]
+        [
+            "experiment=popordanoska2024_fig3_offline",
+            "estimator=[kde_popordanoska2024,accuracy]",
+            "jobs=1",
+        ]
     )
     experiment.compute(quiet=True)
     found = experiment.records()
     table = fig3.table(found, experiment.settings)
     assert table.loc[("Dirichlet kernel (h = 0.005)", "5"), "accuracy"] == "62.5 ± 0.0"
-    assert {column for column, _ in table.index} == {"Dirichlet kernel (h = 0.005)", BOUND_BY_NEIGHBOURS}
+    assert {column for column, _ in table.index} == {
+        "Dirichlet kernel (h = 0.005)",
+        BOUND_BY_NEIGHBOURS,
+    }
     figure = fig3.render(found, experiment.settings)
     drawn = [ax for ax in figure.axes if ax.get_visible()]
-    assert [ax.get_title() for ax in drawn] == ["test accuracy", "Dirichlet kernel (h = 0.005)", BOUND_BY_NEIGHBOURS]
-    theirs = [line.get_linestyle() == ":" for line in drawn[1].lines]  # the paper's curves beside ours
+    assert [ax.get_title() for ax in drawn] == [
+        "test accuracy",
+        "Dirichlet kernel (h = 0.005)",
+        BOUND_BY_NEIGHBOURS,
+    ]
+    theirs = [
+        line.get_linestyle() == ":" for line in drawn[1].lines
+    ]  # the paper's curves beside ours
     assert any(theirs) and not all(theirs)
-    compared = reproduction.compare(fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3"])
-    mine = compared.set_index(["row", "column"]).loc[("L2 sharpness of layer 1, epoch 5", "Dirichlet kernel (h = 0.005)")]
-    assert mine["ours"] > 0 and mine["verdict"] == "not reproducible here" and mine["reason"].startswith("other data")
+    compared = reproduction.compare(
+        fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3"]
+    )
+    mine = compared.set_index(["row", "column"]).loc[
+        ("L2 sharpness of layer 1, epoch 5", "Dirichlet kernel (h = 0.005)")
+    ]
+    assert (
+        mine["ours"] > 0
+        and mine["verdict"] == "not reproducible here"
+        and mine["reason"].startswith("other data")
+    )
     assert not compared["verdict"].isin(["differs", "identical"]).any()
 
 
@@ -164,10 +221,13 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     paper = [line for line in sharpness.lines if line.get_linestyle() == ":"]
     assert len(paper) == 4 and sum(line.get_linestyle() == ":" for line in accuracy.lines) == 1
     assert paper[0].get_ydata()[-1] == pytest.approx(0.786, abs=0.01)  # layer 1 at epoch 30
-    compared = reproduction.compare(fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3", "fig3_printed"])
+    compared = reproduction.compare(
+        fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3", "fig3_printed"]
+    )
     judged = compared[compared["ours"].notna() & compared["reported"].notna()]
     assert (
-        set(judged["verdict"]) <= {"identical", "within error", "differs", "no test"} and len(judged) == 2 + 6 + 9
+        set(judged["verdict"]) <= {"identical", "within error", "differs", "no test"}
+        and len(judged) == 2 + 6 + 9
     )  # layer 3 is hidden at both epochs
     assert (
         compared.loc[compared["ours"].isna() & compared["reported"].notna(), "reason"]
@@ -182,8 +242,14 @@ def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
     rows = [r for seed, v in enumerate((0.2, 0.3, 0.4)) for r in layers([v], seed)]
     ours = fig3.reproduced(records(rows), settings).set_index(["item", "row"])
     mine = ours.loc[("fig3", "L2 sharpness of layer 1, epoch 1")]
-    assert mine["value"] == pytest.approx(0.3) and mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3)) and mine["reps"] == 3
-    assert ours.loc[("fig3", "accuracy, epoch 3"), "why"].startswith("the files at hand do not hold it")
+    assert (
+        mine["value"] == pytest.approx(0.3)
+        and mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3))
+        and mine["reps"] == 3
+    )
+    assert ours.loc[("fig3", "accuracy, epoch 3"), "why"].startswith(
+        "the files at hand do not hold it"
+    )
 
 
 # Figure 6
@@ -194,7 +260,10 @@ def over_training(seed, losses, errors):
     for epoch, (loss, error) in enumerate(zip(losses, errors), start=1):
         where = f"digits_training/net_seed{seed}_epoch{epoch:04d}/val"
         rows += [(where, "binary", e, "kl", v) for e, v in ((SPLIT, error), (BOUND, error - 0.01))]
-        rows += [(where, "binary", "logloss", "logloss", loss), (where, "binary", SPLIT, "refinement_kl", loss - error)]
+        rows += [
+            (where, "binary", "logloss", "logloss", loss),
+            (where, "binary", SPLIT, "refinement_kl", loss - error),
+        ]
     return rows
 
 
@@ -209,7 +278,12 @@ def test_changes_from_the_least_loss_to_the_end():
         expected = [0, 2, 1, 0.1, 0.15, -0.05]
         np.testing.assert_allclose(found.loc[row].to_numpy(float), expected, atol=1e-12)
     table = fig6.table(
-        records([*over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35]), *over_training(1, [0.5, 0.3, 0.6], [0.1, 0.2, 0.35])]),
+        records(
+            [
+                *over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35]),
+                *over_training(1, [0.5, 0.3, 0.6], [0.1, 0.2, 0.35]),
+            ]
+        ),
         settings,
     )
     assert table.loc["Dirichlet kernel (as published)", "log-loss rises by"] == "0.2000 ± 0.1000"
@@ -224,7 +298,10 @@ def test_figure_6_end_to_end(nets, out):
             parts = {
                 f"{part}_{what}": v
                 for part in ("train", "val")
-                for what, v in (("logits", logits(y, 50, 2, 0.1 * epoch) + rng.normal(0, 0.2, (60, 2))), ("labels", y))
+                for what, v in (
+                    ("logits", logits(y, 50, 2, 0.1 * epoch) + rng.normal(0, 0.2, (60, 2))),
+                    ("labels", y),
+                )
             }
             nets("training", **{f"net_seed{seed}_epoch{epoch:04d}": parts})
     experiment = Experiment.of(["experiment=popordanoska2024_fig6_offline", "jobs=1"])
@@ -235,7 +312,10 @@ def test_figure_6_end_to_end(nets, out):
     np.testing.assert_allclose(split, values["logloss"]["logloss"], atol=1e-10)
     assert [ax.get_xscale() for ax in fig6.render(found, experiment.settings).axes] == ["log"] * 4
     ours = fig6.reproduced(found, experiment.settings)
-    assert len(ours.dropna(subset="value")) == 3 * 3 + 2 and ours["why"].str.startswith("other data").all()
+    assert (
+        len(ours.dropna(subset="value")) == 3 * 3 + 2
+        and ours["why"].str.startswith("other data").all()
+    )
 
 
 # Figure 7
@@ -251,10 +331,18 @@ def test_the_front_is_of_means_over_the_seeds():
     settings = compose(["experiment=popordanoska2024_fig7_offline"])
     errors = {10: (0.2, 0.4), 20: (0.1, 0.1), 30: (0.1, 0.3)}
     rows = [
-        (f"digits_snapshots/net_seed{s}_epoch{e:04d}/val", "classwise", SPLIT, "kl", errors[e][s]) for e in errors for s in (0, 1)
+        (f"digits_snapshots/net_seed{s}_epoch{e:04d}/val", "classwise", SPLIT, "kl", errors[e][s])
+        for e in errors
+        for s in (0, 1)
     ]
     rows += [
-        (f"digits_snapshots/net_seed{s}_epoch{e:04d}/val", "classwise", "accuracy", "accuracy", (right + s) / 20)
+        (
+            f"digits_snapshots/net_seed{s}_epoch{e:04d}/val",
+            "classwise",
+            "accuracy",
+            "accuracy",
+            (right + s) / 20,
+        )
         for e, right in ((10, 10), (20, 16), (30, 18))
         for s in (0, 1)
     ]
@@ -275,7 +363,12 @@ def test_the_front_is_of_means_over_the_seeds():
 
 @pytest.mark.parametrize(
     ("successes", "n", "low", "high"),
-    [(0, 10, 0.0, 0.27753279), (5, 10, 0.23659309, 0.76340691), (10, 10, 0.72246721, 1.0), (1, 1, 0.20654931, 1.0)],
+    [
+        (0, 10, 0.0, 0.27753279),
+        (5, 10, 0.23659309, 0.76340691),
+        (10, 10, 0.72246721, 1.0),
+        (1, 1, 0.20654931, 1.0),
+    ],
 )
 def test_wilson_interval(successes, n, low, high):
     assert rates.wilson(successes, n) == pytest.approx((low, high), abs=1e-8)
@@ -283,7 +376,9 @@ def test_wilson_interval(successes, n, low, high):
 
 def test_bins_are_open_below_and_closed_above():
     """0 and 0.1 in the first bin, just above 0.1 in the second, 1 in the last."""
-    made = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.1 + 1e-12, 1.0]), np.array([0, 1, 1, 1]))["l1"]
+    made = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.1 + 1e-12, 1.0]), np.array([0, 1, 1, 1]))[
+        "l1"
+    ]
     settings = compose(["experiment=popordanoska2024_fig8_offline"])
     rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", made.value)]
     found = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), settings)
@@ -294,14 +389,24 @@ def test_bins_are_open_below_and_closed_above():
 def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 300)
-    nets("networks", mlp16_seed10={"test_logits": logits(y, 200) + rng.normal(0, 1, (300, 10)), "test_labels": y})
+    nets(
+        "networks",
+        mlp16_seed10={
+            "test_logits": logits(y, 200) + rng.normal(0, 1, (300, 10)),
+            "test_labels": y,
+        },
+    )
     experiment = Experiment.of(["experiment=popordanoska2024_fig8_offline", "jobs=1"])
     experiment.compute(quiet=True)
     found = experiment.records()
     table = fig8.table(found, experiment.settings)
     assert list(table.index.get_level_values("network")) == ["MLP 16"] * 10
-    recorded = found.loc[found["estimand"].eq("l1") & found["estimator"].eq("binned15"), "value"].item()
-    assert found.loc[found["estimator"].eq(fig8.DIAGRAM), "value"].item() == pytest.approx(recorded, abs=1e-12)
+    recorded = found.loc[
+        found["estimand"].eq("l1") & found["estimator"].eq("binned15"), "value"
+    ].item()
+    assert found.loc[found["estimator"].eq(fig8.DIAGRAM), "value"].item() == pytest.approx(
+        recorded, abs=1e-12
+    )
     assert np.mean(table["L1 error"].astype(float)) == pytest.approx(recorded, abs=1e-4)
     figure = fig8.render(found, experiment.settings)
     assert [ax.get_title() for ax in figure.axes] == [f"MLP 16, class {j}" for j in range(10)]
@@ -311,7 +416,9 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("item", ["3", "3_offline", "6", "6_offline", "7", "7_offline", "8", "8_offline"])
+@pytest.mark.parametrize(
+    "item", ["3", "3_offline", "6", "6_offline", "7", "7_offline", "8", "8_offline"]
+)
 def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
     code, text, err = cli(f"experiment=popordanoska2024_fig{item}", "jobs=1")
     assert code == 1 and "has a number" in err and "there are no files" in err
@@ -324,7 +431,9 @@ def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
 
 
 def test_what_the_paper_only_draws_has_that_for_its_reason():
-    found = reproduction.compare(pd.DataFrame(columns=items.ANSWER), "popordanoska2024", ["fig7", "fig3_printed"])
+    found = reproduction.compare(
+        pd.DataFrame(columns=items.ANSWER), "popordanoska2024", ["fig7", "fig3_printed"]
+    )
     reasons = found[found["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
     assert reasons == {
         "fig7": ["the paper draws it and states no number"], "fig3_printed": ["the authors' own table has no value here"]

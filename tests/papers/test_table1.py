@@ -8,7 +8,11 @@ import pandas as pd
 import pytest
 import yaml
 from harness.experiments.berta2026 import aggregation, table1
-from harness.experiments.berta2026.aggregation import group_means, mean_and_errors, shares_of_largest
+from harness.experiments.berta2026.aggregation import (
+    group_means,
+    mean_and_errors,
+    shares_of_largest,
+)
 from matplotlib.text import Text
 
 from harness.common.paths import CONF, EXPERIMENTS
@@ -26,7 +30,9 @@ SETTINGS = Settings.from_dict({
 })  # fmt: skip
 
 
-def cell(task, estimator, status="ok", rep=0, n=1000, notion="binary", seconds=2.0, reason=None, **values):
+def cell(
+    task, estimator, status="ok", rep=0, n=1000, notion="binary", seconds=2.0, reason=None, **values
+):
     """The rows that one cell leaves in the records: one per estimate, or one that says why there is none."""
     dataset, fold, config = task.split("/")
     parameters = {"class": "TabRepoTask", "dataset": dataset, "fold": int(fold), "config": config}
@@ -40,12 +46,17 @@ def cell(task, estimator, status="ok", rep=0, n=1000, notion="binary", seconds=2
 
 
 def records(*cells):
-    return pd.DataFrame([row for c in cells for row in c], columns=[*RECORD_COLUMNS, "truth", "truth_error"])
+    return pd.DataFrame(
+        [row for c in cells for row in c], columns=[*RECORD_COLUMNS, "truth", "truth_error"]
+    )
 
 
 def pair(task, ts, iso, **more):
     """Both classifiers on one task: (l1, l2_squared) of each."""
-    return (cell(task, TS, l1=ts[0], l2_squared=ts[1], **more), cell(task, ISO, l1=iso[0], l2_squared=iso[1], **more))
+    return (
+        cell(task, TS, l1=ts[0], l2_squared=ts[1], **more),
+        cell(task, ISO, l1=iso[0], l2_squared=iso[1], **more),
+    )
 
 
 def entry(frame, classifier, column, grouping=table1.PAPER):
@@ -64,14 +75,21 @@ def frame_of(values, by=("dataset",)):
 
 
 def test_group_means_average_the_samples_of_a_group():
-    means = group_means(frame_of({(("d",), "1"): (0.1, 0.5), (("d",), "2"): (0.3, 0.7), (("e",), "3"): (0.2, -0.4)}), ["dataset"])
+    means = group_means(
+        frame_of(
+            {(("d",), "1"): (0.1, 0.5), (("d",), "2"): (0.3, 0.7), (("e",), "3"): (0.2, -0.4)}
+        ),
+        ["dataset"],
+    )
     assert means.loc["d"].to_dict() == pytest.approx({"a": 0.2, "b": 0.6})
     assert means.loc["e"].to_dict() == pytest.approx({"a": 0.2, "b": -0.4})
 
 
 def test_an_estimator_without_a_number_on_one_sample_leaves_that_group_and_no_other():
     """Its mean would be over other data than that of the others; a missing row is the same as NaN."""
-    cells = frame_of({(("d",), "1"): (0.1, 0.5), (("d",), "2"): (0.3, np.nan), (("e",), "3"): (0.2, 0.4)})
+    cells = frame_of(
+        {(("d",), "1"): (0.1, 0.5), (("d",), "2"): (0.3, np.nan), (("e",), "3"): (0.2, 0.4)}
+    )
     for given in (cells, cells.dropna()):
         means = group_means(given, ["dataset"])
         assert means["a"].to_dict() == pytest.approx({"d": 0.2, "e": 0.2})
@@ -79,7 +97,13 @@ def test_an_estimator_without_a_number_on_one_sample_leaves_that_group_and_no_ot
 
 
 def test_a_sample_that_no_estimator_could_use_is_no_part_of_its_group():
-    cells = frame_of({(("d",), "1"): (0.1, 0.5), (("d",), "2"): (np.nan, np.nan), (("e",), "3"): (np.nan, np.nan)})
+    cells = frame_of(
+        {
+            (("d",), "1"): (0.1, 0.5),
+            (("d",), "2"): (np.nan, np.nan),
+            (("e",), "3"): (np.nan, np.nan),
+        }
+    )
     means = group_means(cells, ["dataset"])
     assert list(means.index) == ["d"] and means.loc["d"].to_list() == [0.1, 0.5]
 
@@ -92,29 +116,41 @@ def test_one_value_by_sample_and_estimator():
 
 def test_shares_are_of_the_clipped_means_and_the_reference_makes_the_largest():
     means = pd.DataFrame(
-        {"a": [0.2, -0.1, -0.1, np.nan], "b": [0.1, 0.05, 0.0, 0.3], "c": [0.4, 0.1, 0.7, 0.6]}, index=list("defg")
+        {"a": [0.2, -0.1, -0.1, np.nan], "b": [0.1, 0.05, 0.0, 0.3], "c": [0.4, 0.1, 0.7, 0.6]},
+        index=list("defg"),
     )
     shares = shares_of_largest(means, ["a", "b"])
-    assert shares.loc["d"].to_list() == pytest.approx([100, 50, 200])  # c is no reference and can exceed 100
+    assert shares.loc["d"].to_list() == pytest.approx(
+        [100, 50, 200]
+    )  # c is no reference and can exceed 100
     assert shares.loc["e"].to_list() == pytest.approx([0, 100, 200])  # a negative mean counts as 0
     assert shares.loc["f"].isna().all()  # nothing was found: no shares of it
-    assert np.isnan(shares.loc["g", "a"]) and shares.loc["g", "b"] == pytest.approx(100)  # NaN is not 0
+    assert np.isnan(shares.loc["g", "a"]) and shares.loc["g", "b"] == pytest.approx(
+        100
+    )  # NaN is not 0
 
 
 def test_mean_and_errors_closed_form():
     """Values 1, 3 | 8 in two clusters: mean 4, sd sqrt(13); deviations by cluster -4 and 4, so sqrt(2 * 32) / 3."""
-    found = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0, 8.0], "b": [1.0, np.nan, 8.0]}, index=[7, 8, 9]), ["p", "p", "q"])
+    found = mean_and_errors(
+        pd.DataFrame({"a": [1.0, 3.0, 8.0], "b": [1.0, np.nan, 8.0]}, index=[7, 8, 9]),
+        ["p", "p", "q"],
+    )
     a = found.loc["a"]
     assert (a["groups"], a["clusters"], a["mean"]) == (3, 2, pytest.approx(4.0))
     assert a["se"] == pytest.approx(np.sqrt(13 / 3)) and a["se_clustered"] == pytest.approx(8 / 3)
-    assert a["cluster_mean"] == pytest.approx(5.0) and a["cluster_se"] == pytest.approx(3.0)  # clusters 2 and 8: sd sqrt(18)
+    assert a["cluster_mean"] == pytest.approx(5.0) and a["cluster_se"] == pytest.approx(
+        3.0
+    )  # clusters 2 and 8: sd sqrt(18)
     assert found.loc["b", "groups"] == 2 and found.loc["b", "mean"] == pytest.approx(4.5)
 
 
 def test_clustered_error_is_the_plain_one_if_every_cluster_has_one_group():
     values = pd.DataFrame({"a": [0.1, 0.7, 0.4, 0.9, 0.2]})
     row = mean_and_errors(values, list("pqrst")).loc["a"]
-    assert row["se_clustered"] == pytest.approx(row["se"]) and row["cluster_se"] == pytest.approx(row["se"])
+    assert row["se_clustered"] == pytest.approx(row["se"]) and row["cluster_se"] == pytest.approx(
+        row["se"]
+    )
     assert row["cluster_mean"] == pytest.approx(row["mean"])
 
 
@@ -122,13 +158,20 @@ def test_copies_of_a_group_do_not_shrink_the_clustered_error():
     """Three groups, each there four times: the plain error falls, the clustered ones stay."""
     once = mean_and_errors(pd.DataFrame({"a": [1.0, 2.0, 6.0]}), list("pqr")).loc["a"]
     often = mean_and_errors(pd.DataFrame({"a": [1.0, 2.0, 6.0] * 4}), list("pqr") * 4).loc["a"]
-    assert often["se_clustered"] == pytest.approx(once["se"]) and often["cluster_se"] == pytest.approx(once["se"])
-    assert often["se"] == pytest.approx(once["se"] * np.sqrt(2 / 11))  # sd^2 / n: 4 S / 11 / 12 against S / 2 / 3
+    assert often["se_clustered"] == pytest.approx(once["se"]) and often[
+        "cluster_se"
+    ] == pytest.approx(once["se"])
+    assert often["se"] == pytest.approx(
+        once["se"] * np.sqrt(2 / 11)
+    )  # sd^2 / n: 4 S / 11 / 12 against S / 2 / 3
 
 
 def test_one_group_has_a_mean_and_no_error_and_none_has_neither():
     found = mean_and_errors(pd.DataFrame({"a": [3.0, np.nan], "b": [np.nan, np.nan]}), list("pq"))
-    assert found.loc["a", "mean"] == 3.0 and found.loc["a", ["se", "se_clustered", "cluster_se"]].isna().all()
+    assert (
+        found.loc["a", "mean"] == 3.0
+        and found.loc["a", ["se", "se_clustered", "cluster_se"]].isna().all()
+    )
     assert found.loc["b", "groups"] == 0 and np.isnan(found.loc["b", "mean"])
 
 
@@ -152,12 +195,21 @@ def test_folds_and_replications_of_a_group_are_merged_and_then_divided_by_the_la
     found = table1.summary(two_groups(), SETTINGS)
     for name in ("TS", "Isotonic"):
         r = entry(found, name, "binary L1 (%)")
-        assert (r["mean"], r["se"], r["groups"], r["clusters"]) == (pytest.approx(75), pytest.approx(25), 2, 1)
+        assert (r["mean"], r["se"], r["groups"], r["clusters"]) == (
+            pytest.approx(75),
+            pytest.approx(25),
+            2,
+            1,
+        )
     # squared: 0.02 against 0.004; LightGBM_1's are negative: that group has no largest and leaves this column only
     assert entry(found, "TS", "binary squared (%)")[["mean", "groups"]].to_list() == [100, 1]
     assert entry(found, "Isotonic", "binary squared (%)")["mean"] == pytest.approx(20)
-    reps = records(*pair("a/0/M", (0.1, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.3, 0.1), (0.1, 0.1), rep=1))
-    assert entry(table1.summary(reps, SETTINGS), "Isotonic", "binary L1 (%)")["mean"] == pytest.approx(50)
+    reps = records(
+        *pair("a/0/M", (0.1, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.3, 0.1), (0.1, 0.1), rep=1)
+    )
+    assert entry(table1.summary(reps, SETTINGS), "Isotonic", "binary L1 (%)")[
+        "mean"
+    ] == pytest.approx(50)
 
 
 def test_folds_apart_are_groups_of_their_own():
@@ -170,10 +222,18 @@ def test_folds_apart_are_groups_of_their_own():
 def test_groups_with_small_errors_are_left_out_of_the_squared_column_too(largest, kept):
     """The filter looks at the largest L1 (multiclass: L2) alone, however large the squared error is."""
     found = table1.summary(records(*pair("a/0/M", (largest, 0.5), (0.001, 0.4))), SETTINGS)
-    assert entry(found, "TS", "binary L1 (%)")["groups"] == kept == entry(found, "TS", "binary squared (%)")["groups"]
+    assert (
+        entry(found, "TS", "binary L1 (%)")["groups"]
+        == kept
+        == entry(found, "TS", "binary squared (%)")["groups"]
+    )
     assert entry(found, "TS", table1.TIME)["groups"] == 1  # the seconds are over all groups
-    both = [cell("a/0/M", e, notion="canonical", l1=0.5, l2=largest, l2_squared=0.4) for e in (TS, ISO)]
-    assert entry(table1.summary(records(*both), SETTINGS), "TS", "multiclass L2 (%)")["groups"] == kept
+    both = [
+        cell("a/0/M", e, notion="canonical", l1=0.5, l2=largest, l2_squared=0.4) for e in (TS, ISO)
+    ]
+    assert (
+        entry(table1.summary(records(*both), SETTINGS), "TS", "multiclass L2 (%)")["groups"] == kept
+    )
 
 
 def test_the_mean_is_clipped_not_the_single_runs():
@@ -181,11 +241,20 @@ def test_the_mean_is_clipped_not_the_single_runs():
     task = "a/0/M"
     runs = records(*pair(task, (-0.1, 0.0), (0.2, 0.1)), *pair(task, (0.2, 0.0), (0.2, 0.1), rep=1))
     assert entry(table1.summary(runs, SETTINGS), "TS", "binary L1 (%)")["mean"] == pytest.approx(25)
-    assert entry(table1.summary(records(*pair(task, (-0.1, 0), (0.2, 1))), SETTINGS), "TS", "binary L1 (%)")["mean"] == 0
+    assert (
+        entry(
+            table1.summary(records(*pair(task, (-0.1, 0), (0.2, 1))), SETTINGS),
+            "TS",
+            "binary L1 (%)",
+        )["mean"]
+        == 0
+    )
 
 
 def test_tasks_of_at_most_300_samples_are_left_out():
-    data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=301), *pair("b/0/M", (0.2, 0.1), (0.1, 0.1), n=300))
+    data = records(
+        *pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=301), *pair("b/0/M", (0.2, 0.1), (0.1, 0.1), n=300)
+    )
     r = entry(table1.summary(data, SETTINGS), "TS", "binary L1 (%)")
     assert r["mean"] == pytest.approx(50) and r["groups"] == 1
     with pytest.raises(BadInputError, match="more than 300"):
@@ -194,14 +263,19 @@ def test_tasks_of_at_most_300_samples_are_left_out():
 
 def test_seconds_are_of_a_cell_by_1000_samples():
     """2 s for 500 samples: 4; 9 s for 3,000: 3. One cell counts once, however many estimates it holds."""
-    data = records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=500), *pair("b/0/M", (0.1, 0.1), (0.2, 0.1), n=3000, seconds=9.0))
+    data = records(
+        *pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=500),
+        *pair("b/0/M", (0.1, 0.1), (0.2, 0.1), n=3000, seconds=9.0),
+    )
     r = entry(table1.summary(data, SETTINGS), "TS", table1.TIME)
     assert r["mean"] == pytest.approx(3.5) and r["se"] == pytest.approx(0.5) and r["groups"] == 2
 
 
 def failed_once():
     failed = cell("b/0/M", ISO, status="failed", reason="Traceback\nValueError: no")
-    return records(*pair("a/0/M", (0.1, 0.1), (0.2, 0.1)), cell("b/0/M", TS, l1=0.3, l2_squared=0.1), failed)
+    return records(
+        *pair("a/0/M", (0.1, 0.1), (0.2, 0.1)), cell("b/0/M", TS, l1=0.3, l2_squared=0.1), failed
+    )
 
 
 def test_a_failed_cell_costs_its_classifier_that_group_and_the_count_says_so():
@@ -215,14 +289,24 @@ def test_a_failed_cell_costs_its_classifier_that_group_and_the_count_says_so():
 
 
 def test_a_classifier_without_any_number_is_a_row_of_dashes_with_its_reason():
-    settings = replace(SETTINGS, estimator={**SETTINGS.estimator, "variational_tabicl_berta2026": None})
-    lost = cell("adult/0/CatBoost_1", "variational_tabicl_berta2026", status="skipped", reason="no weights")
+    settings = replace(
+        SETTINGS, estimator={**SETTINGS.estimator, "variational_tabicl_berta2026": None}
+    )
+    lost = cell(
+        "adult/0/CatBoost_1", "variational_tabicl_berta2026", status="skipped", reason="no weights"
+    )
     data = pd.concat([two_groups(), records(lost)], ignore_index=True)
     wide = table1.table(data, settings)
     row = wide.loc[(table1.PAPER, "TabICLv2")]
-    assert row["binary L1 (%)"] == "–" and row["binary L1 (%), paper"] == "71.6 ± 1.7" and row["groups"] == "0 / 0 / 0 / 0 / 0"
+    assert (
+        row["binary L1 (%)"] == "–"
+        and row["binary L1 (%), paper"] == "71.6 ± 1.7"
+        and row["groups"] == "0 / 0 / 0 / 0 / 0"
+    )
     assert list(wide.loc[table1.PAPER].index)[-1] == "TabICLv2"  # after all that have numbers
-    compared = reproduction.compare(table1.reproduced(data, settings), "berta2026", ["table1"]).set_index(["row", "column"])
+    compared = reproduction.compare(
+        table1.reproduced(data, settings), "berta2026", ["table1"]
+    ).set_index(["row", "column"])
     assert compared.loc[("TabICLv2", "binary L1 (%)"), "reason"] == "skipped: no weights"
     # the others are left as they were: the missing one is not 0 and makes no maximum
     assert entry(table1.summary(data, settings), "TS", "binary L1 (%)")["mean"] == pytest.approx(75)
@@ -230,7 +314,10 @@ def test_a_classifier_without_any_number_is_a_row_of_dashes_with_its_reason():
 
 def test_a_run_without_any_number_is_a_table_of_dashes_and_an_empty_figure():
     data = records(*(cell("a/0/M", e, status="skipped", reason="no file") for e in (TS, ISO)))
-    assert table1.table(data, SETTINGS)["binary L1 (%)"].eq("–").all() and table1.render(data, SETTINGS).axes
+    assert (
+        table1.table(data, SETTINGS)["binary L1 (%)"].eq("–").all()
+        and table1.render(data, SETTINGS).axes
+    )
     assert compared(data).loc[("TS", "binary L1 (%)"), "reason"] == "skipped: no file"
 
 
@@ -244,7 +331,9 @@ def test_rows_are_in_the_order_of_the_mean_of_the_four_percentages():
 def test_an_estimator_of_ones_own_takes_no_part_in_the_maximum():
     """Mine finds twice as much as TS: 200 %, and TS keeps its 100 %."""
     settings = replace(SETTINGS, estimator={**SETTINGS.estimator, "mine": None})
-    data = records(*pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), cell("a/0/M", "mine", l1=0.4, l2_squared=0.1))
+    data = records(
+        *pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)
+    )
     found = table1.summary(data, settings)
     assert entry(found, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
     assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
@@ -253,9 +342,13 @@ def test_an_estimator_of_ones_own_takes_no_part_in_the_maximum():
 
 
 def test_the_order_of_the_records_changes_nothing():
-    data = pd.concat([two_groups(), failed_once().assign(key=lambda d: d["key"] + "x")], ignore_index=True)
+    data = pd.concat(
+        [two_groups(), failed_once().assign(key=lambda d: d["key"] + "x")], ignore_index=True
+    )
     shuffled = data.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(table1.summary(data, SETTINGS), table1.summary(shuffled, SETTINGS))
+    pd.testing.assert_frame_equal(
+        table1.summary(data, SETTINGS), table1.summary(shuffled, SETTINGS)
+    )
 
 
 def test_problems_that_are_no_tasks_are_refused():
@@ -273,12 +366,22 @@ def test_the_figure_shows_every_share_and_no_text_leaves_it():
     for c in first.containers:
         drawn[c.get_label()] += list(c[0].get_xdata())
     assert drawn["ours"] == pytest.approx([75, 75]) and set(drawn["paper"]) == {60.5, 66.2}
-    assert first.get_xlim()[1] >= 100 and [t.get_text() for t in first.get_yticklabels()] == ["TS", "Isotonic"]
-    ticks = {t for ax in figure.axes for t in ax.get_xticklabels()}  # those beyond the axis are not drawn
-    for text in (t for t in figure.findobj(Text) if t.get_visible() and t.get_text() and t not in ticks):
+    assert first.get_xlim()[1] >= 100 and [t.get_text() for t in first.get_yticklabels()] == [
+        "TS",
+        "Isotonic",
+    ]
+    ticks = {
+        t for ax in figure.axes for t in ax.get_xticklabels()
+    }  # those beyond the axis are not drawn
+    for text in (
+        t for t in figure.findobj(Text) if t.get_visible() and t.get_text() and t not in ticks
+    ):
         box = text.get_window_extent()
         assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
-    assert "binary 2 of 2" in figure.get_supxlabel() and "1 tasks with at most 300 samples" in figure.get_supxlabel()
+    assert (
+        "binary 2 of 2" in figure.get_supxlabel()
+        and "1 tasks with at most 300 samples" in figure.get_supxlabel()
+    )
 
 
 # ---------------------------------------------------------------- paper against ours
@@ -292,12 +395,19 @@ def compared(data, settings=SETTINGS):
 @pytest.mark.slow
 def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
     row = compared(two_groups()).loc[("TS", "binary L1 (%)")]
-    assert row["ours"] == pytest.approx(75) and row["verdict"] == "not reproducible here" and np.isnan(row["z"])
+    assert (
+        row["ours"] == pytest.approx(75)
+        and row["verdict"] == "not reproducible here"
+        and np.isnan(row["z"])
+    )
     assert "2 groups" in row["reason"] and "696" in row["reason"]
     other = replace(SETTINGS, reasons={"binary L1 (%)": "other data"})
     assert compared(two_groups(), other).loc[("TS", "binary L1 (%)"), "reason"] == "other data"
     row = compared(two_groups()).loc[("TS", table1.TIME)]
-    assert row["ours"] == 2.0 and (row["verdict"], row["reason"]) == ("not reproducible here", "other hardware")
+    assert row["ours"] == 2.0 and (row["verdict"], row["reason"]) == (
+        "not reproducible here",
+        "other hardware",
+    )
 
 
 def test_the_papers_own_groups_are_judged(monkeypatch):
@@ -327,26 +437,36 @@ def test_every_reported_number_has_an_answer_of_ours(name):
     ours = table1.reproduced(data, settings)
     reported = reproduction.reported("berta2026", written["compare"])
     asked, answered = (set(zip(f["item"], f["row"], f["column"])) for f in (reported, ours))
-    errors = {key for key in asked if key[2].endswith(reproduction.STANDARD_ERROR)}  # answered by the errors of our numbers
+    errors = {
+        key for key in asked if key[2].endswith(reproduction.STANDARD_ERROR)
+    }  # answered by the errors of our numbers
     assert len(reported) == 230 and len(errors) == 50 and asked - errors <= answered
     found = reproduction.compare(ours, "berta2026", written["compare"])
     assert found["verdict"].eq("not reproducible here").all() and found["reason"].notna().all()
 
 
 def test_the_printed_table_is_the_unrounded_one_rounded():
-    reported = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(["row", "column"])
+    reported = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(
+        ["row", "column"]
+    )
     printed = table1.printed().set_index(["row", "column"])
     assert len(printed) == 50 and printed["precision"].eq(0.1).all()
     for (row, column), r in printed.iterrows():
         full = reported.loc[(f"{row}, unrounded", column)]
-        assert round(full["value"], 1) == r["value"] and round(full["plus_minus"], 1) == r["plus_minus"]
+        assert (
+            round(full["value"], 1) == r["value"]
+            and round(full["plus_minus"], 1) == r["plus_minus"]
+        )
         assert full["reps"] == r["reps"]
 
 
 def test_the_papers_groups_are_those_of_its_1088_tasks():
     tasks = pd.read_csv(EXPERIMENTS / "berta2026" / "table1_tasks.csv")
     groups = tasks.drop_duplicates(["dataset", "config"])["n_classes"].eq(2).value_counts()
-    assert len(tasks) == 1088 and table1.GROUPS == {"binary": groups[True], "canonical": groups[False]}
+    assert len(tasks) == 1088 and table1.GROUPS == {
+        "binary": groups[True],
+        "canonical": groups[False],
+    }
     assert tasks["n_samples"].gt(table1.SMALLEST).all()
 
 
@@ -387,20 +507,34 @@ class Task:
 def test_the_run_writes_table_figure_and_comparison(out, cli, module):
     """Four small tasks through the real chain: CSV and LaTeX hold Table 1 and not the summary by problem."""
     module("task", TASK)
-    tasks = [("a", "CatBoost_1", 2), ("a", "LinearModel_1", 2), ("b", "CatBoost_1", 2), ("c", "CatBoost_1", 3)]
+    tasks = [
+        ("a", "CatBoost_1", 2),
+        ("a", "LinearModel_1", 2),
+        ("b", "CatBoost_1", 2),
+        ("c", "CatBoost_1", 3),
+    ]
     options = []
     for i, (dataset, config, classes) in enumerate(tasks):
         fields = {"_target_": "task.Task", "dataset": dataset, "config": config, "classes": classes}
         options += [f"+problem.t{i}.{key}={value}" for key, value in fields.items()]
     estimators = "[variational_temperature_berta2026,variational_isotonic_berta2026]"
     labels = [f"+labels.estimator.{e}={LABELS[e]}" for e in (TS, ISO)]
-    chosen = ["name=berta2026_table1", "paper=berta2026", "item=table1", "compare=[table1]", f"estimator={estimators}"]
+    chosen = [
+        "name=berta2026_table1",
+        "paper=berta2026",
+        "item=table1",
+        "compare=[table1]",
+        f"estimator={estimators}",
+    ]
     code, text, err = cli(*chosen, *options, *labels, "n=400", "reps=2", "jobs=1")
     assert code == 0, err
     assert "100 not reproducible here" in text
     folder = out / "variations" / "berta2026_table1"
     long = pd.read_csv(folder / "berta2026_table1.csv")
-    assert entry(long, "TS", "binary L1 (%)")["groups"] == 3 and entry(long, "TS", "multiclass L2 (%)")["groups"] == 1
+    assert (
+        entry(long, "TS", "binary L1 (%)")["groups"] == 3
+        and entry(long, "TS", "multiclass L2 (%)")["groups"] == 1
+    )
     assert entry(long, "TS", "binary L1 (%)")["mean"] > 50 and len(long) == 2 * 3 * 5
     assert "binary L1 (\\%)" in (folder / "berta2026_table1.tex").read_text()
     assert (folder / "berta2026_table1.png").stat().st_size > 20_000
@@ -415,16 +549,24 @@ def test_the_run_writes_table_figure_and_comparison(out, cli, module):
 def shares_of(values, names="ab"):
     """A table of shares: {data set: rows of the estimators' shares}."""
     rows = [(data, i, *row) for data, many in values.items() for i, row in enumerate(many)]
-    return pd.DataFrame(rows, columns=["dataset", "config", *names]).set_index(["dataset", "config"])
+    return pd.DataFrame(rows, columns=["dataset", "config", *names]).set_index(
+        ["dataset", "config"]
+    )
 
 
 def test_ranks_are_by_the_mean_of_the_columns_means():
     """Column x: a 2, b 1; column y: a 0, b 4, over other data sets. Overall a 1, b 2.5."""
-    tables = {"x": shares_of({"d": [(2.0, 1.0)], "e": [(2.0, 1.0)]}), "y": shares_of({"f": [(0.0, 4.0)]})}
+    tables = {
+        "x": shares_of({"d": [(2.0, 1.0)], "e": [(2.0, 1.0)]}),
+        "y": shares_of({"f": [(0.0, 4.0)]}),
+    }
     found = aggregation.bootstrap_ranks(tables, ["a", "b"], "dataset", 50)
     assert found["overall"].to_dict() == {"b": 2.5, "a": 1.0} and found["rank"].to_list() == [1, 2]
     assert found["above_next"].iloc[0] == 1.0 and np.isnan(found["above_next"].iloc[1])
-    assert found[["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1], [2, 2]]  # constant within each column
+    assert found[["rank_low", "rank_high"]].to_numpy().tolist() == [
+        [1, 1],
+        [2, 2],
+    ]  # constant within each column
 
 
 def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
@@ -432,9 +574,16 @@ def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
     Copies of a data set's groups change nothing, and the same data sets in a second table neither."""
     once = {"d": [(1.0, 0.0)], "e": [(0.0, 3.0)]}
     often = {name: rows * 5 for name, rows in once.items()}
-    tables = [{"x": shares_of(once)}, {"x": shares_of(often)}, {"x": shares_of(once), "y": shares_of(once)}]
+    tables = [
+        {"x": shares_of(once)},
+        {"x": shares_of(often)},
+        {"x": shares_of(once), "y": shares_of(once)},
+    ]
     found = [aggregation.bootstrap_ranks(one, ["a", "b"], "dataset", 4000) for one in tables]
-    assert found[0]["above_next"].iloc[0] == pytest.approx(0.75, abs=0.03) and found[0]["rank_high"].iloc[0] == 2
+    assert (
+        found[0]["above_next"].iloc[0] == pytest.approx(0.75, abs=0.03)
+        and found[0]["rank_high"].iloc[0] == 2
+    )
     for other in found[1:]:
         pd.testing.assert_frame_equal(other, found[0])
 
@@ -451,12 +600,16 @@ def test_a_group_without_a_number_is_left_out_of_its_mean():
 
 def test_partitions_apart_are_the_tables_of_single_replications():
     """Replication 0: TS 100, isotonic 50 %; replication 1: 50 and 100 %. Mean 75, standard error 50 / sqrt(2) / sqrt(2)."""
-    both = records(*pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.2, 0.1), (0.4, 0.1), rep=1))
+    both = records(
+        *pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.2, 0.1), (0.4, 0.1), rep=1)
+    )
     found = table1.summary(both, SETTINGS)
     for name in ("TS", "Isotonic"):
         r = entry(found, name, "binary L1 (%)", table1.PARTITIONS)
         assert (r["mean"], r["se"], r["groups"]) == (pytest.approx(75), pytest.approx(25), 2)
-    assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(80)  # 0.2 of the larger mean, 0.25
+    assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(
+        80
+    )  # 0.2 of the larger mean, 0.25
     assert (table1.PARTITIONS, "TS") in table1.table(both, SETTINGS).index
 
 
@@ -474,7 +627,9 @@ def test_there_are_none_where_a_task_lacks_a_partition():
 def published_frame(tmp_path_factory):
     from harness.commands.experiment import Experiment
 
-    experiment = Experiment.of(["experiment=berta2026_table1_published", f"out={tmp_path_factory.mktemp('out')}"])
+    experiment = Experiment.of(
+        ["experiment=berta2026_table1_published", f"out={tmp_path_factory.mktemp('out')}"]
+    )
     return experiment, experiment.records()
 
 
@@ -482,7 +637,10 @@ def test_the_published_runs_are_read_whole(published_frame):
     """Every number of the authors' two tables is a record: 49 columns of 3,203 rows and 71 of 1,351."""
     _, frame = published_frame
     assert len(frame) == 49 * 3203 + 71 * 1351 and set(frame["status"]) == {"imported", "undefined"}
-    assert frame["problem"].nunique() == 1088 and frame["reason"].notna().eq(frame["status"].eq("undefined")).all()
+    assert (
+        frame["problem"].nunique() == 1088
+        and frame["reason"].notna().eq(frame["status"].eq("undefined")).all()
+    )
     rows = frame.drop_duplicates(["problem", "notion", "rep"])["notion"].value_counts()
     assert rows["binary"] == 3203 and rows["canonical"] == 1351
 
@@ -495,16 +653,30 @@ def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame
     experiment, frame = published_frame
     settings = experiment.shown_settings()
     ours = published.reproduced(frame, settings)
-    compared = reproduction.compare(ours, "berta2026", settings.compare, same_draws_as_paper=True, records=frame)
+    compared = reproduction.compare(
+        ours, "berta2026", settings.compare, same_draws_as_paper=True, records=frame
+    )
     printed = compared[compared["source"].eq("printed")]
     assert len(printed) == 100 and (printed["difference"].abs() <= 0.05 + 1e-9).all()
-    no_worth = printed["verdict"].eq("no test")  # seconds of 0.0 and standard errors of 0.0 and 0.1 to one digit
+    no_worth = printed["verdict"].eq(
+        "no test"
+    )  # seconds of 0.0 and standard errors of 0.0 and 0.1 to one digit
     assert printed.loc[no_worth, "column"].str.startswith(table1.TIME).all() and no_worth.sum() == 6
-    assert compared.loc[~compared.index.isin(printed.index[no_worth]), "verdict"].eq("identical").all()
+    assert (
+        compared.loc[~compared.index.isin(printed.index[no_worth]), "verdict"].eq("identical").all()
+    )
     assert len(compared) == 430
-    ranks = published.summary(frame, settings).query("grouping == @table1.PAPER").drop_duplicates("classifier")
-    assert ranks["classifier"].to_list() == table1.printed()["row"].drop_duplicates().to_list()  # the paper's order
-    assert (ranks["rank_low"] <= ranks["rank"]).all() and (ranks["rank"] <= ranks["rank_high"]).all()
+    ranks = (
+        published.summary(frame, settings)
+        .query("grouping == @table1.PAPER")
+        .drop_duplicates("classifier")
+    )
+    assert (
+        ranks["classifier"].to_list() == table1.printed()["row"].drop_duplicates().to_list()
+    )  # the paper's order
+    assert (ranks["rank_low"] <= ranks["rank"]).all() and (
+        ranks["rank"] <= ranks["rank_high"]
+    ).all()
     wide = published.table(frame, settings)
     assert wide.loc[(table1.PAPER, "TabICLv2"), published.RANK].startswith("1 (1 to ")
     assert set(published.render(frame, settings).axes[-1].get_xticks()) == {1, 4, 7, 10}

@@ -8,11 +8,33 @@ from scipy.special import beta
 from harness import BadInputError, list_problems, load_problem
 from harness.math import estimands
 from harness.math.notions import reduce
-from harness.problems import Beta, BinaryProblem, Fitted, Float32, MovedMass, Predictions, TopLaw, TwoNormals, maps
+from harness.problems import (
+    Beta,
+    BinaryProblem,
+    Fitted,
+    Float32,
+    MovedMass,
+    Predictions,
+    TopLaw,
+    TwoNormals,
+    maps,
+)
 from harness.problems.base import ProblemSpec
 
-FAMILIES = ("wavy", "stepped", "local", "nonmonotone", "sparse", "ties", "saturated", "rare", "mixed")
-MADE = [name for name in list_problems() if name.startswith(tuple(f"{family}_k" for family in FAMILIES))]
+FAMILIES = (
+    "wavy",
+    "stepped",
+    "local",
+    "nonmonotone",
+    "sparse",
+    "ties",
+    "saturated",
+    "rare",
+    "mixed",
+)
+MADE = [
+    name for name in list_problems() if name.startswith(tuple(f"{family}_k" for family in FAMILIES))
+]
 CALIBRATED = [name for name in MADE if name.endswith("_calibrated")]
 
 
@@ -44,7 +66,10 @@ def test_the_families_are_all_there():
     for family in FAMILIES:
         classes = {load_problem(name).classes for name in MADE if name.startswith(f"{family}_k")}
         assert {2, 3, 10, 100} <= classes
-    errors = [load_problem(name).truth("l1", ProblemSpec.of(load_problem(name)).notions[-1]).value for name in MADE]
+    errors = [
+        load_problem(name).truth("l1", ProblemSpec.of(load_problem(name)).notions[-1]).value
+        for name in MADE
+    ]
     assert min(errors) == 0.0 and 0.2 < max(errors) < 0.6
 
 
@@ -56,11 +81,21 @@ def test_truths_by_a_second_method(name):
     pairs = {notion: (p, problem.posterior(p))}
     if p.ndim == 2:
         pairs["top_label"] = (p.max(axis=1), top_given_confidence(problem, p))
-        kind = ("top_class_l1_over", "top_class_l2_squared_under", "l2", "refinement_l2_squared", "linf")
+        kind = (
+            "top_class_l1_over",
+            "top_class_l2_squared_under",
+            "l2",
+            "refinement_l2_squared",
+            "linf",
+        )
     else:
         kind = ("l1_over", "l2_squared_under", "refinement_l2_squared", "kl")
     for notion, (f, c) in pairs.items():
-        for estimand in ("l1", "l2_squared", *(kind if notion != "top_label" else ("l1_under", "refinement_kl", "brier"))):
+        for estimand in (
+            "l1",
+            "l2_squared",
+            *(kind if notion != "top_label" else ("l1_under", "refinement_kl", "brier")),
+        ):
             known = problem.truth(estimand, notion)
             if known is None:
                 assert estimand == "kl" and name.startswith("saturated")
@@ -68,7 +103,12 @@ def test_truths_by_a_second_method(name):
             d = estimands.pointwise(estimand, f, c, notion)
             # a mean of few large values is not normal: at least one more value of the largest size is allowed for
             error = max(d.std(ddof=1), 1e-9) / np.sqrt(len(d)) + d.max() / len(d)
-            assert abs(d.mean() - known.value) < 4.5 * np.hypot(error, known.error) + 2e-7, (notion, estimand, d.mean(), known)
+            assert abs(d.mean() - known.value) < 4.5 * np.hypot(error, known.error) + 2e-7, (
+                notion,
+                estimand,
+                d.mean(),
+                known,
+            )
 
 
 @pytest.mark.parametrize("name", [slow_if_dear(name) for name in MADE])
@@ -79,7 +119,9 @@ def test_samples_carry_the_posterior_and_small_ones_are_prefixes(name):
     c = problem.posterior(p)
     assert c.min() >= -1e-12 and c.max() <= 1.0 + 1e-9
     if p.ndim == 2:
-        assert np.allclose(p.sum(axis=1), 1.0, atol=1e-6) and np.allclose(c.sum(axis=1), 1.0, atol=1e-6)
+        assert np.allclose(p.sum(axis=1), 1.0, atol=1e-6) and np.allclose(
+            c.sum(axis=1), 1.0, atol=1e-6
+        )
         f, hit = reduce(p, y, "top_label")
         mean = c[np.arange(len(p)), p.argmax(axis=1)]
     else:
@@ -98,7 +140,10 @@ def test_calibrated_members_are_calibrated(name):
             assert problem.truth(estimand, notion).value == 0.0
 
 
-@pytest.mark.parametrize("name", ["saturated_k3", "saturated_k10", pytest.param("saturated_k100", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["saturated_k3", "saturated_k10", pytest.param("saturated_k100", marks=pytest.mark.slow)],
+)
 def test_the_truth_of_32_bits_where_the_others_are_below_its_smallest_number(name):
     """The squared error by another method: where 1 - t is below 1e-30, a mean over vectors that are drawn there, with their
     probability; above, the usual integral, by another quadrature."""
@@ -109,26 +154,38 @@ def test_the_truth_of_32_bits_where_the_others_are_below_its_smallest_number(nam
     below = low**law.b / (law.b * beta(law.b, law.a))
     p = np.empty((draws, k))
     p[:, 1:] = (
-        (1.0 - 1.0 / k) * (low * rng.random(draws) ** (1.0 / law.b))[:, None] * rng.dirichlet(np.full(k - 1, law.alpha), draws)
+        (1.0 - 1.0 / k)
+        * (low * rng.random(draws) ** (1.0 / law.b))[:, None]
+        * rng.dirichlet(np.full(k - 1, law.alpha), draws)
     )
     p[:, 0] = 1.0 - p[:, 1:].sum(axis=1)
     p = p.astype(np.float32).astype(np.float64)
     part = estimands.pointwise("l2_squared", p, problem.posterior(p), "canonical")
     moments = (law.alpha + 1.0) / ((k - 1) * law.alpha + 1.0)  # E sum_j u_j^2
 
-    def of(x):  # s = e^x: the others' shares have mean square 1 / (k - 1) + v^2 (that of u - 1 / (k - 1))
+    def of(
+        x,
+    ):  # s = e^x: the others' shares have mean square 1 / (k - 1) + v^2 (that of u - 1 / (k - 1))
         s = np.exp(x)
         rest = (1.0 - 1.0 / k) * s
         t = float(np.float32(1.0 - rest))
         v = float(law.spread(1.0 - rest, rest))
         squares = 1.0 / (k - 1) + v**2 * (moments - 1.0 / (k - 1))
-        return np.exp(law.b * x) * (1.0 - s) ** (law.a - 1.0) / beta(law.b, law.a) * (t - problem.map(t)) ** 2 * (1.0 + squares)
+        return (
+            np.exp(law.b * x)
+            * (1.0 - s) ** (law.a - 1.0)
+            / beta(law.b, law.a)
+            * (t - problem.map(t)) ** 2
+            * (1.0 + squares)
+        )
 
     edges = [np.log(low), -30.0, -18.0, -15.0, *np.log(np.linspace(2e-6, 1.0 - 1e-12, 12))]
     above = sum(quad(of, a, b, epsabs=1e-8, limit=200)[0] for a, b in zip(edges, edges[1:]))
     known = problem.truth("l2_squared", "canonical")
     assert known.error < 2e-6
-    assert abs(below * part.mean() + above - known.value) < known.error + 4.5 * below * part.std() / np.sqrt(draws)
+    assert abs(
+        below * part.mean() + above - known.value
+    ) < known.error + 4.5 * below * part.std() / np.sqrt(draws)
     assert problem.truth("rms", "canonical").value == pytest.approx(np.sqrt(known.value), abs=1e-9)
 
 
@@ -220,7 +277,9 @@ def test_every_fitted_problem_has_its_choice_recorded():
 @pytest.fixture
 def of_three_classes(tmp_path):
     """A file of 3,000 rows whose error no map of the list describes."""
-    p, y = MovedMass(TopLaw(3, a=1.2, b=0.6, alpha=0.7), maps.Wave(0.8, 2, "parabola")).sample(3000, np.random.default_rng(5))
+    p, y = MovedMass(TopLaw(3, a=1.2, b=0.6, alpha=0.7), maps.Wave(0.8, 2, "parabola")).sample(
+        3000, np.random.default_rng(5)
+    )
     np.savez(tmp_path / "three.npz", p=p, y=y)
     return Predictions(str(tmp_path / "three.npz"))
 
@@ -240,17 +299,24 @@ def check_fitted(problem, n):
     hit = y - q if q.ndim == 1 else (y[:, None] == np.arange(q.shape[1])) - q
     variance = q * (1.0 - q)
     for rows in np.array_split(np.argsort(x.max(axis=-1) if x.ndim == 2 else x, kind="stable"), 6):
-        assert (np.abs(hit[rows].sum(axis=0)) < 5.0 * np.sqrt(variance[rows].sum(axis=0)) + 5.0).all()
+        assert (
+            np.abs(hit[rows].sum(axis=0)) < 5.0 * np.sqrt(variance[rows].sum(axis=0)) + 5.0
+        ).all()
     # the squared error by labels alone: E sum_j (p_j - Y_j)(p_j - Y_j') of two independent labels of a row is sum_j (p_j - C_j)^2
     other = np.random.default_rng(8).random(n)
     if q.ndim == 1:
         d = (x - y) * (x - (other < q))
     else:
         second = (other[:, None] > np.cumsum(q, axis=1)[:, :-1]).sum(axis=1)
-        d = ((x - (y[:, None] == np.arange(q.shape[1]))) * (x - (second[:, None] == np.arange(q.shape[1])))).sum(axis=1)
+        d = (
+            (x - (y[:, None] == np.arange(q.shape[1])))
+            * (x - (second[:, None] == np.arange(q.shape[1])))
+        ).sum(axis=1)
     notion = "binary" if q.ndim == 1 else "canonical"
     assert abs(d.mean() - problem.truth("l2_squared", notion).value) < 4.5 * d.std() / np.sqrt(n)
-    assert problem.truth("rms", notion).value == pytest.approx(np.sqrt(problem.truth("l2_squared", notion).value))
+    assert problem.truth("rms", notion).value == pytest.approx(
+        np.sqrt(problem.truth("l2_squared", notion).value)
+    )
     if q.ndim == 1:
         return
     rows, top = np.arange(len(p)), p.argmax(axis=1)
@@ -262,16 +328,22 @@ def check_fitted(problem, n):
     spread = np.sqrt(gap.var() * np.mean(gap**2) / len(gap))
     assert abs(products - known.value) < 3.0 * known.error + 4.5 * spread
     assert known.value <= problem.of_rows("l2_squared", "top_label") + known.error
-    means = np.convolve(gap, np.ones(61) / 61, "same")  # of l1: a row's gap by the sign of its neighbours without itself
+    means = np.convolve(
+        gap, np.ones(61) / 61, "same"
+    )  # of l1: a row's gap by the sign of its neighbours without itself
     signs = np.sign(means - gap / 61)
     known = problem.truth("l1", "top_label")
-    assert abs((gap * signs).mean() - known.value) < 3.0 * known.error + 4.5 * gap.std() / np.sqrt(len(gap))
+    assert abs((gap * signs).mean() - known.value) < 3.0 * known.error + 4.5 * gap.std() / np.sqrt(
+        len(gap)
+    )
 
 
 def test_labels_of_a_users_file_are_drawn_from_its_map(of_three_classes):
     problem = Fitted(of_three_classes)
     assert problem.classes == 3 and problem.chosen in problem.maps and len(problem.scores) == 7
-    assert problem.scores[problem.chosen] == max(value for name, value in problem.scores.items() if name != "none")
+    assert problem.scores[problem.chosen] == max(
+        value for name, value in problem.scores.items() if name != "none"
+    )
     check_fitted(problem, 6_000)
     assert Fitted(of_three_classes, maps=("temperature",)).chosen == "temperature"
 
@@ -283,7 +355,9 @@ def test_a_file_of_two_classes_in_one_column(tmp_path):
     check_fitted(problem, 5_000)
     both = problem.posterior(np.column_stack([1.0 - p, p]))
     assert np.allclose(both[:, 1], problem.posterior(p)) and np.allclose(both.sum(axis=1), 1.0)
-    assert problem.truth("l1", "canonical").value == pytest.approx(2.0 * problem.truth("l1", "binary").value)
+    assert problem.truth("l1", "canonical").value == pytest.approx(
+        2.0 * problem.truth("l1", "binary").value
+    )
 
 
 def test_a_finite_population_of_few_values_is_summed_by_value(tmp_path):
@@ -292,10 +366,17 @@ def test_a_finite_population_of_few_values_is_summed_by_value(tmp_path):
     t = rng.choice([0.5, 0.6, 0.8, 0.9], 2000)
     u = rng.random(2000)
     p = np.column_stack([t, (1.0 - t) * u, (1.0 - t) * (1.0 - u)])
-    np.savez(tmp_path / "few.npz", p=p, y=(rng.random(2000)[:, None] > np.cumsum(p**1.5 / (p**1.5).sum(1)[:, None], 1)).sum(1))
+    np.savez(
+        tmp_path / "few.npz",
+        p=p,
+        y=(rng.random(2000)[:, None] > np.cumsum(p**1.5 / (p**1.5).sum(1)[:, None], 1)).sum(1),
+    )
     problem = Fitted(Predictions(str(tmp_path / "few.npz")))
     held, c = problem.population[:2]
-    by_hand = sum(abs((held[:, 0] - c[:, 0])[held[:, 0] == v].sum()) for v in np.unique(held[:, 0])) / 2000
+    by_hand = (
+        sum(abs((held[:, 0] - c[:, 0])[held[:, 0] == v].sum()) for v in np.unique(held[:, 0]))
+        / 2000
+    )
     assert problem.truth("l1", "top_label").value == pytest.approx(by_hand, abs=1e-9)
     assert problem.of_rows("l1", "top_label") == pytest.approx(by_hand, abs=1e-9)
 
@@ -315,11 +396,21 @@ def test_what_cannot_be_fitted_is_one_sentence(of_three_classes):
 def test_absent_predictions_are_unavailable_and_keep_their_classes(monkeypatch, tmp_path):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     np.savez(tmp_path / "two.npz", p=[0.1, 0.6], y=[0, 1])
-    assert "n_classes is 4" in Fitted(Predictions(str(tmp_path / "two.npz")), n_classes=4).unavailable
+    assert (
+        "n_classes is 4" in Fitted(Predictions(str(tmp_path / "two.npz")), n_classes=4).unavailable
+    )
     problem = load_problem("fitted_images_k100_repvgg_a2")
-    assert "no file" in problem.unavailable and problem.classes == 100 and problem.notions[0] == "canonical"
+    assert (
+        "no file" in problem.unavailable
+        and problem.classes == 100
+        and problem.notions[0] == "canonical"
+    )
     problem = Fitted(load_problem("tabular_oof", repository="no_such_folder"), n_classes=2)
-    assert "no repository" in problem.unavailable and problem.notions[0] == "binary" and problem.version == (1,)
+    assert (
+        "no repository" in problem.unavailable
+        and problem.notions[0] == "binary"
+        and problem.version == (1,)
+    )
 
 
 @pytest.mark.slow
@@ -352,4 +443,7 @@ def test_fitted_problems_carry_their_posteriors_and_truths(name):
     if problem.unavailable:
         pytest.skip(problem.unavailable)
     check_fitted(problem, 20_000 if problem.classes <= 26 else 8_000)
-    assert problem.chosen == CHOSEN[name] and problem.scores[problem.chosen] > problem.scores["none"] - 1e-3
+    assert (
+        problem.chosen == CHOSEN[name]
+        and problem.scores[problem.chosen] > problem.scores["none"] - 1e-3
+    )

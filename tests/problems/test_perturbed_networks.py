@@ -102,7 +102,9 @@ def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypat
 
 def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    assert list(load_problem("cifar10_one_vs_rest_perturbed").members()) == ["cifar10_one_vs_rest/absent/class0"]
+    assert list(load_problem("cifar10_one_vs_rest_perturbed").members()) == [
+        "cifar10_one_vs_rest/absent/class0"
+    ]
 
 
 # training
@@ -120,7 +122,10 @@ def test_the_slope_is_that_of_the_loss(h):
 
 def test_far_from_its_ends_a_narrow_perturbation_changes_the_slope_little():
     z, y = np.linspace(-1, 1, 9), np.arange(9) % 2
-    difference = [np.abs(made.slope(z, y, np.full(9, 0.7), h) - made.slope(z, y, np.full(9, 0.7))).max() for h in (2e-3, 2e-4)]
+    difference = [
+        np.abs(made.slope(z, y, np.full(9, 0.7), h) - made.slope(z, y, np.full(9, 0.7))).max()
+        for h in (2e-3, 2e-4)
+    ]
     assert difference[1] < difference[0] < 5e-3
 
 
@@ -145,7 +150,12 @@ def test_training_with_the_perturbation_lowers_the_loss_that_it_sees():
     u = np.random.default_rng(0).random(len(rows.test_y))
     losses = [
         made.loss(
-            made.activations(rows.test_x, made.train(replace(one, epochs=e), rows.x, rows.y, h))[-1][:, 0], rows.test_y, u, h
+            made.activations(rows.test_x, made.train(replace(one, epochs=e), rows.x, rows.y, h))[
+                -1
+            ][:, 0],
+            rows.test_y,
+            u,
+            h,
         )
         for e in (0, 5)
     ]
@@ -156,14 +166,29 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(made, "MODELS", {"mlp": (4,)})
     monkeypatch.setattr(made, "SEEDS", range(1))
     monkeypatch.setattr(made, "Training", lambda *args: Training(*args, epochs=1))
-    asked = ("data", "make", "perturbed_networks", "--tables", "breast_cancer", "--jobs", "1", "--out", str(tmp_path))
+    asked = (
+        "data",
+        "make",
+        "perturbed_networks",
+        "--tables",
+        "breast_cancer",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    )
     code, text, err = cli(*asked)
     assert code == 0 and "0 failed" in text
     with np.load(tmp_path / "breast_cancer_mlp_seed0.npz") as held:
         names = {"plain", *(f"aware_h2^-{j}" for j in range(2, 9))}
-        assert names | {"labels", "made"} == set(held.files) and all(held[name].shape == held["labels"].shape for name in names)
+        assert names | {"labels", "made"} == set(held.files) and all(
+            held[name].shape == held["labels"].shape for name in names
+        )
     assert "1 of them stored before" in cli(*asked)[2]
-    for wrong, told in ((("--tables", "iris"), "--tables has iris"), (("--jobs", "0"), "--jobs is 0")):
+    for wrong, told in (
+        (("--tables", "iris"), "--tables has iris"),
+        (("--jobs", "0"), "--jobs is 0"),
+    ):
         code, _, err = cli(*asked[:3], *wrong)
         assert code == 2 and told in err
 
@@ -180,9 +205,17 @@ def test_a_table_that_is_not_at_hand_is_refused(monkeypatch):
 def records(values):
     import pandas as pd
 
-    rows = [{"problem": p, "rep": r, "value": v} for p, vs in values.items() for r, v in enumerate(vs)]
+    rows = [
+        {"problem": p, "rep": r, "value": v} for p, vs in values.items() for r, v in enumerate(vs)
+    ]
     return pd.DataFrame(rows).assign(
-        status="ok", reason=None, estimator="auroc", estimand="auroc", notion="binary", n=100, truth=np.nan
+        status="ok",
+        reason=None,
+        estimator="auroc",
+        estimand="auroc",
+        notion="binary",
+        n=100,
+        truth=np.nan,
     )
 
 
@@ -203,27 +236,45 @@ def test_decreases_are_against_the_plain_network(found):
     """0.95 - 0.93 = 0.02 and 0.97 - 0.96 = 0.01; with the perturbation in training 0.0003 for both."""
     curves = item.curves(found).set_index(["panel", "series", "aware", "h"])
     plain, aware = (curves.loc[("mlp", "spambase", trained, 2.0**-6)] for trained in (False, True))
-    assert plain["mean"] == pytest.approx(0.015) and plain["se"] == pytest.approx(0.005) and plain["members"] == 2
+    assert (
+        plain["mean"] == pytest.approx(0.015)
+        and plain["se"] == pytest.approx(0.005)
+        and plain["members"] == 2
+    )
     assert aware["mean"] == pytest.approx(0.0003) and aware["raw"] == pytest.approx(0.96)
     assert curves.loc[("cifar10", "net", False, 2.0**-4), "mean"] == pytest.approx(0.1)
 
 
 def test_the_limit_is_judged_beyond_two_standard_errors():
-    assert [rates.below(*of, item.LIMIT) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))] == ["yes", "open", "no"]
+    assert [
+        rates.below(*of, item.LIMIT) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))
+    ] == ["yes", "open", "no"]
 
 
 def test_table_figure_and_comparison(found):
     settings = compose(["experiment=ciosek2026_perturbation"])
     table = item.table(found, settings)
-    assert dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))["with the perturbation"] == "yes"
+    assert (
+        dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))[
+            "with the perturbation"
+        ]
+        == "yes"
+    )
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
     figure = item.render(found, settings)
     shown = [ax for ax in figure.axes if ax.get_visible()]
     assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
-    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("width $h$ of the perturbation", "decrease of the AUROC")
-    cifar, mlp = ({c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown)
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == (
+        "width $h$ of the perturbation",
+        "decrease of the AUROC",
+    )
+    cifar, mlp = (
+        {c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown
+    )
     assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
-    assert mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2  # with training and without
+    assert (
+        mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2
+    )  # with training and without
     ours = item.reproduced(found, settings)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
     spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
@@ -248,5 +299,7 @@ def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_
     repository = "problem.tabular_perturbed.problem.repository=no_such_folder"
     planned = plan(compose(["problem=[tabular_perturbed]", "estimator=[auroc]", repository]))
     assert set(planned.problems) == {"tabular_perturbed"} and planned.cells
-    assert any("there is no repository no_such_folder" in reason for reason in planned.skips.values())
+    assert any(
+        "there is no repository no_such_folder" in reason for reason in planned.skips.values()
+    )
     assert set(planned.skips) == {c.key for c in planned.cells}

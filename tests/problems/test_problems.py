@@ -42,7 +42,10 @@ QUANTITIES = {
     "L1_over": "l1_over", "L1_under": "l1_under", "sq_over": "l2_squared_over", "sq_under": "l2_squared_under",
     "topclass_L1_fullinfo": "top_class_l1",
 }  # fmt: skip
-SPLIT_AT_HALF = {"topclass_over_L1_fullinfo": "over", "topclass_under_L1_fullinfo": "under"}  # by the authors' library
+SPLIT_AT_HALF = {
+    "topclass_over_L1_fullinfo": "over",
+    "topclass_under_L1_fullinfo": "under",
+}  # by the authors' library
 BETAS = sorted(set(BINARY.values()))
 DIRICHLETS = [f"dirichlet{k}_{kind}" for k in (3, 10) for kind in sorted(MULTICLASS.values())]
 SLOW = ("dirichlet10_harmonic", "dirichlet10_overconfident")
@@ -73,18 +76,26 @@ def truth_split_at_half(problem, side):
     """E |f_t - C_t| on one side of 1/2, and its error, by 8 scrambled sets of 2^15 Sobol points."""
     values = []
     for r in range(8):
-        u = Sobol(problem.classes, scramble=True, rng=np.random.default_rng([r, 7])).random_base2(15)
+        u = Sobol(problem.classes, scramble=True, rng=np.random.default_rng([r, 7])).random_base2(
+            15
+        )
         g = np.maximum(gammaincinv(problem.alpha, u), np.finfo(float).tiny)
         f = g / g.sum(axis=1, keepdims=True)
         values.append(top_class_l1_split_at_half(f, problem.posterior(f), side))
-    return Truth(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(8)), "randomised quasi-Monte Carlo")
+    return Truth(
+        float(np.mean(values)),
+        float(np.std(values, ddof=1) / np.sqrt(8)),
+        "randomised quasi-Monte Carlo",
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):
     """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one. 1e-17 is rounding at 0."""
-    problem = harness.load_problem(f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2]))
+    problem = harness.load_problem(
+        f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2])
+    )
     for row in by_setting("multiclass")[setting]:
         if row["quantity"] in SPLIT_AT_HALF:
             truth = truth_split_at_half(problem, SPLIT_AT_HALF[row["quantity"]])
@@ -95,7 +106,17 @@ def test_multiclass_truths_equal_an_independent_integration(setting):
 
 
 @pytest.mark.parametrize("a, b", [(1.0, 1.0), (0.3, 2.0), (0.5, 0.5), (7.0, 3.0)])
-@pytest.mark.parametrize("g", [LogitAffine(0.4, 0.3), LogitAffine(4.0, 1.0), Shifted(0.02), Shifted(-0.05), Wavy(), Piecewise()])
+@pytest.mark.parametrize(
+    "g",
+    [
+        LogitAffine(0.4, 0.3),
+        LogitAffine(4.0, 1.0),
+        Shifted(0.02),
+        Shifted(-0.05),
+        Wavy(),
+        Piecewise(),
+    ],
+)
 def test_binary_truths_equal_scipy_quad(a, b, g):
     problem = Beta(a, b, g)
     distance = {
@@ -110,7 +131,11 @@ def test_binary_truths_equal_scipy_quad(a, b, g):
         return t - problem.posterior(np.array([t]))[0]
 
     t = np.linspace(0, 1, 1234)[1:-1]  # crossings of the diagonal, where |p - C| has its kinks
-    crossings = [brentq(gap, low, high, xtol=1e-15) for low, high in zip(t, t[1:]) if gap(low) * gap(high) < 0]
+    crossings = [
+        brentq(gap, low, high, xtol=1e-15)
+        for low, high in zip(t, t[1:])
+        if gap(low) * gap(high) < 0
+    ]
     breaks = [*crossings, *(k for k in g.kinks if 0 < k < 1)]
     for name, d in distance.items():
         expected, error = expectation_by_quad(problem, d, breaks)
@@ -129,10 +154,17 @@ def expectation_by_quad(problem, d, breaks):
         def integrand(u, own=own, other=other, upper=upper, e=e):
             r = u ** (1 / e)
             p = 1 - r if upper else r
-            return d(p, float(problem.posterior(np.array([p]))[0])) * r ** (own - e) * (1 - r) ** (other - 1) / e
+            return (
+                d(p, float(problem.posterior(np.array([p]))[0]))
+                * r ** (own - e)
+                * (1 - r) ** (other - 1)
+                / e
+            )
 
         inner = sorted((1 - s if upper else s) ** e for s in breaks if (s >= 0.5) == upper)
-        part = quad(integrand, 0, 0.5**e, points=inner or None, epsabs=1e-11, epsrel=1e-11, limit=500)
+        part = quad(
+            integrand, 0, 0.5**e, points=inner or None, epsabs=1e-11, epsrel=1e-11, limit=500
+        )
         value, error = value + part[0], error + part[1]
     scale = np.exp(-betaln(problem.a, problem.b))
     return scale * value, scale * error
@@ -141,7 +173,12 @@ def expectation_by_quad(problem, d, breaks):
 def test_truths_of_a_uniform_shift_in_closed_form():
     """p uniform, C = min(1, p + e): E|p - C| = e - e^2/2, E(p - C)^2 = e^2 - 2 e^3 / 3, over = e/2, sup = e."""
     problem, e = Beta(1.0, 1.0, Shifted(0.1)), 0.1
-    closed = {"l1": e - e**2 / 2, "l2_squared": e**2 - 2 * e**3 / 3, "rms": np.sqrt(e**2 - 2 * e**3 / 3), "l3": e - e**2 / 2}
+    closed = {
+        "l1": e - e**2 / 2,
+        "l2_squared": e**2 - 2 * e**3 / 3,
+        "rms": np.sqrt(e**2 - 2 * e**3 / 3),
+        "l3": e - e**2 / 2,
+    }
     closed |= {"l1_over": e / 2, "l1_under": e / 2 - e**2 / 2, "linf": e}
     for name, value in closed.items():
         truth = problem.truth(name)
@@ -153,7 +190,9 @@ def test_truths_on_two_columns_are_those_of_one():
     one, two = problem.truth, lambda name: problem.truth(name, "canonical")
     assert two("l1").value == pytest.approx(2 * one("l1").value, rel=1e-13)
     assert two("l3").value == pytest.approx(2 ** (1 / 3) * one("l1").value, rel=1e-13)
-    assert two("linf").value == pytest.approx(one("l1").value, rel=1e-13)  # a mean of norms, not a supremum
+    assert two("linf").value == pytest.approx(
+        one("l1").value, rel=1e-13
+    )  # a mean of norms, not a supremum
     assert two("l2_squared").value == pytest.approx(2 * one("l2_squared").value, rel=1e-13)
     assert two("kl").value == pytest.approx(one("kl").value, rel=1e-13)
     for name in ("l1", "kl", "l1_over", "linf"):
@@ -172,20 +211,34 @@ def test_over_and_under_truths_sum_to_the_total():
 def test_brier_and_logloss_truths_decompose():
     """E (p - Y)^2 - E (C - Y)^2 = l2_squared: with C ~ p calibrated, the Brier score of Beta(1/2, 1/2) is E p(1-p) = 1/8."""
     assert Beta().truth("brier").value == pytest.approx(0.125, abs=1e-13)
-    assert Beta().truth("logloss").value == pytest.approx(2 * np.log(2) - 1, abs=1e-13)  # E[-2 p log p]
-    assert Dirichlet(3, 0.5).truth("brier").value == pytest.approx(0.4, abs=3 * Dirichlet(3, 0.5).truth("brier").error)
+    assert Beta().truth("logloss").value == pytest.approx(
+        2 * np.log(2) - 1, abs=1e-13
+    )  # E[-2 p log p]
+    assert Dirichlet(3, 0.5).truth("brier").value == pytest.approx(
+        0.4, abs=3 * Dirichlet(3, 0.5).truth("brier").error
+    )
 
 
 @pytest.mark.parametrize(
-    "name", [*BETAS, *slow("dirichlet3_calibrated", "dirichlet10_overconfident", "dirichlet3_overconfident")]
+    "name",
+    [
+        *BETAS,
+        *slow("dirichlet3_calibrated", "dirichlet10_overconfident", "dirichlet3_overconfident"),
+    ],
 )
 def test_truths_of_scores_are_calibration_plus_refinement(name):
     """On the same nodes or points: an identity, to rounding."""
     problem = harness.load_problem(name)
     for notion in problem.notions:
         for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
-            parts = problem.truth(distance, notion).value + problem.truth(f"refinement_{distance}", notion).value
-            assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-12), (notion, score)
+            parts = (
+                problem.truth(distance, notion).value
+                + problem.truth(f"refinement_{distance}", notion).value
+            )
+            assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-12), (
+                notion,
+                score,
+            )
 
 
 def test_refinement_and_sharpness_truths_in_closed_form():
@@ -198,7 +251,10 @@ def test_refinement_and_sharpness_truths_in_closed_form():
     for name, value in closed.items():
         for notion in ("binary", "classwise", "canonical"):
             factor = 2 if notion == "canonical" and name.endswith("squared") else 1
-            assert problem.truth(name, notion).value == pytest.approx(factor * value, abs=1e-13), (name, notion)
+            assert problem.truth(name, notion).value == pytest.approx(factor * value, abs=1e-13), (
+                name,
+                notion,
+            )
     problem = Dirichlet(3, 0.5)
     for name, notion, value in (
         ("refinement_l2_squared", "canonical", 1 - 3 / 5),
@@ -210,7 +266,9 @@ def test_refinement_and_sharpness_truths_in_closed_form():
         assert abs(truth.value - value) <= 4 * truth.error + 1e-9, (name, notion)
 
 
-@pytest.mark.parametrize("name", ["beta_calibrated", "dirichlet3_calibrated", *slow("dirichlet10_calibrated")])
+@pytest.mark.parametrize(
+    "name", ["beta_calibrated", "dirichlet3_calibrated", *slow("dirichlet10_calibrated")]
+)
 def test_calibrated_problems_have_truth_zero_under_every_notion(name):
     problem = harness.load_problem(name)
     for notion in problem.notions:
@@ -263,7 +321,9 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"])
+@pytest.mark.parametrize(
+    "name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"]
+)
 def test_conditional_truths_equal_brute_force(name):
     """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
 
@@ -274,7 +334,10 @@ def test_conditional_truths_equal_brute_force(name):
     p = np.random.default_rng(5).dirichlet(np.full(problem.classes, problem.alpha), 400_000)
     c, top = problem.posterior(p), p.argmax(axis=1)
     every = np.arange(len(p))
-    for notion, t, hit in (("classwise", p[:, 0], c[:, 0]), ("top_label", p[every, top], c[every, top])):
+    for notion, t, hit in (
+        ("classwise", p[:, 0], c[:, 0]),
+        ("top_label", p[every, top], c[every, top]),
+    ):
         order = np.argsort(t)
         noise = hit[order].reshape(400, 1000).std(axis=1) / np.sqrt(1000)
         t, hit = (a[order].reshape(400, 1000).mean(axis=1) for a in (t, hit))
@@ -286,7 +349,10 @@ def test_conditional_truths_equal_brute_force(name):
             truth = problem.truth(estimand, notion)
             of_means = np.sqrt(((slope.get(estimand, 1.0) * noise) ** 2).sum()) / len(d)
             error = np.linalg.norm([d.std() / np.sqrt(len(p)), of_means, truth.error])
-            assert abs(d.mean() - truth.value) <= 4 * error + bias.get(estimand, near).mean(), (notion, estimand)
+            assert abs(d.mean() - truth.value) <= 4 * error + bias.get(estimand, near).mean(), (
+                notion,
+                estimand,
+            )
 
 
 # Samples
@@ -302,7 +368,10 @@ def test_samples_carry_the_truth(name):
     notion = problem.default_notions[0]
     distance = estimands.pointwise("l1", p, c, notion)
     truth = problem.truth("l1", notion)
-    assert abs(distance.mean() - truth.value) <= 4 * distance.std() / np.sqrt(n) + 4 * truth.error + 1e-15
+    assert (
+        abs(distance.mean() - truth.value)
+        <= 4 * distance.std() / np.sqrt(n) + 4 * truth.error + 1e-15
+    )
     first, of_first = (p, c) if p.ndim == 1 else (p[:, 1], c[:, 1])
     for part in np.array_split(np.argsort(first), 10):
         residual, variance = (y[part] == 1) - of_first[part], of_first[part] * (1 - of_first[part])
@@ -323,7 +392,10 @@ def test_every_class_is_as_frequent_as_its_posterior(name):
 
 NAMES = [name for name in harness.list_problems() if name.startswith("score_")]
 LAWS = [Beta(map=Wavy()), Beta(2.0, 0.3), Dirichlet(3), Dirichlet(4, 0.05), Dirichlet(5, 2.0)]
-LAWS += [harness.load_problem(name) for name in (*NAMES, "simplex3_popordanoska2024", "simplex5_gruber2025")]
+LAWS += [
+    harness.load_problem(name)
+    for name in (*NAMES, "simplex3_popordanoska2024", "simplex5_gruber2025")
+]
 
 
 @pytest.mark.parametrize("problem", LAWS, ids=str)
@@ -342,7 +414,10 @@ def test_streams_differ_by_seed_problem_and_rep():
 
 
 FROZEN = {
-    "beta_overconfident": ([0.8988383024395452, 0.9706520513724635, 0.29874810886279995], [1, 1, 0]),
+    "beta_overconfident": (
+        [0.8988383024395452, 0.9706520513724635, 0.29874810886279995],
+        [1, 1, 0],
+    ),
     "score_steps_perturbed": (
         [0.5091856577820348, 0.9209923818678839, 0.4854770687487567, 0.4961879068802598],
         [1, 1, 0, 1],
@@ -401,7 +476,16 @@ def test_every_setting_loads_and_keeps_probabilities(name):
     assert c.shape == p.shape and c.min() >= 0 and c.max() <= 1
 
 
-@pytest.mark.parametrize("g", [LogitAffine(0.4, 0.3), LogitAffine(4.0), LogitAffine(0.0, 0.3), Piecewise(), Piecewise(0.0, 4.0)])
+@pytest.mark.parametrize(
+    "g",
+    [
+        LogitAffine(0.4, 0.3),
+        LogitAffine(4.0),
+        LogitAffine(0.0, 0.3),
+        Piecewise(),
+        Piecewise(0.0, 4.0),
+    ],
+)
 def test_maps_are_defined_at_the_ends_and_pair_agrees(g):
     p = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
     c = g(p)
@@ -415,7 +499,9 @@ def test_maps_are_defined_at_the_ends_and_pair_agrees(g):
 @pytest.mark.parametrize("g", [Power(0.3), Power(2.0), Harmonic(), Identity()])
 def test_vector_maps_are_normalised_elementwise_functions(g):
     p = np.array([[0.2, 0.3, 0.5], [0.0, 0.25, 0.75]])
-    np.testing.assert_allclose(g(p), g.elementwise(p) / g.elementwise(p).sum(axis=1, keepdims=True), rtol=1e-15)
+    np.testing.assert_allclose(
+        g(p), g.elementwise(p) / g.elementwise(p).sum(axis=1, keepdims=True), rtol=1e-15
+    )
 
 
 def test_a_constant_map_has_its_truth():

@@ -48,7 +48,10 @@ def test_rows_are_those_of_the_calibrator_fitted_on_validation(files):
     p, y = problem.sample(40, data_rng(0, "00", 0))
     q = Temperature().fit(*validation.sample(60, np.random.default_rng(0)))
     f, hit = test.sample(40, np.random.default_rng(0))
-    order, theirs = np.lexsort(p.T), np.lexsort(q(f).T)  # both draw the file in an order of their own
+    order, theirs = (
+        np.lexsort(p.T),
+        np.lexsort(q(f).T),
+    )  # both draw the file in an order of their own
     np.testing.assert_allclose(p[order], q(f)[theirs], rtol=1e-9)
     np.testing.assert_array_equal(y[order], hit[theirs])
     assert problem.n_max == problem.default_n == 40 and problem.classes == 3
@@ -68,8 +71,14 @@ def test_the_fit_sees_all_validation_rows_whatever_n():
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("calibrator", [Temperature(), Isotonic(), IsotonicScaled(), TemperatureGrid()], ids=repr)
-@pytest.mark.parametrize("generator", [Beta(map=LogitAffine(0.4)), Dirichlet(4, map=Power(0.3))], ids=["beta", "dirichlet"])
+@pytest.mark.parametrize(
+    "calibrator", [Temperature(), Isotonic(), IsotonicScaled(), TemperatureGrid()], ids=repr
+)
+@pytest.mark.parametrize(
+    "generator",
+    [Beta(map=LogitAffine(0.4)), Dirichlet(4, map=Power(0.3))],
+    ids=["beta", "dirichlet"],
+)
 def test_samples_are_repeatable_and_a_small_one_is_a_prefix(generator, calibrator):
     problem = Recalibrated(generator, generator, calibrator, validation_n=200)
     p, y = problem.sample(300, data_rng(1, "00", 4))
@@ -84,14 +93,19 @@ def test_samples_are_repeatable_and_a_small_one_is_a_prefix(generator, calibrato
 
 def test_validation_and_test_rows_are_independent_draws():
     calibrator = Shift()
-    p, _ = Recalibrated(Beta(), Beta(), calibrator, validation_n=50).sample(50, data_rng(0, "00", 0))
+    p, _ = Recalibrated(Beta(), Beta(), calibrator, validation_n=50).sample(
+        50, data_rng(0, "00", 0)
+    )
     assert not np.intersect1d(np.sqrt(p), calibrator.fitted[0]).size
 
 
 def test_rows_are_renormalised_unless_it_is_refused():
     generator = Dirichlet(3)
     f, _ = generator.sample(20, data_rng(0, "00", 0).spawn(3)[2])
-    once, as_is = (Recalibrated(generator, generator, Shift(), 10, r).sample(20, data_rng(0, "00", 0)) for r in (True, False))
+    once, as_is = (
+        Recalibrated(generator, generator, Shift(), 10, r).sample(20, data_rng(0, "00", 0))
+        for r in (True, False)
+    )
     halved = f * [0.5, 1.0, 1.0]
     np.testing.assert_array_equal(as_is[0], halved)
     np.testing.assert_allclose(once[0], halved / halved.sum(axis=1, keepdims=True), rtol=1e-15)
@@ -103,7 +117,9 @@ def test_recalibration_mends_what_is_wrong_with_a_temperature():
     """C = f^0.3, normalised: temperature scaling on 20,000 rows finds the power 0.3 within 5 %, and the oracle's map leaves
     nothing of the error."""
     generator = Dirichlet(3, map=Power(0.3))
-    p, _ = Recalibrated(generator, generator, Temperature(), 20_000).sample(500, data_rng(0, "00", 0))
+    p, _ = Recalibrated(generator, generator, Temperature(), 20_000).sample(
+        500, data_rng(0, "00", 0)
+    )
     f, _ = generator.sample(500, data_rng(0, "00", 0).spawn(3)[2])
     power = (np.log(p[:, 0]) - np.log(p[:, 1])) / (np.log(f[:, 0]) - np.log(f[:, 1]))
     assert np.ptp(power) < 1e-6 and power[0] == pytest.approx(0.3, rel=0.05)
@@ -111,7 +127,11 @@ def test_recalibration_mends_what_is_wrong_with_a_temperature():
 
 def config(**changes):
     part = {"_target_": "harness.problems.Beta", "a": 0.5}
-    made = {"validation": dict(part), "test": dict(part), "calibrator": {"_target_": "harness.calibrators.Temperature"}}
+    made = {
+        "validation": dict(part),
+        "test": dict(part),
+        "calibrator": {"_target_": "harness.calibrators.Temperature"},
+    }
     return {"_target_": "harness.problems.Recalibrated", "validation_n": 100, **made, **changes}
 
 
@@ -122,7 +142,12 @@ def test_every_part_identifies_the_problem():
         {"test": {"_target_": "harness.problems.Beta", "a": 0.6}},
         {"calibrator": {"_target_": "harness.calibrators.Isotonic"}},
         {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid"}},
-        {"calibrator": {"_target_": "experiments.popordanoska2024.authors.TemperatureGrid", "objective": "brier"}},
+        {
+            "calibrator": {
+                "_target_": "experiments.popordanoska2024.authors.TemperatureGrid",
+                "objective": "brier",
+            }
+        },
         {"validation_n": 101},
         {"renormalise": False},
     ]
@@ -153,16 +178,27 @@ def test_what_a_part_lacks_makes_the_whole_unavailable():
 
     problem = Recalibrated(Absent(), Beta(), Temperature(), 10)
     assert problem.unavailable == "validation: no file x.npz here"
-    assert Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz here"
+    assert (
+        Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz here"
+    )
     assert Recalibrated(Beta(), Beta(), Temperature(), 10).unavailable is None
 
 
 @pytest.mark.parametrize(
     "problem, words",
     [
-        (lambda: Recalibrated(Beta(), Beta(), Temperature()), ["validation_n is missing", "generator"]),
-        (lambda: Recalibrated(Beta(), Beta(), Temperature(), 0), ["validation_n is 0", "positive integer"]),
-        (lambda: Recalibrated(Dirichlet(3), Dirichlet(4), Temperature(), 9), ["(9, 3)", "(5, 4)", "columns"]),
+        (
+            lambda: Recalibrated(Beta(), Beta(), Temperature()),
+            ["validation_n is missing", "generator"],
+        ),
+        (
+            lambda: Recalibrated(Beta(), Beta(), Temperature(), 0),
+            ["validation_n is 0", "positive integer"],
+        ),
+        (
+            lambda: Recalibrated(Dirichlet(3), Dirichlet(4), Temperature(), 9),
+            ["(9, 3)", "(5, 4)", "columns"],
+        ),
         (lambda: Recalibrated(Beta(), Dirichlet(2), Temperature(), 9), ["(9,)", "(5, 2)"]),
     ],
 )
@@ -194,15 +230,22 @@ def test_the_grid_finds_the_temperature_nearest_to_the_best():
     found = TemperatureGrid().temperature(p, y)
     assert abs(found - exact) <= 5 / 9999 and exact == pytest.approx(2.0, rel=0.1)
     grid = np.linspace(1e-4, 5, 10_000)
-    loss = [-np.log(np.maximum(expit(np.where(y == 1, 1, -1) * 2 * x / t), 1e-300)).mean() for t in grid[3000:6000]]
+    loss = [
+        -np.log(np.maximum(expit(np.where(y == 1, 1, -1) * 2 * x / t), 1e-300)).mean()
+        for t in grid[3000:6000]
+    ]
     assert found == pytest.approx(grid[3000 + int(np.argmin(loss))], abs=1e-6)
     np.testing.assert_allclose(TemperatureGrid().fit(p, y)(p), expit(2 * x / found), rtol=1e-9)
 
 
 def test_the_temperature_stays_on_the_grid():
     p = np.array([0.9, 0.8, 0.3, 0.2])
-    assert TemperatureGrid().temperature(p, np.array([1, 1, 0, 0])) <= 0.05  # all right: the sharper the better
-    assert TemperatureGrid().temperature(p, np.array([0, 0, 1, 1])) == 5.0  # all wrong: the flatter the better
+    assert (
+        TemperatureGrid().temperature(p, np.array([1, 1, 0, 0])) <= 0.05
+    )  # all right: the sharper the better
+    assert (
+        TemperatureGrid().temperature(p, np.array([0, 0, 1, 1])) == 5.0
+    )  # all wrong: the flatter the better
     with pytest.raises(BadInputError, match="objective is 'l2'"):
         TemperatureGrid("l2")
 
@@ -210,21 +253,39 @@ def test_the_temperature_stays_on_the_grid():
 def recal():
     """Their validation and test softmax scores and labels, and what came out."""
     with np.load(THEIRS / "recal.npz") as data, np.load(THEIRS / "recal_out.npz") as out:
-        p = {part: softmax(data[f"logits_{part}"].astype(np.float64), axis=1) for part in ("val", "test")}
-        return p, {part: data[f"y_{part}"] for part in p}, {name: out[name].astype(np.float64) for name in ("temp", "iso")}
+        p = {
+            part: softmax(data[f"logits_{part}"].astype(np.float64), axis=1)
+            for part in ("val", "test")
+        }
+        return (
+            p,
+            {part: data[f"y_{part}"] for part in p},
+            {name: out[name].astype(np.float64) for name in ("temp", "iso")},
+        )
 
 
 def printed():
     with open(THEIRS / "golden.csv", newline="") as f:
-        return {(row["function"], row["statistic"]): float(row["value"]) for row in csv.DictReader(f) if row["case"] == "recal"}
+        return {
+            (row["function"], row["statistic"]): float(row["value"])
+            for row in csv.DictReader(f)
+            if row["case"] == "recal"
+        }
 
 
 def test_temperatures_are_the_authors_own():
     p, y, out = recal()
-    assert TemperatureGrid().temperature(p["val"], y["val"]) == printed()["temperature NLL grid", "T"]
-    assert TemperatureGrid("brier").temperature(p["val"], y["val"]) == printed()["temperature Brier grid", "T"]
+    assert (
+        TemperatureGrid().temperature(p["val"], y["val"]) == printed()["temperature NLL grid", "T"]
+    )
+    assert (
+        TemperatureGrid("brier").temperature(p["val"], y["val"])
+        == printed()["temperature Brier grid", "T"]
+    )
     ours = TemperatureGrid().fit(p["val"], y["val"])(p["test"])
-    np.testing.assert_allclose(ours, out["temp"], atol=1e-6)  # theirs are single precision, clipped to 1e-7
+    np.testing.assert_allclose(
+        ours, out["temp"], atol=1e-6
+    )  # theirs are single precision, clipped to 1e-7
 
 
 def test_isotonic_scores_are_the_authors_own():
@@ -236,7 +297,10 @@ def test_isotonic_scores_are_the_authors_own():
     assert gap.max() <= 3e-6 and (gap > 1e-6).sum() <= 10
 
 
-@pytest.mark.parametrize("name, calibrator", [("uncal", None), ("temp-nll", TemperatureGrid()), ("iso", IsotonicScaled())])
+@pytest.mark.parametrize(
+    "name, calibrator",
+    [("uncal", None), ("temp-nll", TemperatureGrid()), ("iso", IsotonicScaled())],
+)
 def test_scores_of_recalibrated_predictions_are_the_authors_own(name, calibrator):
     p, y, _ = recal()
     q = p["test"] if calibrator is None else calibrator.fit(p["val"], y["val"])(p["test"])
@@ -271,26 +335,46 @@ def test_isotonic_scores_stay_off_zero_and_one_and_do_not_sum_to_one():
 
 def test_a_constant_score_is_no_division_by_zero():
     q = IsotonicScaled().fit(np.full(10, 0.3), np.arange(10) % 2)(np.array([0.0, 0.3, 1.0]))
-    np.testing.assert_allclose(q, 0.8, atol=1e-6)  # r is the mean outcome 1/2 everywhere; plus the minimum 0.3
+    np.testing.assert_allclose(
+        q, 0.8, atol=1e-6
+    )  # r is the mean outcome 1/2 everywhere; plus the minimum 0.3
 
 
 # Real networks
 
-NETWORKS = [name for name in harness.list_problems() if name.startswith("cifar") and "temperature" in name.split("_")]
+NETWORKS = [
+    name
+    for name in harness.list_problems()
+    if name.startswith("cifar") and "temperature" in name.split("_")
+]
 
 
 def test_networks_have_all_four_recalibrations():
-    plain = {name.removesuffix("_popordanoska2024").removesuffix("_temperature") for name in NETWORKS}
+    plain = {
+        name.removesuffix("_popordanoska2024").removesuffix("_temperature") for name in NETWORKS
+    }
     assert len(plain) == 7 and len(NETWORKS) == 14
     for name in plain:
-        kinds = ("temperature", "isotonic", "temperature_popordanoska2024", "isotonic_popordanoska2024")
+        kinds = (
+            "temperature",
+            "isotonic",
+            "temperature_popordanoska2024",
+            "isotonic_popordanoska2024",
+        )
         made = [harness.load_problem(f"{name}_{kind}") for kind in kinds]
-        assert [type(m.calibrator) for m in made] == [Temperature, Isotonic, TemperatureGrid, IsotonicScaled]
+        assert [type(m.calibrator) for m in made] == [
+            Temperature,
+            Isotonic,
+            TemperatureGrid,
+            IsotonicScaled,
+        ]
         plain_test, plain_val = harness.load_problem(name), harness.load_problem(f"{name}_val")
         assert all(m.test == plain_test and m.validation == plain_val for m in made)
 
 
-@pytest.mark.parametrize("kind", ["temperature", "isotonic", "temperature_popordanoska2024", "isotonic_popordanoska2024"])
+@pytest.mark.parametrize(
+    "kind", ["temperature", "isotonic", "temperature_popordanoska2024", "isotonic_popordanoska2024"]
+)
 def test_recalibration_of_a_network_lowers_its_log_loss_or_brier_score(kind):
     """cifar10_resnet110, whose confidences are 2.5 % above its accuracy."""
     problem = harness.load_problem(f"cifar10_resnet110_{kind}")

@@ -21,7 +21,11 @@ from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
 
 SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
 PERTURBED = [name for name in SCORES if name.endswith("_perturbed")]
-TWINS = [(name.removesuffix("_perturbed"), name) for name in PERTURBED if name.removesuffix("_perturbed") in SCORES]
+TWINS = [
+    (name.removesuffix("_perturbed"), name)
+    for name in PERTURBED
+    if name.removesuffix("_perturbed") in SCORES
+]
 GOLDEN = {"F1_smooth": "score_sine", "F3_step": "score_steps"}
 
 
@@ -49,7 +53,10 @@ def direct(problem, h, s):
 def test_calibration_errors_of_the_six_functions(name, raw, after):
     assert harness.load_problem(name).truth("l1").value == pytest.approx(raw, abs=5e-7)
     truth = harness.load_problem(f"{name}_perturbed").truth("l1")
-    assert truth.value == pytest.approx(after, abs=5e-7 if name != "score_saturated" else 5e-5) and truth.error < 1e-12
+    assert (
+        truth.value == pytest.approx(after, abs=5e-7 if name != "score_saturated" else 5e-5)
+        and truth.error < 1e-12
+    )
 
 
 def test_truths_posterior_and_density_are_the_golden_ones():
@@ -62,19 +69,26 @@ def test_truths_posterior_and_density_are_the_golden_ones():
         problem = harness.load_problem(GOLDEN[function] + ("_perturbed" if kind == "pert" else ""))
         found = re.fullmatch(r"(eta|density)\((.+)\)", row["quantity"])
         if found:
-            ours = (problem.posterior if found[1] == "eta" else problem.density)(np.array([float(found[2])]))[0]
+            ours = (problem.posterior if found[1] == "eta" else problem.density)(
+                np.array([float(found[2])])
+            )[0]
         else:
             ours = problem.truth("l1").value
         off = 8e-9 if (function, kind, row["quantity"]) == ("F3_step", "pert", "CE_true") else 1e-9
         assert ours == pytest.approx(float(row["value"]), abs=off), row
 
 
-@pytest.mark.parametrize("name", ["score_steps", "score_waves", "score_ends", *slow("score_saturated")])
+@pytest.mark.parametrize(
+    "name", ["score_steps", "score_waves", "score_ends", *slow("score_saturated")]
+)
 def test_perturbed_truths_equal_trapezia_of_direct_sums(name):
     """20,001 points: the error at a crossing of the diagonal is below (1/20,000)^2 |d/ds (eta - s)| f / 8, about 2e-8."""
     problem, h = Perturbed(harness.load_problem(name), 0.03), 0.03
     s = np.linspace(0.0, 1.0, 20_001)
-    c, density = (np.concatenate(parts) for parts in zip(*(direct(problem.problem, h, part) for part in np.array_split(s, 20))))
+    c, density = (
+        np.concatenate(parts)
+        for parts in zip(*(direct(problem.problem, h, part) for part in np.array_split(s, 20)))
+    )
     for estimand in ("l1", "l2_squared", "brier"):
         expected = np.trapezoid(estimands.pointwise(estimand, s, c) * density, s)
         assert problem.truth(estimand).value == pytest.approx(expected, abs=5e-8), estimand
@@ -84,7 +98,11 @@ def test_perturbed_truths_equal_trapezia_of_direct_sums(name):
 def test_truths_in_closed_form():
     truth = {name: harness.load_problem(name).truth("l1") for name in SCORES}
     closed = {
-        "score_ties": 0.3 * 0.1 + 0.1 * 0.025 + 0.2 * 0.05 + 0.1 * 0.125 + 0.3 * 0.2,  # |0.1 - 0.3 s| at 0, 1/4, ... 1
+        "score_ties": 0.3 * 0.1
+        + 0.1 * 0.025
+        + 0.2 * 0.05
+        + 0.1 * 0.125
+        + 0.3 * 0.2,  # |0.1 - 0.3 s| at 0, 1/4, ... 1
         "score_ends": 0.5 * 0.05 + 0.5 * 0.1 * 0.1875,  # E|s - 1/2| = 3/16 under Beta(2, 2)
         "score_rare_atom": 0.05 * 0.98,
         "score_coin": 0.01,
@@ -116,14 +134,22 @@ def test_the_perturbation_adds_at_most_its_mean_shift(raw, after):
 def test_scores_are_calibration_plus_refinement_and_sides_make_the_whole(name):
     problem = harness.load_problem(name)
     for notion in problem.notions:
-        values = {e: problem.truth(e, notion) for e in estimands.SCALAR if e in estimands.names(notion)}
+        values = {
+            e: problem.truth(e, notion) for e in estimands.SCALAR if e in estimands.names(notion)
+        }
         values = {e: t.value for e, t in values.items() if t is not None}
         for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
             if score in values:
-                assert values[score] == pytest.approx(values[distance] + values[f"refinement_{distance}"], abs=1e-12)
+                assert values[score] == pytest.approx(
+                    values[distance] + values[f"refinement_{distance}"], abs=1e-12
+                )
         if "l1_over" in values:
-            half = {"score_coin": 0.01, "score_ties": 0.2 * 0.05, "score_steps": 0.2 * 0.08}.get(name, 0.0)  # 1/2 has no side
-            assert values["l1_over"] + values["l1_under"] + half == pytest.approx(values["l1"], abs=1e-12)
+            half = {"score_coin": 0.01, "score_ties": 0.2 * 0.05, "score_steps": 0.2 * 0.08}.get(
+                name, 0.0
+            )  # 1/2 has no side
+            assert values["l1_over"] + values["l1_under"] + half == pytest.approx(
+                values["l1"], abs=1e-12
+            )
         assert "linf" not in values or values["linf"] == 0.0 or notion == "canonical"
 
 
@@ -136,8 +162,13 @@ def test_an_infinite_truth_is_not_given():
 
 def test_truths_on_two_columns_are_twice_those_of_one():
     problem = harness.load_problem("score_steps")
-    assert problem.truth("l1", "canonical").value == pytest.approx(2 * problem.truth("l1").value, rel=1e-13)
-    assert problem.truth("l1", "classwise") == problem.truth("l1") and problem.truth("l1", "top_label") is None
+    assert problem.truth("l1", "canonical").value == pytest.approx(
+        2 * problem.truth("l1").value, rel=1e-13
+    )
+    assert (
+        problem.truth("l1", "classwise") == problem.truth("l1")
+        and problem.truth("l1", "top_label") is None
+    )
     p = np.array([[0.9, 0.1], [0.1, 0.9]])
     np.testing.assert_allclose(problem.posterior(p), [[0.92, 0.08], [0.03, 0.97]], atol=1e-15)
 
@@ -156,7 +187,9 @@ ORIGINALS = [
 
 
 @pytest.mark.parametrize("h", [0.004, 2.0**-6, 0.2, 1.0, 50.0])
-@pytest.mark.parametrize("problem", ORIGINALS, ids=lambda p: type(p.map).__name__ + type(p.law).__name__)
+@pytest.mark.parametrize(
+    "problem", ORIGINALS, ids=lambda p: type(p.map).__name__ + type(p.law).__name__
+)
 def test_the_interpolated_posterior_equals_direct_sums(problem, h):
     s = np.r_[0.0, 1.0, np.random.default_rng(0).random(300), np.linspace(0.2, 0.21, 50)]
     made = Perturbed(problem, h)
@@ -168,7 +201,11 @@ def test_the_interpolated_posterior_equals_direct_sums(problem, h):
 def test_the_posterior_between_atoms_that_are_hundreds_of_h_away():
     """Density e^-1000: nothing is left of it in floating point, but at the midpoint both atoms are as likely."""
     problem = Perturbed(BinaryProblem(Affine(0.2, 0.5), atoms=((0.0, 0.5), (1.0, 0.5))), 0.0005)
-    np.testing.assert_allclose(problem.posterior(np.array([0.0, 0.4, 0.5, 0.6, 1.0])), [0.2, 0.2, 0.45, 0.7, 0.7], atol=1e-9)
+    np.testing.assert_allclose(
+        problem.posterior(np.array([0.0, 0.4, 0.5, 0.6, 1.0])),
+        [0.2, 0.2, 0.45, 0.7, 0.7],
+        atol=1e-9,
+    )
     assert problem.density(np.array([0.5]))[0] == 0.0
 
 
@@ -199,7 +236,9 @@ def test_variation_equals_a_sum_over_a_fine_grid(name):
     """With jumps between grid points; extrema are missed by (1e-6)^2 |second derivative| / 8 each."""
     problem = harness.load_problem(name)
     grid = np.abs(np.diff(problem.posterior(np.linspace(0.0, 1.0, 1_000_001)))).sum()
-    assert problem.variation == pytest.approx(grid, abs=1e-4 if "square" in name else 1e-7)  # 2e-6 of slope 1 at every jump
+    assert problem.variation == pytest.approx(
+        grid, abs=1e-4 if "square" in name else 1e-7
+    )  # 2e-6 of slope 1 at every jump
 
 
 @pytest.mark.parametrize("name", PERTURBED)
@@ -235,10 +274,18 @@ def test_samples_carry_the_truth(name):
     """Sample means of |p - C| within 4 standard errors, and in every tenth of the sorted sample labels as frequent as C says."""
     problem, n = harness.load_problem(name), 40_000
     p, y = problem.sample(n, np.random.default_rng(11))
-    assert p.dtype == np.float64 and y.dtype == np.int64 and p.min() >= 0 and p.max() <= 1 and set(np.unique(y)) <= {0, 1}
+    assert (
+        p.dtype == np.float64
+        and y.dtype == np.int64
+        and p.min() >= 0
+        and p.max() <= 1
+        and set(np.unique(y)) <= {0, 1}
+    )
     c = problem.posterior(p)
     distance = estimands.pointwise("l1", p, c)
-    assert abs(distance.mean() - problem.truth("l1").value) <= 4 * distance.std() / np.sqrt(n) + 1e-12
+    assert (
+        abs(distance.mean() - problem.truth("l1").value) <= 4 * distance.std() / np.sqrt(n) + 1e-12
+    )
     for part in np.array_split(np.argsort(p), 10):
         variance = (c[part] * (1 - c[part])).sum()
         assert abs((y[part] - c[part]).sum()) <= 4.5 * np.sqrt(variance) + 1e-9
@@ -250,10 +297,15 @@ def test_perturbed_scores_have_the_density_and_the_mean_shift(name):
     p, _ = problem.sample(n, np.random.default_rng(12))
     edges = np.linspace(0.0, 1.0, 21)
     x, w = np.polynomial.legendre.leggauss(40)
-    inside = [problem.density((b + a) / 2 + (b - a) / 2 * x) @ w * (b - a) / 2 for a, b in zip(edges, edges[1:])]
+    inside = [
+        problem.density((b + a) / 2 + (b - a) / 2 * x) @ w * (b - a) / 2
+        for a, b in zip(edges, edges[1:])
+    ]
     count = np.histogram(p, edges)[0]
     expected = np.array(inside) * n
-    assert (np.abs(count - expected) <= 4.5 * np.sqrt(expected) + 1e-6).all() and sum(inside) == pytest.approx(1.0, abs=1e-6)
+    assert (np.abs(count - expected) <= 4.5 * np.sqrt(expected) + 1e-6).all() and sum(
+        inside
+    ) == pytest.approx(1.0, abs=1e-6)
     s0, _ = problem.problem.sample(n, np.random.default_rng(12).spawn(2)[0])
     shift = np.abs(p - s0)
     assert abs(shift.mean() - problem.mean_shift().value) <= 4 * shift.std() / np.sqrt(n)
@@ -274,10 +326,14 @@ def test_saturated_scores_are_two_normals_in_the_logit():
     p, y = problem.sample(n, np.random.default_rng(0))
     square = (logit(p) / 3) ** 2
     assert abs(square.mean() - 3.25) <= 4.5 * square.std() / np.sqrt(n)
-    assert abs(p.mean() - 0.5) <= 4.5 * p.std() / np.sqrt(n) and abs(y.mean() - 0.5) <= 4.5 * 0.5 / np.sqrt(n)
+    assert abs(p.mean() - 0.5) <= 4.5 * p.std() / np.sqrt(n) and abs(
+        y.mean() - 0.5
+    ) <= 4.5 * 0.5 / np.sqrt(n)
     s, weight, _ = problem.quadrature()
     assert weight @ (logit(s) / 3) ** 2 == pytest.approx(3.25, abs=1e-12)
-    assert weight @ s == pytest.approx(0.5, abs=1e-13) and weight.sum() == pytest.approx(1.0, abs=1e-13)
+    assert weight @ s == pytest.approx(0.5, abs=1e-13) and weight.sum() == pytest.approx(
+        1.0, abs=1e-13
+    )
 
 
 def test_labels_are_those_of_the_original_scores():
@@ -291,14 +347,21 @@ def test_labels_are_those_of_the_original_scores():
 
 
 def config(**changes):
-    return {"_target_": "harness.problems.Perturbed", "problem": {"_target_": "harness.problems.BinaryProblem"}, **changes}
+    return {
+        "_target_": "harness.problems.Perturbed",
+        "problem": {"_target_": "harness.problems.BinaryProblem"},
+        **changes,
+    }
 
 
 def test_every_part_identifies_the_problem(monkeypatch):
     inner = {"_target_": "harness.problems.BinaryProblem", "atoms": [[0.5, 0.5]]}
     changes = [{}, {"h": 0.03}, {"notion": "top_label"}, {"problem": inner}]
     keys = [configured("problem", "x", config(**change)).key for change in changes]
-    assert len(set(keys)) == len(keys) and configured("problem", "x", config(h=0.015625)).key == keys[0]
+    assert (
+        len(set(keys)) == len(keys)
+        and configured("problem", "x", config(h=0.015625)).key == keys[0]
+    )
     monkeypatch.setattr(BinaryProblem, "version", 2)
     assert configured("problem", "x", config()).key != keys[0]
 
@@ -320,8 +383,16 @@ def test_a_file_is_perturbed_by_its_confidences(tmp_path):
     u = data_rng(0, "00", 1).spawn(2)[1].random(60)
     np.testing.assert_array_equal(s, perturbed(f.max(axis=1), u, 0.05))
     np.testing.assert_array_equal(hit, f.argmax(axis=1) == own)
-    assert problem.notions == problem.default_notions == ("top_label",) and problem.n_max == 60 and problem.classes == 2
-    assert not hasattr(problem, "posterior") and problem.truth("l1", "top_label") is None and problem.unavailable is None
+    assert (
+        problem.notions == problem.default_notions == ("top_label",)
+        and problem.n_max == 60
+        and problem.classes == 2
+    )
+    assert (
+        not hasattr(problem, "posterior")
+        and problem.truth("l1", "top_label") is None
+        and problem.unavailable is None
+    )
     assert 0 < problem.mean_shift().value <= shift_bound(0.05)
     np.testing.assert_array_equal(problem.sample(20, data_rng(0, "00", 1))[0], s[:20])
     absent = Perturbed(Predictions("cifar10_densenet40/never.npz"), 0.05, "top_label")
@@ -330,13 +401,24 @@ def test_a_file_is_perturbed_by_its_confidences(tmp_path):
 
 def test_what_is_too_narrow_for_quadrature_is_sampled_but_has_no_truth():
     problem = Perturbed(BinaryProblem(), 1e-5)
-    assert problem.truth("l1") is None and not hasattr(problem, "posterior") and problem.mean_shift() is None
+    assert (
+        problem.truth("l1") is None
+        and not hasattr(problem, "posterior")
+        and problem.mean_shift() is None
+    )
     assert len(problem.sample(10, np.random.default_rng(0))[0]) == 10
 
 
 def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
     frame = harness.run(
-        ["problem=[score_steps_perturbed,score_ends]", "estimator=[oracle,binned15]", "n=[2000]", "reps=2", "name=x", "jobs=1"]
+        [
+            "problem=[score_steps_perturbed,score_ends]",
+            "estimator=[oracle,binned15]",
+            "n=[2000]",
+            "reps=2",
+            "name=x",
+            "jobs=1",
+        ]
     )
     frame = frame[frame["estimand"] == "l1"]
     assert set(frame["status"]) == {"ok"} and len(frame) == 8

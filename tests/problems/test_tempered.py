@@ -29,8 +29,15 @@ def gaps(problem, rows):
     """(distance of the truths, their common error, row, our truth)"""
     for row in rows:
         name, notion = row["estimand"], row["notion"]
-        truth = problem.truth_of_vector(name) if notion == "of_vector" else problem.truth(name, notion)
-        yield abs(truth.value - float(row["value"])), np.hypot(truth.error, float(row["se"] or 0.0)), row, truth
+        truth = (
+            problem.truth_of_vector(name) if notion == "of_vector" else problem.truth(name, notion)
+        )
+        yield (
+            abs(truth.value - float(row["value"])),
+            np.hypot(truth.error, float(row["se"] or 0.0)),
+            row,
+            truth,
+        )
 
 
 # Truths
@@ -45,7 +52,8 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "classes, notions", [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])]
+    "classes, notions",
+    [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])],
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
     """4 standard errors, theirs and ours; quadratures have none of their own."""
@@ -63,7 +71,11 @@ def test_truths_of_five_peaked_classes_equal_an_independent_integration():
     of (f - C)^2, whose standard deviation is below 0.02 as |f - C| <= 0.3."""
     problem = harness.load_problem("simplex5_gruber2025")
     for gap, error, row, _ in gaps(problem, golden("gruber2025", 5)):
-        assert gap <= (4e-5 * (1 if row["estimand"] == "l2_squared" else 3) if "cells" in row["method"] else 4 * error), row
+        assert gap <= (
+            4e-5 * (1 if row["estimand"] == "l2_squared" else 3)
+            if "cells" in row["method"]
+            else 4 * error
+        ), row
     assert problem.truth("refinement_l2_squared", "canonical").error < 1e-9
 
 
@@ -76,7 +88,9 @@ def test_two_classes_are_a_beta_problem():
             assert abs(a.value - b.value) <= max(a.error + b.error, 2e-13), (notion, name)
 
 
-@pytest.mark.parametrize("alpha, a, b", [(0.04, 1.0, 0.3), (1.0, 1 / 0.9, 1 / 0.54), (2.0, 0.5, 3.0)])
+@pytest.mark.parametrize(
+    "alpha, a, b", [(0.04, 1.0, 0.3), (1.0, 1 / 0.9, 1 / 0.54), (2.0, 0.5, 3.0)]
+)
 def test_two_classes_equal_scipy_quad(alpha, a, b):
     problem = TemperedDirichlet(2, alpha, a, b)
 
@@ -97,9 +111,13 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
     }
     for name, d in distances.items():
         for notion in ("binary", "top_label", "classwise"):
-            assert problem.truth(name, notion).value == pytest.approx(of_upper_half(d), abs=1e-10), (name, notion)
+            assert problem.truth(name, notion).value == pytest.approx(
+                of_upper_half(d), abs=1e-10
+            ), (name, notion)
     x = np.linspace(0, 40 / min(a, b), 100_001)
-    assert problem.truth("linf", "binary").value == pytest.approx(abs(expit(a * x) - expit(b * x)).max(), abs=1e-6)
+    assert problem.truth("linf", "binary").value == pytest.approx(
+        abs(expit(a * x) - expit(b * x)).max(), abs=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -109,9 +127,15 @@ def test_three_classes_are_a_dirichlet_problem():
     for notion in theirs.notions:
         for name in estimands.names(notion):
             a, b = ours.truth(name, notion), theirs.truth(name, notion)
-            bound = 1e-3 if name == "linf" and notion != "canonical" else 4 * np.hypot(a.error, b.error) + 1e-12
+            bound = (
+                1e-3
+                if name == "linf" and notion != "canonical"
+                else 4 * np.hypot(a.error, b.error) + 1e-12
+            )
             assert abs(a.value - b.value) <= bound, (notion, name, a, b)
-    assert ours.truth("l3", "canonical").value == pytest.approx(theirs.truth("l3", "canonical").value, rel=1e-4)
+    assert ours.truth("l3", "canonical").value == pytest.approx(
+        theirs.truth("l3", "canonical").value, rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("classes", [2, *slow(3)])
@@ -119,7 +143,10 @@ def test_scores_split_into_calibration_and_refinement(classes):
     problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
     for notion in problem.notions:
         for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
-            parts = problem.truth(distance, notion).value + problem.truth(f"refinement_{distance}", notion).value
+            parts = (
+                problem.truth(distance, notion).value
+                + problem.truth(f"refinement_{distance}", notion).value
+            )
             assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-9), notion
 
 
@@ -127,7 +154,9 @@ def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coi
     problem = harness.load_problem("simplex2_popordanoska2024")
     for notion, columns in (("binary", 1), ("classwise", 1), ("canonical", 2)):
         total = {
-            d: sum(problem.truth(f"{part}_{d}", notion).value for part in ("refinement", "sharpness"))
+            d: sum(
+                problem.truth(f"{part}_{d}", notion).value for part in ("refinement", "sharpness")
+            )
             for d in ("l2_squared", "kl")
         }
         assert total["l2_squared"] == pytest.approx(columns / 4, abs=1e-12)
@@ -140,7 +169,10 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
     problem = TemperedDirichlet(3)
     for notion in problem.notions:
         for name in estimands.names(notion):
-            assert (problem.truth(name, notion).value == 0) == (name not in estimands.SCORES), (notion, name)
+            assert (problem.truth(name, notion).value == 0) == (name not in estimands.SCORES), (
+                notion,
+                name,
+            )
     assert problem.truth_of_vector("kl").value == 0
     for name, notion, value in (
         ("refinement_l2_squared", "canonical", 1 / 2),
@@ -164,7 +196,10 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
 # Samples
 
 
-@pytest.mark.parametrize("name", ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")])
+@pytest.mark.parametrize(
+    "name",
+    ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")],
+)
 def test_samples_carry_the_canonical_truth(name):
     """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
     problem, n = harness.load_problem(name), 100_000
@@ -173,13 +208,20 @@ def test_samples_carry_the_canonical_truth(name):
     for estimand in ("l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "logloss"):
         d = estimands.pointwise(estimand, p, c, "canonical")
         truth = problem.truth(estimand, "canonical")
-        assert abs(d.mean() - truth.value) <= 4 * np.hypot(d.std() / np.sqrt(n), truth.error), estimand
+        assert abs(d.mean() - truth.value) <= 4 * np.hypot(d.std() / np.sqrt(n), truth.error), (
+            estimand
+        )
     residual = (y[:, None] == np.arange(problem.classes)) - c
     for part in np.array_split(np.argsort(p[:, 0]), 10):
-        assert (np.abs(residual[part].sum(axis=0)) <= 4.5 * np.sqrt((c * (1 - c))[part].sum(axis=0)) + 1e-9).all()
+        assert (
+            np.abs(residual[part].sum(axis=0))
+            <= 4.5 * np.sqrt((c * (1 - c))[part].sum(axis=0)) + 1e-9
+        ).all()
 
 
-@pytest.mark.parametrize("name, notion", [("simplex2_popordanoska2024", "binary"), ("simplex5_gruber2025", "canonical")])
+@pytest.mark.parametrize(
+    "name, notion", [("simplex2_popordanoska2024", "binary"), ("simplex5_gruber2025", "canonical")]
+)
 def test_the_oracle_gives_refinement_and_sharpness(name, notion):
     problem = harness.load_problem(name)
     p, y = harness.reduce(*problem.sample(400, data_rng(0, "00", 0)), notion)
@@ -189,8 +231,14 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
     for part in ("refinement", "sharpness"):
         for distance in ("l2_squared", "kl"):
             centre = np.broadcast_to(c.mean(axis=0), c.shape) if part == "sharpness" else c
-            which = distance if part == "sharpness" else {"l2_squared": "brier", "kl": "logloss"}[distance]
-            assert found[f"{part}_{distance}"].value == pytest.approx(estimands.value(which, centre, c, notion), rel=1e-9)
+            which = (
+                distance
+                if part == "sharpness"
+                else {"l2_squared": "brier", "kl": "logloss"}[distance]
+            )
+            assert found[f"{part}_{distance}"].value == pytest.approx(
+                estimands.value(which, centre, c, notion), rel=1e-9
+            )
 
 
 @pytest.mark.slow
@@ -202,16 +250,29 @@ def test_conditional_truths_equal_brute_force(name):
     problem = harness.load_problem(name)
     p, _ = problem.sample(400_000, data_rng(2, "00", 0))
     c, top, every = problem.posterior(p), p.argmax(axis=1), np.arange(len(p))
-    for notion, t, hit in (("classwise", p[:, 0], c[:, 0]), ("top_label", p[every, top], c[every, top])):
+    for notion, t, hit in (
+        ("classwise", p[:, 0], c[:, 0]),
+        ("top_label", p[every, top], c[every, top]),
+    ):
         order = np.argsort(t)
         noise = hit[order].reshape(400, 1000).std(axis=1) / np.sqrt(1000)
         t, hit = (a[order].reshape(400, 1000).mean(axis=1) for a in (t, hit))
         for estimand in ("l1", "l2_squared", "refinement_l2_squared"):
             d = estimands.pointwise(estimand, t, hit, notion)
-            slope = {"l1": 1.0, "l2_squared": 2 * abs(t - hit), "refinement_l2_squared": abs(1 - 2 * hit)}[estimand]
+            slope = {
+                "l1": 1.0,
+                "l2_squared": 2 * abs(t - hit),
+                "refinement_l2_squared": abs(1 - 2 * hit),
+            }[estimand]
             bias = 0.8 * noise * (abs(t - hit) < 3 * noise) if estimand == "l1" else noise**2
             truth = problem.truth(estimand, notion)
-            error = np.linalg.norm([d.std() / np.sqrt(len(p)), np.sqrt(((slope * noise) ** 2).sum()) / 400, truth.error])
+            error = np.linalg.norm(
+                [
+                    d.std() / np.sqrt(len(p)),
+                    np.sqrt(((slope * noise) ** 2).sum()) / 400,
+                    truth.error,
+                ]
+            )
             assert abs(d.mean() - truth.value) <= 4 * error + bias.mean(), (notion, estimand)
 
 
@@ -227,7 +288,9 @@ def test_predictions_are_probabilities_and_powers_of_each_other(name):
     ratio = problem.truth_power / problem.prediction_power
     inside = (c[:, 0] > 1e-200) & (c[:, 1] > 1e-200)
     odds = np.log(p[inside, 1]) - np.log(p[inside, 0])
-    np.testing.assert_allclose(np.log(c[inside, 1]) - np.log(c[inside, 0]), ratio * odds, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        np.log(c[inside, 1]) - np.log(c[inside, 0]), ratio * odds, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_draws_are_those_of_a_dirichlet():
@@ -289,5 +352,7 @@ def test_a_notion_that_it_has_not_has_no_truth():
 def test_no_truth_where_predictions_underflow():
     """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers, and log f is not known."""
     problem = TemperedDirichlet(5, 0.02, 1.0, 3.0)
-    assert problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
+    assert (
+        problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
+    )
     assert np.isfinite(problem.truth("l2_squared", "canonical").error)

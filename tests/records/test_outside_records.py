@@ -37,8 +37,15 @@ def test_an_experiment_has_the_records_of_others(tmp_path, small):
     assert both.missing(both.records()) == len(both.cells)
     counts = both.compute(quiet=True)
     frame = both.records()
-    assert counts["cells"] == len(both.cells) == frame["key"].nunique() and counts["todo"] == counts["cells"] - counts["skipped"]
-    assert set(frame["experiment"]) == {"adhoc", "smoke"} and both.missing(frame) == 0 and not both.missing_truths(frame)
+    assert (
+        counts["cells"] == len(both.cells) == frame["key"].nunique()
+        and counts["todo"] == counts["cells"] - counts["skipped"]
+    )
+    assert (
+        set(frame["experiment"]) == {"adhoc", "smoke"}
+        and both.missing(frame) == 0
+        and not both.missing_truths(frame)
+    )
     own = Experiment.of([*FIRST, f"out={tmp_path}"]).records()
     assert set(own["key"]) == set(frame.loc[frame["experiment"].eq("adhoc"), "key"])
     assert both.compute(quiet=True)["todo"] == 0
@@ -55,7 +62,11 @@ def test_without_cells_of_its_own(tmp_path, small, capsys):
     assert "of smoke, whose records it uses" in said and "binned15" in said
     only.compute(quiet=True)
     frame = only.records()
-    assert set(frame["key"]) == only.cells and set(frame["experiment"]) == {"smoke"} and only.missing(frame) == 0
+    assert (
+        set(frame["key"]) == only.cells
+        and set(frame["experiment"]) == {"smoke"}
+        and only.missing(frame) == 0
+    )
 
 
 def test_the_stamp_is_of_whose_records_they_are(tmp_path, small):
@@ -72,7 +83,9 @@ def test_other_records_are_a_variation():
     changed = Experiment.of(["experiment=smoke", "records_of=[moskvichev2025_fig1]"])
     assert changed.is_variation and "records_of" in changed.differs
     plain = Experiment.of(["experiment=smoke"])
-    assert not plain.is_variation and [c.key for c in changed.plan.cells] == [c.key for c in plain.plan.cells]
+    assert not plain.is_variation and [c.key for c in changed.plan.cells] == [
+        c.key for c in plain.plan.cells
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +114,11 @@ def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
 
     def circular(group, name):
         found = plain(group, name)
-        return found._replace(config=found.config | {"records_of": ["smoke"]}) if name == "arena" else found
+        return (
+            found._replace(config=found.config | {"records_of": ["smoke"]})
+            if name == "arena"
+            else found
+        )
 
     monkeypatch.setattr(record_sources, "option", circular)
     with pytest.raises(BadInputError, match="smoke names arena names smoke"):
@@ -136,7 +153,9 @@ def same_reader(path):
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "theirs.csv"
-    path.write_text("rep,estimator,value,seconds\n0,binned,0.1,1.5\n1,binned,0.3,2.5\n1,kde,nan,3.5\n")
+    path.write_text(
+        "rep,estimator,value,seconds\n0,binned,0.1,1.5\n1,binned,0.3,2.5\n1,kde,nan,3.5\n"
+    )
     return path
 
 
@@ -151,12 +170,25 @@ def test_imported_records(tmp_path, table):
     experiment.compute(quiet=True)
     frame = experiment.records()
     theirs = frame[frame["problem"].eq("theirs")]
-    assert theirs["status"].tolist() == ["imported", "imported", "undefined"] and theirs["experiment"].eq("adhoc").all()
-    assert theirs["value"].tolist()[:2] == [0.1, 0.3] and theirs["seconds"].tolist() == [1.5, 2.5, 3.5]
+    assert (
+        theirs["status"].tolist() == ["imported", "imported", "undefined"]
+        and theirs["experiment"].eq("adhoc").all()
+    )
+    assert theirs["value"].tolist()[:2] == [0.1, 0.3] and theirs["seconds"].tolist() == [
+        1.5,
+        2.5,
+        3.5,
+    ]
     assert schema.has_number(frame).sum() == (frame["status"].isin(["ok", "imported"])).sum()
-    assert not set(theirs["key"]) & set(harness.load_records(out)["key"]) and theirs["key"].is_unique
+    assert (
+        not set(theirs["key"]) & set(harness.load_records(out)["key"]) and theirs["key"].is_unique
+    )
     described = json.loads((out / "runs" / f"{theirs['run_id'].iloc[0]}.json").read_text())
-    assert described["state"] == "imported" and described["file"] == "theirs.csv" and len(described["sha256"]) == 64
+    assert (
+        described["state"] == "imported"
+        and described["file"] == "theirs.csv"
+        and len(described["sha256"]) == 64
+    )
     again = Experiment.of([_option(table), f"out={tmp_path / 'other'}"]).records()
     assert again["key"].tolist() == theirs["key"].tolist()
     found = harness.evaluate(frame)
@@ -175,7 +207,9 @@ def test_the_page_says_imported(tmp_path, table, capsys):
     assert "3 imported cells (3 estimates) of theirs.csv" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "said"), [("wrong_reader", "gives no problem, notion"), ("same_reader", "twice")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("wrong_reader", "gives no problem, notion"), ("same_reader", "twice")]
+)
 def test_a_reader_that_gives_no_records(table, tmp_path, name, said):
     """It is named, with what it lacks."""
     with pytest.raises(BadInputError, match=said):

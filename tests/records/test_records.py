@@ -13,7 +13,14 @@ from harness.commands.health import examine, status_text
 from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, schema
 
-RUN = ["problem=[beta_wavy]", "estimator=[binned15,debiased15]", "n=[50,100]", "reps=3", "jobs=1", "name=store"]
+RUN = [
+    "problem=[beta_wavy]",
+    "estimator=[binned15,debiased15]",
+    "n=[50,100]",
+    "reps=3",
+    "jobs=1",
+    "name=store",
+]
 
 
 def row(key, status, value=None, estimand=None, **more):
@@ -33,7 +40,13 @@ def write(out, *rows):
 
 def test_the_best_attempt_of_a_cell_is_taken(out):
     write(out, row("a", "ok", 0.1, "l1"), row("b", "failed"), row("c", "interrupted"))
-    write(out, row("a", "failed"), row("b", "interrupted"), row("c", "ok", 0.3, "l1"), row("d", "ok", 0.4, "l1"))
+    write(
+        out,
+        row("a", "failed"),
+        row("b", "interrupted"),
+        row("c", "ok", 0.3, "l1"),
+        row("d", "ok", 0.4, "l1"),
+    )
     write(out, row("d", "ok", 0.5, "l1"))
     found = reader.load_records(out).set_index("key")
     assert found["status"].to_dict() == {"a": "ok", "b": "failed", "c": "ok", "d": "ok"}
@@ -44,13 +57,19 @@ def test_the_best_attempt_of_a_cell_is_taken(out):
 @pytest.mark.parametrize("undefined_first", [True, False])
 def test_a_cell_with_one_number_is_ok_in_whatever_order_its_estimates_come(out, undefined_first):
     common, _ = row("a", "ok")
-    rows = [{"status": "ok", "value": 0.1, "estimand": "l1"}, {"status": "undefined", "value": np.inf, "estimand": "kl"}]
+    rows = [
+        {"status": "ok", "value": 0.1, "estimand": "l1"},
+        {"status": "undefined", "value": np.inf, "estimand": "kl"},
+    ]
     for _ in range(2):  # and tried twice
         write(out, (common, rows[::-1] if undefined_first else rows))
     assert reader.cell_states(out) == {"a": "ok"}
     assert reader.status_counts(out) == [("e", "ok", 1)]
     found = reader.load_records(out)
-    assert dict(zip(found["estimand"], found["status"])) == {"l1": "ok", "kl": "undefined"} and len(found) == 2
+    assert (
+        dict(zip(found["estimand"], found["status"])) == {"l1": "ok", "kl": "undefined"}
+        and len(found) == 2
+    )
 
 
 def test_of_finished_attempts_the_latest_counts(out):
@@ -78,10 +97,17 @@ def test_records_under_an_id_of_before_are_shown_by_the_id_of_today(out):
     for path in parts.part_files(out):
         table = pq.read_table(path)
         at = table.column_names.index("estimator")
-        named = ["an_earlier_name" if name == "binned15" else name for name in table["estimator"].to_pylist()]
-        of_before(path, table.set_column(at, "estimator", pa.array(named, table.schema.field(at).type)))
+        named = [
+            "an_earlier_name" if name == "binned15" else name
+            for name in table["estimator"].to_pylist()
+        ]
+        of_before(
+            path, table.set_column(at, "estimator", pa.array(named, table.schema.field(at).type))
+        )
     found = Experiment.of([*RUN, f"out={out}"]).records()
-    assert set(found["estimator"]) == {"binned15", "debiased15"} and set(found["problem"]) == {"beta_wavy"}
+    assert set(found["estimator"]) == {"binned15", "debiased15"} and set(found["problem"]) == {
+        "beta_wavy"
+    }
 
 
 def test_records_of_earlier_versions_are_read(out):
@@ -91,11 +117,19 @@ def test_records_of_earlier_versions_are_read(out):
     common, _ = row("a", "ok")
     for key, version in (("a", "parts"), ("b", "neither"), ("c", "diagnostics")):
         before = set(parts.part_files(out))
-        write(out, ({**common, "key": key}, [{"status": "ok", "value": 0.1, "estimand": "l1", "diagnostics": '{"bins": 9.0}'}]))
+        write(
+            out,
+            (
+                {**common, "key": key},
+                [{"status": "ok", "value": 0.1, "estimand": "l1", "diagnostics": '{"bins": 9.0}'}],
+            ),
+        )
         (path,) = set(parts.part_files(out)) - before
         table = pq.read_table(path)
         if version == "parts":
-            table = table.rename_columns(["parts" if name == "diagnostics" else name for name in table.column_names])
+            table = table.rename_columns(
+                ["parts" if name == "diagnostics" else name for name in table.column_names]
+            )
         elif version == "neither":
             table = table.drop_columns(["diagnostics"])
         path = of_before(path, table)
@@ -107,7 +141,10 @@ def test_records_of_earlier_versions_are_read(out):
         assert found[["a", "c"]].tolist() == ['{"bins": 9.0}'] * 2 and found.isna()["b"]
         assert reader.cell_states(out) == dict.fromkeys("abc", "ok")
         compaction.compact(out)
-    assert len(parts.part_files(out)) == 1 and "parts" not in pq.read_table(parts.part_files(out)[0]).column_names
+    assert (
+        len(parts.part_files(out)) == 1
+        and "parts" not in pq.read_table(parts.part_files(out)[0]).column_names
+    )
 
 
 def test_load_from_folder_records_folder_or_file(out):
@@ -153,7 +190,14 @@ def test_that_a_problem_knows_no_truth_is_stored(out, module):
         "    def truth(self, estimand, notion):\n"
         "        return 0.25 if estimand == 'l1' else None\n",
     )
-    run = ["+problem.half._target_=half_known.Half", "estimator=[binned15]", "n=[20]", "reps=1", "jobs=1", "name=half"]
+    run = [
+        "+problem.half._target_=half_known.Half",
+        "estimator=[binned15]",
+        "n=[20]",
+        "reps=1",
+        "jobs=1",
+        "name=half",
+    ]
     frame = harness.run(run).set_index("estimand")
     assert frame["truth"]["l1"] == 0.25 and frame["truth"].drop("l1").isna().all()
     (path,) = (out / "truths").glob("*.json")
@@ -188,13 +232,21 @@ def test_a_corrupt_part_stops_with_its_name_and_nothing_is_overwritten(out, cli,
         pd.DataFrame({"key": ["a"], "status": ["ok"]}).to_parquet(victim)
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     code, _, err = cli(*RUN)
-    assert code == 2 and str(victim) in err and "calharness doctor" in err and len(err.strip().splitlines()) == 1
+    assert (
+        code == 2
+        and str(victim) in err
+        and "calharness doctor" in err
+        and len(err.strip().splitlines()) == 1
+    )
     assert before == {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     text, problems = examine(out)
     assert problems == 1 and f"PROBLEM  {victim} cannot be read" in text
     text, problems = examine(out, repair=True)
     assert problems == 0 and f"moved    {victim} to {out / 'broken'}" in text
-    assert [path.name for path in sorted((out / "broken").iterdir())] == ["NOTES.txt", f"records-{victim.name}"]
+    assert [path.name for path in sorted((out / "broken").iterdir())] == [
+        "NOTES.txt",
+        f"records-{victim.name}",
+    ]
     assert "nothing to repair" in examine(out, repair=True)[0]
     harness.run(RUN)
     assert examine(out, RUN)[1] == 0
@@ -290,14 +342,24 @@ def test_doctor_finds_mistakes_in_what_is_said_of_papers(tmp_path, monkeypatch):
     for module in (papers, reproduction):
         monkeypatch.setattr(module, "EXPERIMENTS", folder.parent)
     text, problems = examine(tmp_path)
-    assert problems == 2 and "doe2027/paper.yaml lacks" in text and "reported.csv lacks the columns" in text
+    assert (
+        problems == 2
+        and "doe2027/paper.yaml lacks" in text
+        and "reported.csv lacks the columns" in text
+    )
 
 
 def test_status_counts_cells(out):
     Experiment.of(["experiment=smoke", "n=50", "reps=2", "jobs=1"]).compute(quiet=True)
     text = status_text(out)
     line = next(line for line in text.splitlines() if line.startswith("binned15 "))
-    assert line.split()[1:] == ["4", "2", "0", "0", "0"]  # two binary problems, the canonical one skipped
+    assert line.split()[1:] == [
+        "4",
+        "2",
+        "0",
+        "0",
+        "0",
+    ]  # two binary problems, the canonical one skipped
     assert "smoke" in text and "finished" in text
     assert "0 parts" in status_text(out / "elsewhere")
 
@@ -306,7 +368,11 @@ def test_provenance_leads_from_a_record_to_versions_and_configuration(out):
     frame = harness.run(RUN)
     (run_id,) = frame["run_id"].unique()
     run = json.loads((out / "runs" / f"{run_id}.json").read_text())
-    assert run["state"] == "finished" and run["config"]["reps"] == 3 and run["versions"]["numpy"] == np.__version__
+    assert (
+        run["state"] == "finished"
+        and run["config"]["reps"] == 3
+        and run["versions"]["numpy"] == np.__version__
+    )
     assert run["cells"]["todo"] == 12 and run["processor"] and run["threads_per_worker"] == 1
 
 
@@ -322,7 +388,16 @@ def without_diagnostics(path):
 
 def test_diagnostics_are_recorded_as_json(out):
     common, (of_row,) = row("a", "ok", 0.1, "l1")
-    write(out, (common, [{**of_row, "diagnostics": json.dumps({"split_sd": 0.25})}, {**of_row, "estimand": "kl"}]))
+    write(
+        out,
+        (
+            common,
+            [
+                {**of_row, "diagnostics": json.dumps({"split_sd": 0.25})},
+                {**of_row, "estimand": "kl"},
+            ],
+        ),
+    )
     found = reader.load_records(out).set_index("estimand")["diagnostics"]
     assert json.loads(found["l1"]) == {"split_sd": 0.25} and found.isna().tolist() == [True, False]
     assert schema.LATER == ("diagnostics",) and schema.LATER[0] in schema.COLUMNS
@@ -339,12 +414,25 @@ def test_an_estimator_of_a_strangers_may_give_diagnostics(out, module):
     )
     targets = [f"+estimator.{name}._target_=in_diagnostics.{name}" for name in ("whole", "odd")]
     frame = harness.run(
-        ["problem=[beta_wavy]", "estimator=[binned15]", *targets, "n=[20]", "reps=1", "jobs=1", "name=diagnostics"]
+        [
+            "problem=[beta_wavy]",
+            "estimator=[binned15]",
+            *targets,
+            "n=[20]",
+            "reps=1",
+            "jobs=1",
+            "name=diagnostics",
+        ]
     )
     of = {name: group.set_index("estimand") for name, group in frame.groupby("estimator")}
     assert json.loads(of["whole"].loc["l1", "diagnostics"]) == {"first": 0.2, "second": 0.3}
-    assert of["whole"]["diagnostics"].notna().sum() == 1 and of["binned15"]["diagnostics"].isna().all()
-    assert set(of["odd"]["status"]) == {"failed"} and "diagnostics must be numbers" in of["odd"]["reason"].iloc[0]
+    assert (
+        of["whole"]["diagnostics"].notna().sum() == 1 and of["binned15"]["diagnostics"].isna().all()
+    )
+    assert (
+        set(of["odd"]["status"]) == {"failed"}
+        and "diagnostics must be numbers" in of["odd"]["reason"].iloc[0]
+    )
 
 
 @pytest.mark.slow
@@ -354,7 +442,10 @@ def test_records_without_diagnostics_stay_readable(out):
         assert parts.broken_reason(without_diagnostics(path)) is None
     before = parts.part_files(out)
     old = harness.load_records(out)
-    assert list(old.columns) == [*schema.COLUMNS, "truth", "truth_error"] and old["diagnostics"].isna().all()
+    assert (
+        list(old.columns) == [*schema.COLUMNS, "truth", "truth_error"]
+        and old["diagnostics"].isna().all()
+    )
     assert old["value"].tolist() == new["value"].tolist()
     assert len(reader.cell_states(out)) == 12 and len(harness.run(RUN)) == len(new)
     assert parts.part_files(out) == before  # nothing was computed again
@@ -368,12 +459,18 @@ def test_records_with_and_without_diagnostics_go_together(out, newer_first):
     without_diagnostics(parts.part_files(out)[0])
     common, (of_row,) = row("b", "ok", 0.2, "l1")
     write(out, (common, [{**of_row, "diagnostics": '{"split_sd": 0.5}'}]))
-    older = next(path for path in parts.part_files(out) if "a" in reader.query([path], "select key from r")[0])
+    older = next(
+        path
+        for path in parts.part_files(out)
+        if "a" in reader.query([path], "select key from r")[0]
+    )
     older.rename(older.with_name("part-z.parquet" if newer_first else "part-0.parquet"))
     for _ in range(2):
         found = reader.load_records(out).set_index("key")
         assert found["value"].to_dict() == {"a": 0.1, "b": 0.2}
-        assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna()[["a", "b"]].tolist() == [
+        assert found.loc["b", "diagnostics"] == '{"split_sd": 0.5}' and found["diagnostics"].isna()[
+            ["a", "b"]
+        ].tolist() == [
             True,
             False,
         ]
@@ -392,6 +489,9 @@ def test_another_missing_column_is_a_broken_part(out):
     victim = of_before(victim, pq.read_table(victim).drop_columns(["low", "rep"]))
     assert parts.broken_reason(victim) == "columns rep, low are missing"
     for read in (reader.load_records, reader.cell_states, reader.status_counts):
-        with pytest.raises(BadInputError, match=f"{victim.name} is not a readable record part .columns rep, low are missing"):
+        with pytest.raises(
+            BadInputError,
+            match=f"{victim.name} is not a readable record part .columns rep, low are missing",
+        ):
             read(out)
     assert compaction.compact(out) == (1, 0) and len(parts.part_files(out)) == 2

@@ -102,7 +102,9 @@ def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, stor
 
     with monkeypatch.context() as patch:
         patch.setattr(buckets, "_opened", lambda address: (Full(), opened(address)[1]))
-        with pytest.raises(BadInputError, match="records/part-.* could not be sent .*no space left.* does it again") as refused:
+        with pytest.raises(
+            BadInputError, match="records/part-.* could not be sent .*no space left.* does it again"
+        ) as refused:
             experiment.compute(quiet=True)
     assert "\n" not in str(refused.value) and len(in_store(store)) == 1
     assert experiment.compute(quiet=True)["todo"] == 3
@@ -117,7 +119,9 @@ def test_a_part_that_is_damaged_in_a_bucket_is_named_and_moved_aside(host, store
     part.write_bytes(content)
     host("b")
     experiment = Experiment.of([*SMALL, "reps=2", f"out={store}"])
-    with pytest.raises(BadInputError, match=f"{store}/records/{part.name} is not a readable record part"):
+    with pytest.raises(
+        BadInputError, match=f"{store}/records/{part.name} is not a readable record part"
+    ):
         experiment.compute(quiet=True)
     assert f"moved    {store}/records/{part.name}" in examine(experiment.out, repair=True)[0]
     assert in_store(store) == others and len(others) == 3
@@ -134,7 +138,9 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     assert compaction.compact(buckets.folder_of(store))[0] == 4
     assert len(in_store(store)) == 1
     host("b")
-    assert [path.name for path in parts.part_files(there)] == [path.name for path in in_store(store)]
+    assert [path.name for path in parts.part_files(there)] == [
+        path.name for path in in_store(store)
+    ]
     same(frame, harness.load_records(store))
 
 
@@ -190,7 +196,9 @@ def test_an_address_that_is_none_is_one_sentence(host, address, said):
 
 @pytest.mark.parametrize("given", ["s3:/bucket/folder", "gs:bucket/folder"])
 def test_an_address_with_too_few_slashes_makes_no_folder(given):
-    with pytest.raises(BadInputError, match=f"the address of a store has two slashes, {given[:2]}://bucket/folder"):
+    with pytest.raises(
+        BadInputError, match=f"the address of a store has two slashes, {given[:2]}://bucket/folder"
+    ):
         out_folder(given)
 
 
@@ -207,12 +215,17 @@ def bucket(monkeypatch, tmp_path):
     """The address of a bucket of a server that speaks S3, moto's, where it is installed."""
     server = os.environ.get("CALHARNESS_MOTO_SERVER") or shutil.which("moto_server")
     if not server:
-        pytest.skip("moto_server is not on the path: pip install 'moto[server]', in an environment of its own")
+        pytest.skip(
+            "moto_server is not on the path: pip install 'moto[server]', in an environment of its own"
+        )
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     process = subprocess.Popen(
-        [server, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        [server, "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     get_reusable_executor().shutdown()  # workers of an earlier test, which would not see these variables
     credentials(monkeypatch, port)
@@ -233,7 +246,9 @@ def bucket(monkeypatch, tmp_path):
 def test_records_in_a_bucket(host, bucket, tmp_path):
     """Written by the guarded processes of two workers, read on another host, equal to those of a folder."""
     host("a")
-    counts = Experiment.of([*SMALL[:-1], "reps=20", "engine=loky", "jobs=2", f"out={bucket}"]).compute(quiet=True)
+    counts = Experiment.of(
+        [*SMALL[:-1], "reps=20", "engine=loky", "jobs=2", f"out={bucket}"]
+    ).compute(quiet=True)
     assert counts["todo"] == 40 and counts["failed"] == 0
     host("b")
     there = Experiment.of([*SMALL, "reps=20", f"out={bucket}"])

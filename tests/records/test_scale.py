@@ -55,22 +55,39 @@ def test_a_plan_of_any_length_takes_the_same_memory(out):
 def test_cells_are_those_of_a_list():
     made = planned(3)
     cells = list(made.cells)
-    assert isinstance(made.cells, Cells) and len(cells) == len(made.cells) == 24 and len({cell.key for cell in cells}) == 24
-    assert [made.cells[at] for at in range(-24, 24)] == cells * 2 and made.cells == cells and made.cells[5:7] == cells[5:7]
+    assert (
+        isinstance(made.cells, Cells)
+        and len(cells) == len(made.cells) == 24
+        and len({cell.key for cell in cells}) == 24
+    )
+    assert (
+        [made.cells[at] for at in range(-24, 24)] == cells * 2
+        and made.cells == cells
+        and made.cells[5:7] == cells[5:7]
+    )
     with pytest.raises(IndexError):
         made.cells[24]
     # the key of a cell is a pure function of its identity (tests/golden/test_frozen.py has more of them)
     assert (cells[0].key, cells[-1].key) == ("fe31a6899cf675ac", "77bd4e8b1b556f8e")
     assert {cell.estimator for cell in cells if made.skip(cell)} == {"simplex_ece"}
-    assert dict(made.skips) == {cell.key: made.skip(cell) for cell in cells if made.skip(cell)} and len(made.skips) == 12
+    assert (
+        dict(made.skips) == {cell.key: made.skip(cell) for cell in cells if made.skip(cell)}
+        and len(made.skips) == 12
+    )
     draws = Draws([4, 2], (10, 20), [(0, 99)])
-    assert list(draws) == [draws[at] for at in range(5)] == [(4, 10), (4, 20), (2, 10), (2, 20), (0, 99)]
+    assert (
+        list(draws)
+        == [draws[at] for at in range(5)]
+        == [(4, 10), (4, 20), (2, 10), (2, 20), (0, 99)]
+    )
 
 
 def test_shards_have_every_cell_once_and_samples_whole():
     whole = planned(40)
     of = [list(of_shard(planned(40, "shards=3", f"shard={shard}"))) for shard in range(3)]
-    assert sorted(cell.key for cells in of for cell in cells) == sorted(cell.key for cell in whole.cells)
+    assert sorted(cell.key for cells in of for cell in cells) == sorted(
+        cell.key for cell in whole.cells
+    )
     samples = [{(cell.problem, cell.rep, cell.n) for cell in cells} for cells in of]
     assert sum(map(len, samples)) == len(set().union(*samples)) and all(samples)
 
@@ -90,7 +107,10 @@ def test_states_are_those_of_the_records(out):
     rng = np.random.default_rng(1)
     keys = [f"{key:016x}" for key in rng.integers(0, 2**63, 40)]
     for part in range(6):
-        rows = [row(key, str(rng.choice(schema.STATUSES[:5])), run_id=f"run{part % 2}") for key in rng.choice(keys, 25)]
+        rows = [
+            row(key, str(rng.choice(schema.STATUSES[:5])), run_id=f"run{part % 2}")
+            for key in rng.choice(keys, 25)
+        ]
         write(out, *rows, *([row("no digest", "ok")] if part == 3 else []))
     for run_id in (None, "run1", "none"):
         told, found = reader.cell_states(out, run_id), states.states(out, run_id)
@@ -105,13 +125,23 @@ def test_states_are_those_of_the_records(out):
 
 def test_keys_are_numbers():
     keys = [f"{key:016x}" for key in (0, 1, 2**63, 2**64 - 1)]
-    assert states.as_numbers(keys).tolist() == [0, 1, 2**63, 2**64 - 1] and len(states.as_numbers([])) == 0
+    assert (
+        states.as_numbers(keys).tolist() == [0, 1, 2**63, 2**64 - 1]
+        and len(states.as_numbers([])) == 0
+    )
     assert all(states.as_numbers([key]) is None for key in ("0" * 15, "g" * 16, " " * 16, "A" * 16))
 
 
 def test_many_parts_are_joined_by_themselves(out, monkeypatch):
     monkeypatch.setattr(compaction, "MANY", 6)
-    command = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=40", "engine=serial", f"out={out}"]
+    command = [
+        "problem=[beta_wavy]",
+        "estimator=[binned15]",
+        "n=20",
+        "reps=40",
+        "engine=serial",
+        f"out={out}",
+    ]
     first = harness.run(command)  # eight chunks
     assert len(parts.part_files(out)) == 1 and not list((out / "records").glob(".*"))
     again = harness.run(command)
@@ -165,18 +195,37 @@ def test_what_is_joined_while_others_read_is_there_at_every_moment(out, monkeypa
 
 
 def test_texts_that_repeat_are_categories(out):
-    command = ["problem=[beta_wavy]", "estimator=[binned15,simplex_ece]", "n=20", "reps=30", "engine=serial", f"out={out}"]
+    command = [
+        "problem=[beta_wavy]",
+        "estimator=[binned15,simplex_ece]",
+        "n=20",
+        "reps=30",
+        "engine=serial",
+        f"out={out}",
+    ]
     run = harness.run(command)
     found = harness.load_records(out)
-    texts = [name for name, kind in schema.COLUMNS.items() if kind == "str" and name != "diagnostics"]
+    texts = [
+        name for name, kind in schema.COLUMNS.items() if kind == "str" and name != "diagnostics"
+    ]
     assert all(isinstance(found[name].dtype, pd.CategoricalDtype) for name in texts)
     plain = harness.load_records(out, categories=False)
     assert not any(isinstance(plain[name].dtype, pd.CategoricalDtype) for name in texts)
     pd.testing.assert_frame_equal(plain, run.drop(columns="experiment"))
-    pd.testing.assert_frame_equal(found.astype(dict.fromkeys(texts, "object")).fillna(np.nan), plain.fillna(np.nan))
-    pd.testing.assert_frame_equal(harness.evaluate(found), harness.evaluate(plain), check_dtype=False)
-    some = harness.load_records(out, columns=["truth", "n", "estimand"], keys=list(found["key"].unique()[:3]))
-    assert list(some.columns) == ["truth", "n", "estimand"] and 0 < len(some) < len(found) and some["truth"].notna().any()
+    pd.testing.assert_frame_equal(
+        found.astype(dict.fromkeys(texts, "object")).fillna(np.nan), plain.fillna(np.nan)
+    )
+    pd.testing.assert_frame_equal(
+        harness.evaluate(found), harness.evaluate(plain), check_dtype=False
+    )
+    some = harness.load_records(
+        out, columns=["truth", "n", "estimand"], keys=list(found["key"].unique()[:3])
+    )
+    assert (
+        list(some.columns) == ["truth", "n", "estimand"]
+        and 0 < len(some) < len(found)
+        and some["truth"].notna().any()
+    )
     with pytest.raises(BadInputError, match="columns holds 'valeu'"):
         harness.load_records(out, columns=["valeu"])
     for keys in (["none"], []):
@@ -207,7 +256,10 @@ def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
     """Each driver joins parts after every third chunk, while a reader asks again and again: what it has seen stays there, and in
     the end every cell is there once."""
     shared = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=800", f"out={out}"]
-    drivers = [subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"]) for shard in range(2)]
+    drivers = [
+        subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"])
+        for shard in range(2)
+    ]
     seen: set[str] = set()
     while any(driver.poll() is None for driver in drivers):
         if parts.part_files(out):
@@ -216,6 +268,10 @@ def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
             seen = now
     assert [driver.returncode for driver in drivers] == [0, 0]
     found = reader.load_records(out)
-    assert found["key"].nunique() == 800 and not found.duplicated(["key", "estimand"]).any() and set(found["status"]) == {"ok"}
+    assert (
+        found["key"].nunique() == 800
+        and not found.duplicated(["key", "estimand"]).any()
+        and set(found["status"]) == {"ok"}
+    )
     assert len(parts.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
     assert pending(plan(compose(shared)), out).tally.counts["done"] == 800

@@ -66,7 +66,9 @@ def test_one_step_of_plain_descent_and_two_with_momentum(images):
     np.testing.assert_allclose(weights[0][0], start[0][0] - 0.2 * first, atol=1e-15)
     second = made.gradients(x, y, weights)[0][0]
     made._step(x, y, weights, velocity, 0.2, 0.5)
-    np.testing.assert_allclose(weights[0][0], start[0][0] - 0.2 * first - 0.2 * (0.5 * first + second), atol=1e-15)
+    np.testing.assert_allclose(
+        weights[0][0], start[0][0] - 0.2 * first - 0.2 * (0.5 * first + second), atol=1e-15
+    )
 
 
 def test_training_learns_and_depends_on_the_seed_alone():
@@ -76,7 +78,11 @@ def test_training_learns_and_depends_on_the_seed_alone():
         [weights[-1][0].copy() for _, weights in made.train(r, data.x[:300], data.y[:300], 10)]
         for r in (one, one, replace(one, seed=4))
     ]
-    assert (runs[0][0] == runs[1][0]).all() and (runs[0][1] == runs[1][1]).all() and (runs[0][1] != runs[2][1]).all()
+    assert (
+        (runs[0][0] == runs[1][0]).all()
+        and (runs[0][1] == runs[1][1]).all()
+        and (runs[0][1] != runs[2][1]).all()
+    )
     (_, _), (epoch, weights) = made.train(one, data.x[:300], data.y[:300], 10)
     right = made.activations(data.x[300:], weights)[-1].argmax(axis=1) == data.y[300:]
     assert epoch == 30 and right.mean() > 0.8
@@ -89,7 +95,10 @@ def test_parts_are_disjoint_and_hold_all_digits(tmp_path):
     assert made.make([TINY], tmp_path) == 0
     held = np.load(tmp_path / "snapshots" / "tiny_seed3_epoch0002.npz")
     data = made.images("snapshots")
-    assert held["val_labels"].tolist() == data.y[40:90].tolist() and held["test_labels"].tolist() == data.y[90:].tolist()
+    assert (
+        held["val_labels"].tolist() == data.y[40:90].tolist()
+        and held["test_labels"].tolist() == data.y[90:].tolist()
+    )
     assert held["val_logits"].shape == (50, 10) and len(data.y) == 1797 and data.x.max() == 1.0
     assert set(made.images("training").y) == {0, 1}
 
@@ -103,16 +112,24 @@ def test_layers_are_stored_with_one_zero_column_and_the_output_as_it_is(tmp_path
     for z in held[:2]:
         assert (z[:, -1] == 0).all() and (z >= 0).all() and z.max() > 0
         p = softmax(z.astype(float), axis=1)
-        np.testing.assert_allclose(np.log(p / p[:, -1:]), z, atol=1e-9)  # nothing of the activations is lost
-    weights = dict(made.train(LAYERS, made.images("layers").x[:40], made.images("layers").y[:40], 10))[1]
-    np.testing.assert_allclose(held[2], made.activations(made.images("layers").x[40:], weights)[-1], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            np.log(p / p[:, -1:]), z, atol=1e-9
+        )  # nothing of the activations is lost
+    weights = dict(
+        made.train(LAYERS, made.images("layers").x[:40], made.images("layers").y[:40], 10)
+    )[1]
+    np.testing.assert_allclose(
+        held[2], made.activations(made.images("layers").x[40:], weights)[-1], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_same_bytes_twice_and_nothing_is_trained_twice(tmp_path, monkeypatch, capsys):
     for name in ("a", "b"):
         made.make([TINY], tmp_path / name)
     first = {path.name: path.read_bytes() for path in (tmp_path / "a" / "snapshots").iterdir()}
-    assert first == {path.name: path.read_bytes() for path in (tmp_path / "b" / "snapshots").iterdir()}
+    assert first == {
+        path.name: path.read_bytes() for path in (tmp_path / "b" / "snapshots").iterdir()
+    }
     assert sorted(first) == ["tiny_seed3_epoch0000.npz", "tiny_seed3_epoch0002.npz"]
     monkeypatch.setattr(made, "train", lambda *_: pytest.fail("trained again"))
     assert made.make([TINY], tmp_path / "a") == 0
@@ -136,7 +153,11 @@ def test_another_recipe_replaces_what_an_earlier_one_made(tmp_path):
     before = (folder / "tiny_seed3_epoch0002.npz").read_bytes()
     np.savez(folder / "mine.npz", val_logits=np.zeros((2, 2)))
     made.make([replace(TINY, rate=0.2, epochs=(1, 2))], tmp_path)
-    assert sorted(path.name for path in folder.iterdir()) == ["mine.npz", "tiny_seed3_epoch0001.npz", "tiny_seed3_epoch0002.npz"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "mine.npz",
+        "tiny_seed3_epoch0001.npz",
+        "tiny_seed3_epoch0002.npz",
+    ]
     assert (folder / "tiny_seed3_epoch0002.npz").read_bytes() != before
 
 
@@ -161,7 +182,8 @@ def test_every_kind_has_names_of_its_own_and_enough_rows(kind):
 def test_digits_and_mnist_take_as_many_steps():
     """14 batches of 64 of 896 digits, 938 of 60,000 images."""
     steps = [
-        one.epochs[-1] * -(-one.train // one.batch) for one in (made.trainings("layers")[0], made.trainings("layers_mnist")[0])
+        one.epochs[-1] * -(-one.train // one.batch)
+        for one in (made.trainings("layers")[0], made.trainings("layers_mnist")[0])
     ]
     assert steps == [28140, 28140]
 
@@ -175,7 +197,9 @@ def write_mnist(folder, **change):
         "x_train": rng.integers(0, 256, (30, 2, 2), dtype=np.uint8), "y_train": np.arange(30) % 10,
         "x_test": np.full((5, 2, 2), 255, dtype=np.uint8), "y_test": np.arange(5),
     }  # fmt: skip
-    np.savez(folder / "mnist.npz", **{k: v for k, v in {**arrays, **change}.items() if v is not None})
+    np.savez(
+        folder / "mnist.npz", **{k: v for k, v in {**arrays, **change}.items() if v is not None}
+    )
 
 
 def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
@@ -184,11 +208,20 @@ def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
     write_mnist(tmp_path)
     data = made.images("layers_mnist", made.mnist_file())
     assert (
-        data.x.shape == (35, 4) and data.x.min() >= 0 and (data.x[30:] == 1.0).all() and data.y[30:].tolist() == [0, 1, 2, 3, 4]
+        data.x.shape == (35, 4)
+        and data.x.min() >= 0
+        and (data.x[30:] == 1.0).all()
+        and data.y[30:].tolist() == [0, 1, 2, 3, 4]
     )
     one = Training("layers_mnist", "tiny", 0, (3,), 0.1, (1,), train=30, batch=8)
     assert made.make([one], tmp_path / "out", mnist=made.mnist_file()) == 0
-    assert np.load(tmp_path / "out" / "layers_mnist" / one.files()[-1])["labels"].tolist() == [0, 1, 2, 3, 4]
+    assert np.load(tmp_path / "out" / "layers_mnist" / one.files()[-1])["labels"].tolist() == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 def test_mnist_without_an_array_is_refused(tmp_path):
@@ -201,9 +234,22 @@ def test_command(cli, tmp_path, monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     monkeypatch.setattr(made, "trainings", lambda kind: [TINY] if kind == "snapshots" else [])
     code, text, err = cli(
-        "data", "make", "digits_networks", "--out", str(tmp_path), "--jobs", "1", "--kinds", "snapshots,layers_mnist"
+        "data",
+        "make",
+        "digits_networks",
+        "--out",
+        str(tmp_path),
+        "--jobs",
+        "1",
+        "--kinds",
+        "snapshots,layers_mnist",
     )
-    assert code == 0 and "1 networks stored, 0 failed" in text and "layers_mnist is not made" in err and "about" in err
+    assert (
+        code == 0
+        and "1 networks stored, 0 failed" in text
+        and "layers_mnist is not made" in err
+        and "about" in err
+    )
     for wrong, told in (
         (("--kinds", "layer"), "--kinds has layer"),
         (("--jobs", "0"), "--jobs is 0"),
@@ -242,7 +288,9 @@ def test_members_are_the_matching_files_by_name(tmp_path):
     problem = family.members()["nets/a_seed2/test"]
     p, y = problem.sample(6, np.random.default_rng(0))
     held = np.load(tmp_path / "a_seed2.npz")
-    np.testing.assert_allclose(np.sort(p, axis=0), np.sort(softmax(held["test_logits"], axis=1), axis=0))
+    np.testing.assert_allclose(
+        np.sort(p, axis=0), np.sort(softmax(held["test_logits"], axis=1), axis=0)
+    )
     assert sorted(y) == sorted(held["test_labels"])
 
 
@@ -256,8 +304,12 @@ def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_p
 
 
 def test_arrays_may_be_named_and_the_folder_gives_the_name(tmp_path):
-    write(tmp_path / "mine", "one.npz", q=np.array([[0.2, 0.8], [0.6, 0.4]]), truth=np.array([1, 0]))
-    ((name, member),) = PredictionFiles(str(tmp_path / "mine"), probabilities="q", labels="truth").members().items()
+    write(
+        tmp_path / "mine", "one.npz", q=np.array([[0.2, 0.8], [0.6, 0.4]]), truth=np.array([1, 0])
+    )
+    ((name, member),) = (
+        PredictionFiles(str(tmp_path / "mine"), probabilities="q", labels="truth").members().items()
+    )
     assert name == "mine/one"
     p, y = member.sample(2, np.random.default_rng(0))
     assert sorted(zip(p[:, 1], y)) == [(0.4, 0), (0.8, 1)]
@@ -275,14 +327,19 @@ def test_the_working_folder_comes_before_the_data_folder_before_the_cache(tmp_pa
         assert list(family.members()) == [f"nets/of_{place.name}"]
 
 
-def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to_get_them(tmp_path, monkeypatch, out):
+def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to_get_them(
+    tmp_path, monkeypatch, out
+):
     monkeypatch.chdir(tmp_path)
     settings = compose(["problem=[digits_snapshots_val,digits_snapshots_test]", "problem.digits_snapshots_val.folder=none",
                       "problem.digits_snapshots_test.folder=none", "estimator=[binned15,brier]", "notion=classwise"])  # fmt: skip
     planned = plan(settings)
     assert list(planned.problems) == ["digits_snapshots/absent/val", "digits_snapshots/absent/test"]
     assert len(planned.cells) == 4 == len(planned.skips)
-    assert all("none/*.npz" in reason and "calharness data make digits_networks" in reason for reason in planned.skips.values())
+    assert all(
+        "none/*.npz" in reason and "calharness data make digits_networks" in reason
+        for reason in planned.skips.values()
+    )
     assert len(plan(replace(settings, n=[100, 5000])).skips) == 8
 
 
@@ -312,7 +369,10 @@ def test_a_file_that_is_moved_stays_the_same_problem(tmp_path):
     write(tmp_path / "one", "a.npz")
     write(tmp_path / "two", "a.npz")
     keys = [
-        component("problem", *next(iter(PredictionFiles(str(tmp_path / f), part="val", name="n").members().items()))).key
+        component(
+            "problem",
+            *next(iter(PredictionFiles(str(tmp_path / f), part="val", name="n").members().items())),
+        ).key
         for f in ("one", "two")
     ]
     assert keys[0] == keys[1]

@@ -40,7 +40,11 @@ def write(path, **arrays):
     columns = {}
     for name, values in arrays.items():
         values = np.asarray(values)
-        columns |= {name: values} if values.ndim == 1 else {f"{name}_{j}": values[:, j] for j in range(values.shape[1])}
+        columns |= (
+            {name: values}
+            if values.ndim == 1
+            else {f"{name}_{j}": values[:, j] for j in range(values.shape[1])}
+        )
     frame = pd.DataFrame(columns)
     frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
     return path
@@ -67,20 +71,40 @@ def test_scalars_come_back(path):
 
 
 def test_logits_become_probabilities(path):
-    np.testing.assert_allclose(read_predictions(write(path, logits=LOGITS, labels=Y))[0], P, rtol=1e-14)
+    np.testing.assert_allclose(
+        read_predictions(write(path, logits=LOGITS, labels=Y))[0], P, rtol=1e-14
+    )
     one = read_predictions(write(path, logit=np.log(P1 + 0.05) - np.log(0.95 - P1), labels=Y1))[0]
     np.testing.assert_allclose(one, P1 + 0.05, rtol=1e-12)
 
 
 def test_a_name_chooses_among_several(path):
     write(path, probs=P, raw=P[:, [1, 0, 2]], logits=LOGITS, labels=Y, other=Y[::-1].copy())
-    np.testing.assert_allclose(read_predictions(path, probabilities="raw")[0], P[:, [1, 0, 2]], rtol=1e-15)
+    np.testing.assert_allclose(
+        read_predictions(path, probabilities="raw")[0], P[:, [1, 0, 2]], rtol=1e-15
+    )
     np.testing.assert_allclose(read_predictions(path, probabilities="probs")[0], P, rtol=1e-15)
     np.testing.assert_allclose(read_predictions(path, logits="logits")[0], P, rtol=1e-14)
-    np.testing.assert_array_equal(read_predictions(path, probabilities="probs", labels="other")[1], Y[::-1])
+    np.testing.assert_array_equal(
+        read_predictions(path, probabilities="probs", labels="other")[1], Y[::-1]
+    )
 
 
-@pytest.mark.parametrize("name", ["p", "p_", "prob", "prob_", "probs_", "proba_", "probabilities_", "logit_", "logits_", "logit"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p",
+        "p_",
+        "prob",
+        "prob_",
+        "probs_",
+        "proba_",
+        "probabilities_",
+        "logit_",
+        "logits_",
+        "logit",
+    ],
+)
 def test_numbered_columns(tmp_path, name):
     values = LOGITS if name.startswith("logit") else P
     columns = {f"{name}{j}": values[:, j] for j in (2, 0, 1)}  # in any order
@@ -103,7 +127,9 @@ def test_shapes_with_an_idle_axis_are_understood(tmp_path):
 
 
 def test_softmax_neither_overflows_nor_shifts():
-    np.testing.assert_allclose(softmax(np.array([[1000.0, 1000.0], [-1000.0, 0.0]])), [[0.5, 0.5], [0.0, 1.0]])
+    np.testing.assert_allclose(
+        softmax(np.array([[1000.0, 1000.0], [-1000.0, 0.0]])), [[0.5, 0.5], [0.0, 1.0]]
+    )
     np.testing.assert_allclose(softmax(np.array([0.0, np.log(3.0)])), [0.5, 0.75])
 
 
@@ -117,7 +143,9 @@ def test_a_file_is_found_here_or_in_the_data_folder(tmp_path, monkeypatch):
         find("a.npz")
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
     assert find("a.npz") == (tmp_path / "data" / "a.npz").resolve()
-    with pytest.raises(BadInputError, match="no file b.npz here or below the folder that CALHARNESS_DATA names"):
+    with pytest.raises(
+        BadInputError, match="no file b.npz here or below the folder that CALHARNESS_DATA names"
+    ):
         find("b.npz")
 
 
@@ -144,7 +172,12 @@ def test_notions_follow_the_shape(tmp_path):
         return Predictions(str(write(tmp_path / "a.npz", p=p, y=y)), **options).notions
 
     assert notions(P, Y) == ("top_label", "classwise", "canonical")
-    assert notions(np.column_stack([1 - P1, P1]), Y1) == ("binary", "top_label", "classwise", "canonical")
+    assert notions(np.column_stack([1 - P1, P1]), Y1) == (
+        "binary",
+        "top_label",
+        "classwise",
+        "canonical",
+    )
     assert notions(P1, Y1) == ("binary", "canonical", "classwise")
     assert notions(P1, Y1, top_label=True) == ("top_label",)
 
@@ -157,7 +190,9 @@ def test_the_content_identifies_a_file_and_not_its_path(tmp_path):
     before = sha256(one)
     write(one, p=P1, y=1 - Y1)
     assert Predictions(str(one)).fingerprint["sha256"] == sha256(one) != before
-    np.testing.assert_array_equal(np.sort(Predictions(str(one)).sample(4, np.random.default_rng(0))[1]), np.sort(1 - Y1))
+    np.testing.assert_array_equal(
+        np.sort(Predictions(str(one)).sample(4, np.random.default_rng(0))[1]), np.sort(1 - Y1)
+    )
 
 
 # What is refused
@@ -172,19 +207,49 @@ def refusal(path, **options):
 
 
 ARRAYS = {
-    "no labels": (dict(probs=P), ["holds probs", "none is named y, labels", "name the labels by labels="]),
-    "no probabilities": (dict(labels=Y, x=P[:, 0]), ["neither probabilities nor logits", "x", "probabilities="]),
-    "both": (dict(probs=P, logits=LOGITS, y=Y), ["both probabilities and logits", "probs, logits", "probabilities= or logits="]),
+    "no labels": (
+        dict(probs=P),
+        ["holds probs", "none is named y, labels", "name the labels by labels="],
+    ),
+    "no probabilities": (
+        dict(labels=Y, x=P[:, 0]),
+        ["neither probabilities nor logits", "x", "probabilities="],
+    ),
+    "both": (
+        dict(probs=P, logits=LOGITS, y=Y),
+        ["both probabilities and logits", "probs, logits", "probabilities= or logits="],
+    ),
     "two kinds of labels": (dict(p=P1, y=Y1, labels=Y1), ["holds y and labels", "labels="]),
-    "two kinds of p": (dict(p=P1, confidence=P1, y=Y1), ["holds p and confidence", "probabilities="]),
-    "NaN in p": (dict(p=np.array([0.1, np.nan]), y=np.array([0, 1])), ["p holds NaN at row 1", "[0, 1]"]),
-    "NaN in logits": (dict(logits=np.where(LOGITS == 2, np.nan, LOGITS), y=Y), ["1 logits are NaN or infinite", "finite"]),
-    "infinite logits": (dict(logit=np.array([np.inf, 0.0]), y=np.array([0, 1])), ["1 logits are NaN or infinite"]),
+    "two kinds of p": (
+        dict(p=P1, confidence=P1, y=Y1),
+        ["holds p and confidence", "probabilities="],
+    ),
+    "NaN in p": (
+        dict(p=np.array([0.1, np.nan]), y=np.array([0, 1])),
+        ["p holds NaN at row 1", "[0, 1]"],
+    ),
+    "NaN in logits": (
+        dict(logits=np.where(LOGITS == 2, np.nan, LOGITS), y=Y),
+        ["1 logits are NaN or infinite", "finite"],
+    ),
+    "infinite logits": (
+        dict(logit=np.array([np.inf, 0.0]), y=np.array([0, 1])),
+        ["1 logits are NaN or infinite"],
+    ),
     "NaN in labels": (dict(p=P1, y=np.array([0, 1, np.nan, 0])), ["y holds no label at row 2"]),
     "percent": (dict(p=100 * P1, y=Y1), ["p holds 10 at row 0", "[0, 1]"]),
-    "labels from 2": (dict(probs=P, y=Y + 2), ["y holds label '3' at row 1", "0..2", "class_names="]),
-    "rows that do not sum to 1": (dict(probs=P * [1, 1, 0.5], y=Y), ["row 2 sums to", "the worst of 4 rows", "must sum to 1"]),
-    "names as labels": (dict(p=P1, y=np.array(list("abab"))), ["y holds a, b", "p is one column", "positive=b"]),
+    "labels from 2": (
+        dict(probs=P, y=Y + 2),
+        ["y holds label '3' at row 1", "0..2", "class_names="],
+    ),
+    "rows that do not sum to 1": (
+        dict(probs=P * [1, 1, 0.5], y=Y),
+        ["row 2 sums to", "the worst of 4 rows", "must sum to 1"],
+    ),
+    "names as labels": (
+        dict(p=P1, y=np.array(list("abab"))),
+        ["y holds a, b", "p is one column", "positive=b"],
+    ),
 }
 
 
@@ -211,14 +276,18 @@ def test_numbered_columns_with_a_gap(tmp_path):
 
 
 def test_two_columns_of_one_class(tmp_path):
-    pd.DataFrame({"p0": [0.5], "p1": [0.5], "p_1": [0.5], "y": [0]}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"p0": [0.5], "p1": [0.5], "p_1": [0.5], "y": [0]}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
     assert "holds both p1 and p_1" in refusal(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet"])
 def test_an_empty_file(tmp_path, suffix):
     (tmp_path / f"a{suffix}").write_bytes(b"")
-    assert "is an empty file; probabilities and labels are needed" in refusal(tmp_path / f"a{suffix}")
+    assert "is an empty file; probabilities and labels are needed" in refusal(
+        tmp_path / f"a{suffix}"
+    )
 
 
 def test_no_rows(path):
@@ -369,7 +438,10 @@ def test_a_form_that_can_be_read_in_one_way_is_read(tmp_path, case):
     np.testing.assert_allclose(found[0], p, rtol=1e-15)
     np.testing.assert_array_equal(found[1], y)
     line = problem.described
-    assert line.startswith(f"preds.{'npz' if isinstance(content, dict) else 'csv'}: ") and "\n" not in line
+    assert (
+        line.startswith(f"preds.{'npz' if isinstance(content, dict) else 'csv'}: ")
+        and "\n" not in line
+    )
     assert all(word in line for word in words), line
 
 
@@ -456,7 +528,10 @@ def test_a_form_that_could_be_misread_is_refused_with_the_remedy(tmp_path, case)
     assert all(word in message for word in words), message
 
 
-@pytest.mark.parametrize("name, remedy", [("a.npy", "np.savez"), ("a.xlsx", "save the sheet as .csv"), ("a.json", "to_csv")])
+@pytest.mark.parametrize(
+    "name, remedy",
+    [("a.npy", "np.savez"), ("a.xlsx", "save the sheet as .csv"), ("a.json", "to_csv")],
+)
 def test_a_format_that_is_not_read_comes_with_the_remedy(tmp_path, name, remedy):
     (tmp_path / name).write_bytes(b"x")
     assert remedy in refusal(tmp_path / name)
@@ -494,22 +569,47 @@ def test_the_same_data_give_the_same_numbers_in_every_format_id_and_folder(tmp_p
     frame.to_csv("elsewhere/b.csv", index=False, sep=";", decimal=",")
     frame.to_parquet("elsewhere/a.parquet")
     monkeypatch.setenv("CALHARNESS_OUT", str(tmp_path / "out"))
-    paths = {"one": "a.npz", "two": "a.csv", "three": "elsewhere/b.csv", "four": "elsewhere/a.parquet"}
-    nodes = [f"+problem.{name}={{_target_:harness.problems.Predictions,path:{path}}}" for name, path in paths.items()]
+    paths = {
+        "one": "a.npz",
+        "two": "a.csv",
+        "three": "elsewhere/b.csv",
+        "four": "elsewhere/a.parquet",
+    }
+    nodes = [
+        f"+problem.{name}={{_target_:harness.problems.Predictions,path:{path}}}"
+        for name, path in paths.items()
+    ]
     nodes[1:] = [node.replace("path:", "positive:'yes',path:") for node in nodes[1:]]
-    ours = ["problem=predictions", "problem.predictions.path=elsewhere/a.parquet", "problem.predictions.positive='yes'"]
-    arguments = [*ours, *nodes, "estimator=[variational_isotonic]", "n=[50,120]", "reps=2", "jobs=1", "seed=3", "name=same"]
+    ours = [
+        "problem=predictions",
+        "problem.predictions.path=elsewhere/a.parquet",
+        "problem.predictions.positive='yes'",
+    ]
+    arguments = [
+        *ours,
+        *nodes,
+        "estimator=[variational_isotonic]",
+        "n=[50,120]",
+        "reps=2",
+        "jobs=1",
+        "seed=3",
+        "name=same",
+    ]
     found = harness.run(arguments)
     assert set(found["problem"]) == {"predictions", *paths} and (found["status"] == "ok").all()
     values = found.pivot_table(index=["estimand", "n", "rep"], columns="problem", values="value")
     assert len(values) >= 4 and (values.nunique(axis=1) == 1).all()
-    assert values["one"].groupby(["estimand", "n"]).nunique().max() == 2  # it is random: a rep differs from another
+    assert (
+        values["one"].groupby(["estimand", "n"]).nunique().max() == 2
+    )  # it is random: a rep differs from another
 
 
 def test_content_is_what_was_read(tmp_path):
     """Rows, their order, labels and what they mean count; names, formats and unused columns do not."""
     base = Predictions(str(write(tmp_path / "a.npz", p=P1, y=Y1)))
-    other = Predictions(str(write(tmp_path / "b.csv", y_prob=P1, y_true=YES, id=np.arange(4))), positive="yes")
+    other = Predictions(
+        str(write(tmp_path / "b.csv", y_prob=P1, y_true=YES, id=np.arange(4))), positive="yes"
+    )
     both = Predictions(str(write(tmp_path / "f.npz", p=BINARY, y=Y1)))  # 1 - p and p
     assert len(base.content) == 16 and base.content == other.content == both.content
     changed = [
@@ -579,8 +679,13 @@ def test_a_real_network_under_every_notion(name, file, accuracy):
         for notion in set(problem.notions) & set(made.notions):
             got = estimate(made, p[:2000] if notion == "canonical" else p, y[:2000] if notion == "canonical" else y, notion,
                            np.random.default_rng(0))  # fmt: skip
-            assert all(-0.05 <= e.value <= 2 for e in got.values() if np.isfinite(e.value)), (estimator, notion)
-    top = estimate(harness.load_estimator("binned15"), p, y, "top_label", np.random.default_rng(0))["l1"].value
+            assert all(-0.05 <= e.value <= 2 for e in got.values() if np.isfinite(e.value)), (
+                estimator,
+                notion,
+            )
+    top = estimate(harness.load_estimator("binned15"), p, y, "top_label", np.random.default_rng(0))[
+        "l1"
+    ].value
     assert gap - 1e-12 <= top <= 1
 
 
@@ -594,7 +699,9 @@ def test_published_errors_of_a_real_network_come_back():
         real(file)
         problem = harness.load_problem(name)
         p, y = problem.sample(problem.n_max, np.random.default_rng(0))
-        got = estimate(harness.load_estimator("binned15"), p, y, "top_label", np.random.default_rng(0))["l1"].value
+        got = estimate(
+            harness.load_estimator("binned15"), p, y, "top_label", np.random.default_rng(0)
+        )["l1"].value
         assert got == pytest.approx(published, abs=1e-6)
 
 
@@ -605,7 +712,13 @@ def test_a_value_outside_its_interval_is_explained(cli, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1, 1, 1], 400)
     write(tmp_path / "a.npz", p=p, y=np.array([rng.choice(3, p=row) for row in p]))
-    command = ("problem=predictions", "problem.predictions.path=a.npz", "notion=[classwise]", "jobs=1", "bootstrap=20")
+    command = (
+        "problem=predictions",
+        "problem.predictions.path=a.npz",
+        "notion=[classwise]",
+        "jobs=1",
+        "bootstrap=20",
+    )
     code, text, _ = cli(*command, "estimator=[binned15,certified_interval]")
     assert code == 0 and "l1: value [95% interval]" in text
     value, low, high = map(float, re.search(r"(0\.\d+) \[(0\.\d+), (0\.\d+)\]", text).groups())

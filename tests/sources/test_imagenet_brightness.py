@@ -17,9 +17,15 @@ from harness.plan.components import load
 
 def test_brightness_multiplies_pixels_and_stops_at_white():
     assert made.brightened(np.array([0.0, 0.4, 0.9]), 50).tolist() == pytest.approx([0.0, 0.6, 1.0])
-    assert made.brightened(np.array([0.0, 0.4, 0.9]), -50).tolist() == pytest.approx([0.0, 0.2, 0.45])
+    assert made.brightened(np.array([0.0, 0.4, 0.9]), -50).tolist() == pytest.approx(
+        [0.0, 0.2, 0.45]
+    )
     assert (made.brightened(np.array([0.3]), 0) == 0.3).all()
-    assert [made.level_name(p) for p in (-50, 0, 10)] == ["brightness-50", "brightness+0", "brightness+10"]
+    assert [made.level_name(p) for p in (-50, 0, 10)] == [
+        "brightness-50",
+        "brightness+0",
+        "brightness+10",
+    ]
 
 
 # the job
@@ -33,7 +39,9 @@ def images(tmp_path):
     for label in range(made.CLASSES):
         (folder / f"n{label:08d}").mkdir(parents=True)
     for name, label, grey in (("a.JPEG", 2, 40), ("b.png", 2, 200), ("c.jpg", 7, 100)):
-        image.fromarray(np.full((6, 5, 3), grey, dtype=np.uint8)).save(folder / f"n{label:08d}" / name)
+        image.fromarray(np.full((6, 5, 3), grey, dtype=np.uint8)).save(
+            folder / f"n{label:08d}" / name
+        )
     return folder
 
 
@@ -59,7 +67,9 @@ def timm(monkeypatch):
 
     data = types.SimpleNamespace(
         resolve_model_data_config=lambda model: {"size": 1},
-        create_transform=lambda size, is_training: lambda image: torch.tensor(np.asarray(image) / 255.0).permute(2, 0, 1),
+        create_transform=lambda size, is_training: (
+            lambda image: torch.tensor(np.asarray(image) / 255.0).permute(2, 0, 1)
+        ),
     )
     fake = types.ModuleType("timm")
     fake.create_model, fake.data, fake.asked = create_model, data, asked
@@ -70,7 +80,15 @@ def timm(monkeypatch):
 
 
 def job(images, *networks, n=3, **changes):
-    return made.Job(images, networks, changes.pop("weights", {}), changes.pop("heads", {}), n=n, batch=2, **changes)
+    return made.Job(
+        images,
+        networks,
+        changes.pop("weights", {}),
+        changes.pop("heads", {}),
+        n=n,
+        batch=2,
+        **changes,
+    )
 
 
 def stored(out, network, percent):
@@ -98,7 +116,9 @@ def test_the_job_goes_on_where_it_was(images, timm, tmp_path, capsys):
     times = {path.name: path.stat().st_mtime_ns for path in out.glob("*.npz")}
     made.make(job(images, "light"), out)
     assert "10 of them stored before" in capsys.readouterr().err
-    assert {path.name: path.stat().st_mtime_ns for path in out.glob("*.npz")}.items() > times.items()
+    assert {
+        path.name: path.stat().st_mtime_ns for path in out.glob("*.npz")
+    }.items() > times.items()
     timm.asked.clear()
     made.make(job(images, "light"), out)
     assert not timm.asked  # nothing to do, no network is loaded
@@ -113,7 +133,9 @@ def test_a_head_gives_classes_to_features(images, timm, tmp_path):
     weight = np.random.default_rng(0).normal(size=(made.CLASSES, 2))
     np.savez(head, weight=weight, bias=np.ones(made.CLASSES), normalise=1)
     made.make(job(images, "features", heads={"features": head}), out)
-    expected = weight @ np.array([1.0, 2.0]) / np.sqrt(5.0) + 1.0  # every feature vector is a multiple of (1, 2)
+    expected = (
+        weight @ np.array([1.0, 2.0]) / np.sqrt(5.0) + 1.0
+    )  # every feature vector is a multiple of (1, 2)
     np.testing.assert_allclose(stored(out, "features", 0)[0], np.tile(expected, (3, 1)), rtol=1e-6)
     np.savez(head, weight=weight[:, :1])
     with pytest.raises(BadInputError, match="weights for 1 features, the network gives 2"):
@@ -126,18 +148,28 @@ def test_nothing_is_downloaded_unasked(images, timm, tmp_path):
     weights = tmp_path / "light.pth"
     weights.touch()
     made.load(job(images, "light", weights={"light": weights}), "light")
-    assert os.environ["HF_HUB_OFFLINE"] == "1" and timm.asked[-1] == ("light", True, {"file": str(weights)})
+    assert os.environ["HF_HUB_OFFLINE"] == "1" and timm.asked[-1] == (
+        "light",
+        True,
+        {"file": str(weights)},
+    )
     os.environ["HF_HUB_OFFLINE"] = "0"
     made.load(job(images, "light", download=True), "light")
     assert os.environ["HF_HUB_OFFLINE"] == "0"
-    with pytest.raises(BadInputError, match="weights of nonsense cannot be had.*--weights NAME=FILE.*--download"):
+    with pytest.raises(
+        BadInputError, match="weights of nonsense cannot be had.*--weights NAME=FILE.*--download"
+    ):
         made.load(job(images, "nonsense"), "nonsense")
 
 
 def test_images_are_drawn_by_the_seed(images):
-    chosen = [[path.name for path, _ in job(images, "light", seed=seed).chosen] for seed in range(6)]
+    chosen = [
+        [path.name for path, _ in job(images, "light", seed=seed).chosen] for seed in range(6)
+    ]
     assert chosen[0] == [path.name for path, _ in job(images, "light").chosen]
-    assert len({tuple(names) for names in chosen}) > 1 and all(sorted(names) == ["a.JPEG", "b.png", "c.jpg"] for names in chosen)
+    assert len({tuple(names) for names in chosen}) > 1 and all(
+        sorted(names) == ["a.JPEG", "b.png", "c.jpg"] for names in chosen
+    )
 
 
 def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypatch):
@@ -153,14 +185,19 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
         ((), "--images"),
         (("--images", ".", "--n", "0"), "'--n'"),
         (("--images", ".", "--networks", ","), "--networks is empty"),
-        (("--images", ".", "--weights", "other=x"), "NAME=FILE is needed with one of resnet50.a1_in1k"),
+        (
+            ("--images", ".", "--weights", "other=x"),
+            "NAME=FILE is needed with one of resnet50.a1_in1k",
+        ),
         (("--images", ".", "--head", "resnet50.a1_in1k=nofile"), "there is no file 'nofile'"),
     ):
         code, _, err = cli(*make, *wrong)
         assert code == 2 and told in err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = cli(*make, "--images", ".")
-    assert code == 2 and "needs timm, torch, PIL; `pip install 'calharness[imagenet]'` gets it" in err
+    assert (
+        code == 2 and "needs timm, torch, PIL; `pip install 'calharness[imagenet]'` gets it" in err
+    )
 
 
 def test_an_image_that_is_none_is_named(images, timm, tmp_path):
@@ -176,7 +213,9 @@ def test_digits_are_predicted_at_every_level(tmp_path):
     one = digits_networks.Training("brightness", "tiny", 0, (4,), 0.1, (1,), 797)
     digits_networks.make([one], tmp_path)
     found = sorted((tmp_path / "brightness").glob("*.npz"))
-    assert [path.name for path in found] == sorted(f"tiny_seed0_{made.level_name(p)}.npz" for p in made.LEVELS)
+    assert [path.name for path in found] == sorted(
+        f"tiny_seed0_{made.level_name(p)}.npz" for p in made.LEVELS
+    )
     with np.load(found[0]) as dark, np.load(found[-1]) as other:
         assert dark["logits"].shape == (1000, 10) and (dark["labels"] == other["labels"]).all()
         assert (dark["logits"] != other["logits"]).any()
@@ -196,8 +235,12 @@ def test_families_without_files_say_how_to_get_them(monkeypatch, tmp_path):
 def records(values):
     import pandas as pd
 
-    rows = [{"problem": p, "estimator": e, "estimand": e, "value": v} for (p, e), v in values.items()]
-    return pd.DataFrame(rows).assign(status="ok", reason=None, notion="canonical", n=1000, rep=0, truth=np.nan)
+    rows = [
+        {"problem": p, "estimator": e, "estimand": e, "value": v} for (p, e), v in values.items()
+    ]
+    return pd.DataFrame(rows).assign(
+        status="ok", reason=None, notion="canonical", n=1000, rep=0, truth=np.nan
+    )
 
 
 def test_levels_at_which_a_network_has_the_smaller_value():
@@ -211,8 +254,12 @@ def test_levels_at_which_a_network_has_the_smaller_value():
     composed = compose(["experiment=moskvichev2025_fig4b_offline"])
     settings = replace(composed, labels=replace(composed.labels, problem={"a": "A", "b": "B"}))
     lines = item.measured(records(values), settings)
-    first = lines[lines["title"].eq("CKCE") & lines["network"].eq("A") & lines["percent"].eq(-50)].iloc[0]
-    assert (first["mean"], first["reps"]) == (pytest.approx(1.1), 2) and first["se"] == pytest.approx(0.1)
+    first = lines[
+        lines["title"].eq("CKCE") & lines["network"].eq("A") & lines["percent"].eq(-50)
+    ].iloc[0]
+    assert (first["mean"], first["reps"]) == (pytest.approx(1.1), 2) and first[
+        "se"
+    ] == pytest.approx(0.1)
     table = item.table(records(values), settings)
     assert table.loc[("CKCE", "A"), "smaller than the others at"] == "3 of 3"
     assert table.loc[("JKCE", "A"), "smaller than the others at"] == "1 of 3"
@@ -220,16 +267,22 @@ def test_levels_at_which_a_network_has_the_smaller_value():
     left, right = item.render(records(values), settings).axes
     assert [ax.get_ylabel() for ax in (left, right)] == ["CKCE", "JKCE"]
     drawn = {c.get_label(): c[0].get_xydata().tolist() for c in left.containers}
-    assert drawn["A"] == pytest.approx(np.array([[-50, 1.1], [0, 2.1], [50, 3.1]])) and set(drawn) == {"A", "B"}
+    assert drawn["A"] == pytest.approx(np.array([[-50, 1.1], [0, 2.1], [50, 3.1]])) and set(
+        drawn
+    ) == {"A", "B"}
     ours = item.reproduced(records(values), settings).set_index("column")["value"]
     assert ours.to_dict() == {"CKCE": 3}  # of JKCE the paper gives no number
 
 
 def test_without_predictions_the_item_says_so():
     settings = compose(["experiment=moskvichev2025_fig4b"])
-    none = records({("imagenet_brightness/absent", "ckce"): np.nan}).assign(status="skipped", reason="no images", estimand=None)
+    none = records({("imagenet_brightness/absent", "ckce"): np.nan}).assign(
+        status="skipped", reason="no images", estimand=None
+    )
     assert item.table(none, settings).iloc[0, 0] == "none: there are no predictions"
     (ax,) = item.render(none, settings).axes
-    assert [text.get_text() for text in ax.texts] == ["there are no predictions to draw; the page says how to get them"]
+    assert [text.get_text() for text in ax.texts] == [
+        "there are no predictions to draw; the page says how to get them"
+    ]
     ours = item.reproduced(none, settings)
     assert ours["value"].isna().all() and ours["why"].str.contains("no images").all()

@@ -55,7 +55,8 @@ def test_every_protocol(tmp_path, protocol):
 
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize(
-    "change", [np.asfortranarray, lambda a: a.astype(">f8"), lambda a: a.astype("f2"), lambda a: a[::-1].T.T]
+    "change",
+    [np.asfortranarray, lambda a: a.astype(">f8"), lambda a: a.astype("f2"), lambda a: a[::-1].T.T],
 )
 def test_every_order_and_precision(tmp_path, protocol, change):
     test = change(TEST[0]), TEST[1].astype(np.uint8)
@@ -76,7 +77,11 @@ def python2(array, protocol):
     """An array as Python 2 and its numpy wrote it: native text, 0 and 1 for the truth values."""
     data, kind, order = array.tobytes(), array.dtype.str[1:], array.dtype.str[:1]
     if protocol == 0:
-        text = "'" + "".join(chr(b) if 32 <= b < 127 and b not in b"\\'" else f"\\x{b:02x}" for b in data) + "'"
+        text = (
+            "'"
+            + "".join(chr(b) if 32 <= b < 127 and b not in b"\\'" else f"\\x{b:02x}" for b in data)
+            + "'"
+        )
         shape = "(" + "".join(f"I{size}\n" for size in array.shape) + "t"
         return (
             f"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n{shape}cnumpy\ndtype\n(S'{kind}'\nI0\nI1\ntR"
@@ -92,7 +97,10 @@ def python2(array, protocol):
 
 @pytest.mark.parametrize("protocol", [0, 2])
 def test_pickles_of_python_2(tmp_path, protocol):
-    parts = [b"(" + python2(logits, protocol) + python2(labels, protocol) + b"t" for logits, labels in (VALIDATION, TEST)]
+    parts = [
+        b"(" + python2(logits, protocol) + python2(labels, protocol) + b"t"
+        for logits, labels in (VALIDATION, TEST)
+    ]
     start = b"" if protocol == 0 else b"\x80\x02"
     same(read_parts(stored(tmp_path, start + b"(" + b"".join(parts) + b"t.")))
 
@@ -275,7 +283,9 @@ def test_deep_nests_end_soon(tmp_path):
     assert "another layout" in refusal(stored(tmp_path, deep))
     doubled = b"\x80\x02)" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"."
     assert "tuple where an array is expected" in refusal(stored(tmp_path, doubled))
-    hashed = b"\x80\x02})" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"K\x01s."  # as the key of a dictionary
+    hashed = (
+        b"\x80\x02})" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"K\x01s."
+    )  # as the key of a dictionary
     assert "EMPTY_DICT" in refusal(stored(tmp_path, hashed))
 
 
@@ -300,7 +310,9 @@ def test_damaged_and_too_large(tmp_path, monkeypatch):
     for end in range(1, len(good) - 1, 7):
         refusal(stored(tmp_path, good[:end]))
     assert "more than one object" in refusal(stored(tmp_path, good + b"N."))
-    assert "cannot be read as a pickle" in refusal(stored(tmp_path, b"version https://git-lfs.github.com/spec/v1\n"))
+    assert "cannot be read as a pickle" in refusal(
+        stored(tmp_path, b"version https://git-lfs.github.com/spec/v1\n")
+    )
     monkeypatch.setattr(published, "LARGEST", 100)
     assert "at most 100 are read" in refusal(stored(tmp_path, good))
 
@@ -333,7 +345,9 @@ def test_tensors_come_back(tmp_path):
         "half": entry("BF16", [2], 140, 144),
     }  # fmt: skip
     half = (np.array([1.5, -2.0], np.float32).view(np.uint32) >> 16).astype("<u2")
-    path = tensors(tmp_path / "a.safetensors", header, logits.tobytes() + labels.tobytes() + half.tobytes())
+    path = tensors(
+        tmp_path / "a.safetensors", header, logits.tobytes() + labels.tobytes() + half.tobytes()
+    )
     found = read_safetensors(path)
     np.testing.assert_array_equal(found["logits_test"], logits)
     np.testing.assert_array_equal(found["labels_test"], labels)
@@ -341,7 +355,10 @@ def test_tensors_come_back(tmp_path):
     p, y = read_predictions(path)
     np.testing.assert_allclose(p, softmax(logits.astype(float)), rtol=1e-15)
     np.testing.assert_array_equal(y, labels)
-    with pytest.raises(BadInputError, match="holds logits_test, labels_test, half; names that end in _val are needed"):
+    with pytest.raises(
+        BadInputError,
+        match="holds logits_test, labels_test, half; names that end in _val are needed",
+    ):
         read_predictions(path, split="validation")
 
 
@@ -396,13 +413,17 @@ def test_a_folder_of_npy_files(tmp_path, monkeypatch):
 def test_confidences_of_predicted_labels(tmp_path):
     path = tmp_path / "a.npz"
     confidence = np.array([0.5, 1.0, 0.25], np.float32)
-    np.savez(path, confidence=confidence, pred_label=np.int16([3, 1, 2]), true_label=np.int16([3, 0, 2]))
+    np.savez(
+        path, confidence=confidence, pred_label=np.int16([3, 1, 2]), true_label=np.int16([3, 0, 2])
+    )
     problem = Predictions(str(path), top_label=True, order="file")
     p, y = problem.sample(3, np.random.default_rng(0))
     np.testing.assert_array_equal(p, confidence)
     np.testing.assert_array_equal(y, [1, 0, 1])
     assert problem.notions == ("top_label",) and p.dtype == np.float64
-    with pytest.raises(BadInputError, match="holds confidences of predicted labels, .*; add top_label=true "):
+    with pytest.raises(
+        BadInputError, match="holds confidences of predicted labels, .*; add top_label=true "
+    ):
         Predictions(str(path)).sample(1, None)
 
 
@@ -417,7 +438,10 @@ def test_32_bits_make_confidences_of_one(tmp_path):
     assert in32.dtype == np.float64 and (in32 == in32.astype(np.float32)).all()
     np.testing.assert_allclose(in32, in64, rtol=1e-6)
     np.savez(path, p=np.array([0.1, 1 - 1e-12]), y=np.array([0, 1]))
-    np.testing.assert_array_equal(Predictions(str(path), order="file", float32=True).sample(2, None)[0], [np.float32(0.1), 1.0])
+    np.testing.assert_array_equal(
+        Predictions(str(path), order="file", float32=True).sample(2, None)[0],
+        [np.float32(0.1), 1.0],
+    )
 
 
 def test_the_two_parts_of_a_pickle(tmp_path):
@@ -466,15 +490,29 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
     plain = {"_target_": "harness.problems.Predictions", "path": path}
     keys = [
         configured("problem", "a", {**plain, **options}).key
-        for options in ({}, {"split": "validation"}, {"order": "file"}, {"float32": True}, {"order": "file", "float32": True})
+        for options in (
+            {},
+            {"split": "validation"},
+            {"order": "file"},
+            {"float32": True},
+            {"order": "file", "float32": True},
+        )
     ]
     assert len(set(keys)) == 5
-    assert configured("problem", "a", {**plain, "split": "test", "order": "random", "float32": False}).key == keys[0]
+    assert (
+        configured(
+            "problem", "a", {**plain, "split": "test", "order": "random", "float32": False}
+        ).key
+        == keys[0]
+    )
 
 
 def test_the_key_of_a_published_file_stays():
     """Records of a network stay valid: its key is of its checksum, whether the file is there or not."""
-    config = {"_target_": "harness.problems.Predictions", "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz"}
+    config = {
+        "_target_": "harness.problems.Predictions",
+        "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz",
+    }
     assert configured("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
 
 
@@ -530,7 +568,11 @@ def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
     ]  # fmt: skip
     assert all("no file" in planned.skips[c.key] for c in planned.cells)
     with pytest.raises(BadInputError, match="no file mine.p here"):  # a file of the user's own
-        plan(compose(["problem=[derma_vit]", "problem.derma_vit.path=mine.p", "estimator=[binned15]"]))
+        plan(
+            compose(
+                ["problem=[derma_vit]", "problem.derma_vit.path=mine.p", "estimator=[binned15]"]
+            )
+        )
 
 
 def test_only_the_published_file_itself_is_used(listing, tmp_path):
@@ -540,15 +582,24 @@ def test_only_the_published_file_itself_is_used(listing, tmp_path):
     digest = sha256(tmp_path / "logits.p")
     data = listing(mine=described("logits/a.p", digest), unknown=described("logits/b.p"))
     (data / "logits").mkdir()
-    (data / "logits" / "a.p").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    (data / "logits" / "a.p").write_bytes(
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
+    )
     problem = Predictions("logits/a.p")
-    assert f"is not the published file, whose sha256 is {digest}; move it away" in problem.unavailable
+    assert (
+        f"is not the published file, whose sha256 is {digest}; move it away" in problem.unavailable
+    )
     assert problem.n_max == 7 and problem.fingerprint["sha256"] == digest
     with pytest.raises(BadInputError, match="is not the published file"):
         problem.sample(1, np.random.default_rng(0))
     (data / "logits" / "a.p").write_bytes(good)
-    assert problem.unavailable is None and problem.sample(7, np.random.default_rng(0))[0].shape == (7, 3)
-    (data / "logits" / "b.p").write_bytes(pickle.dumps((TEST, VALIDATION), 4))  # none is known: the user's copy is taken
+    assert problem.unavailable is None and problem.sample(7, np.random.default_rng(0))[0].shape == (
+        7,
+        3,
+    )
+    (data / "logits" / "b.p").write_bytes(
+        pickle.dumps((TEST, VALIDATION), 4)
+    )  # none is known: the user's copy is taken
     assert Predictions("logits/b.p").n_max == 5
 
 
@@ -558,7 +609,9 @@ REAL = [name for name, pack in packs.packs().items() if pack.rows and not name.e
 @pytest.mark.parametrize("name", REAL)
 def test_every_pack_has_its_problem(name):
     pack, problem = packs.packs()[name], harness.load_problem(name)
-    assert problem.path in (pack.path, str(Path(pack.path).parent)) and pack in packs.of(problem.path)
+    assert problem.path in (pack.path, str(Path(pack.path).parent)) and pack in packs.of(
+        problem.path
+    )
     assert pack.rows and pack.classes and problem.top_label == (pack.group == "toplabel")
 
 
@@ -569,14 +622,20 @@ def test_packs_that_are_there_are_what_their_listing_says():
         pytest.skip("no pack of predictions is below CALHARNESS_DATA")
     for name in there:
         pack, problem = packs.packs()[name], harness.load_problem(name)
-        assert problem.n_max == pack.rows and problem.classes == (2 if problem.top_label else pack.classes), name
+        assert problem.n_max == pack.rows and problem.classes == (
+            2 if problem.top_label else pack.classes
+        ), name
         p, y = problem.sample(problem.n_max, np.random.default_rng(0))
         right = y if p.ndim == 1 else p.argmax(axis=1) == y
         confidence = p if p.ndim == 1 else p.max(axis=1)
-        assert right.mean() > 3 / pack.classes and abs(confidence.mean() - right.mean()) < 0.25, name
+        assert right.mean() > 3 / pack.classes and abs(confidence.mean() - right.mean()) < 0.25, (
+            name
+        )
 
 
-@pytest.mark.parametrize("name, accuracy, ones", [("densenet40", 0.9242, 5599), ("resnet110", 0.9356, 2885)])
+@pytest.mark.parametrize(
+    "name, accuracy, ones", [("densenet40", 0.9242, 5599), ("resnet110", 0.9356, 2885)]
+)
 def test_confidences_of_exactly_one(name, accuracy, ones):
     """Softmax in 32 bits: most of a network's confidences can be 1 (figures of the data set's index)."""
     problem = harness.load_problem(f"cifar10_{name}_toplabel")

@@ -66,7 +66,12 @@ def test_a_partial_file_is_resumed(address, tmp_path, where):
 
 
 def test_the_next_mirror_is_tried(address, tmp_path):
-    assert packs.fetch(pack("http://127.0.0.1:9/gone", f"{address}/wrong", f"{address}/one"), tmp_path).read_bytes() == CONTENT
+    assert (
+        packs.fetch(
+            pack("http://127.0.0.1:9/gone", f"{address}/wrong", f"{address}/one"), tmp_path
+        ).read_bytes()
+        == CONTENT
+    )
 
 
 def test_a_wrong_checksum_is_no_file(address, tmp_path):
@@ -90,8 +95,20 @@ def test_a_pack_without_address_says_what_to_do(tmp_path):
 
 def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypatch, capsys):
     """Never downloaded, an address or not; once it is there it is taken, and its checksum shown."""
-    own = packs.Pack("one", "folder/one.bin", None, None, "MIT", "nobody", ("http://127.0.0.1:9/one",), "Ask nobody.")
-    with pytest.raises(BadInputError, match="is not downloaded, for no checksum of it is known; Ask nobody. Put it at"):
+    own = packs.Pack(
+        "one",
+        "folder/one.bin",
+        None,
+        None,
+        "MIT",
+        "nobody",
+        ("http://127.0.0.1:9/one",),
+        "Ask nobody.",
+    )
+    with pytest.raises(
+        BadInputError,
+        match="is not downloaded, for no checksum of it is known; Ask nobody. Put it at",
+    ):
         packs.fetch(own, tmp_path)
     assert packs.verify([own], tmp_path) == 0 and "absent" in capsys.readouterr().out
     path = tmp_path / "folder" / "one.bin"
@@ -129,7 +146,11 @@ def group(address, tmp_path, monkeypatch):
 def test_a_group_is_fetched_and_what_is_there_is_not_fetched_again(group, tmp_path, cli):
     code, text, err = cli("data", "fetch", "some")
     assert code == 0 and "3 files, complete" in text and "3 of 3: third" in err
-    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == ["first.bin", "second.bin", "third.bin"]
+    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == [
+        "first.bin",
+        "second.bin",
+        "third.bin",
+    ]
     Server.asked.clear()
     assert cli("data", "fetch", "some")[0] == 0 and not Server.asked
     assert cli("data", "verify", "some")[0] == 0
@@ -141,12 +162,24 @@ def test_a_group_goes_on_past_a_file_that_fails(group, tmp_path, cli):
     group["first"], group["second"] = ["none", "wrong"], ["broken"]
     code, text, err = cli("data", "fetch", "some")
     assert code == 1 and "2 could not be had, the same command tries again" in text
-    assert "first could not be fetched" in err and "404" in err and "sha256 is" in err and "second could not be fetched" in err
-    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == ["second.bin.part", "third.bin"]
+    assert (
+        "first could not be fetched" in err
+        and "404" in err
+        and "sha256 is" in err
+        and "second could not be fetched" in err
+    )
+    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == [
+        "second.bin.part",
+        "third.bin",
+    ]
     group["first"], group["second"] = ["none", "first"], ["second"]
     Server.asked.clear()
     assert cli("data", "fetch", "some")[0] == 0
-    assert Server.asked == [("/none", None), ("/first", None), ("/second", f"bytes={len(CONTENT) // 2}-")]
+    assert Server.asked == [
+        ("/none", None),
+        ("/first", None),
+        ("/second", f"bytes={len(CONTENT) // 2}-"),
+    ]
 
 
 def test_a_file_of_a_group_that_is_not_downloaded_is_listed(group, cli):
@@ -157,7 +190,12 @@ def test_a_file_of_a_group_that_is_not_downloaded_is_listed(group, cli):
 
 def test_an_unknown_name_names_the_groups(cli):
     code, _, err = cli("data", "fetch", "kull")
-    assert code == 2 and "there is no pack 'kull'" in err and "kull_cifar" in err and "`calharness data list`" in err
+    assert (
+        code == 2
+        and "there is no pack 'kull'" in err
+        and "kull_cifar" in err
+        and "`calharness data list`" in err
+    )
 
 
 def test_the_logits_of_kull_can_be_fetched():
@@ -166,13 +204,17 @@ def test_the_logits_of_kull_can_be_fetched():
     assert len(chosen) == 10 and sum(pack.bytes for pack in chosen) == 34_148_502
     for pack in chosen:
         name = pack.path.rpartition("/")[2]
-        assert len(pack.urls) == 2 and all(re.search(r"/NN_calibration/(raw/)?[0-9a-f]{40}/logits/" + name, u) for u in pack.urls)
+        assert len(pack.urls) == 2 and all(
+            re.search(r"/NN_calibration/(raw/)?[0-9a-f]{40}/logits/" + name, u) for u in pack.urls
+        )
 
 
 def test_listing_and_verifying(tmp_path, monkeypatch, capsys, cli):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     code, text, _ = cli("data", "list")
-    assert code == 0 and "cifar10_resnet20" in text and "absent" in text and "\nkull_cifar:\n" in text
+    assert (
+        code == 0 and "cifar10_resnet20" in text and "absent" in text and "\nkull_cifar:\n" in text
+    )
     assert all(f"  {name} " in text for name in packs.packs())
     assert cli("data", "verify")[0] == 0
     path = tmp_path / "cifar_logits" / "cifar10_resnet20_chenyaofo.npz"
@@ -188,4 +230,6 @@ def test_listing_and_verifying(tmp_path, monkeypatch, capsys, cli):
 def test_every_pack_is_described():
     for one in packs.packs().values():
         assert one.licence and one.citation and (one.urls or one.note)
-        assert (len(one.sha256) == 64 and one.bytes > 0) if one.sha256 else (not one.urls and one.note)
+        assert (
+            (len(one.sha256) == 64 and one.bytes > 0) if one.sha256 else (not one.urls and one.note)
+        )

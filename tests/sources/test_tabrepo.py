@@ -26,8 +26,13 @@ from harness.sources.tabrepo import Repository
 
 DATA = os.environ.get("CALHARNESS_DATA")
 MINI = Path(DATA or "") / "tabrepo_mini"
-needs_fixture = pytest.mark.skipif(not DATA or not MINI.is_dir(), reason="CALHARNESS_DATA has no tabrepo_mini")
-CONFIGS = [f"{family}_c1_BAG_L1" for family in ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel")]
+needs_fixture = pytest.mark.skipif(
+    not DATA or not MINI.is_dir(), reason="CALHARNESS_DATA has no tabrepo_mini"
+)
+CONFIGS = [
+    f"{family}_c1_BAG_L1"
+    for family in ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel")
+]
 
 
 def write_task(root, dataset, fold, models, val, labels, test=None, test_labels=None):
@@ -48,7 +53,9 @@ def write_task(root, dataset, fold, models, val, labels, test=None, test_labels=
 
 
 def write_index(root, **kinds):
-    pd.DataFrame({"dataset": list(kinds), "problem_type": list(kinds.values())}).to_parquet(root / "configs.parquet")
+    pd.DataFrame({"dataset": list(kinds), "problem_type": list(kinds.values())}).to_parquet(
+        root / "configs.parquet"
+    )
 
 
 @pytest.fixture
@@ -72,10 +79,19 @@ def test_rows_are_found_by_name_in_each_tasks_own_order(tiny):
     held = Repository(tiny)
     assert held.datasets() == ["amount", "three", "two"] and held.folds("two") == [0, 1]
     assert held.configs("two", 0) == ["A_1", "B_1"] and held.configs("two", 1) == ["B_1"]
-    assert held.predict_val("two", 0, "B_1").tolist() == held.predict_val("two", 1, "B_1").tolist() == [0.25, 0.5, 0.75, 0.0]
+    assert (
+        held.predict_val("two", 0, "B_1").tolist()
+        == held.predict_val("two", 1, "B_1").tolist()
+        == [0.25, 0.5, 0.75, 0.0]
+    )
     assert held.predict_test("two", 0, "B_1").tolist() == [0.25, 0.5]
-    assert held.labels_val("two", 0).tolist() == [0, 0, 1, 1] and held.labels_test("two", 0).tolist() == [0, 0]
-    assert held.predict_val("three", 0, "A_1").shape == (3, 3) and held.problem_type("three") == "multiclass"
+    assert held.labels_val("two", 0).tolist() == [0, 0, 1, 1] and held.labels_test(
+        "two", 0
+    ).tolist() == [0, 0]
+    assert (
+        held.predict_val("three", 0, "A_1").shape == (3, 3)
+        and held.problem_type("three") == "multiclass"
+    )
     assert held.shape("two", 0) == (4, 2) and held.shape("three", 0) == (3, 3)
 
 
@@ -136,7 +152,11 @@ def _describe(**changes):
         ("metadata.json", _describe(dtype="int8"), "dtype int8; allowed are"),
         ("metadata.json", _describe(models=["A_1", "A_1"]), "names a model twice"),
         ("metadata.json", _describe(models=["A_1"]), "for 1 models"),
-        ("metadata.json", _describe(pred_val_shape=[2, 5]), "has 32 bytes; shape .2, 5. in float32 has 40"),
+        (
+            "metadata.json",
+            _describe(pred_val_shape=[2, 5]),
+            "has 32 bytes; shape .2, 5. in float32 has 40",
+        ),
         ("metadata.json", _describe(pred_val_shape=[2, 2, 2]), "is binary by configs.parquet"),
     ],
 )
@@ -168,10 +188,15 @@ def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
     monkeypatch.setattr(tabrepo, "CACHE", cache)
     with pytest.raises(
-        BadInputError, match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; "
+        BadInputError,
+        match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; ",
     ):
         tabrepo.find("tabrepo")
-    for place in (cache / "mine", data / "mine" / "results" / "context", working / "mine" / "results" / "context"):
+    for place in (
+        cache / "mine",
+        data / "mine" / "results" / "context",
+        working / "mine" / "results" / "context",
+    ):
         shutil.copytree(tiny, place)
         assert tabrepo.find("mine").root == place.resolve()
     shutil.copytree(tiny, working / "mine" / "results" / "another")
@@ -185,7 +210,11 @@ def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
 @needs_fixture
 def test_both_layouts_hold_the_same():
     first, second = Repository(MINI / "repo"), Repository(MINI / "public_layout")
-    assert first.datasets() == second.datasets() == ["breast_cancer", "diabetes_reg", "digits", "iris", "wine"]
+    assert (
+        first.datasets()
+        == second.datasets()
+        == ["breast_cancer", "diabetes_reg", "digits", "iris", "wine"]
+    )
     for dataset, classes in (("breast_cancer", 2), ("digits", 10), ("iris", 3), ("wine", 3)):
         for fold in (0, 1):
             assert first.configs(dataset, fold) == CONFIGS
@@ -196,9 +225,17 @@ def test_both_layouts_hold_the_same():
                     (first.predict_test(dataset, fold, config), first.labels_test(dataset, fold)),
                 ):
                     right = (p > 0.5) == y if classes == 2 else p.argmax(axis=1) == y
-                    assert right.mean() > 0.8 and len(p) == len(y)  # trained models: rows and labels belong together
-                assert (second.predict_val(dataset, fold, config) == first.predict_val(dataset, fold, config)).all()
-                assert (second.predict_test(dataset, fold, config) == first.predict_test(dataset, fold, config)).all()
+                    assert right.mean() > 0.8 and len(p) == len(
+                        y
+                    )  # trained models: rows and labels belong together
+                assert (
+                    second.predict_val(dataset, fold, config)
+                    == first.predict_val(dataset, fold, config)
+                ).all()
+                assert (
+                    second.predict_test(dataset, fold, config)
+                    == first.predict_test(dataset, fold, config)
+                ).all()
 
 
 @needs_fixture
@@ -208,7 +245,10 @@ def test_validation_and_test_rows_part_the_table():
 
     held = Repository(MINI / "repo")
     found = np.concatenate([held.labels_val("wine", 0), held.labels_test("wine", 0)])
-    assert len(held.labels_val("wine", 0)) == 160 and np.bincount(found).tolist() == np.bincount(load_wine().target).tolist()
+    assert (
+        len(held.labels_val("wine", 0)) == 160
+        and np.bincount(found).tolist() == np.bincount(load_wine().target).tolist()
+    )
 
 
 @needs_fixture
@@ -220,7 +260,9 @@ def test_legal_irregularities():
     assert ragged.metadata("breast_cancer", 1).dtype == np.float16
     for dataset, fold, allowed in (("wine", 0, 0), ("iris", 1, 0), ("breast_cancer", 1, 2.5e-4)):
         for config in ragged.configs(dataset, fold):
-            difference = np.abs(ragged.predict_val(dataset, fold, config) - plain.predict_val(dataset, fold, config))
+            difference = np.abs(
+                ragged.predict_val(dataset, fold, config) - plain.predict_val(dataset, fold, config)
+            )
             assert difference.max() <= allowed
     with pytest.raises(BadInputError, match="iris, fold 1 has no config 'LightGBM_c1_BAG_L1'"):
         ragged.predict_val("iris", 1, "LightGBM_c1_BAG_L1")
@@ -236,15 +278,30 @@ def task(tiny, dataset="two", config="A_1", **more):
 
 def test_a_task_is_judged_as_a_file_of_predictions_is(tiny):
     two, three = task(tiny), task(tiny, "three")
-    assert two.notions == ("binary", "canonical", "classwise") and two.default_notions == ("binary",)
-    assert three.notions == ("top_label", "classwise", "canonical") and three.default_notions == ("canonical",)
-    assert (two.classes, three.classes, two.n_max, two.default_n, two.default_reps) == (2, 3, 4, 4, 10)
+    assert two.notions == ("binary", "canonical", "classwise") and two.default_notions == (
+        "binary",
+    )
+    assert three.notions == ("top_label", "classwise", "canonical") and three.default_notions == (
+        "canonical",
+    )
+    assert (two.classes, three.classes, two.n_max, two.default_n, two.default_reps) == (
+        2,
+        3,
+        4,
+        4,
+        10,
+    )
     assert task(tiny, max_n=3).default_n == 3 and two.truth("l1") is None
 
 
 def test_a_rep_is_an_order_of_the_rows_and_a_small_n_its_beginning(tiny):
     p, y = task(tiny).sample(4, np.random.default_rng(1))
-    assert sorted(zip(p, y)) == [(np.float32(0.1), 0), (np.float32(0.2), 0), (np.float32(0.7), 1), (1.0, 1)]
+    assert sorted(zip(p, y)) == [
+        (np.float32(0.1), 0),
+        (np.float32(0.2), 0),
+        (np.float32(0.7), 1),
+        (1.0, 1),
+    ]
     q, z = task(tiny).sample(2, np.random.default_rng(1))
     assert q.tolist() == p[:2].tolist() and z.tolist() == y[:2].tolist()
     with pytest.raises(BadInputError, match="n is 5, but two, fold 0 holds 4 rows"):
@@ -276,7 +333,10 @@ def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({"dataset": "four"}, "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0"),
+        (
+            {"dataset": "four"},
+            "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0",
+        ),
         ({"dataset": "amount"}, "amount is a regression data set"),
         ({"config": "C_1"}, "no predictions of C_1 for two, fold 0"),
         ({"n_samples": 5}, "list of tasks says 5 rows .* the repository 4 and 2"),
@@ -297,8 +357,15 @@ def test_a_family_stands_for_its_members(tiny):
     members = TabRepoTasks(str(tiny)).members()
     assert list(members) == ["amount/0/A_1", "three/0/A_1", "two/0/A_1", "two/0/B_1", "two/1/B_1"]
     assert list(TabRepoTasks(str(tiny), families=("B",)).members()) == ["two/0/B_1", "two/1/B_1"]
-    assert list(TabRepoTasks(str(tiny), datasets="two", folds=[0]).members()) == ["two/0/A_1", "two/0/B_1"]
-    assert list(TabRepoTasks(str(tiny), min_n=4).members()) == ["two/0/A_1", "two/0/B_1", "two/1/B_1"]
+    assert list(TabRepoTasks(str(tiny), datasets="two", folds=[0]).members()) == [
+        "two/0/A_1",
+        "two/0/B_1",
+    ]
+    assert list(TabRepoTasks(str(tiny), min_n=4).members()) == [
+        "two/0/A_1",
+        "two/0/B_1",
+        "two/1/B_1",
+    ]
     pickle.loads(pickle.dumps(members))
     made = component("problem", "two/0/B_1", members["two/0/B_1"])
     assert made == configured("problem", "two/0/B_1", made.config)
@@ -309,7 +376,10 @@ def test_a_family_stands_for_its_members(tiny):
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({"datasets": ("two", "four")}, "datasets is 'four', which no task has; there are amount, three, two"),
+        (
+            {"datasets": ("two", "four")},
+            "datasets is 'four', which no task has; there are amount, three, two",
+        ),
         ({"folds": (7,)}, "folds is 7"),
         ({"families": ("A_1",)}, "families is 'A_1', which no task has; there are A, B"),
         ({"min_n": 100}, "leave no task"),
@@ -327,19 +397,36 @@ def test_the_list_of_table_1_is_whole():
 
     listed = pd.read_csv(task_list("berta2026/table1_tasks.csv"))
     assert len(listed) == 1088 and not listed.duplicated(["dataset", "fold", "config"]).any()
-    assert listed.groupby("problem_type")["dataset"].nunique().to_dict() == {"binary": 51, "multiclass": 17}
+    assert listed.groupby("problem_type")["dataset"].nunique().to_dict() == {
+        "binary": 51,
+        "multiclass": 17,
+    }
     assert listed["problem_type"].value_counts().to_dict() == {"binary": 787, "multiclass": 301}
-    assert listed["n_samples"].min() == 450 and listed["n_samples"].max() == 3376 and listed["n_classes"].max() == 10
-    assert (listed["config"].str.split("_").str[0] == listed["family"]).all() and listed["family"].nunique() == 7
+    assert (
+        listed["n_samples"].min() == 450
+        and listed["n_samples"].max() == 3376
+        and listed["n_classes"].max() == 10
+    )
+    assert (listed["config"].str.split("_").str[0] == listed["family"]).all() and listed[
+        "family"
+    ].nunique() == 7
     assert (listed["n_classes"].eq(2) == listed["problem_type"].eq("binary")).all()
 
 
 def family(root, *more):
-    return ["problem=tabular_oof", f"problem.tabular_oof.repository={root}", "estimator=[binned15,brier]", "jobs=1", *more]
+    return [
+        "problem=tabular_oof",
+        f"problem.tabular_oof.repository={root}",
+        "estimator=[binned15,brier]",
+        "jobs=1",
+        *more,
+    ]
 
 
 @pytest.mark.slow
-def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_came(tiny, out, tmp_path):
+def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_came(
+    tiny, out, tmp_path
+):
     listed = tmp_path / "tasks.csv"
     pd.DataFrame(
         [("two", 0, "A_1", 4, 2), ("later", 0, "A_1", 3, 2), ("amount", 0, "A_1", None, None)],
@@ -348,9 +435,17 @@ def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_cam
     asked = family(tiny, f"problem.tabular_oof.tasks={listed}", "reps=2", "estimator=[brier]")
     first = harness.run(asked)
     counted = first.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict()
-    assert counted == {("two/0/A_1", "ok"): 2, ("later/0/A_1", "skipped"): 2, ("amount/0/A_1", "skipped"): 2}
-    assert first[first["problem"] == "later/0/A_1"]["reason"].str.contains("lacks metadata.json").all()
-    assert harness.run(asked)["written"].tolist() == first["written"].tolist()  # nothing is computed, or recorded, twice
+    assert counted == {
+        ("two/0/A_1", "ok"): 2,
+        ("later/0/A_1", "skipped"): 2,
+        ("amount/0/A_1", "skipped"): 2,
+    }
+    assert (
+        first[first["problem"] == "later/0/A_1"]["reason"].str.contains("lacks metadata.json").all()
+    )
+    assert (
+        harness.run(asked)["written"].tolist() == first["written"].tolist()
+    )  # nothing is computed, or recorded, twice
     write_task(tiny, "later", 0, ["A_1"], np.array([[0.5, 0.25, 1.0]], dtype=np.float32), [1, 0, 1])
     write_index(tiny, two="binary", later="binary", amount="regression")
     after = harness.run(asked)
@@ -370,16 +465,32 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
         "    @property\n    def unavailable(self):\n        return os.environ.get('MISSING_PACKAGE')\n\n"
         "    def __call__(self, p, y, rng):\n        return 0.25\n",
     )
-    asked = ["problem=beta_shifted", "estimator=[]", "+estimator.mine._target_=sometimes_there.Mine", "n=20", "reps=3", "jobs=1"]
+    asked = [
+        "problem=beta_shifted",
+        "estimator=[]",
+        "+estimator.mine._target_=sometimes_there.Mine",
+        "n=20",
+        "reps=3",
+        "jobs=1",
+    ]
     monkeypatch.setenv("MISSING_PACKAGE", "the package is not installed")
     first = harness.run(asked)
-    assert set(first["status"]) == {"skipped"} and set(first["reason"]) == {"the package is not installed"}
+    assert set(first["status"]) == {"skipped"} and set(first["reason"]) == {
+        "the package is not installed"
+    }
     monkeypatch.delenv("MISSING_PACKAGE")
     from harness.commands.experiment import Experiment
 
-    assert len(Experiment.of(asked).records()) == 0 and Experiment.of(asked).missing(Experiment.of(asked).records()) == 3
+    assert (
+        len(Experiment.of(asked).records()) == 0
+        and Experiment.of(asked).missing(Experiment.of(asked).records()) == 3
+    )
     second = harness.run(asked)
-    assert set(second["status"]) == {"ok"} and set(second["value"]) == {0.25} and set(second["key"]) == set(first["key"])
+    assert (
+        set(second["status"]) == {"ok"}
+        and set(second["value"]) == {0.25}
+        and set(second["key"]) == set(first["key"])
+    )
     monkeypatch.setenv("MISSING_PACKAGE", "the package is not installed")
     assert set(harness.run(asked)["status"]) == {"ok"}  # a number that is there stays
 
@@ -397,12 +508,21 @@ def test_a_family_through_the_command_line(out, cli, monkeypatch):
     assert code == 0 and "16 cells" in text
     code, text, _ = cli(*asked)
     assert code == 0 and "16 cells, 0 done before, 12 computed, 4 skipped" in text
-    assert "wine/0/LinearModel_c1_BAG_L1" in (out / "variations" / "family" / "family.csv").read_text()
+    assert (
+        "wine/0/LinearModel_c1_BAG_L1" in (out / "variations" / "family" / "family.csv").read_text()
+    )
     code, text, _ = cli(*asked)
     assert code == 0 and "12 done before, 0 computed" in text
     found = harness.load_records(out)
-    p, y = Repository(MINI / "repo").predict_val("wine", 0, "CatBoost_c1_BAG_L1"), Repository(MINI / "repo").labels_val("wine", 0)
-    ours = found[found["problem"].eq("wine/0/CatBoost_c1_BAG_L1") & found["estimator"].eq("brier") & found["value"].notna()]
+    p, y = (
+        Repository(MINI / "repo").predict_val("wine", 0, "CatBoost_c1_BAG_L1"),
+        Repository(MINI / "repo").labels_val("wine", 0),
+    )
+    ours = found[
+        found["problem"].eq("wine/0/CatBoost_c1_BAG_L1")
+        & found["estimator"].eq("brier")
+        & found["value"].notna()
+    ]
     expected = float(((p - np.eye(3)[y]) ** 2).sum(axis=1).mean())
     assert len(ours) == 2 and np.allclose(ours["value"], expected, rtol=1e-12)
 
@@ -410,18 +530,29 @@ def test_a_family_through_the_command_line(out, cli, monkeypatch):
 @pytest.mark.slow
 @needs_fixture
 def test_workers_rebuild_members_from_their_configuration(out):
-    asked = family(MINI / "repo_ragged", "problem.tabular_oof.datasets=[iris]", "problem.tabular_oof.folds=[1]", "reps=3")
+    asked = family(
+        MINI / "repo_ragged",
+        "problem.tabular_oof.datasets=[iris]",
+        "problem.tabular_oof.folds=[1]",
+        "reps=3",
+    )
     serial = harness.run([*asked, f"out={out}/serial"])
     parallel = harness.run([*asked, "jobs=2", "notion=canonical", f"out={out}/parallel"])
-    assert serial["problem"].nunique() == 4 and set(parallel[parallel["estimator"] == "brier"]["status"]) == {"ok"}
+    assert serial["problem"].nunique() == 4 and set(
+        parallel[parallel["estimator"] == "brier"]["status"]
+    ) == {"ok"}
     merged = serial.merge(parallel, on=["key", "estimand"], suffixes=("_one", "_two"))
-    assert len(merged) == len(serial) and np.array_equal(merged["value_one"], merged["value_two"], equal_nan=True)
+    assert len(merged) == len(serial) and np.array_equal(
+        merged["value_one"], merged["value_two"], equal_nan=True
+    )
 
 
 def test_two_problems_of_one_id_are_refused(tiny):
     settings = compose(family(tiny))
     settings.problem["other"] = dict(settings.problem["tabular_oof"])
-    with pytest.raises(BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"):
+    with pytest.raises(
+        BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"
+    ):
         plan(settings)
 
 
@@ -436,10 +567,20 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
     ):
         code, text, _ = cli("info", name)
         assert code == 0 and "A family of problems" in text and command in text
-    code, out, _ = cli("plan", "problem=tabrepo_table1", "estimator=binned15", "reps=1")  # a list says what it should hold
-    assert code == 0 and "0 to do" in out and "tabrepo is not at hand; `calharness data fetch tabrepo` gets it" in out
+    code, out, _ = cli(
+        "plan", "problem=tabrepo_table1", "estimator=binned15", "reps=1"
+    )  # a list says what it should hold
+    assert (
+        code == 0
+        and "0 to do" in out
+        and "tabrepo is not at hand; `calharness data fetch tabrepo` gets it" in out
+    )
     code, _, err = cli("plan", "problem=tabular_oof")
-    assert code == 2 and "`calharness data make tabular_oof` gets it" in err and str(tmp_path / "cache") in err
+    assert (
+        code == 2
+        and "`calharness data make tabular_oof` gets it" in err
+        and str(tmp_path / "cache") in err
+    )
     assert cli("data", "list")[1].count("absent") >= 2
 
 
@@ -472,12 +613,17 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if self.headers.get("Range") else 200)
         self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
-        self.wfile.write(body[start : start + 10] if wrong == "breaks" and not start else body[start:])
+        self.wfile.write(
+            body[start : start + 10] if wrong == "breaks" and not start else body[start:]
+        )
 
     def _redirect(self, path):
         self.send_response(302)
         self.send_header("Location", path)
-        self.send_header("X-Linked-ETag", f'"{hashlib.sha256((self.root / path.lstrip("/")).read_bytes()).hexdigest()}"')
+        self.send_header(
+            "X-Linked-ETag",
+            f'"{hashlib.sha256((self.root / path.lstrip("/")).read_bytes()).hexdigest()}"',
+        )
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -501,7 +647,9 @@ def server(tiny, monkeypatch):
 def get(server, tmp_path, cli):
     """Fetch the tiny repository's data set two, folds 0 and 1, into `there`."""
     there = tmp_path / "there"
-    call = partial(cli, "data", "fetch", "tabrepo", "--datasets", "two", "--folds", "0,1", "--out", str(there))
+    call = partial(
+        cli, "data", "fetch", "tabrepo", "--datasets", "two", "--folds", "0,1", "--out", str(there)
+    )
 
     def fetch(path="", *more):
         return call("--from", server.url + path, *more)
@@ -514,10 +662,16 @@ def test_a_download_is_read_as_the_original(get, server, tiny):
     code, text, err = get()
     assert code == 0 and "2 tasks, complete" in text and "11 files of 2 tasks" in err
     held = Repository(get.there)
-    assert held.datasets() == ["two"] and held.predict_val("two", 0, "B_1").tolist() == [0.25, 0.5, 0.75, 0.0]
+    assert held.datasets() == ["two"] and held.predict_val("two", 0, "B_1").tolist() == [
+        0.25,
+        0.5,
+        0.75,
+        0.0,
+    ]
     sums = tabrepo_fetch.read_sums(get.there)
     assert len(sums) == 11 and all(
-        digest == hashlib.sha256((tiny / name).read_bytes()).hexdigest() for name, digest in sums.items()
+        digest == hashlib.sha256((tiny / name).read_bytes()).hexdigest()
+        for name, digest in sums.items()
     )
     server.asked.clear()
     assert get()[0] == 0 and not server.asked  # all is there and as it came
@@ -543,7 +697,10 @@ def test_a_partial_file_that_is_too_long_is_begun_again(get, tiny):
 def test_a_broken_connection_is_taken_up_again(get, server, tiny):
     server.spoil["0/pred-val.dat"] = "breaks"
     assert get()[0] == 0
-    assert [start for path, start in server.asked if path.endswith("two/0/pred-val.dat")] == [None, "bytes=10-"]
+    assert [start for path, start in server.asked if path.endswith("two/0/pred-val.dat")] == [
+        None,
+        "bytes=10-",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -559,10 +716,15 @@ def test_one_bad_file_is_told_and_the_rest_fetched(get, server, what, said):
     code, text, err = get()
     told = [line for line in err.splitlines() if "two/0/pred-val.dat could not be fetched" in line]
     assert code == 1 and len(told) == 1 and said in told[0] and "1 problems" in text
-    assert not list(get.there.rglob("two/0/pred-val.dat*")) and len(tabrepo_fetch.read_sums(get.there)) == 10
+    assert (
+        not list(get.there.rglob("two/0/pred-val.dat*"))
+        and len(tabrepo_fetch.read_sums(get.there)) == 10
+    )
     server.spoil.clear()
     server.asked.clear()
-    assert get()[0] == 0 and [path for path, _ in server.asked] == ["/model_predictions/two/0/pred-val.dat"]
+    assert get()[0] == 0 and [path for path, _ in server.asked] == [
+        "/model_predictions/two/0/pred-val.dat"
+    ]
 
 
 def test_a_task_without_its_description_is_left_and_the_others_fetched(get, server):
@@ -578,7 +740,11 @@ def test_the_publishers_checksum_is_compared_where_one_is_named(get, server):
     shutil.rmtree(get.there)
     server.spoil["two/0/pred-val.dat"] = "other"
     code, _, err = get("/hub")
-    assert code == 1 and "the publisher names" in err and not list(get.there.rglob("two/0/pred-val.dat*"))
+    assert (
+        code == 1
+        and "the publisher names" in err
+        and not list(get.there.rglob("two/0/pred-val.dat*"))
+    )
     assert get()[0] == 0  # without a named checksum such bytes pass: only their number is known
 
 
@@ -606,14 +772,20 @@ def test_a_file_fetched_again_must_be_what_it_was(get, server):
 
 def test_a_dead_server_is_given_up_soon(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(tabrepo_fetch, "WAIT_SECONDS", 0.0)
-    code, _, err = cli("data", "fetch", "tabrepo", "--from", "http://127.0.0.1:9/", "--out", str(tmp_path / "x"))
+    code, _, err = cli(
+        "data", "fetch", "tabrepo", "--from", "http://127.0.0.1:9/", "--out", str(tmp_path / "x")
+    )
     assert code == 1 and "no server answers any more" in err and len(err.splitlines()) <= 5
 
 
 def test_verifying_names_missing_files(tiny, cli):
     (tiny / "model_predictions/two/1/label-test.csv.zip").unlink()
     code, text, _ = cli("data", "verify", "tabrepo", "--out", str(tiny))
-    assert code == 1 and "two/1/label-test.csv.zip is missing" in text and "0 of them with a checksum" in text
+    assert (
+        code == 1
+        and "two/1/label-test.csv.zip is missing" in text
+        and "0 of them with a checksum" in text
+    )
 
 
 def test_what_table_1_needs():

@@ -25,14 +25,19 @@ def blobs(n=160, k=2, name="blobs"):
     """k classes around the corners of a square, every row different."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % k
-    return tabular.Table(name, np.column_stack([y + rng.normal(0, 0.4, n), y % 2 + rng.normal(0, 0.4, n)]), y)
+    return tabular.Table(
+        name, np.column_stack([y + rng.normal(0, 0.4, n), y % 2 + rng.normal(0, 0.4, n)]), y
+    )
 
 
 class Memory:
     """Says 1 for the labels of rows that it was fitted on, 1/2 for class 1 on all others."""
 
     def fit(self, x, y):
-        self.known, self.classes_ = {row.tobytes(): label for row, label in zip(x, y)}, np.array([0, 1])
+        self.known, self.classes_ = (
+            {row.tobytes(): label for row, label in zip(x, y)},
+            np.array([0, 1]),
+        )
 
     def predict_proba(self, x):
         one = np.array([float(self.known.get(row.tobytes(), 0.5)) for row in x])
@@ -47,8 +52,13 @@ def test_no_row_is_predicted_by_a_model_that_has_seen_it(tmp_path, monkeypatch):
     assert tabular.make([blobs()], [0, 3], ("LinearModel",), tmp_path) == 0
     held = Repository(tmp_path)
     for fold in (0, 3):
-        assert (held.predict_val("blobs", fold, LINEAR) == 0.5).all() and (held.predict_test("blobs", fold, LINEAR) == 0.5).all()
-        assert len(held.labels_val("blobs", fold)) == 144 and len(held.labels_test("blobs", fold)) == 16
+        assert (held.predict_val("blobs", fold, LINEAR) == 0.5).all() and (
+            held.predict_test("blobs", fold, LINEAR) == 0.5
+        ).all()
+        assert (
+            len(held.labels_val("blobs", fold)) == 144
+            and len(held.labels_test("blobs", fold)) == 16
+        )
 
 
 def test_test_predictions_are_the_mean_of_the_eight_models(tmp_path, monkeypatch):
@@ -83,7 +93,9 @@ def test_a_class_that_a_model_has_not_seen_gets_zero():
     assert tabular._probabilities(Two(), np.zeros((1, 1)), 4).tolist() == [[0.25, 0.0, 0.75, 0.0]]
 
 
-@pytest.mark.parametrize("family", [*(f for f in tabular.FAMILIES if f != "RandomForest"), *slow("RandomForest")])
+@pytest.mark.parametrize(
+    "family", [*(f for f in tabular.FAMILIES if f != "RandomForest"), *slow("RandomForest")]
+)
 def test_every_model_learns_and_repeats_itself(family):
     for k in (2, 3):
         table = blobs(120, k)
@@ -112,7 +124,17 @@ def test_the_network_copes_with_rare_classes():
 def make(cli, tmp_path, monkeypatch):
     """The command with the linear model on few tables, into `out`."""
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    fixed = ("data", "make", "tabular_oof", "--models", "LinearModel", "--jobs", "1", "--out", str(tmp_path / "store"))
+    fixed = (
+        "data",
+        "make",
+        "tabular_oof",
+        "--models",
+        "LinearModel",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path / "store"),
+    )
     call = partial(cli, *fixed)
     call.__dict__["out"] = tmp_path / "store"
     return call
@@ -124,20 +146,34 @@ def test_the_store_is_read_back(make, cli):
     code, text, err = make("--tables", "iris,wine", "--folds", "0,1")
     assert code == 0 and "4 tasks stored, 0 failed" in text and "left" in err
     held = Repository(make.out)
-    assert held.datasets() == ["iris", "wine"] and held.folds("iris") == [0, 1] and held.configs("wine", 1) == [LINEAR]
+    assert (
+        held.datasets() == ["iris", "wine"]
+        and held.folds("iris") == [0, 1]
+        and held.configs("wine", 1) == [LINEAR]
+    )
     p, y = held.predict_val("iris", 0, LINEAR), held.labels_val("iris", 0)
     assert p.shape == (135, 3) and (p.argmax(axis=1) == y).mean() > 0.9
     rows = pd.read_csv(held.folder("iris", 0) / "label-val.csv.zip", index_col=0)
-    assert (load_iris().target[rows.index] == y).all()  # the index says which rows of the table they are
+    assert (
+        load_iris().target[rows.index] == y
+    ).all()  # the index says which rows of the table they are
     index = pd.read_parquet(make.out / "configs.parquet").set_index(["dataset", "fold"])
     from sklearn.metrics import log_loss
 
     assert index.loc[("iris", 0), "metric_error_val"] == pytest.approx(log_loss(y, p), rel=1e-5)
     assert cli("data", "verify", "tabular_oof", "--out", str(make.out))[0] == 0
     frame = harness.run(
-        ["problem=tabular_oof", f"problem.tabular_oof.repository={make.out}", "estimator=[brier]", "reps=1", "jobs=1"]
+        [
+            "problem=tabular_oof",
+            f"problem.tabular_oof.repository={make.out}",
+            "estimator=[brier]",
+            "reps=1",
+            "jobs=1",
+        ]
     )
-    assert sorted(frame["problem"].unique()) == [f"{d}/{f}/{LINEAR}" for d in ("iris", "wine") for f in (0, 1)]
+    assert sorted(frame["problem"].unique()) == [
+        f"{d}/{f}/{LINEAR}" for d in ("iris", "wine") for f in (0, 1)
+    ]
     assert set(frame["status"]) == {"ok"}
 
 
@@ -146,7 +182,11 @@ def test_finished_tasks_are_not_trained_again(make):
     path = Repository(make.out).folder("iris", 0) / "pred-val.dat"
     before = path.stat().st_mtime_ns
     code, _, err = make("--tables", "iris,wine", "--folds", "0")
-    assert code == 0 and "2 tasks, 1 of them stored before" in err and path.stat().st_mtime_ns == before
+    assert (
+        code == 0
+        and "2 tasks, 1 of them stored before" in err
+        and path.stat().st_mtime_ns == before
+    )
 
 
 def test_an_interrupted_make_goes_on(tmp_path, monkeypatch):
@@ -163,9 +203,14 @@ def test_an_interrupted_make_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(tabular, "make_model", stops)
     with pytest.raises(KeyboardInterrupt):
         tabular.make(tables, [0], ("LinearModel",), tmp_path)
-    assert [len(Repository(tmp_path).folds(name)) for name in Repository(tmp_path).datasets()][0] == 1
+    assert [len(Repository(tmp_path).folds(name)) for name in Repository(tmp_path).datasets()][
+        0
+    ] == 1
     assert tabular.make(tables, [0], ("LinearModel",), tmp_path) == 0 and len(calls) == 12 + 16
-    assert Repository(tmp_path).datasets() == ["a", "b", "c"] and tabrepo_fetch.verify(Repository(tmp_path))[2] == []
+    assert (
+        Repository(tmp_path).datasets() == ["a", "b", "c"]
+        and tabrepo_fetch.verify(Repository(tmp_path))[2] == []
+    )
     assert not list(tmp_path.rglob("model_predictions/*/.*"))
 
 
@@ -203,7 +248,13 @@ def test_a_task_that_fails_is_told_and_the_others_stored(tmp_path, monkeypatch, 
 @pytest.mark.slow
 def test_workers_store_what_one_process_does(tmp_path):
     for jobs in (1, 2):
-        tabular.make([blobs(), blobs(150, 3, "three")], [0], ("LinearModel", "LightGBM"), tmp_path / str(jobs), jobs)
+        tabular.make(
+            [blobs(), blobs(150, 3, "three")],
+            [0],
+            ("LinearModel", "LightGBM"),
+            tmp_path / str(jobs),
+            jobs,
+        )
     one, two = (Repository(tmp_path / str(jobs)) for jobs in (1, 2))
     for name in ("blobs", "three"):
         for config in one.configs(name, 0):
@@ -217,14 +268,19 @@ def test_the_hand_written_layout_of_the_other_tests_is_the_same(tmp_path):
     values = np.fromfile(held.folder("blobs", 0) / "pred-val.dat", np.float32).reshape(1, 144, 3)
     write_task(tmp_path / "two", "blobs", 0, [LINEAR], values, held.labels_val("blobs", 0))
     write_index(tmp_path / "two", blobs="multiclass")
-    assert (Repository(tmp_path / "two").predict_val("blobs", 0, LINEAR) == held.predict_val("blobs", 0, LINEAR)).all()
+    assert (
+        Repository(tmp_path / "two").predict_val("blobs", 0, LINEAR)
+        == held.predict_val("blobs", 0, LINEAR)
+    ).all()
 
 
 # tables
 
 
 def frame(**columns):
-    return pd.DataFrame({name: list(values) * (120 // len(values)) for name, values in columns.items()})
+    return pd.DataFrame(
+        {name: list(values) * (120 // len(values)) for name, values in columns.items()}
+    )
 
 
 def test_columns_become_numbers_and_labels_0_to_k_minus_1():
@@ -235,14 +291,21 @@ def test_columns_become_numbers_and_labels_0_to_k_minus_1():
     table = tabular.prepared("t", x, ["no", "yes", "perhaps", "no"] * 30, 5000)
     assert table.x[:4].tolist() == [[1, 1, 1], [0, 3, 0], [-1, 5, 1], [1, 3, 1]]
     assert table.y[:4].tolist() == [0, 2, 1, 0] and table.classes == 3
-    for labels in ([5, 9, 9, 5], [5.0, 9.0, 9.0, 5.0], [False, True, True, False], pd.Categorical(["u", "v", "v", "u"])):
+    for labels in (
+        [5, 9, 9, 5],
+        [5.0, 9.0, 9.0, 5.0],
+        [False, True, True, False],
+        pd.Categorical(["u", "v", "v", "u"]),
+    ):
         assert tabular.prepared("t", x, list(labels) * 30, 5000).y[:4].tolist() == [0, 1, 1, 0]
 
 
 def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
     x = pd.DataFrame({"row": np.arange(1000.0)})
     first, again = (tabular.prepared("t", x, np.arange(1000) % 2, 200) for _ in range(2))
-    assert len(first.y) == 200 and (first.x == again.x).all() and (first.x[:, 0] % 2 == first.y).all()
+    assert (
+        len(first.y) == 200 and (first.x == again.x).all() and (first.x[:, 0] % 2 == first.y).all()
+    )
     assert first.x[-1, 0] > 900 and len(np.unique(first.x)) == 200
 
 
@@ -264,7 +327,9 @@ def test_what_is_no_classification_table_is_refused(labels, said):
 def test_a_folder_of_files_is_gone_through_with_reasons(tmp_path, capsys):
     good = frame(a=[1, 2, 3], target=["x", "y", "y"], b=[0, 1, 0])
     good.to_csv(tmp_path / "first.one.csv", index=False)
-    good.rename(columns={"target": "c"})[["a", "b", "c"]].to_csv(tmp_path / "second.csv", index=False)
+    good.rename(columns={"target": "c"})[["a", "b", "c"]].to_csv(
+        tmp_path / "second.csv", index=False
+    )
     good.to_csv(tmp_path / "wine.csv", index=False)
     good.to_csv(tmp_path / "index.csv", index=False)
     good.to_csv(tmp_path / "sanity_check.csv", index=False)
@@ -287,17 +352,28 @@ def test_openml_by_id(monkeypatch, capsys):
     def found(data_id, as_frame, parser):
         if data_id == 2:
             raise OSError("no network")
-        data = frame(colour=["red", "blue", "red"], size=[1.0, 2.0, 3.0]).astype({"colour": "category"})
-        return SimpleNamespace(data=data, target=pd.Series(["n", "y", "y"] * 40, dtype="category"), details={"name": "shop.v1"})
+        data = frame(colour=["red", "blue", "red"], size=[1.0, 2.0, 3.0]).astype(
+            {"colour": "category"}
+        )
+        return SimpleNamespace(
+            data=data,
+            target=pd.Series(["n", "y", "y"] * 40, dtype="category"),
+            details={"name": "shop.v1"},
+        )
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", found)
     tables = tabular.gather([], [1, 2], 5000, None)
     assert tables[-1].name == "shop_v1" and tables[-1].x[:3].tolist() == [[1, 1], [0, 2], [1, 3]]
     assert tables[-1].y[:3].tolist() == [0, 1, 1] and len(tables) == 5
-    assert "OpenML 2 is not taken: it cannot be fetched (OSError: no network)" in capsys.readouterr().err
+    assert (
+        "OpenML 2 is not taken: it cannot be fetched (OSError: no network)"
+        in capsys.readouterr().err
+    )
 
 
-@pytest.mark.skipif(not DATA or not (Path(DATA or "") / "uci_csv").is_dir(), reason="CALHARNESS_DATA has no uci_csv")
+@pytest.mark.skipif(
+    not DATA or not (Path(DATA or "") / "uci_csv").is_dir(), reason="CALHARNESS_DATA has no uci_csv"
+)
 def test_the_tables_at_hand(monkeypatch, capsys):
     """All that the folder's own listing describes are taken, with its number of classes."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)

@@ -45,7 +45,12 @@ def copied(folder):
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, place, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name,
+                place,
+                copy_function=shutil.copyfile,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
         else:
             shutil.copyfile(ROOT / name, place)
     (folder / "harness" / "__pycache__").mkdir()
@@ -58,14 +63,28 @@ def run(*command, folder, **environment):
     silent = ("PYTHONPATH", "CALHARNESS_OUT", "CALHARNESS_DATA", "PYTHONHOME", "VIRTUAL_ENV")
     clean = {name: value for name, value in os.environ.items() if name not in silent}
     given = [str(word) for word in command]
-    done = subprocess.run(given, cwd=folder, env={**clean, **environment}, capture_output=True, text=True, timeout=400)
+    done = subprocess.run(
+        given, cwd=folder, env={**clean, **environment}, capture_output=True, text=True, timeout=400
+    )
     assert done.returncode == 0, f"{' '.join(given)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout + done.stderr
 
 
 def built(source, folder):
     """The wheel of a source folder."""
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ".", folder=source, SOURCE_DATE_EPOCH="1577836800")
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        folder,
+        ".",
+        folder=source,
+        SOURCE_DATE_EPOCH="1577836800",
+    )
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -88,15 +107,25 @@ def test_two_builds_give_the_same_bytes_and_hold_what_is_needed(wheel, tmp_path)
         ("results/baseline", "harness/_baseline"),
         ("experiments", "harness/_experiments"),
     ):
-        files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        files = [
+            path
+            for path in (ROOT / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        ]
         missing = {f"{inside}/{path.relative_to(ROOT / folder)}" for path in files} - names
         assert not missing, missing
     data = [
-        path for path in (ROOT / "harness").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc", ".nbc", ".nbi")
+        path
+        for path in (ROOT / "harness").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc", ".nbc", ".nbi")
     ]
     missing = {str(path.relative_to(ROOT)) for path in data} - names
     assert not missing, missing
-    assert not [name for name in names if name.startswith(("tests/", "docs/", "results/")) or "__pycache__" in name]
+    assert not [
+        name
+        for name in names
+        if name.startswith(("tests/", "docs/", "results/")) or "__pycache__" in name
+    ]
 
 
 @pytest.mark.slow
@@ -106,7 +135,18 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     empty.mkdir()
     run(sys.executable, "-m", "venv", "environment", folder=tmp_path)
     python = tmp_path / "environment" / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--no-compile", "-c", ROOT / "constraints.txt", wheel, folder=empty)
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-compile",
+        "-c",
+        ROOT / "constraints.txt",
+        wheel,
+        folder=empty,
+    )
     assert "No broken requirements" in run(python, "-m", "pip", "check", folder=empty)
     calharness = python.with_name("calharness")
     assert VERSION in run(calharness, "--version", folder=empty)
@@ -115,11 +155,15 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.random(400)
     rows = np.column_stack([p, rng.random(400) < p**1.5])
-    np.savetxt(empty / "preds.csv", rows, delimiter=",", header="p,y", comments="", fmt=["%.6f", "%d"])
+    np.savetxt(
+        empty / "preds.csv", rows, delimiter=",", header="p,y", comments="", fmt=["%.6f", "%d"]
+    )
     said = run(calharness, "judge", "preds.csv", "--html", "report.html", folder=empty)
     assert said.strip() and "<html" in (empty / "report.html").read_text()
 
-    said = run(calharness, "experiment=smoke", "reps=1", "n=[100]", "jobs=1", "engine=serial", folder=empty)
+    said = run(
+        calharness, "experiment=smoke", "reps=1", "n=[100]", "jobs=1", "engine=serial", folder=empty
+    )
     assert list((empty / "results" / "variations").glob("*/*.html")), said
 
     (empty / "my_module.py").write_text(MINE)
@@ -132,14 +176,24 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
 def test_the_citation_is_valid_and_of_this_version():
     """The keys that the Citation File Format 1.2.0 asks for; dates and versions as it has them."""
     said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= set(said) and said["cff-version"] == "1.2.0"
+    assert {"cff-version", "message", "title", "authors"} <= set(said) and said[
+        "cff-version"
+    ] == "1.2.0"
     assert said["type"] == "software" and said["version"] == VERSION and said["license"] == "MIT"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", said["date-released"])
     for reference in said["references"]:
-        assert {"type", "title", "authors"} <= set(reference) and reference["type"] in ("article", "conference-paper")
+        assert {"type", "title", "authors"} <= set(reference) and reference["type"] in (
+            "article",
+            "conference-paper",
+        )
         assert all({"family-names"} <= set(author) for author in reference["authors"])
-    papers = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "experiments").glob("*/paper.yaml"))]
-    assert {paper["title"] for paper in papers} == {reference["title"] for reference in said["references"]}
+    papers = [
+        yaml.safe_load(path.read_text())
+        for path in sorted((ROOT / "experiments").glob("*/paper.yaml"))
+    ]
+    assert {paper["title"] for paper in papers} == {
+        reference["title"] for reference in said["references"]
+    }
 
 
 def test_the_changelog_begins_with_this_version_and_its_date():
@@ -152,13 +206,19 @@ def test_the_changelog_begins_with_this_version_and_its_date():
 
 
 def test_the_container_runs_calharness_as_nobody_of_importance_and_copies_what_the_wheel_is_made_of():
-    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")
+    ]
     stages = [line for line in lines if line.startswith("FROM ")]
     assert len(stages) == 2 and all("slim" in stage for stage in stages)
     last = lines[lines.index(stages[1]) :]
-    assert 'ENTRYPOINT ["calharness"]' in last and not any(line.startswith("COPY . ") for line in last)
+    assert 'ENTRYPOINT ["calharness"]' in last and not any(
+        line.startswith("COPY . ") for line in last
+    )
     (user,) = (line.split()[1] for line in last if line.startswith("USER "))
-    assert user not in ("root", "0") and last.index(f"USER {user}") < last.index('ENTRYPOINT ["calharness"]')
+    assert user not in ("root", "0") and last.index(f"USER {user}") < last.index(
+        'ENTRYPOINT ["calharness"]'
+    )
     assert all((ROOT / name).exists() for name in allowed())
     built_in = re.findall(r'^"([^"]+)" = "harness/', (ROOT / "pyproject.toml").read_text(), re.M)
     assert built_in and set(built_in) <= set(allowed())

@@ -39,7 +39,9 @@ def page(name):
 
 def column(text, heading, number=0):
     """The code words of a column of the first table below a heading."""
-    rows = re.findall(r"^\|(.*)\|$", text.split(f"# {heading}\n", 1)[1].split("\n#", 1)[0], re.M)[2:]
+    rows = re.findall(r"^\|(.*)\|$", text.split(f"# {heading}\n", 1)[1].split("\n#", 1)[0], re.M)[
+        2:
+    ]
     return [word for row in rows for word in re.findall(r"`([^`]+)`", row.split("|")[number])]
 
 
@@ -60,20 +62,35 @@ def test_the_four_points_by_hand_are_on_the_page_and_what_the_estimators_give():
         "0.225 − 0.125 = **0.1**": (of("corp", "l2_squared"), 0.1),
         "discrimination 0.25 − 0.125 = **0.125**": (of("corp", "sharpness_l2_squared"), 0.125),
         "uncertainty ½ · ½ = **0.25**": (of("corp", "uncertainty_l2_squared"), 0.25),
-        "| gain in `l1` (`variational_isotonic_insample`)": (of("variational_isotonic_insample"), 0.4),
+        "| gain in `l1` (`variational_isotonic_insample`)": (
+            of("variational_isotonic_insample"),
+            0.4,
+        ),
         "(0.01 + 0.36 + 0.49 + 0.04) / 4 = **0.225**": (of("brier", "brier"), 0.225),
         "largest distance from 0, **0.125**": (of("ks", "ks"), 0.125),
         "0.125 + 0.05 =\n**0.175**": (of("kuiper", "kuiper"), 0.175),
         "0.225 − 0.625 = **−0.4**": (of("variational_isotonic", "l2_squared", folds=4), -0.4),
         "| Brier score | 0.225 | 0.225 | 0.225 | 0.45 |": (of("brier", "brier", "canonical"), 0.45),
-        "| `corp`, miscalibration (`l2_squared`) | 0.1 | 0.225 | 0.1 | – |": (of("corp", "l2_squared", "top_label"), 0.225),
-        "| `kde_likelihood`, `l1` | 0.320 | 0.184 |": (round(of("kde_likelihood", notion="top_label"), 3), 0.184),
+        "| `corp`, miscalibration (`l2_squared`) | 0.1 | 0.225 | 0.1 | – |": (
+            of("corp", "l2_squared", "top_label"),
+            0.225,
+        ),
+        "| `kde_likelihood`, `l1` | 0.320 | 0.184 |": (
+            round(of("kde_likelihood", notion="top_label"), 3),
+            0.184,
+        ),
     }
     for said, (found, value) in by_hand.items():
         assert said in text, said
         assert found == pytest.approx(value, abs=1e-9), said
-    assert [round(harness.estimate(name, P, Y, "binary")["p_value"].value, 2) for name in ("ks", "kuiper")] == [0.96, 0.99]
-    found = [round(harness.estimate("kde_likelihood", P, Y, notion)["l1"].value, 3) for notion in ("binary", "canonical")]
+    assert [
+        round(harness.estimate(name, P, Y, "binary")["p_value"].value, 2)
+        for name in ("ks", "kuiper")
+    ] == [0.96, 0.99]
+    found = [
+        round(harness.estimate("kde_likelihood", P, Y, notion)["l1"].value, 3)
+        for notion in ("binary", "canonical")
+    ]
     assert found == [0.32, 0.64] and Binned(4)(P, Y)["l1"].value == pytest.approx(0.4)
 
 
@@ -85,7 +102,11 @@ def test_every_estimator_is_on_the_four_points_once(gen):
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
     assert sorted(named) == sorted(kept)
-    assert all(row["reason"] or float(row["value"]) == float(row["value"]) for rows in kept.values() for row in rows)
+    assert all(
+        row["reason"] or float(row["value"]) == float(row["value"])
+        for rows in kept.values()
+        for row in rows
+    )
 
 
 @pytest.mark.slow
@@ -123,7 +144,13 @@ def test_the_lists_of_columns_are_complete():
 def test_the_glossary_names_every_estimand_and_notion():
     text = page("explanation/glossary.md").split("## Every estimator")[0]
     named = set(re.findall(r"`([\w<>.]+)`", text))
-    wanted = {*estimands.SCALAR, *estimands.CANONICAL, *estimands.ORDERINGS, *estimands.OF_KERNELS, *estimands.OF_DEFINITIONS}
+    wanted = {
+        *estimands.SCALAR,
+        *estimands.CANONICAL,
+        *estimands.ORDERINGS,
+        *estimands.OF_KERNELS,
+        *estimands.OF_DEFINITIONS,
+    }
     wanted |= {*estimands.OF_OUTCOMES, *estimands.TESTS, *notions.NOTIONS}
     assert wanted <= named, wanted - named
 
@@ -133,25 +160,47 @@ def test_experiments_and_files_that_are_named_exist(path):
     text = path.read_text()
     ids = set(re.findall(r"calharness (?:report |plan )?experiment=(\w+)", text))
     assert ids <= set(harness.list_experiments()), ids - set(harness.list_experiments())
-    files = re.findall(r"`((?:experiments|harness|tests|results|docs|conf)/[\w./-]+\.(?:md|py|yaml|csv|html))`", text)
+    files = re.findall(
+        r"`((?:experiments|harness|tests|results|docs|conf)/[\w./-]+\.(?:md|py|yaml|csv|html))`",
+        text,
+    )
     assert all((ROOT / name).exists() for name in files if "<" not in name), files
 
 
 NOTED = [  # paper, claim, how its NOTES.md or paper.yaml quotes value and interval, file
     ("moskvichev2025", "CKCE hardly moves with the brightness", "10.7 [7.3, 14.0]", "NOTES.md"),
-    ("moskvichev2025", "CKCE prefers one network at every brightness", "2.5 [-0.4, 6.1]", "NOTES.md"),
-    ("moskvichev2025", "JKCE prefers different networks by brightness", "0.3 [-1.1, 5.5]", "NOTES.md"),
+    (
+        "moskvichev2025",
+        "CKCE prefers one network at every brightness",
+        "2.5 [-0.4, 6.1]",
+        "NOTES.md",
+    ),
+    (
+        "moskvichev2025",
+        "JKCE prefers different networks by brightness",
+        "0.3 [-1.1, 5.5]",
+        "NOTES.md",
+    ),
     ("berta2026", "foundation models recover most", "0.2 points (-10.5 to 10.9", "NOTES.md"),
     ("berta2026", "foundation models recover most", "0.2 (-10.5 to 10.9", "paper.yaml"),
-    ("berta2026", "warm-started CatBoost is the best without a GPU", "3.1 (-7.2 to 7.7)", "NOTES.md"),
+    (
+        "berta2026",
+        "warm-started CatBoost is the best without a GPU",
+        "3.1 (-7.2 to 7.7)",
+        "NOTES.md",
+    ),
 ]
 
 
-@pytest.mark.parametrize("paper, claim, said, file", NOTED, ids=[f"{one[0]}, {one[1]}, {one[3]}" for one in NOTED])
+@pytest.mark.parametrize(
+    "paper, claim, said, file", NOTED, ids=[f"{one[0]}, {one[1]}, {one[3]}" for one in NOTED]
+)
 def test_notes_quote_the_claims_as_they_came_out(paper, claim, said, file):
     assert said in " ".join((ROOT / "experiments" / paper / file).read_text().split())
     found = pd.read_csv(RESULTS / paper / "claims.csv").set_index("claim").loc[claim]
-    assert [float(v) for v in re.findall(r"-?\d+\.\d+", said)] == [round(found[name], 1) for name in ("value", "low", "high")]
+    assert [float(v) for v in re.findall(r"-?\d+\.\d+", said)] == [
+        round(found[name], 1) for name in ("value", "low", "high")
+    ]
 
 
 @pytest.mark.parametrize("paper", sorted(path.parent.name for path in RESULTS.glob("*/claims.csv")))
@@ -160,7 +209,11 @@ def test_notes_count_the_claims_as_they_came_out(paper):
     text = " ".join((ROOT / "experiments" / paper / "NOTES.md").read_text().split())
     verdicts = pd.read_csv(RESULTS / paper / "claims.csv")["verdict"]
     counts = verdicts.value_counts()
-    patterns = {"": r"(\d+) (?:claims|conclusions)\b", "holds": r"(\d+) holds?\b", "fails": r"(\d+) fails?\b"}
+    patterns = {
+        "": r"(\d+) (?:claims|conclusions)\b",
+        "holds": r"(\d+) holds?\b",
+        "fails": r"(\d+) fails?\b",
+    }
     for verdict, pattern in (patterns | {"undecided": r"(\d+) (?:is|are) undecided"}).items():
         said = {int(number) for number in re.findall(pattern, text)}
         assert said <= {int(counts[verdict]) if verdict else len(verdicts)}, (verdict, said)

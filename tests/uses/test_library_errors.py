@@ -66,13 +66,19 @@ def broadcast(order, f, q, y):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("problem", [harness.load_problem("beta_overconfident_centred"), Across()], ids=["centred", "across"])
+@pytest.mark.parametrize(
+    "problem",
+    [harness.load_problem("beta_overconfident_centred"), Across()],
+    ids=["centred", "across"],
+)
 def test_scalar_norms_of_the_exact_map_are_the_error(problem, order):
     f, c, y, oracle = drawn(problem)
     x = Lp(order).contribution(f, c, y)
     assert abs((x - np.abs(f - c)).mean()) <= 3 * standard_error(x - np.abs(f - c))
     assert equals(x, oracle)
-    assert oracle == pytest.approx(0.5 if isinstance(problem, Across) else 0.12865953554738216, abs=1e-3)
+    assert oracle == pytest.approx(
+        0.5 if isinstance(problem, Across) else 0.12865953554738216, abs=1e-3
+    )
 
 
 def test_scalar_norms_do_not_depend_on_the_order():
@@ -83,11 +89,18 @@ def test_scalar_norms_do_not_depend_on_the_order():
 
 @pytest.mark.parametrize(
     "problem, order, theirs",
-    [("centred", 1.0, 0.1302), ("centred", 2.0, 0.0199), ("centred", np.inf, 0.0), ("across", 1.0, 0.7240)],
+    [
+        ("centred", 1.0, 0.1302),
+        ("centred", 2.0, 0.0199),
+        ("centred", np.inf, 0.0),
+        ("across", 1.0, 0.7240),
+    ],
 )
 def test_what_the_library_reads_instead(problem, order, theirs):
     """Its readings come back from the broadcast (up to 0.004: their draws are others), far from what the exact map says."""
-    f, c, y, oracle = drawn(Across() if problem == "across" else harness.load_problem("beta_overconfident_centred"))
+    f, c, y, oracle = drawn(
+        Across() if problem == "across" else harness.load_problem("beta_overconfident_centred")
+    )
     wrong = broadcast(order, f, c, y)
     assert wrong.mean() == pytest.approx(theirs, abs=4e-3)
     agrees = (problem, order) == ("centred", 1.0)
@@ -112,12 +125,14 @@ KINDS = {"overconfident_mc": "overconfident", "underconfident_mc": "underconfide
 def published(kind):
     """{quantity: (truth, error)} of the ten-class problem; over and under are split at 1/2 there."""
     return {
-        row["quantity"].removesuffix("_L1_fullinfo").removeprefix("topclass").lstrip("_") or "total": (
+        row["quantity"].removesuffix("_L1_fullinfo").removeprefix("topclass").lstrip("_")
+        or "total": (
             float(row["truth"]),
             float(row["err_est"]),
         )
         for row in rows("truth.csv")
-        if (KINDS.get(row["h_func"]), row["d"], row["alpha"]) == (kind, "10", "0.5") and row["quantity"].startswith("topclass")
+        if (KINDS.get(row["h_func"]), row["d"], row["alpha"]) == (kind, "10", "0.5")
+        and row["quantity"].startswith("topclass")
     }
 
 
@@ -134,7 +149,9 @@ def top_class(kind):
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
     (f, c, _), vectors = top_class(kind)
-    x = {side: TopClass(OneSided(Lp(1.0), side)).contribution(*vectors) for side in ("over", "under")}
+    x = {
+        side: TopClass(OneSided(Lp(1.0), side)).contribution(*vectors) for side in ("over", "under")
+    }
     total = TopClass(Lp(1.0)).contribution(*vectors)
     np.testing.assert_array_equal(x["over"] + x["under"], total)
     truth, error = published(kind)["total"]
@@ -143,14 +160,19 @@ def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
     assert equals(x[side], truth, error) and not x[other].any()
     problem = harness.load_problem(f"dirichlet10_{kind}")
     of_ours = {s: problem.truth(f"top_class_l1_{s}") for s in ("over", "under")}
-    assert abs(of_ours[side].value - truth) <= 3 * np.hypot(error, of_ours[side].error) and of_ours[other].value == 0.0
+    assert (
+        abs(of_ours[side].value - truth) <= 3 * np.hypot(error, of_ours[side].error)
+        and of_ours[other].value == 0.0
+    )
 
 
 @pytest.mark.parametrize("kind, mistaken", [("overconfident", 0.729), ("underconfident", 0.790)])
 def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
     """With ten classes the top probability is often below 1/2: 73 % of the over-confidence would be called under-confidence."""
     (f, c, y), vectors = top_class(kind)
-    halves = {side: OneSided(Lp(1.0), side).contribution(f, c, y, pivot=0.5) for side in ("over", "under")}
+    halves = {
+        side: OneSided(Lp(1.0), side).contribution(f, c, y, pivot=0.5) for side in ("over", "under")
+    }
     truths = published(kind)
     for side, x in halves.items():
         assert equals(x, *truths[side]), side
@@ -167,9 +189,17 @@ def test_our_top_class_estimates_go_by_the_sign():
     """Those of the canonical notion, on a fitted map: nothing is called under-confident that is not."""
     problem = harness.load_problem("dirichlet10_overconfident")
     p, y = problem.sample(4000, np.random.default_rng(33))
-    found = harness.load_estimator("variational_temperature")(p, y, np.random.default_rng(34), notion="canonical")
-    names = {loss.name for loss in CANONICAL_LOSSES} & {"top_class_l1", "top_class_l1_over", "top_class_l1_under"}
-    assert len(names) == 3 and found["top_class_l1_over"].value == pytest.approx(found["top_class_l1"].value)
+    found = harness.load_estimator("variational_temperature")(
+        p, y, np.random.default_rng(34), notion="canonical"
+    )
+    names = {loss.name for loss in CANONICAL_LOSSES} & {
+        "top_class_l1",
+        "top_class_l1_over",
+        "top_class_l1_under",
+    }
+    assert len(names) == 3 and found["top_class_l1_over"].value == pytest.approx(
+        found["top_class_l1"].value
+    )
     assert found["top_class_l1_under"].value == pytest.approx(0.0, abs=1e-12)
     assert found["top_class_l1_over"].low > 0.5 * problem.truth("top_class_l1").value
 
@@ -181,4 +211,8 @@ def test_the_top_class_conditions_on_the_whole_vector():
     whole, alone = problem.truth("top_class_l1"), problem.truth("l1", "top_label")
     assert whole.value > alone.value + 10 * (whole.error + alone.error)
     f, y = problem.sample(N, np.random.default_rng(35))
-    assert equals(TopClass(Lp(1.0)).contribution(f, problem.posterior(f), np.eye(3)[y]), whole.value, whole.error)
+    assert equals(
+        TopClass(Lp(1.0)).contribution(f, problem.posterior(f), np.eye(3)[y]),
+        whole.value,
+        whole.error,
+    )

@@ -11,13 +11,27 @@ from pathlib import Path
 
 import pytest
 import stored_numbers as stored
-from stored_numbers import BERTA, CIOSEK, DENSENET, GRUBER, KERNELS, MOSKVICHEV, POPORDANOSKA, RESNET, ROOT, TUNED
+from stored_numbers import (
+    BERTA,
+    CIOSEK,
+    DENSENET,
+    GRUBER,
+    KERNELS,
+    MOSKVICHEV,
+    POPORDANOSKA,
+    RESNET,
+    ROOT,
+    TUNED,
+)
 
 import harness
 
 README, BINNING, DIFFERENCES, GLOSSARY, LOWER, TRUST, WHICH = PAGES = (
     "README.md",
-    *(f"docs/explanation/{name}.md" for name in ("binning", "discrepancies", "glossary", "lower-bounds", "trust", "which-error")),
+    *(
+        f"docs/explanation/{name}.md"
+        for name in ("binning", "discrepancies", "glossary", "lower-bounds", "trust", "which-error")
+    ),
 )
 
 
@@ -34,29 +48,49 @@ def prose(page):
 ALL_ROWS = "tuned_kde_split_gruber2025"
 QUOTED = [
     # README
-    (README, "{} estimators of the L1 or the squared error on {} problems with known truth", stored.arena_counts),
+    (
+        README,
+        "{} estimators of the L1 or the squared error on {} problems with known truth",
+        stored.arena_counts,
+    ),
     (
         README,
         "its regret is {:.2f} for the L1 error and {:.2f} for the squared one on geometric average (the best published single "
         "choices: {:.2f} by _ , {:.2f} by _ ), and {:.1f} and {:.1f} at worst",
         stored.best,
     ),
-    (README, "{:,} of DenseNet-40's {:,} confidences are exactly 1 and are dropped as NaN", stored.dropped_rows),
+    (
+        README,
+        "{:,} of DenseNet-40's {:,} confidences are exactly 1 and are dropped as NaN",
+        stored.dropped_rows,
+    ),
     (
         README,
         "its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and {:.2f} for 15 bins",
         lambda: stored.kde_and_bins(DENSENET),
     ),
-    (README, "for ResNet-110 {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}", lambda: stored.kde_and_bins(RESNET)),
+    (
+        README,
+        "for ResNet-110 {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}",
+        lambda: stored.kde_and_bins(RESNET),
+    ),
     (
         README,
         "the true error is {:.3f} that gives {:.3f}, with the right labels {:.3f} ± {:.3f} (100 samples,",
         lambda: [stored.labels("kkr")[i] for i in (0, 1, 3, 4)],
     ),
-    (README, "{1:.4f} to {2:.4f} on {0} sets of predictions of CIFAR-10 (median {3:.3f})", stored.cifar_losses),
+    (
+        README,
+        "{1:.4f} to {2:.4f} on {0} sets of predictions of CIFAR-10 (median {3:.3f})",
+        stored.cifar_losses,
+    ),
     (README, "the largest loss is {:.4f}", stored.retrained),
     # the strongest findings, which the index of results and the site show
-    ("experiments/gruber2025/paper.yaml", "{:,} of DenseNet-40's {:,} confidences are exactly 1", stored.dropped_rows),
+    (
+        "experiments/gruber2025/paper.yaml",
+        "{:,} of DenseNet-40's {:,} confidences are exactly 1",
+        stored.dropped_rows,
+    ),
     (
         "experiments/gruber2025/paper.yaml",
         "{0:.2f} as published (paper {1:.2f}) against {2:.2f} without dropping, beside {3:.2f} of 15 bins",
@@ -79,7 +113,11 @@ QUOTED = [
     ),
     ("experiments/ciosek2026/paper.yaml", "the largest loss is {:.4f}", stored.retrained),
     # the first three differences
-    (DIFFERENCES, "There {:,} of DenseNet-40's {:,} confidences are exactly 1", stored.dropped_rows),
+    (
+        DIFFERENCES,
+        "There {:,} of DenseNet-40's {:,} confidences are exactly 1",
+        stored.dropped_rows,
+    ),
     (
         DIFFERENCES,
         "| rows of the test part that are dropped | {:.2f} % | {:.2f} % |",
@@ -99,13 +137,18 @@ QUOTED = [
         DIFFERENCES,
         "same folds | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} | | 15 bins, same folds | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |",
         lambda: (
-            stored.both(ALL_ROWS, "root_risk", "root_risk_se") + stored.both("binned15_gruber2025", "root_risk", "root_risk_se")
+            stored.both(ALL_ROWS, "root_risk", "root_risk_se")
+            + stored.both("binned15_gruber2025", "root_risk", "root_risk_se")
         ),
     ),
     (
         DIFFERENCES,
         "Figure 2a | {:.4f} | {:.4f} | | ours, as published | {:.4f} | {:.4f} | | ours, with all rows | {:.4f} | {:.4f}",
-        lambda: stored.printed_both("fig2a", "kde") + stored.both("tuned_kde_gruber2025", "rms") + stored.both(ALL_ROWS, "rms"),
+        lambda: (
+            stored.printed_both("fig2a", "kde")
+            + stored.both("tuned_kde_gruber2025", "rms")
+            + stored.both(ALL_ROWS, "rms")
+        ),
     ),
     *(
         (
@@ -123,7 +166,10 @@ QUOTED = [
     (
         DIFFERENCES,
         "(kkr {:.4f}, {:.4f}, {:.4f})",
-        lambda: [stored.printed(GRUBER, "fig5b", name, "kkr") for name in (DENSENET, "Wide ResNet-32", RESNET)],
+        lambda: [
+            stored.printed(GRUBER, "fig5b", name, "kkr")
+            for name in (DENSENET, "Wide ResNet-32", RESNET)
+        ],
     ),
     (
         DIFFERENCES,
@@ -146,7 +192,11 @@ QUOTED = [
         lambda: stored.claim(CIOSEK, "AUROC at h = 2^-6, trained with the perturbation"),
     ),
     # berta2026
-    (DIFFERENCES, "Figures 1 and 3 come back with differences below {:.0e} where", stored.largest_difference),
+    (
+        DIFFERENCES,
+        "Figures 1 and 3 come back with differences below {:.0e} where",
+        stored.largest_difference,
+    ),
     (
         DIFFERENCES,
         "15 k-means cells lie {:.4f} below the truth ({:.4f} to {:.4f})",
@@ -186,7 +236,9 @@ QUOTED = [
         DIFFERENCES,
         "| {:.0f} binary data sets with {:.0f} models, {:.0f} multiclass with {:.0f}, ten runs each",
         lambda: [
-            stored.text(of, what, "reported") for of in ("Binary", "Multiclass") for what in ("data sets", "different models")
+            stored.text(of, what, "reported")
+            for of in ("Binary", "Multiclass")
+            for what in ("data sets", "different models")
         ],
     ),
     (
@@ -200,18 +252,30 @@ QUOTED = [
     ),
     (DIFFERENCES, "the squared error comes out as {:.4f} ± {:.4f}", stored.lightgbm),
     (DIFFERENCES, "{:.1f} of its own standard errors above the exact {:.8f}", stored.truth_line),
-    (DIFFERENCES, "count twice in {} means, which moves these by at most {:.2f} standard errors", stored.doubled_means),
+    (
+        DIFFERENCES,
+        "count twice in {} means, which moves these by at most {:.2f} standard errors",
+        stored.doubled_means,
+    ),
     (DIFFERENCES, "({:.7f} of nine runs, {:.7f} of ten)", stored.nine_runs),
     # gruber2025
     (
         DIFFERENCES,
         "kkr and ukkr, Table 1 and Figure 2a: {:.4f} and {:.4f} for DenseNet-40, {:.4f} and {:.4f} for ResNet-110",
-        lambda: [stored.printed(GRUBER, "fig2a", model, name) for model in (DENSENET, RESNET) for name in ("kkr", "ukkr")],
+        lambda: [
+            stored.printed(GRUBER, "fig2a", model, name)
+            for model in (DENSENET, RESNET)
+            for name in ("kkr", "ukkr")
+        ],
     ),
     (
         DIFFERENCES,
         "In float64 {:.4f} and {:.4f}, {:.4f} and {:.4f}:",
-        lambda: [stored.top_label(m, f"tuned_{name}_gruber2025")["rms"] for m in (DENSENET, RESNET) for name in ("kkr", "ukkr")],
+        lambda: [
+            stored.top_label(m, f"tuned_{name}_gruber2025")["rms"]
+            for m in (DENSENET, RESNET)
+            for name in ("kkr", "ukkr")
+        ],
     ),
     (
         DIFFERENCES,
@@ -227,30 +291,60 @@ QUOTED = [
     (
         DIFFERENCES,
         "Printed: below in {} of {} columns, above in {}, equal in {}",
-        lambda: [int(re.findall(r"\d+", stored.compared(GRUBER, "ukkr beats kkr in all results"))[i]) for i in (0, 3, 1, 2)],
+        lambda: [
+            int(re.findall(r"\d+", stored.compared(GRUBER, "ukkr beats kkr in all results"))[i])
+            for i in (0, 3, 1, 2)
+        ],
     ),
     (
         DIFFERENCES,
         "100 times the Brier score up to {:.1f} %, and what it ranks matters little (estimates {:.3f} to {:.3f} on DenseNet-40)",
         stored.over_brier,
     ),
-    (DIFFERENCES, "Figure 3: kkr {:.0f} s, ukkr {:.0f} s, kde {:.0f} s", lambda: stored.seconds("reported")),
-    (DIFFERENCES, "The same numbers cost {:.2f}, {:.2f} and {:.1f} s of CPU here", lambda: stored.seconds("ours")),
+    (
+        DIFFERENCES,
+        "Figure 3: kkr {:.0f} s, ukkr {:.0f} s, kde {:.0f} s",
+        lambda: stored.seconds("reported"),
+    ),
+    (
+        DIFFERENCES,
+        "The same numbers cost {:.2f}, {:.2f} and {:.1f} s of CPU here",
+        lambda: stored.seconds("ours"),
+    ),
     (DIFFERENCES, "| {:.4f} ± {:.4f}: rounds to {:.0f} %", stored.accuracy),
     # popordanoska2024
-    (DIFFERENCES, "None of the {} numbers of the authors' code that we repeat differs, but for {} of these", stored.repeated),
-    (DIFFERENCES, "KL calibration errors of {:.2f} to {:.2f} (× 100) on CIFAR-10", stored.printed_errors),
+    (
+        DIFFERENCES,
+        "None of the {} numbers of the authors' code that we repeat differs, but for {} of these",
+        stored.repeated,
+    ),
+    (
+        DIFFERENCES,
+        "KL calibration errors of {:.2f} to {:.2f} (× 100) on CIFAR-10",
+        stored.printed_errors,
+    ),
     (
         DIFFERENCES,
         "it gives {:.2f} to {:.2f}; on the true labels {:.2f} to {:.2f} (twin)",
         lambda: (*stored.network_errors(True), *stored.network_errors(False)),
     ),
-    (DIFFERENCES, "the KL error tends to {:.4f} (direct) and {:.4f} (via the risk); truth {:.4f}.", stored.limits),
-    (DIFFERENCES, "2,000 points are within {:.1f} % of 10,000, and {:.0f} % above the true KL error", stored.on_all_images),
+    (
+        DIFFERENCES,
+        "the KL error tends to {:.4f} (direct) and {:.4f} (via the risk); truth {:.4f}.",
+        stored.limits,
+    ),
+    (
+        DIFFERENCES,
+        "2,000 points are within {:.1f} % of 10,000, and {:.0f} % above the true KL error",
+        stored.on_all_images,
+    ),
     (
         DIFFERENCES,
         "from {:,} samples on: at n = 5,000 bins are {:.0f} % too high, the kernel {:.0f} % and {:.0f} %",
-        lambda: (stored.bins_closer_from(), *(stored.squared_bias(name) for name in ("binned15", *KERNELS))),
+        lambda: (
+            stored.bins_closer_from(),
+            *(stored.squared_bias(name) for name in ("binned15", *KERNELS)),
+        ),
     ),
     (
         DIFFERENCES,
@@ -281,7 +375,12 @@ QUOTED = [
         DIFFERENCES,
         "authors' own notebook ({:.3f})",
         lambda: [
-            stored.printed(POPORDANOSKA, "fig3_printed", "L2 sharpness of the output, epoch 30", "Dirichlet kernel (h = 0.005)")
+            stored.printed(
+                POPORDANOSKA,
+                "fig3_printed",
+                "L2 sharpness of the output, epoch 30",
+                "Dirichlet kernel (h = 0.005)",
+            )
         ],
     ),
     (DIFFERENCES, "On digits it falls in {:.0f} of {:.0f} cases", stored.falling),
@@ -323,7 +422,9 @@ QUOTED = [
         DIFFERENCES,
         "At p = 0.05: {:.3f} printed, {:.3f} exact",
         lambda: [
-            stored.row(MOSKVICHEV, "reproduction", item="appendix_a", row="p = 0.05", column="ECE")[c]
+            stored.row(MOSKVICHEV, "reproduction", item="appendix_a", row="p = 0.05", column="ECE")[
+                c
+            ]
             for c in ("reported", "ours")
         ],
     ),
@@ -337,7 +438,11 @@ QUOTED = [
         "largest over smallest {:.2f} with the prescribed n^(-1/4), but {:.1f}, {:.0f} and {:.0f} with 10⁻⁴, 10⁻⁶ and 10⁻⁸",
         stored.ridges,
     ),
-    (DIFFERENCES, "varies by a factor of {:.1f} over p; ECE, which it is to improve on, by {:.1f}", stored.over_p),
+    (
+        DIFFERENCES,
+        "varies by a factor of {:.1f} over p; ECE, which it is to improve on, by {:.1f}",
+        stored.over_p,
+    ),
     (
         DIFFERENCES,
         "by a factor of {:.1f} ({:.1f} to {:.1f})",
@@ -371,9 +476,16 @@ QUOTED = [
     (
         LOWER,
         "isotonic regression gains {:.1f} of Brier score in sample, and loses {:.1f} when",
-        lambda: (stored.four_points("corp", "l2_squared"), -stored.four_points("variational_isotonic", "l2_squared", folds=4)),
+        lambda: (
+            stored.four_points("corp", "l2_squared"),
+            -stored.four_points("variational_isotonic", "l2_squared", folds=4),
+        ),
     ),
-    (WHICH, "canonical L1 error is {:.3f} (", lambda: [harness.load_problem("mixed_k10").truth("l1", "canonical").value]),
+    (
+        WHICH,
+        "canonical L1 error is {:.3f} (",
+        lambda: [harness.load_problem("mixed_k10").truth("l1", "canonical").value],
+    ),
     (LOWER, "the bound is {:.3f} on average where the truth is {:.3f}", stored.temperature_bound),
     (LOWER, "the lower bound failed on at most {} of 1,000", stored.lower_misses),
 ]
@@ -430,7 +542,9 @@ NAMES = (  # of data, networks, packages, places in papers; sample sizes and lev
 )
 
 
-@pytest.mark.parametrize(("page", "sentence", "values"), QUOTED, ids=[f"{Path(p).stem}: {s[:60]}" for p, s, _ in QUOTED])
+@pytest.mark.parametrize(
+    ("page", "sentence", "values"), QUOTED, ids=[f"{Path(p).stem}: {s[:60]}" for p, s, _ in QUOTED]
+)
 def test_a_number_of_a_page_is_that_of_the_stored_record(page, sentence, values):
     assert filled(sentence, values) in prose(page)
 
@@ -440,7 +554,10 @@ def test_a_page_has_no_other_number(page):
     left = prose(page)
     if page == WHICH:  # the worked example, whose arithmetic test_explanation repeats
         left = re.sub(r"## Four points, by hand.*?## So which one", " ", left)
-    for known in [*(filled(sentence, values) for of, sentence, values in QUOTED if of == page), *STATED[page]]:
+    for known in [
+        *(filled(sentence, values) for of, sentence, values in QUOTED if of == page),
+        *STATED[page],
+    ]:
         assert known in left, f"{known!r} is no more on the page: take it out of this list"
         left = left.replace(known, " ")
     for pattern in NAMES:

@@ -19,7 +19,14 @@ def test_everything_public_is_there_and_says_what_it_is():
 
 @pytest.mark.parametrize("notion", [*slow("top_label", "classwise"), "canonical"])
 def test_estimate_gives_the_value_of_a_run(out, notion):
-    run = ["problem=dirichlet3_overconfident", "estimator=kde", "n=80", "reps=1", f"notion={notion}", "jobs=1"]
+    run = [
+        "problem=dirichlet3_overconfident",
+        "estimator=kde",
+        "n=80",
+        "reps=1",
+        f"notion={notion}",
+        "jobs=1",
+    ]
     recorded = harness.run(run).set_index("estimand")["value"]
     plan = Experiment.of(run).plan
     (problem,), (estimator,) = plan.problems.values(), plan.estimators.values()
@@ -34,13 +41,20 @@ def test_estimate_gives_the_value_of_a_run(out, notion):
 
 def test_estimate_takes_bare_functions_and_seeds():
     p, y = np.array([0.9, 0.8, 0.3, 0.6]), np.array([1, 1, 0, 0])
-    assert harness.estimate(lambda p, y: np.float32(0.25), p, y, "binary")["l1"] == harness.Estimate(0.25)
+    assert harness.estimate(lambda p, y: np.float32(0.25), p, y, "binary")[
+        "l1"
+    ] == harness.Estimate(0.25)
 
     def random(p, y, rng):
         return rng.random()
 
-    first, again, other = (harness.estimate(random, p, y, "binary", rng)["l1"].value for rng in (None, 0, 1))
-    assert first == again == np.random.default_rng(0).random() and other == np.random.default_rng(1).random()
+    first, again, other = (
+        harness.estimate(random, p, y, "binary", rng)["l1"].value for rng in (None, 0, 1)
+    )
+    assert (
+        first == again == np.random.default_rng(0).random()
+        and other == np.random.default_rng(1).random()
+    )
 
 
 def test_estimate_classwise_is_the_mean_over_the_classes():
@@ -51,7 +65,9 @@ def test_estimate_classwise_is_the_mean_over_the_classes():
         return abs(p.mean() - y.mean())
 
     mean = np.mean([gap_of_means(p[:, j], y == j) for j in range(3)])
-    assert harness.estimate(gap_of_means, p, y, "classwise")["l1"].value == pytest.approx(mean, abs=1e-15)
+    assert harness.estimate(gap_of_means, p, y, "classwise")["l1"].value == pytest.approx(
+        mean, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +93,9 @@ def test_an_estimate_that_does_not_exist_is_undefined():
         harness.estimate("kde", [0.3], [1], "binary")
 
 
-@pytest.mark.parametrize(("before", "now"), [("BadInput", BadInputError), ("Undefined", UndefinedError)])
+@pytest.mark.parametrize(
+    ("before", "now"), [("BadInput", BadInputError), ("Undefined", UndefinedError)]
+)
 def test_errors_are_found_by_their_names_of_before(before, now):
     with pytest.warns(DeprecationWarning, match=f"{before} is called {now.__name__} now"):
         assert getattr(harness, before) is now

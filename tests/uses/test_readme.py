@@ -19,7 +19,10 @@ def test_the_readme_is_short_and_begins_with_its_two_commands():
 
 
 def test_pictures_and_links_exist():
-    pictures, links = re.findall(r"!\[[^]]+\]\((.*?)\)", TEXT), re.findall(r"[^!]\[[^]]+\]\((.*?)\)", TEXT)
+    pictures, links = (
+        re.findall(r"!\[[^]]+\]\((.*?)\)", TEXT),
+        re.findall(r"[^!]\[[^]]+\]\((.*?)\)", TEXT),
+    )
     assert len(pictures) == 3 and len(links) > 10
     assert [path for path in [*pictures, *links] if not (ROOT / path).is_file()] == []
 
@@ -27,7 +30,11 @@ def test_pictures_and_links_exist():
 def test_pages_say_how_many_problems_the_arena_has():
     baseline = json.loads((ROOT / "results/baseline/baseline.json").read_text())
     assert len(baseline["families"]) == 12 and "in twelve families" in TEXT
-    pages = ["docs/tutorials/own-estimator.md", "docs/explanation/trust.md", "harness/estimators/BEST_NOTES.md"]
+    pages = [
+        "docs/tutorials/own-estimator.md",
+        "docs/explanation/trust.md",
+        "harness/estimators/BEST_NOTES.md",
+    ]
     for text in (TEXT, *((ROOT / page).read_text() for page in pages)):
         assert re.search(rf"\b{len(baseline['classes'])} problems\b", text)
 
@@ -39,13 +46,23 @@ def test_the_notes_say_what_the_stored_records_give():
     from harness.pages import arena_data
 
     found = arena_data.read().settings
-    found = found[~found["family"].isin(arena.development_of(Arena("arena"))) & found["regret"].notna()]
+    found = found[
+        ~found["family"].isin(arena.development_of(Arena("arena"))) & found["regret"].notna()
+    ]
     notes = re.sub(r"\s+", " ", (ROOT / "harness/estimators/BEST_NOTES.md").read_text())
     for estimand in ("l1", "l2_squared"):
         part = found[found["estimand"].eq(estimand)]
-        logs = np.log(part["regret"]).groupby([part[name] for name in ("estimator", "notion", "family", "n", "k")]).mean()
-        table = np.exp(logs.groupby("estimator").agg(["mean", "max"])).assign(cells=logs.groupby("estimator").size())
-        published = table[table["cells"].eq(table["cells"].max()) & table.index.map(arena.is_published)]
+        logs = (
+            np.log(part["regret"])
+            .groupby([part[name] for name in ("estimator", "notion", "family", "n", "k")])
+            .mean()
+        )
+        table = np.exp(logs.groupby("estimator").agg(["mean", "max"])).assign(
+            cells=logs.groupby("estimator").size()
+        )
+        published = table[
+            table["cells"].eq(table["cells"].max()) & table.index.map(arena.is_published)
+        ]
         other = published["mean"].idxmin()
         best, fast, first = table.loc["best"], table.loc["best_fast"], published.loc[other]
         row = f"| {estimand}, test | {best['mean']:.3f} ({best['max']:.2f}) | {fast['mean']:.3f} ({fast['max']:.2f}) "

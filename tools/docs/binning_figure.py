@@ -46,7 +46,12 @@ def draw() -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    looks = {"font.size": 9, "svg.hashsalt": "calharness", "axes.spines.top": False, "axes.spines.right": False}
+    looks = {
+        "font.size": 9,
+        "svg.hashsalt": "calharness",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
     matplotlib.rcParams.update(looks)
     from matplotlib import pyplot as plt
 
@@ -59,7 +64,14 @@ def draw() -> None:
     drawn, _ = made.sample(400_000, np.random.default_rng(0))
     bin_of = np.minimum((drawn * BINS).astype(int), BINS - 1)
     height = np.bincount(bin_of, made.posterior(drawn) - drawn) / np.bincount(bin_of)
-    above.bar((np.arange(BINS) + 0.5) / BINS, height, 0.9 / BINS, color="#E69F00", alpha=0.75, label="its mean in each bin")
+    above.bar(
+        (np.arange(BINS) + 0.5) / BINS,
+        height,
+        0.9 / BINS,
+        color="#E69F00",
+        alpha=0.75,
+        label="its mean in each bin",
+    )
     above.set(xlabel="prediction p", ylabel="outcome frequency − p", xlim=(0, 1))
     above.legend(frameon=False, fontsize=8, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
     truth = made.truth("l1", "binary").value
@@ -67,9 +79,13 @@ def draw() -> None:
         (WAVES, truth, "#0072B2", "o", "oscillating"),
         (NOISE, 0.0, "#D55E00", "s", "calibrated"),
     ):
-        below.plot(SIZES, means(problem), color=color, marker=mark, ms=4, lw=1.2, label=f"{label}, 15 bins")
+        below.plot(
+            SIZES, means(problem), color=color, marker=mark, ms=4, lw=1.2, label=f"{label}, 15 bins"
+        )
         below.axhline(true, color=color, ls="--", lw=1, label=f"{label}, true error")
-    below.set(xscale="log", xlabel="sample size n", ylabel="L1 calibration error", ylim=(-0.004, None))
+    below.set(
+        xscale="log", xlabel="sample size n", ylabel="L1 calibration error", ylim=(-0.004, None)
+    )
     below.legend(frameon=False, fontsize=8)
     figure.savefig(DOCS / "explanation" / "binning.svg", metadata={"Date": None, "Creator": None})
 

@@ -20,7 +20,13 @@ NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the
 # the names of harness.__all__ by heading; those that are in none stand under the first
 API = {
     "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
-    "Parts by their ids": ["load_problem", "load_estimator", "list_problems", "list_estimators", "list_experiments"],
+    "Parts by their ids": [
+        "load_problem",
+        "load_estimator",
+        "list_problems",
+        "list_estimators",
+        "list_experiments",
+    ],
     "Runs": ["run", "compare", "load_records", "evaluate"],
     "Errors": ["BadInputError", "UndefinedError"],
 }
@@ -71,7 +77,9 @@ def calibrators() -> str:
 def problems() -> str:
     """A table of ids by the file of conf/problem that gives them, then every class."""
     parts = ["## All ids"]
-    for title, ids in groupby(sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class):
+    for title, ids in groupby(
+        sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class
+    ):
         rows = [[_anchored(name), _described("problem", name)] for name in ids]
         parts.append(f"### {title} problems\n\n{table(['id', 'what it is'], rows)}")
     return "\n\n".join([*parts, "## Classes", _classes("problems")])
@@ -92,7 +100,9 @@ def _described(group: str, name: str) -> str:
     public = package == f"harness.{group}s" and cls in _public(f"{group}s")
     given = catalogue.short(node).removeprefix(cls)
     shown = f"[`{cls}`][{package}.{cls}]" if public else f"`{package}.{cls}`"
-    said = catalogue.first_sentence(option(group, name).about) or catalogue.first_sentence(catalogue.docstring(node["_target_"]))
+    said = catalogue.first_sentence(option(group, name).about) or catalogue.first_sentence(
+        catalogue.docstring(node["_target_"])
+    )
     return f"{shown}{f' `{given}`' if given else ''}: {_text(said)}"
 
 

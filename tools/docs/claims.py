@@ -12,7 +12,12 @@ from harness.configure.catalogue import papers
 from harness.evaluation import counted
 
 RESULTS = DOCS.parent / "results"
-COUNTED = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not reproducible here": "not tested here"}
+COUNTED = {
+    "holds": "hold",
+    "fails": "fail",
+    "undecided": "undecided",
+    "not reproducible here": "not tested here",
+}
 HEADINGS = {
     "identical": "identical",
     "within error": "within error",
@@ -29,7 +34,9 @@ def verdicts() -> str:
         found = counted.rows(RESULTS, paper)
         for source, by_verdict in counted.by_source(counted.once(found)).items():
             if source != "claim":
-                rows.append([paper, source, *(str(by_verdict.get(verdict, "")) for verdict in HEADINGS)])
+                rows.append(
+                    [paper, source, *(str(by_verdict.get(verdict, "")) for verdict in HEADINGS)]
+                )
     return table(["paper", "where the number comes from", *HEADINGS.values()], rows)
 
 
@@ -48,12 +55,27 @@ def failing() -> str:
     for paper in papers():
         found = pd.read_csv(RESULTS / paper / "claims.csv")
         n = found["verdict"].value_counts()
-        counts = ", ".join(f"{n.get(verdict, 0)} {said}" for verdict, said in COUNTED.items() if n.get(verdict, 0))
+        counts = ", ".join(
+            f"{n.get(verdict, 0)} {said}" for verdict, said in COUNTED.items() if n.get(verdict, 0)
+        )
         head = f"{len(found)} claims: {counts}."
-        rows = [_row(claim) for _, claim in found[found["verdict"] != "holds"].sort_values("verdict", kind="stable").iterrows()]
-        columns = ["claim, and the paper's words", "what was measured", "claimed", "ours, 99 % interval", "verdict"]
+        rows = [
+            _row(claim)
+            for _, claim in found[found["verdict"] != "holds"]
+            .sort_values("verdict", kind="stable")
+            .iterrows()
+        ]
+        columns = [
+            "claim, and the paper's words",
+            "what was measured",
+            "claimed",
+            "ours, 99 % interval",
+            "verdict",
+        ]
         command = f"`calharness report experiment={paper}_claims`"
-        parts.append(f"### Claims of {paper}\n\n{head} {command} draws all of them.\n\n{table(columns, rows)}")
+        parts.append(
+            f"### Claims of {paper}\n\n{head} {command} draws all of them.\n\n{table(columns, rows)}"
+        )
     return "\n\n".join(parts)
 
 
@@ -62,7 +84,13 @@ def _row(claim: pd.Series) -> list[str]:
     compared = f"<br>{_text(claim['compared'])}" if isinstance(claim["compared"], str) else ""
     ours = f"{claim['value']:.3g} ({claim['low']:.3g} to {claim['high']:.3g})"
     said = f"{_text(claim['claim'])}{quote}"
-    return [said, f"{_text(claim['statistic'])}{compared}", f"{claim['side']} {claim['threshold']:g}", ours, claim["verdict"]]
+    return [
+        said,
+        f"{_text(claim['statistic'])}{compared}",
+        f"{claim['side']} {claim['threshold']:g}",
+        ours,
+        claim["verdict"],
+    ]
 
 
 def _text(said: str) -> str:

@@ -51,15 +51,31 @@ def outcome(name: str) -> list[Row]:
             found = harness.estimate(made, P, Y, notion)
     except (BadInputError, UndefinedError) as error:
         why = str(error).removesuffix(".").partition("cannot be applied: ")[2] or str(error)
-        return [_row(name, notion, reason=f"not run here: {spec.unavailable}" if spec.unavailable else why)]
+        return [
+            _row(
+                name,
+                notion,
+                reason=f"not run here: {spec.unavailable}" if spec.unavailable else why,
+            )
+        ]
     return [_row(name, notion, estimand, estimate) for estimand, estimate in found.items()]
 
 
-def _row(name: str, notion: str, estimand: str = "", e: Estimate | None = None, reason: str = "") -> Row:
-    numbers = {} if e is None else {"value": e.value, "low": e.low, "high": e.high, "level": e.level}
+def _row(
+    name: str, notion: str, estimand: str = "", e: Estimate | None = None, reason: str = ""
+) -> Row:
+    numbers = (
+        {} if e is None else {"value": e.value, "low": e.low, "high": e.high, "level": e.level}
+    )
     text = {key: "" if x is None else f"{round(x, 4) + 0.0:g}" for key, x in numbers.items()}
     blank = dict.fromkeys(COLUMNS, "")
-    what = {"estimator": name, "notion": notion, "estimand": estimand, "kind": e.kind if e else "", "reason": reason}
+    what = {
+        "estimator": name,
+        "notion": notion,
+        "estimand": estimand,
+        "kind": e.kind if e else "",
+        "reason": reason,
+    }
     return {**blank, **what, **text}
 
 
@@ -70,10 +86,14 @@ def same(first: list[Row], second: list[Row]) -> bool:
 
 def _alike(a: Row, b: Row) -> bool:
     def near(x: str, y: str) -> bool:
-        return x == y or bool(x and y) and math.isclose(float(x), float(y), rel_tol=2e-3, abs_tol=3e-4)
+        return (
+            x == y or bool(x and y) and math.isclose(float(x), float(y), rel_tol=2e-3, abs_tol=3e-4)
+        )
 
     texts = ("estimator", "notion", "estimand", "kind", "reason")
-    return all(a[key] == b[key] for key in texts) and all(near(a[key], b[key]) for key in ("value", "low", "high", "level"))
+    return all(a[key] == b[key] for key in texts) and all(
+        near(a[key], b[key]) for key in ("value", "low", "high", "level")
+    )
 
 
 def stored() -> dict[str, list[Row]]:
@@ -108,9 +128,17 @@ def write() -> dict[str, list[Row]]:
 
 def family(name: str) -> str:
     """The heading under which an estimator stands."""
-    module = type(harness.load_estimator(name)).__module__.removeprefix("harness.").removeprefix("experiments.")
+    module = (
+        type(harness.load_estimator(name))
+        .__module__.removeprefix("harness.")
+        .removeprefix("experiments.")
+    )
     module = module.removeprefix("estimators.")
-    return next(title for title, modules in FAMILIES.items() if any(f"{module}.".startswith(f"{one}.") for one in modules))
+    return next(
+        title
+        for title, modules in FAMILIES.items()
+        if any(f"{module}.".startswith(f"{one}.") for one in modules)
+    )
 
 
 def text(found: dict[str, list[Row]]) -> str:
@@ -120,7 +148,10 @@ def text(found: dict[str, list[Row]]) -> str:
         grouped[family(name)].setdefault((rows[0]["notion"], _said(rows)), []).append(name)
     parts = []
     for title, outcomes in grouped.items():
-        rows = [[", ".join(f"`{name}`" for name in names), notion, said] for (notion, said), names in outcomes.items()]
+        rows = [
+            [", ".join(f"`{name}`" for name in names), notion, said]
+            for (notion, said), names in outcomes.items()
+        ]
         parts.append(f"### {title}\n\n{table(['estimator', 'notion', 'on the four points'], rows)}")
     return "\n\n".join(parts)
 
@@ -137,5 +168,9 @@ def _number(row: Row) -> str:
         return f"at most {row['high']}{level}"
     if row["kind"] == "lower":
         return f"at least {row['low']}{level}"
-    between = f" in [{row['low'] or '…'}, {row['high'] or '…'}]{level}" if row["low"] or row["high"] else ""
+    between = (
+        f" in [{row['low'] or '…'}, {row['high'] or '…'}]{level}"
+        if row["low"] or row["high"]
+        else ""
+    )
     return between.removeprefix(" ") if row["kind"] == "interval" else row["value"] + between

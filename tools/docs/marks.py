@@ -25,7 +25,11 @@ def replaced(page: str, name: str, text: str) -> str:
 
 def part(page: str, name: str) -> str:
     """The text of a part."""
-    found = re.search(rf"<!-- begin {name} \({re.escape(SOURCE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->", page, re.S)
+    found = re.search(
+        rf"<!-- begin {name} \({re.escape(SOURCE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->",
+        page,
+        re.S,
+    )
     if not found:
         raise ValueError(f"the page has no part {name}")
     return found[1]

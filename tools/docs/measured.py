@@ -32,7 +32,9 @@ def _records() -> pd.DataFrame:
 def binning() -> str:
     """Mean of 15 bins of equal width less the truth, l1, by problem and n, with its standard error."""
     found = _records()
-    found = found[found["estimator"].eq("binned15") & found["estimand"].eq("l1") & found["value"].notna()]
+    found = found[
+        found["estimator"].eq("binned15") & found["estimand"].eq("l1") & found["value"].notna()
+    ]
     rows = []
     for problem, said in BINNING.items():
         mine = found[found["problem"].eq(problem)]
@@ -87,7 +89,9 @@ def matches(quantity: str, start: str) -> bool:
 def regret() -> str:
     """The estimators of least mean regret by notion and estimand, from results/arena/index.csv."""
     found = pd.read_csv(RESULTS / "arena" / "index.csv")
-    found = found[found["share"].eq(1) & found["rank"].notna()]  # those that answer in every setting; no oracle
+    found = found[
+        found["share"].eq(1) & found["rank"].notna()
+    ]  # those that answer in every setting; no oracle
     parts = []
     for (notion, estimand), group in found.groupby(["notion", "estimand"], sort=False):
         rows = []
@@ -95,7 +99,15 @@ def regret() -> str:
             mean = f"{one['regret']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
             coverage = "" if pd.isna(one["coverage"]) else f"{100 * one['coverage']:.0f} %"
             worst = f"{one['worst']:.1f} ({one['worst_at']})"
-            rows.append([f"`{one['estimator']}`", mean, worst, coverage, f"{one['cpu_seconds']:.2g} s"])
-        columns = ["estimator", "mean regret (95 % interval)", "worst cell (family, n, k)", "intervals hold", "CPU"]
+            rows.append(
+                [f"`{one['estimator']}`", mean, worst, coverage, f"{one['cpu_seconds']:.2g} s"]
+            )
+        columns = [
+            "estimator",
+            "mean regret (95 % interval)",
+            "worst cell (family, n, k)",
+            "intervals hold",
+            "CPU",
+        ]
         parts.append(f"### {notion}, {estimand}\n\n{table(columns, rows)}")
     return "\n\n".join(parts)

@@ -44,7 +44,9 @@ def configuration() -> str:
         found = re.fullmatch(r"(\s*)(\w+):\s*(.*?)(?:\s+# (.*))?", line)
         if found:
             group = "" if not found[1] else group
-            rows.append([f"`{group}{found[2]}`", f"`{found[3]}`" if found[3] else "", found[4] or ""])
+            rows.append(
+                [f"`{group}{found[2]}`", f"`{found[3]}`" if found[3] else "", found[4] or ""]
+            )
             if not found[3]:
                 group = f"{found[2]}."
         elif line.strip().startswith("#"):
@@ -52,7 +54,11 @@ def configuration() -> str:
     allowed = _allowed()
     return table(
         ["option", "default", "allowed", "meaning"],
-        [[name, default, allowed.get(name, ""), _literal(said)] for name, default, said in rows if default],
+        [
+            [name, default, allowed.get(name, ""), _literal(said)]
+            for name, default, said in rows
+            if default
+        ],
     )
 
 
@@ -70,7 +76,10 @@ def _allowed() -> dict[str, str]:
 
 def verdicts() -> str:
     """The verdicts on numbers and claims."""
-    return table(["verdict", "meaning"], [[f"`{name}`", said] for name, said in reproduction.VERDICTS.items()])
+    return table(
+        ["verdict", "meaning"],
+        [[f"`{name}`", said] for name, said in reproduction.VERDICTS.items()],
+    )
 
 
 def _literal(said: str) -> str:

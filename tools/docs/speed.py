@@ -17,7 +17,9 @@ def _rows() -> pd.DataFrame:
 def machine() -> str:
     """What it was measured on, in words."""
     about = json.loads((BENCHMARKS / "peers.json").read_text())
-    packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items() if version)
+    packages = ", ".join(
+        f"{name} {version}" for name, version in about["packages"].items() if version
+    )
     left_out = [name for name, version in about["packages"].items() if not version]
     lacking = f" Not installed, and left out: {', '.join(left_out)}." if left_out else ""
     return (
@@ -31,7 +33,11 @@ def beside() -> str:
     """Every quantity at the largest n at which ours and the other were both measured."""
     lines = []
     for what, rows in _rows().groupby("what", sort=False):
-        of_n = rows[rows["notion"].eq(rows["notion"].iloc[0]) & rows["k"].eq(rows["k"].iloc[0]) & rows["cpu_seconds"].notna()]
+        of_n = rows[
+            rows["notion"].eq(rows["notion"].iloc[0])
+            & rows["k"].eq(rows["k"].iloc[0])
+            & rows["cpu_seconds"].notna()
+        ]
         ours = of_n[of_n["who"].eq("ours")].drop_duplicates("n").set_index("n")
         for who, mine in of_n.groupby("who", sort=False):
             one = mine[mine["n"].isin(ours.index)].nlargest(1, "n").iloc[0]
@@ -42,7 +48,18 @@ def beside() -> str:
                 "" if who == "ours" else f"{one['difference']:.1g}",
                 *(_plain(rows.loc[rows["who"].eq(who), f"exponent_{name}"].iloc[0], 2) for name in "nk"),
             ])  # fmt: skip
-    columns = ["what", "who", "n", "k", "CPU s", "times ours", "peak MB", "difference", "exponent of n", "exponent of k"]
+    columns = [
+        "what",
+        "who",
+        "n",
+        "k",
+        "CPU s",
+        "times ours",
+        "peak MB",
+        "difference",
+        "exponent of n",
+        "exponent of k",
+    ]
     return table(columns, lines)
 
 
@@ -56,11 +73,26 @@ def wins() -> str:
         own = ours[tuple(one[keys])]
         if one["cpu_seconds"] < own:
             said = f"{_seconds(one['cpu_seconds'])} s, ours {_seconds(own)} s"
-            lines.append([one["what"], one["who"], one["notion"], f"{one['n']:,}", str(one["k"]), said])
+            lines.append(
+                [one["what"], one["who"], one["notion"], f"{one['n']:,}", str(one["k"]), said]
+            )
     missing = rows[rows["cpu_seconds"].isna()]
     for _, one in missing.iterrows():
-        lines.append([one["what"], one["who"], one["notion"], f"{one['n']:,}", str(one["k"]), f"no number: {one['reason']}"])
-    return table(["what", "who", "notion", "n", "k", "CPU"], lines) if lines else "At no size that was measured."
+        lines.append(
+            [
+                one["what"],
+                one["who"],
+                one["notion"],
+                f"{one['n']:,}",
+                str(one["k"]),
+                f"no number: {one['reason']}",
+            ]
+        )
+    return (
+        table(["what", "who", "notion", "n", "k", "CPU"], lines)
+        if lines
+        else "At no size that was measured."
+    )
 
 
 def _seconds(x: float) -> str:

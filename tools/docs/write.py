@@ -32,7 +32,11 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/problems.md": {"problems": catalogue.problems},
     "explanation/glossary.md": {"four points": lambda: four_points.text(four_points.stored())},
     "../README.md": {"outcomes": claims.outcomes},
-    "explanation/discrepancies.md": {"outcomes": claims.outcomes, "verdicts": claims.verdicts, "claims": claims.failing},
+    "explanation/discrepancies.md": {
+        "outcomes": claims.outcomes,
+        "verdicts": claims.verdicts,
+        "claims": claims.failing,
+    },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
     "explanation/trust.md": {"arena": measured.regret, "coverage": measured.coverage},
     "speed.md": {"machine": speed.machine, "peers": speed.beside, "wins": speed.wins},

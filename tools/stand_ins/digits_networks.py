@@ -71,7 +71,11 @@ class Training:
     @property
     def work(self) -> float:
         """Roughly proportional to the seconds it takes, for the time left."""
-        return self.epochs[-1] * (self.train / self.batch) * (len(self.hidden) + 1 + self.train / 10_000)
+        return (
+            self.epochs[-1]
+            * (self.train / self.batch)
+            * (len(self.hidden) + 1 + self.train / 10_000)
+        )
 
     def files(self) -> list[str]:
         """Names of its files, in the order in which they are written."""
@@ -79,7 +83,11 @@ class Training:
         if self.kind == "brightness":
             return [f"{stem}_{level_name(percent)}.npz" for percent in LEVELS]
         if not self.kind.startswith("layers"):
-            return [f"{stem}.npz"] if len(self.epochs) == 1 else [f"{stem}_epoch{e:04d}.npz" for e in self.epochs]
+            return (
+                [f"{stem}.npz"]
+                if len(self.epochs) == 1
+                else [f"{stem}_epoch{e:04d}.npz" for e in self.epochs]
+            )
         layers = [*(f"layer{j + 1}" for j in range(len(self.hidden))), "output"]
         return [f"{stem}_epoch{e:04d}_{layer}.npz" for e in self.epochs for layer in layers]
 
@@ -87,23 +95,51 @@ class Training:
 def trainings(kind: str) -> list[Training]:
     """The networks of a kind."""
     if kind == "layers":
-        epochs = tuple(67 * e for e in MNIST_EPOCHS)  # 14 batches an epoch to MNIST's 938: as many steps at the same rate
-        return [Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, epochs, train=896) for seed in range(5)]
+        epochs = tuple(
+            67 * e for e in MNIST_EPOCHS
+        )  # 14 batches an epoch to MNIST's 938: as many steps at the same rate
+        return [
+            Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, epochs, train=896)
+            for seed in range(5)
+        ]
     if kind == "layers_mnist":
-        return [Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, MNIST_EPOCHS, train=60_000) for seed in range(5)]
+        return [
+            Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, MNIST_EPOCHS, train=60_000)
+            for seed in range(5)
+        ]
     if kind == "training":
         epochs = (1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000)
-        return [Training(kind, "mlp64", seed, (64,), 0.05, epochs, 200, 1597, batch=32) for seed in range(5)]
+        return [
+            Training(kind, "mlp64", seed, (64,), 0.05, epochs, 200, 1597, batch=32)
+            for seed in range(5)
+        ]
     if kind == "snapshots":
         epochs = tuple(range(10, 241, 10))
-        return [Training(kind, "mlp16", seed, (16,), 0.05, epochs, 150, 800, momentum=0.9, batch=32) for seed in range(4)]
+        return [
+            Training(kind, "mlp16", seed, (16,), 0.05, epochs, 150, 800, momentum=0.9, batch=32)
+            for seed in range(4)
+        ]
     if kind == "networks":
-        shapes = {"mlp16": (16,), "mlp32": (32,), "mlp64": (64,), "mlp256": (256,), "mlp64x2": (64, 64), "mlp256x2": (256, 256)}
+        shapes = {
+            "mlp16": (16,),
+            "mlp32": (32,),
+            "mlp64": (64,),
+            "mlp256": (256,),
+            "mlp64x2": (64, 64),
+            "mlp256x2": (256, 256),
+        }
         seeds = (5, 10, 21, 42, 84)  # the paper's, of as many architectures
         how = {"momentum": 0.9, "batch": 32}
-        return [Training(kind, name, seed, h, 0.1, (100,), 100, 500, **how) for name, h in shapes.items() for seed in seeds]
+        return [
+            Training(kind, name, seed, h, 0.1, (100,), 100, 500, **how)
+            for name, h in shapes.items()
+            for seed in seeds
+        ]
     if kind == "brightness":
-        shapes = {"mlp16": ((16,), 60), "mlp256": ((256,), 20)}  # as the last figure's networks, the wider one stopped earlier
+        shapes = {
+            "mlp16": ((16,), 60),
+            "mlp256": ((256,), 20),
+        }  # as the last figure's networks, the wider one stopped earlier
         how = {"momentum": 0.9, "batch": 32}
         return [
             Training(kind, name, seed, hidden, 0.1, (epochs,), 797, 0, **how)
@@ -203,7 +239,10 @@ def _stored_arrays(kind, x, y, weights):
     parts = {"training": {"train": 0, "val": 1}}.get(kind, {"val": 1, "test": 2})
     arrays = {}
     for part, i in parts.items():
-        arrays[f"{part}_logits"], arrays[f"{part}_labels"] = activations(x[i], weights)[-1].astype(np.float32), y[i]
+        arrays[f"{part}_logits"], arrays[f"{part}_labels"] = (
+            activations(x[i], weights)[-1].astype(np.float32),
+            y[i],
+        )
     return [arrays]
 
 
@@ -220,13 +259,17 @@ def _made(one, content):
 def _is_stored(one, content, out):
     """Whether all its files are there, the last of them of this very recipe."""
     paths = [out / one.kind / name for name in one.files()]
-    return all(path.is_file() for path in paths) and training.is_made(paths[-1], _made(one, content))
+    return all(path.is_file() for path in paths) and training.is_made(
+        paths[-1], _made(one, content)
+    )
 
 
 def _remove_others(wanted, out):
     """Remove what an earlier recipe made under names that are no longer used: a family takes every file of its folder."""
     for kind in {one.kind for one in wanted}:
-        used = {name for one in (*wanted, *trainings(kind)) if one.kind == kind for name in one.files()}
+        used = {
+            name for one in (*wanted, *trainings(kind)) if one.kind == kind for name in one.files()
+        }
         for path in (out / kind).glob("*.npz"):
             if path.name not in used:
                 with np.load(path, allow_pickle=False) as held:
@@ -237,12 +280,16 @@ def _remove_others(wanted, out):
 
 def _mnist(path):
     if path is None:
-        raise BadInputError(f"{MNIST} is not below CALHARNESS_DATA; the kind layers_mnist needs it.")
+        raise BadInputError(
+            f"{MNIST} is not below CALHARNESS_DATA; the kind layers_mnist needs it."
+        )
     names = ("x_train", "y_train", "x_test", "y_test")
     with np.load(path, allow_pickle=False) as held:
         absent = [name for name in names if name not in held.files]
         if absent:
-            raise BadInputError(f"{path} has no array {', '.join(absent)}; {', '.join(names)} are needed.")
+            raise BadInputError(
+                f"{path} has no array {', '.join(absent)}; {', '.join(names)} are needed."
+            )
         train_x, train_y, test_x, test_y = (held[name] for name in names)
     x = np.concatenate([train_x.reshape(len(train_x), -1), test_x.reshape(len(test_x), -1)]) / 255.0
     return Images(x, np.concatenate([train_y, test_y]).astype(np.int64))

@@ -63,10 +63,18 @@ class Job:
         Raises BadInputError unless the folder has 1,000 classes and n images.
         """
         if not self.images.is_dir():
-            raise BadInputError(f"--images is {self.images}, which is no folder; the ImageNet validation images are needed.")
-        classes = sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
+            raise BadInputError(
+                f"--images is {self.images}, which is no folder; the ImageNet validation images are needed."
+            )
+        classes = sorted(
+            path
+            for path in self.images.iterdir()
+            if path.is_dir() and not path.name.startswith(".")
+        )
         if len(classes) != CLASSES:
-            raise BadInputError(f"--images has {len(classes)} folders; {CLASSES:,} are needed, one per class of ImageNet.")
+            raise BadInputError(
+                f"--images has {len(classes)} folders; {CLASSES:,} are needed, one per class of ImageNet."
+            )
         every = [
             (path, label)
             for label, folder in enumerate(classes)
@@ -74,8 +82,12 @@ class Job:
             if path.suffix.lower() in ENDINGS
         ]
         if len(every) < self.n:
-            raise BadInputError(f"--n is {self.n}, but {self.images} holds {len(every)} images; n can be at most that.")
-        return [every[i] for i in np.random.default_rng(self.seed).permutation(len(every))[: self.n]]
+            raise BadInputError(
+                f"--n is {self.n}, but {self.images} holds {len(every)} images; n can be at most that."
+            )
+        return [
+            every[i] for i in np.random.default_rng(self.seed).permutation(len(every))[: self.n]
+        ]
 
     def made(self, network: str, percent: int) -> str:
         """Identifies what a file comes from: names and sizes of images, weights and head, not their bytes."""
@@ -99,14 +111,20 @@ def make(job: Job, out: Path) -> int:
     _check_packages()
     wanted = [(network, percent) for network in job.networks for percent in LEVELS]
     todo = [one for one in wanted if not is_made(out / _file(*one), job.made(*one))]
-    print(f"  {len(wanted):,} files, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
+    print(
+        f"  {len(wanted):,} files, {len(wanted) - len(todo):,} of them stored before, into {out}",
+        file=sys.stderr,
+    )
     remaining = TimeLeft(len(todo))
     for network in job.networks:
         levels = [percent for name, percent in todo if name == network]
         logits_of = load(job, network) if levels else None
         for percent in levels:
             logits = np.concatenate([logits_of(batch, percent) for batch in _batches(job)])
-            arrays = {"logits": logits.astype(np.float32), "labels": np.array([y for _, y in job.chosen], dtype=np.int64)}
+            arrays = {
+                "logits": logits.astype(np.float32),
+                "labels": np.array([y for _, y in job.chosen], dtype=np.int64),
+            }
             with whole_file(out / _file(network, percent)) as temporary:
                 np.savez(temporary, **arrays, made=np.array(job.made(network, percent)))
             print(f"  {_file(network, percent)}: stored; {remaining.after(1)}", file=sys.stderr)
@@ -128,7 +146,9 @@ def load(job: Job, network: str):
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         hint = "give them by --weights NAME=FILE, or let timm fetch them by --download"
-        raise BadInputError(f"the weights of {network} cannot be had ({type(error).__name__}: {said}); {hint}.") from error
+        raise BadInputError(
+            f"the weights of {network} cannot be had ({type(error).__name__}: {said}); {hint}."
+        ) from error
     model = model.eval().to(job.device)
     head = _head(job.heads[network]) if network in job.heads else None
     classes = CLASSES if head is not None else getattr(model, "num_classes", None)
@@ -136,7 +156,9 @@ def load(job: Job, network: str):
         raise BadInputError(
             f"{network} has {classes} classes, and {CLASSES:,} are needed; give its classes by --head {network}=FILE."
         )
-    prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+    prepare = timm.data.create_transform(
+        **timm.data.resolve_model_data_config(model), is_training=False
+    )
 
     def logits_of(paths, percent):
         batch = torch.stack([prepare(_image(path, percent)) for path in paths]).to(job.device)
@@ -163,7 +185,9 @@ def _image(path, percent):
     try:
         pixels = np.asarray(Image.open(path).convert("RGB"), dtype=np.float64) / 255.0
     except OSError as error:
-        raise BadInputError(f"{path} is no image that can be read ({' '.join(str(error).split())[:200]}).") from error
+        raise BadInputError(
+            f"{path} is no image that can be read ({' '.join(str(error).split())[:200]})."
+        ) from error
     return Image.fromarray(np.rint(255.0 * brightened(pixels, percent)).astype(np.uint8))
 
 
@@ -171,13 +195,20 @@ def _head(path):
     """features (n, d) -> logits (n, 1000), from an npz."""
     with np.load(path, allow_pickle=False) as held:
         if "weight" not in held.files or held["weight"].ndim != 2 or len(held["weight"]) != CLASSES:
-            raise BadInputError(f"{path} has no array weight of shape ({CLASSES}, d); a head needs one.")
-        weight, bias = held["weight"].astype(np.float64), held["bias"] if "bias" in held.files else 0.0
+            raise BadInputError(
+                f"{path} has no array weight of shape ({CLASSES}, d); a head needs one."
+            )
+        weight, bias = (
+            held["weight"].astype(np.float64),
+            held["bias"] if "bias" in held.files else 0.0,
+        )
         normalise = bool(held["normalise"]) if "normalise" in held.files else False
 
     def head(features):
         if features.shape[1] != weight.shape[1]:
-            raise BadInputError(f"{path} has weights for {weight.shape[1]} features, the network gives {features.shape[1]}.")
+            raise BadInputError(
+                f"{path} has weights for {weight.shape[1]} features, the network gives {features.shape[1]}."
+            )
         length = np.linalg.norm(features, axis=1, keepdims=True) if normalise else 1.0
         return features / length @ weight.T + bias
 
@@ -192,7 +223,9 @@ def _batches(job):
 def _check_packages():
     absent = [name for name in ("timm", "torch", "PIL") if importlib.util.find_spec(name) is None]
     if absent:
-        raise BadInputError(f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it.")
+        raise BadInputError(
+            f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it."
+        )
 
 
 def _stamp(path):

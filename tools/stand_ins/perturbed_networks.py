@@ -78,13 +78,20 @@ class Training:
 
 def trainings(names: list[str]) -> list[Training]:
     """The networks of some tables: every model and seed."""
-    return [Training(t, model, seed, hidden) for t in names for model, hidden in MODELS.items() for seed in SEEDS]
+    return [
+        Training(t, model, seed, hidden)
+        for t in names
+        for model, hidden in MODELS.items()
+        for seed in SEEDS
+    ]
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
     """Train and store what `out` lacks; returns 1 if a network failed, else 0. An interruption costs unfinished networks only."""
     tables = {name: rows_of(name) for name in dict.fromkeys(one.table for one in wanted)}
-    todo = [one for one in wanted if not training.is_made(out / one.file, _made(one, tables[one.table]))]
+    todo = [
+        one for one in wanted if not training.is_made(out / one.file, _made(one, tables[one.table]))
+    ]
     said = "{0.file}: {1}".format
     return training.make_all(wanted, todo, out, partial(_store, tables=tables, out=out), said, jobs)
 
@@ -93,7 +100,9 @@ def rows_of(name: str) -> Rows:
     """A table in one fixed random order, at most 5,000 of its rows, cut and standardised."""
     if name in CSV:
         if not is_at_hand(name):
-            raise BadInputError(f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there.")
+            raise BadInputError(
+                f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there."
+            )
         x, y = gather([_csv(name).parent], [], ROWS_TAKEN, [name])[0][1:]
     else:
         x, y = (load_breast_cancer if name == "breast_cancer" else load_digits)(return_X_y=True)
@@ -119,7 +128,9 @@ def train(one: Training, x, y, h: float | None = None) -> list[tuple[np.ndarray,
             u = noise.random(len(rows))  # drawn in every training, so that nothing else differs
             inputs = [x[rows], *activations(x[rows], weights)]
             outside = slope(inputs.pop()[:, 0], y[rows], u, h)[:, None] / len(rows)
-            for (w, b), (dw, db), (vw, vb) in zip(weights, backward(inputs, outside, weights), velocity):
+            for (w, b), (dw, db), (vw, vb) in zip(
+                weights, backward(inputs, outside, weights), velocity
+            ):
                 vw *= one.momentum
                 vw += dw + one.decay * w
                 vb *= one.momentum
@@ -153,7 +164,9 @@ def _store(one, tables, out):
     rows = tables[one.table]
     trainings = {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}
     weights = {name: train(one, rows.x, rows.y, h) for name, h in trainings.items()}
-    scores = {name: expit(activations(rows.test_x, found)[-1][:, 0]) for name, found in weights.items()}
+    scores = {
+        name: expit(activations(rows.test_x, found)[-1][:, 0]) for name, found in weights.items()
+    }
     with whole_file(out / one.file) as temporary:
         np.savez(temporary, **scores, labels=rows.test_y, made=np.array(_made(one, rows)))
     return "stored"
@@ -161,7 +174,9 @@ def _store(one, tables, out):
 
 def _made(one, rows):
     """Identifies what a file comes from."""
-    content = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in rows)).hexdigest()
+    content = hashlib.sha256(
+        b"".join(np.ascontiguousarray(part).tobytes() for part in rows)
+    ).hexdigest()
     return digest(f"{RECIPE}|{astuple(one)}|{WIDTHS}|{content}")
 
 

@@ -45,7 +45,9 @@ from harness.sources import tabrepo
 from .training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
-RECIPE = 1  # raised when models or preparation change: stored tasks of another recipe are trained again
+RECIPE = (
+    1  # raised when models or preparation change: stored tasks of another recipe are trained again
+)
 BUNDLED = ("breast_cancer", "digits", "iris", "wine")
 SMALLEST_TABLE, CLASS_LIMIT = 100, 100  # rows, classes
 FAMILIES = ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel", "NeuralNet")
@@ -75,7 +77,9 @@ class Task:
     @property
     def content(self) -> str:
         """Identifies what the stored predictions come from: rows, labels, recipe."""
-        rows = hashlib.sha256(np.ascontiguousarray(self.table.x).tobytes() + self.table.y.tobytes()).hexdigest()
+        rows = hashlib.sha256(
+            np.ascontiguousarray(self.table.x).tobytes() + self.table.y.tobytes()
+        ).hexdigest()
         return digest(f"{RECIPE}|{OUTER}|{INNER}|{SEED}|{rows}")
 
     @property
@@ -85,7 +89,9 @@ class Task:
         return 1000 + n * (1 + self.table.classes / 15) * (1 + columns / 50)
 
 
-def make(tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1) -> int:
+def make(
+    tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1
+) -> int:
     """Train and store what `out` lacks; returns 1 if a task failed, else 0. An interruption costs unfinished tasks only."""
     tasks = [Task(table, fold, models, out) for table in tables for fold in folds]
     held = _held(out)
@@ -102,14 +108,20 @@ def make(tables: list[Table], folds: list[int], models: tuple[str, ...], out: Pa
     return make_all(tasks, todo, out, _train, said, jobs, lambda task: task.work, unit="tasks")
 
 
-def gather(folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None) -> list[Table]:
+def gather(
+    folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None
+) -> list[Table]:
     """All tables, bundled ones first, by name; prints what is not taken, and why."""
     found: dict[str, Table] = {}
     candidates = [(name, None, lambda name=name: _bundled(name)) for name in BUNDLED]
     candidates += [
-        (_safe(path.stem), path, lambda path=path: _csv(path)) for folder in folders for path in sorted(folder.glob("*.csv"))
+        (_safe(path.stem), path, lambda path=path: _csv(path))
+        for folder in folders
+        for path in sorted(folder.glob("*.csv"))
     ]
-    candidates += [(None, f"OpenML {number}", lambda number=number: _openml(number)) for number in openml]
+    candidates += [
+        (None, f"OpenML {number}", lambda number=number: _openml(number)) for number in openml
+    ]
     for name, origin, load in candidates:
         if only is not None and name is not None and name not in only:
             continue
@@ -144,13 +156,18 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
         frame, labels = frame.iloc[rows], labels.iloc[rows]
     if pd.api.types.is_float_dtype(labels) and (labels != np.floor(labels)).any():
         raise BadInputError("its labels are fractions, as in regression")
-    classes, y = np.unique(labels.to_numpy() if labels.dtype.kind in "iufb" else labels.astype(str), return_inverse=True)
+    classes, y = np.unique(
+        labels.to_numpy() if labels.dtype.kind in "iufb" else labels.astype(str),
+        return_inverse=True,
+    )
     if len(y) < SMALLEST_TABLE or not 2 <= len(classes) <= CLASS_LIMIT:
         raise BadInputError(
             f"it has {len(y)} rows and {len(classes)} classes; at least {SMALLEST_TABLE}, and 2 to {CLASS_LIMIT}, are needed"
         )
     if np.bincount(y).min() < 2:
-        raise BadInputError(f"its class {classes[np.bincount(y).argmin()]} has a single row; two are needed")
+        raise BadInputError(
+            f"its class {classes[np.bincount(y).argmin()]} has a single row; two are needed"
+        )
     columns = [_numbers(frame[column]) for column in frame]
     columns = [column for column in columns if (column != column[0]).any()]
     if not columns:
@@ -176,7 +193,9 @@ def _csv(path):
     try:
         frame = pd.read_csv(path)
     except Exception as error:
-        raise BadInputError(f"it cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})") from error
+        raise BadInputError(
+            f"it cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
+        ) from error
     if frame.shape[1] < 2:
         raise BadInputError("it has fewer than two columns")
     target = "target" if "target" in frame else frame.columns[-1]
@@ -187,7 +206,9 @@ def _openml(number):
     try:
         found = datasets.fetch_openml(data_id=number, as_frame=True, parser="auto")
     except Exception as error:
-        raise BadInputError(f"it cannot be fetched ({type(error).__name__}: {str(error).partition(chr(10))[0]})") from error
+        raise BadInputError(
+            f"it cannot be fetched ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
+        ) from error
     if found.target is None:
         raise BadInputError("it has no label column")
     return _safe(str(found.details["name"])), found.data, found.target
@@ -201,7 +222,9 @@ def _safe(name):
 def _train(task):
     """Train and store one task; its rows of configs.parquet."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rare classes in folds, optimisers at their iteration limit: settings are fixed
+        warnings.simplefilter(
+            "ignore"
+        )  # rare classes in folds, optimisers at their iteration limit: settings are fixed
         return _trained(task)
 
 
@@ -222,7 +245,18 @@ def _trained(task):
             before = time.perf_counter()
             outside[m] += _probabilities(model, x[test], k) / INNER
             spent += time.perf_counter() - before
-        rows.append(_index_row(task, family, y[train], held_out[m], y[test], outside[m], time.perf_counter() - started, spent))
+        rows.append(
+            _index_row(
+                task,
+                family,
+                y[train],
+                held_out[m],
+                y[test],
+                outside[m],
+                time.perf_counter() - started,
+                spent,
+            )
+        )
     _store(task, train, test, held_out, outside)
     return rows
 
@@ -246,7 +280,9 @@ def make_model(family: str, y, k: int):
     if family == "LinearModel":
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
     counts = np.bincount(y, minlength=k)
-    stops = counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k  # else its own split of the training rows is not possible
+    stops = (
+        counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k
+    )  # else its own split of the training rows is not possible
     network = MLPClassifier((64, 32), early_stopping=bool(stops), max_iter=100, random_state=SEED)
     return make_pipeline(StandardScaler(), network)
 
@@ -287,7 +323,11 @@ def _store(task, train, test, held_out, outside):
     fresh = folder.with_name(f".{uuid.uuid4().hex}")
     fresh.mkdir(parents=True)
     try:
-        about = {"models": [f"{family}_c1_BAG_L1" for family in task.models], "dataset": task.table.name, "fold": task.fold}
+        about = {
+            "models": [f"{family}_c1_BAG_L1" for family in task.models],
+            "dataset": task.table.name,
+            "fold": task.fold,
+        }
         for part, rows, values in (("val", train, held_out), ("test", test, outside)):
             values = values[:, :, 1] if task.table.classes == 2 else values
             values.astype("<f4").tofile(fresh / f"pred-{part}.dat")
@@ -314,9 +354,18 @@ def _held(out):
 
 def _is_stored(task, held):
     """Whether the store has all wanted models of this very table."""
-    if held is None or not (task.out / "model_predictions" / task.table.name / str(task.fold) / "metadata.json").is_file():
+    if (
+        held is None
+        or not (
+            task.out / "model_predictions" / task.table.name / str(task.fold) / "metadata.json"
+        ).is_file()
+    ):
         return False
-    mine = held[held["dataset"].eq(task.table.name) & held["fold"].eq(task.fold) & held["content"].eq(task.content)]
+    mine = held[
+        held["dataset"].eq(task.table.name)
+        & held["fold"].eq(task.fold)
+        & held["content"].eq(task.content)
+    ]
     return {f"{family}_c1_BAG_L1" for family in task.models} <= set(mine["framework"])
 
 
@@ -329,11 +378,18 @@ def _store_index(out, task, rows):
     }  # fmt: skip
     path = out / "task_metadata.parquet"
     tables = pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=list(about))
-    _write(pd.DataFrame([*tables[tables["dataset"].ne(name)].to_dict("records"), about]).sort_values("dataset"), path)
+    _write(
+        pd.DataFrame([*tables[tables["dataset"].ne(name)].to_dict("records"), about]).sort_values(
+            "dataset"
+        ),
+        path,
+    )
     held = _held(out)
     new = pd.DataFrame(rows)
     if held is not None:
-        new = pd.concat([held[~(held["dataset"].eq(name) & held["fold"].eq(task.fold))], new], ignore_index=True)
+        new = pd.concat(
+            [held[~(held["dataset"].eq(name) & held["fold"].eq(task.fold))], new], ignore_index=True
+        )
     everything = new.sort_values(["dataset", "fold"], kind="stable")
     _write_context(out, everything)
     _write(everything, out / "configs.parquet")
@@ -342,7 +398,9 @@ def _store_index(out, task, rows):
 def _write_context(out, index):
     """The description that TabRepo's own reader asks for."""
     tasks = index[["dataset", "fold"]].drop_duplicates()
-    folders = [f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)]
+    folders = [
+        f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)
+    ]
     paths = {
         "configs": "configs.parquet", "baselines": None, "task_metadata": "task_metadata.parquet",
         "metadata_join_column": "dataset", "path_pred_proba": "model_predictions/", "datasets": sorted(set(tasks["dataset"])),
@@ -351,8 +409,16 @@ def _write_context(out, index):
         "configs_hyperparameters": None, "relative_path": None,
     }  # fmt: skip
     folds = sorted(int(fold) for fold in tasks["fold"].unique())
-    context = {"name": "tabular_oof", "date": None, "description": "calharness data make tabular_oof", "folds": folds}
-    write_json(out / "context.json", {**context, "s3_download_map": None, "config_fallback": None, "benchmark_paths": paths})
+    context = {
+        "name": "tabular_oof",
+        "date": None,
+        "description": "calharness data make tabular_oof",
+        "folds": folds,
+    }
+    write_json(
+        out / "context.json",
+        {**context, "s3_download_map": None, "config_fallback": None, "benchmark_paths": paths},
+    )
 
 
 def _write(frame, path):

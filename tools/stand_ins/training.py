@@ -82,10 +82,15 @@ def make_all(
     said     (one, what it left or the sentence of its failure) -> the line about it, in this process
     work     one -> a number roughly proportional to its seconds; the longest start first, so that the workers end together
     """
-    print(f"  {len(wanted):,} {unit}, {len(wanted) - len(todo):,} of them stored before, into {out}", file=sys.stderr)
+    print(
+        f"  {len(wanted):,} {unit}, {len(wanted) - len(todo):,} of them stored before, into {out}",
+        file=sys.stderr,
+    )
     todo = sorted(todo, key=lambda one: -work(one))
     remaining, failed = TimeLeft(sum(work(one) for one in todo)), 0
-    pool = joblib.Parallel(n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs")
+    pool = joblib.Parallel(
+        n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs"
+    )
     for one, left, problem in pool(joblib.delayed(_guarded)(train, one) for one in todo):
         failed += problem is not None
         line = said(one, left if problem is None else problem)

@@ -26,4 +26,13 @@ from harness.estimators.certified.lower import LowerPreq
 from harness.estimators.certified.rank_window import BVWindow
 from harness.estimators.certified.smoothing import NWJensen, NWKfold
 
-__all__ = ["BVWindow", "CertifiedInterval", "LipBkt", "LowerPreq", "NWJensen", "NWKfold", "TVInsample", "TVKfold"]
+__all__ = [
+    "BVWindow",
+    "CertifiedInterval",
+    "LipBkt",
+    "LowerPreq",
+    "NWJensen",
+    "NWKfold",
+    "TVInsample",
+    "TVKfold",
+]

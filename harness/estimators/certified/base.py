@@ -61,7 +61,9 @@ class VariationBound(CertifiedBound):
     def __post_init__(self) -> None:
         super().__post_init__()
         value = self.variation
-        if value is not None and not (is_positive(value) or value == 0 and not isinstance(value, bool)):
+        if value is not None and not (
+            is_positive(value) or value == 0 and not isinstance(value, bool)
+        ):
             raise BadInputError(
                 f"variation is {value!r}; a number of at least 0, or null (what the problem declares), is needed."
             )
@@ -104,7 +106,9 @@ class PerturbationBound(CertifiedBound):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.h is not None and not is_positive(self.h):
-            raise BadInputError(f"h is {self.h!r}; a positive number, or null (what the problem declares), is needed.")
+            raise BadInputError(
+                f"h is {self.h!r}; a positive number, or null (what the problem declares), is needed."
+            )
 
     def assumed_perturbation(self, problem: Any) -> float:
         """h: the estimator's own if it has one, else the problem's; UndefinedError where the problem is known to have less."""
@@ -127,7 +131,9 @@ def checked_scores(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """p and y as arrays; BadInputError unless p holds scores (n,)."""
     p, y = checked(p, y)
     if p.ndim != 1:
-        raise BadInputError(f"p has shape {p.shape}; certified bounds judge scores (n,): reduce it first (harness.reduce).")
+        raise BadInputError(
+            f"p has shape {p.shape}; certified bounds judge scores (n,): reduce it first (harness.reduce)."
+        )
     return p, y
 
 
@@ -140,7 +146,9 @@ def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _kept[2]
     order = np.argsort(p)
     scores = p[order]
-    if (scores[1:] == scores[:-1]).any():  # folds are dealt by position: ties need an order of their own
+    if (
+        scores[1:] == scores[:-1]
+    ).any():  # folds are dealt by position: ties need an order of their own
         order = np.lexsort((y, p))  # four times slower
         scores = p[order]
     found = scores, y[order].astype(np.uint8)
@@ -184,18 +192,35 @@ def transferred(
 ) -> dict[str, Estimate]:
     """The upper bound of CE, kl+(CE_n, ln(1/delta_2) / n), from the one of CE_n, empirical + bias + deviation."""
     before = min(1.0, empirical + bias + deviation)
-    diagnostics = {"empirical": empirical, "bias": bias, "deviation": deviation, "before_transfer": before}
+    diagnostics = {
+        "empirical": empirical,
+        "bias": bias,
+        "deviation": deviation,
+        "before_transfer": before,
+    }
     return upper_bound(
-        kl_upper(before, math.log(1.0 / delta_2) / n), level, diagnostics, n, delta_1=delta_1, delta_2=delta_2, **more
+        kl_upper(before, math.log(1.0 / delta_2) / n),
+        level,
+        diagnostics,
+        n,
+        delta_1=delta_1,
+        delta_2=delta_2,
+        **more,
     )
 
 
-def upper_bound(high: float, level: float, diagnostics: Mapping[str, float], n: int, **more: float) -> dict[str, Estimate]:
+def upper_bound(
+    high: float, level: float, diagnostics: Mapping[str, float], n: int, **more: float
+) -> dict[str, Estimate]:
     """The answer of an estimator of an upper bound, with the finite ones of `diagnostics`, `more` and n as its diagnostics."""
-    finite = {name: float(v) for name, v in {**diagnostics, **more, "n": n}.items() if math.isfinite(v)}
+    finite = {
+        name: float(v) for name, v in {**diagnostics, **more, "n": n}.items() if math.isfinite(v)
+    }
     return {"l1": Estimate(high, high=high, level=level, kind="upper", diagnostics=finite)}
 
 
 def check_folds(folds: int) -> None:
-    if not (isinstance(folds, numbers.Integral) and not isinstance(folds, bool) and 2 <= folds <= 255):
+    if not (
+        isinstance(folds, numbers.Integral) and not isinstance(folds, bool) and 2 <= folds <= 255
+    ):
         raise BadInputError(f"folds is {folds!r}; an integer from 2 to 255 is needed.")

@@ -7,7 +7,9 @@ from numba import njit
 
 
 @njit(cache=True)
-def smooth_buckets(scores: np.ndarray, labels: np.ndarray, buckets: int, slope: float) -> tuple[float, float]:
+def smooth_buckets(
+    scores: np.ndarray, labels: np.ndarray, buckets: int, slope: float
+) -> tuple[float, float]:
     """Label means of equal-width buckets: means over the points of |etahat - s| and of min(1, slope x mean distance to the points
     of the bucket)."""
     n = len(scores)
@@ -32,7 +34,9 @@ def smooth_buckets(scores: np.ndarray, labels: np.ndarray, buckets: int, slope: 
 
 
 @njit(cache=True)
-def epoch_sums(scores: np.ndarray, labels: np.ndarray, epoch: np.ndarray, epochs: int, buckets: int) -> np.ndarray:
+def epoch_sums(
+    scores: np.ndarray, labels: np.ndarray, epoch: np.ndarray, epochs: int, buckets: int
+) -> np.ndarray:
     """Sums of y - s by epoch and equal-width bucket of the score, (epochs, buckets)."""
     sums = np.zeros((epochs, buckets))
     for i in range(len(scores)):

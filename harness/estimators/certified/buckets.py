@@ -73,13 +73,21 @@ class LipBkt(PerturbationBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.buckets is not None and not (is_positive(self.buckets) and int(self.buckets) == self.buckets):
-            raise BadInputError(f"buckets is {self.buckets!r}; a positive integer, or null (chosen by n), is needed.")
+        if self.buckets is not None and not (
+            is_positive(self.buckets) and int(self.buckets) == self.buckets
+        ):
+            raise BadInputError(
+                f"buckets is {self.buckets!r}; a positive integer, or null (chosen by n), is needed."
+            )
         if self.form not in ("classical", "jensen"):
             raise BadInputError(f"form is {self.form!r}; allowed are classical, jensen.")
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         h = self.assumed_perturbation(problem)
@@ -87,20 +95,29 @@ class LipBkt(PerturbationBound):
         if self.form == "jensen":
             return self._jensen(p, y, h, slope)
         best = (2.0 * (1.0 + slope)) ** (2 / 3) * (n / (2.0 * math.log(2.0))) ** (1 / 3)
-        buckets = int(self.buckets or max(1, round(min(best, n))))  # more than n: the deviation alone exceeds 1
+        buckets = int(
+            self.buckets or max(1, round(min(best, n)))
+        )  # more than n: the deviation alone exceeds 1
         bucket = np.minimum((p * buckets).astype(np.int64), buckets - 1)
         empirical = float(np.abs(np.bincount(bucket, y - p, minlength=buckets)).sum()) / n
         bias = (1.0 + slope) / buckets
         deviation = math.sqrt(2.0 * (buckets * math.log(2.0) + math.log(1.0 / delta)) / n)
         diagnostics = {"empirical": empirical, "bias": bias, "deviation": deviation}
         high = min(1.0, empirical + bias + deviation)
-        return upper_bound(high, self.level, diagnostics, n, h=h, slope=slope, buckets=buckets, delta_1=delta)
+        return upper_bound(
+            high, self.level, diagnostics, n, h=h, slope=slope, buckets=buckets, delta_1=delta
+        )
 
     def _jensen(self, p: np.ndarray, y: np.ndarray, h: float, slope: float) -> dict[str, Estimate]:
         n, half_delta = len(p), (1.0 - self.level) / 2.0
-        buckets = int(self.buckets or max(1, round(min((slope / 0.64) ** (2 / 3) * n ** (1 / 3), LARGEST_BUCKETS))))
+        buckets = int(
+            self.buckets
+            or max(1, round(min((slope / 0.64) ** (2 / 3) * n ** (1 / 3), LARGEST_BUCKETS)))
+        )
         scores, labels = in_order(p, y)
         empirical, bias = smooth_buckets(scores, labels, int(buckets), slope)
         deviation = deviation_width(1.0 / n, half_delta)
         more = {"h": h, "slope": slope, "buckets": buckets}
-        return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)
+        return transferred(
+            self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
+        )

@@ -77,7 +77,11 @@ class TVKfold(VariationBound):
             raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         variation = self.assumed_variation(problem)
@@ -85,10 +89,16 @@ class TVKfold(VariationBound):
         scores, labels = in_order(p, y)
         return self.of_sorted(scores, labels, fold, variation)
 
-    def of_sorted(self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, variation: float) -> dict[str, Estimate]:
+    def of_sorted(
+        self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, variation: float
+    ) -> dict[str, Estimate]:
         """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
         n, delta = len(scores), (1.0 - self.level) / (3 * self.folds)
-        some_scores, some_labels, held_scores = np.empty(n + 1), np.empty(n + 1, np.uint8), np.empty(n + 1)
+        some_scores, some_labels, held_scores = (
+            np.empty(n + 1),
+            np.empty(n + 1, np.uint8),
+            np.empty(n + 1),
+        )
         starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
         diagnostics = {"empirical": 0.0, "bernstein": 0.0, "bias": 0.0}
         for k in range(self.folds):
@@ -104,7 +114,10 @@ class TVKfold(VariationBound):
             held = n - m
             mean, variance = tv.held_out_gaps(held_scores[:held], some_scores, starts, v)
             fitted, pieces = tv.variation_and_pieces(v)
-            bound, transfer = tvb(m, groups, variation, delta, self.mode), (variation + fitted) * dkw(m, delta)
+            bound, transfer = (
+                tvb(m, groups, variation, delta, self.mode),
+                (variation + fitted) * dkw(m, delta),
+            )
             of_fold = {
                 "empirical": mean, "bernstein": empirical_bernstein(variance, held, delta), "tvb": bound, "ptb": transfer,
                 "bias": min(1.0, bound + transfer), "lambda": strength, "variation_fitted": fitted,
@@ -161,7 +174,11 @@ class TVInsample(VariationBound):
             raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         variation = self.assumed_variation(problem)
@@ -174,7 +191,13 @@ class TVInsample(VariationBound):
         v = tv.denoise_runs(starts, sums, n * strength, count)
         bound = tvb(n, groups, variation, delta_1, self.mode)
         fitted, pieces = tv.variation_and_pieces(v)
-        more = {"lambda": strength, "tvb": bound, "variation_fitted": fitted, "pieces": pieces, "variation": variation}
+        more = {
+            "lambda": strength,
+            "tvb": bound,
+            "variation_fitted": fitted,
+            "pieces": pieces,
+            "variation": variation,
+        }
         empirical = tv.own_gaps(scores, starts, v)
         return transferred(self.level, n, empirical, min(1.0, bound), 0.0, delta_1, delta_2, **more)
 
@@ -187,5 +210,12 @@ def tv_lambda(m: int, groups: int, delta: float) -> float:
 
 def tvb(m: int, groups: int, variation: float, delta: float, mode: str = "sharp") -> float:
     """TVB of `TVKfold` [R, constants D]: bound of the root mean squared error of the m denoised labels at their scores."""
-    a, penalty = math.sqrt(math.log(4.0 / delta) / (2.0 * m)), tv_lambda(m, groups, delta) * variation
-    return a / 2.0 + math.sqrt(a * a / 4.0 + 2.0 * penalty) if mode == "sharp" else a + math.sqrt(a * a + 4.0 * penalty)
+    a, penalty = (
+        math.sqrt(math.log(4.0 / delta) / (2.0 * m)),
+        tv_lambda(m, groups, delta) * variation,
+    )
+    return (
+        a / 2.0 + math.sqrt(a * a / 4.0 + 2.0 * penalty)
+        if mode == "sharp"
+        else a + math.sqrt(a * a + 4.0 * penalty)
+    )

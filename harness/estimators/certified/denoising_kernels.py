@@ -21,7 +21,9 @@ def tv_denoise(y: np.ndarray, weights: np.ndarray, strength: float) -> np.ndarra
     (ciosek2026, TV denoising, whose lambda is strength / sum of weights; its box [0, 1] is never active)."""
     y, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (y, weights))
     if y.ndim != 1 or y.shape != weights.shape or not len(y):
-        raise BadInputError(f"y has shape {y.shape} and weights {weights.shape}; both must be (n,) with n >= 1.")
+        raise BadInputError(
+            f"y has shape {y.shape} and weights {weights.shape}; both must be (n,) with n >= 1."
+        )
     if not np.isfinite(y).all():
         raise BadInputError("y holds a value that is not finite.")
     if not (np.isfinite(weights).all() and weights.min() > 0):
@@ -99,7 +101,9 @@ def split(
 
 
 @njit(cache=True)
-def runs(scores: np.ndarray, labels: np.ndarray, n: int, starts: np.ndarray, sums: np.ndarray) -> tuple[int, int]:
+def runs(
+    scores: np.ndarray, labels: np.ndarray, n: int, starts: np.ndarray, sums: np.ndarray
+) -> tuple[int, int]:
     """The first n points, of ascending scores, as weighted groups: equal scores are one group, and neighbouring groups of equal
     label mean are one run, as their denoised values are equal (were v to rise between them, optimality would put the one value
     at or above their mean and the other at or below). Into starts and sums, (n + 1,) int32, go the position of a run's first
@@ -135,14 +139,20 @@ def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: i
 
 
 @njit(cache=True)
-def held_out_gaps(queries: np.ndarray, scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> tuple[float, float]:
+def held_out_gaps(
+    queries: np.ndarray, scores: np.ndarray, starts: np.ndarray, v: np.ndarray
+) -> tuple[float, float]:
     """Mean and sample variance of |v(s) - s| over the queries (ascending), v a step function that jumps midway between the
     neighbouring scores of different runs."""
     total, squares = 0.0, 0.0
     r, last = 0, len(v) - 1
     shift = abs(v[0] - queries[0])
     for x in queries:
-        while r < last and x > scores[starts[r + 1] - 1] and 0.5 * (scores[starts[r + 1] - 1] + scores[starts[r + 1]]) <= x:
+        while (
+            r < last
+            and x > scores[starts[r + 1] - 1]
+            and 0.5 * (scores[starts[r + 1] - 1] + scores[starts[r + 1]]) <= x
+        ):
             r += 1  # the midpoint of neighbouring numbers rounds to one of them; their own values hold at both
         z = abs(v[r] - x) - shift
         total += z

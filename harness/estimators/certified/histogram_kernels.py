@@ -29,7 +29,9 @@ def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _bin_window(sums: np.ndarray, a: int, half: int, slope: float, curvature: float) -> tuple[int, int, float]:
+def _bin_window(
+    sums: np.ndarray, a: int, half: int, slope: float, curvature: float
+) -> tuple[int, int, float]:
     """Count, sum of the labels and bias bound of the window of bins [a - half, a + half]. Distances are known to within a bin."""
     bins = len(sums) - 1
     lo, hi = max(a - half, 0), min(a + half + 1, bins)
@@ -37,12 +39,16 @@ def _bin_window(sums: np.ndarray, a: int, half: int, slope: float, curvature: fl
     left = a * (sums[a, 0] - sums[lo, 0]) - (sums[a, 1] - sums[lo, 1])
     right = sums[hi, 1] - sums[a, 1] - a * (sums[hi, 0] - sums[a, 0])
     squares = sums[hi, 2] - sums[lo, 2] - 2 * a * (sums[hi, 1] - sums[lo, 1]) + count * a * a
-    bias = bias_bound(left / bins, right / bins, squares / bins / bins, count, slope, curvature, 1.0 / bins)
+    bias = bias_bound(
+        left / bins, right / bins, squares / bins / bins, count, slope, curvature, 1.0 / bins
+    )
     return count, sums[hi, 3] - sums[lo, 3], bias
 
 
 @njit(cache=True)
-def bin_cost(sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curvature: float) -> float:
+def bin_cost(
+    sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curvature: float
+) -> float:
     """What the half-width is chosen by, as in `smoothing_kernels.mean_cost`: a mean over the chosen bins."""
     total = 0.0
     for a in chosen:
@@ -53,7 +59,9 @@ def bin_cost(sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curv
 
 
 @njit(cache=True)
-def smooth_bins(sums: np.ndarray, half: int, slope: float, curvature: float) -> tuple[float, float, float]:
+def smooth_bins(
+    sums: np.ndarray, half: int, slope: float, curvature: float
+) -> tuple[float, float, float]:
     """As `smoothing_kernels.smooth_self`: means over the points of |etahat - s|, rounded up by half a bin, and of the bias bound,
     and the sum of squared column sums."""
     bins = len(sums) - 1

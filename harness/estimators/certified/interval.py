@@ -60,9 +60,13 @@ class CertifiedInterval(CertifiedBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        good = isinstance(self.uppers, (tuple, list)) and all(hasattr(u, "level") and callable(u) for u in self.uppers)
+        good = isinstance(self.uppers, (tuple, list)) and all(
+            hasattr(u, "level") and callable(u) for u in self.uppers
+        )
         if not good:
-            raise BadInputError(f"uppers is {self.uppers!r}; a list of estimators of upper bounds is needed.")
+            raise BadInputError(
+                f"uppers is {self.uppers!r}; a list of estimators of upper bounds is needed."
+            )
 
     @property
     def revision(self) -> tuple[Any, ...]:
@@ -74,7 +78,11 @@ class CertifiedInterval(CertifiedBound):
         return tuple(self.uppers) or (BVWindow(),)
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         delta = 1.0 - self.level
@@ -85,7 +93,9 @@ class CertifiedInterval(CertifiedBound):
             given = {"problem": problem} if "problem" in EstimatorSpec.of(own).wants else {}
             e = own(p, y, rng, **given)["l1"]
             if e.kind != "upper":
-                raise BadInputError(f"uppers holds {type(upper).__name__}, which gives no upper bound.")
+                raise BadInputError(
+                    f"uppers holds {type(upper).__name__}, which gives no upper bound."
+                )
             found.append(e)
         least = min(found, key=lambda e: e.high)
         low, high = lower.low, least.high

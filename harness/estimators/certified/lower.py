@@ -49,12 +49,18 @@ class LowerPreq(CertifiedBound):
     determinism = "statistical"
     revision = 1
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None) -> dict[str, Estimate]:
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+    ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         if rng is None:
-            raise BadInputError("rng is missing; give a numpy Generator, which deals the samples into epochs.")
+            raise BadInputError(
+                "rng is missing; give a numpy Generator, which deals the samples into epochs."
+            )
         ends = epoch_ends(len(p))
-        return self.of_epochs(p, y, np.searchsorted(ends, rng.random(len(p)) * len(p), side="right").astype(np.uint8))
+        return self.of_epochs(
+            p, y, np.searchsorted(ends, rng.random(len(p)) * len(p), side="right").astype(np.uint8)
+        )
 
     def of_epochs(self, p: np.ndarray, y: np.ndarray, epoch: np.ndarray) -> dict[str, Estimate]:
         """The bound of samples whose epochs (uint8, from 0) are given, chosen without regard to the labels."""
@@ -66,7 +72,9 @@ class LowerPreq(CertifiedBound):
         best = counts.index(min(8, finest))
         for e, of_epoch in enumerate(sums):
             if e:
-                gains = [float(np.sign(_merged(gathered, b)) @ _merged(of_epoch, b)) for b in counts]
+                gains = [
+                    float(np.sign(_merged(gathered, b)) @ _merged(of_epoch, b)) for b in counts
+                ]
                 best = int(worth.argmax()) if worth.any() else best
                 used += gains[best]
                 worth += gains
@@ -79,7 +87,11 @@ class LowerPreq(CertifiedBound):
             "empirical": used / n, "deviation": deviation, "before_transfer": before, "buckets": counts[best],
             "delta_1": half_delta, "delta_2": half_delta, "n": n,
         }  # fmt: skip
-        return {"l1": Estimate(value, low=value, level=self.level, kind="lower", diagnostics=diagnostics)}
+        return {
+            "l1": Estimate(
+                value, low=value, level=self.level, kind="lower", diagnostics=diagnostics
+            )
+        }
 
 
 def epoch_ends(n: int) -> list[int]:

@@ -63,13 +63,19 @@ class BVWindow(VariationBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.window is not None and not (is_positive(self.window) and int(self.window) == self.window):
+        if self.window is not None and not (
+            is_positive(self.window) and int(self.window) == self.window
+        ):
             raise BadInputError(
                 f"window is {self.window!r}; a positive integer, or null (chosen by n and the scores), is needed."
             )
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         variation = self.assumed_variation(problem)
@@ -78,8 +84,13 @@ class BVWindow(VariationBound):
         window = int(self.window or n)
         if self.window is None and variation > 0:
             spread = float(np.sqrt(np.maximum(scores * (1.0 - scores), 0.01)).mean())
-            window = max(1, round(min(n**1.5, 0.8 * spread * n / (math.sqrt(2.0) * variation)) ** (2.0 / 3.0)))
+            window = max(
+                1,
+                round(min(n**1.5, 0.8 * spread * n / (math.sqrt(2.0) * variation)) ** (2.0 / 3.0)),
+            )
         empirical, largest, squares = smooth_ranks(scores, labels, int(min(window, n)))
         more = {"window": window, "largest_share": largest, "variation": variation}
         bias, deviation = min(1.0, variation * largest), deviation_width(squares, half_delta)
-        return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)
+        return transferred(
+            self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
+        )

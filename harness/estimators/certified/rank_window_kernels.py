@@ -68,7 +68,10 @@ def smooth_ranks(scores: np.ndarray, labels: np.ndarray, half: int) -> tuple[flo
     for i in range(n):
         hits[i + 1] = hits[i] + labels[i]
     reach = np.zeros(n + 1)
-    rise, jump = np.zeros(n + 2), np.zeros(n + 2)  # A_t in ramps: changes of its slope and of its height
+    rise, jump = (
+        np.zeros(n + 2),
+        np.zeros(n + 2),
+    )  # A_t in ramps: changes of its slope and of its height
     gap = 0.0
     i = 0
     while i < n:

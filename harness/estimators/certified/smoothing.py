@@ -28,7 +28,11 @@ from harness.math.sech_noise import curvature_bound, slope_bound
 QUERY_POINTS = 2000  # points by which bandwidths are chosen; each of K folds has 1 / K of them
 LARGEST_N = 30_000_000  # samples whose windows keep their sums of squares below 2^63 (see smoothing_kernels)
 LARGEST_STEP = 60  # bandwidths 2^(-3 - j/4), j = 0..60
-CURVATURE = {"sharp": lambda h: curvature_bound(h), "paper": lambda h: curvature_bound(h, "paper"), "none": lambda h: math.inf}
+CURVATURE = {
+    "sharp": lambda h: curvature_bound(h),
+    "paper": lambda h: curvature_bound(h, "paper"),
+    "none": lambda h: math.inf,
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,11 @@ class NWKfold(PerturbationBound):
         check_folds(self.folds)
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         _check_size(len(p))
@@ -102,7 +110,9 @@ class NWKfold(PerturbationBound):
         scores, labels = in_order(p, y)
         return self.of_sorted(scores, labels, fold, h)
 
-    def of_sorted(self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, h: float) -> dict[str, Estimate]:
+    def of_sorted(
+        self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, h: float
+    ) -> dict[str, Estimate]:
         """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
         n, half_delta = len(scores), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
@@ -114,17 +124,23 @@ class NWKfold(PerturbationBound):
                 ranks = evenly(int(totals[k]), QUERY_POINTS // self.folds)
                 if len(ranks):
                     queries = windows.members(fold, sums, k, ranks)
-                    cost = partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, k)
+                    cost = partial(
+                        windows.mean_cost, scores, fold, sums, queries, slope, curvature, k
+                    )
                     chosen[k] = best_step(cost)
         else:
             chosen = np.full(self.folds, float(self.bandwidth))
         reach, gap, error = np.zeros(n), 0.0, 0.0
         for b in np.unique(chosen):
-            found = windows.smooth_held_out(scores, labels, fold, chosen == b, b, slope, curvature, reach)
+            found = windows.smooth_held_out(
+                scores, labels, fold, chosen == b, b, slope, curvature, reach
+            )
             gap, error = gap + found[0], error + found[1]
         deviation = deviation_width(float(reach @ reach) / n / n, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": float(chosen.mean())}
-        return transferred(self.level, n, gap / n, error / n, deviation, half_delta, half_delta, **more)
+        return transferred(
+            self.level, n, gap / n, error / n, deviation, half_delta, half_delta, **more
+        )
 
 
 @dataclass(frozen=True)
@@ -180,33 +196,47 @@ class NWJensen(PerturbationBound):
         super().__post_init__()
         _check_smoother(self)
         if self.histogram is not None and not (
-            is_positive(self.histogram) and int(self.histogram) == self.histogram and 4 <= self.histogram <= 22
+            is_positive(self.histogram)
+            and int(self.histogram) == self.histogram
+            and 4 <= self.histogram <= 22
         ):
             raise BadInputError(
                 f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins), or null, is needed."
             )
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None, problem: Any = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked_scores(p, y)
         _check_size(len(p))
         h = self.assumed_perturbation(problem)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
-        smoothed = self._exact if self.histogram is None else partial(self._binned, int(self.histogram))
+        smoothed = (
+            self._exact if self.histogram is None else partial(self._binned, int(self.histogram))
+        )
         empirical, bias, squares, bandwidth = smoothed(p, y, slope, curvature)
         deviation = deviation_width(squares, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
-        return transferred(self.level, n, empirical, bias, deviation, half_delta, half_delta, **more)
+        return transferred(
+            self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
+        )
 
-    def _exact(self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float) -> tuple[float, float, float, float]:
+    def _exact(
+        self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
+    ) -> tuple[float, float, float, float]:
         scores, labels = in_order(p, y)
         b = self.bandwidth
         if b is None:
             fold = np.zeros(len(scores), np.uint8)
             sums, queries = windows.block_sums(scores, fold, 1), evenly(len(scores))
-            b = best_step(partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, -1))
+            b = best_step(
+                partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, -1)
+            )
         reach = np.empty(len(scores))
         empirical, bias = windows.smooth_self(scores, labels, float(b), slope, curvature, reach)
         return empirical, bias, float(reach @ reach) / len(scores) ** 2, float(b)
@@ -219,7 +249,9 @@ class NWJensen(PerturbationBound):
         b = self.bandwidth
         if b is None:
             queries = np.searchsorted(sums[:, 0], evenly(len(p)), side="right") - 1
-            b = best_step(lambda b: histogram.bin_cost(sums, queries, round(b * bins), slope, curvature))
+            b = best_step(
+                lambda b: histogram.bin_cost(sums, queries, round(b * bins), slope, curvature)
+            )
         return *histogram.smooth_bins(sums, round(b * bins), slope, curvature), float(b)
 
 
@@ -241,7 +273,9 @@ def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
 
 def _check_size(n: int) -> None:
     if n > LARGEST_N:
-        raise UndefinedError(f"n = {n:,} is above {LARGEST_N:,}, up to which the sums of a window are exact")
+        raise UndefinedError(
+            f"n = {n:,} is above {LARGEST_N:,}, up to which the sums of a window are exact"
+        )
 
 
 def _check_smoother(estimator: NWKfold | NWJensen) -> None:
@@ -249,4 +283,6 @@ def _check_smoother(estimator: NWKfold | NWJensen) -> None:
         raise BadInputError(f"second is {estimator.second!r}; allowed are {', '.join(CURVATURE)}.")
     b = estimator.bandwidth
     if b is not None and not (is_positive(b) and b <= 0.125):
-        raise BadInputError(f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the scores), is needed.")
+        raise BadInputError(
+            f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the scores), is needed."
+        )

@@ -11,12 +11,22 @@ import math
 import numpy as np
 from numba import njit
 
-GRID = 2.0**-22  # rounded scores, squared and summed over a window of half-width 1/8, stay below 2^63 for 3e7 points
+GRID = (
+    2.0**-22
+)  # rounded scores, squared and summed over a window of half-width 1/8, stay below 2^63 for 3e7 points
 BLOCK = 16  # points between two entries of the table of sums
 
 
 @njit(cache=True, inline="always")
-def bias_bound(left: float, right: float, squares: float, count: int, slope: float, curvature: float, grid: float) -> float:
+def bias_bound(
+    left: float,
+    right: float,
+    squares: float,
+    count: int,
+    slope: float,
+    curvature: float,
+    grid: float,
+) -> float:
     """The bias bound beta = min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}, d the distances in the window, each known to
     within `grid`. left, right: sums of |d| on either side, squares: sum of d^2; slope and curvature: L1 and L2."""
     apart = slope * ((left + right) / count + grid)
@@ -27,7 +37,12 @@ def bias_bound(left: float, right: float, squares: float, count: int, slope: flo
 
 @njit(cache=True)
 def smooth_self(
-    scores: np.ndarray, labels: np.ndarray, bandwidth: float, slope: float, curvature: float, reach: np.ndarray
+    scores: np.ndarray,
+    labels: np.ndarray,
+    bandwidth: float,
+    slope: float,
+    curvature: float,
+    reach: np.ndarray,
 ) -> tuple[float, float]:
     """Box smoother that includes the point itself: means over the points of |etahat - s| and of the bias bound, and into reach
     (n,) the column sums of its weights."""
@@ -93,7 +108,9 @@ def smooth_held_out(
     of the weights."""
     n, folds = len(scores), len(chosen)
     share = np.zeros(n)  # 1 / N of a query
-    own = np.zeros((folds, 6), np.int64)  # of the window: counts left and right, sums left and right, squares, hits, by fold
+    own = np.zeros(
+        (folds, 6), np.int64
+    )  # of the window: counts left and right, sums left and right, squares, hits, by fold
     count_left, count_right, sum_left, sum_right, squares, hits = 0, 0, 0, 0, 0, 0
     gap, error = 0.0, 0.0
     lo, hi = 0, 0
@@ -135,7 +152,9 @@ def smooth_held_out(
                 left = float((count_left - mine[0]) * at - total_left) * GRID
                 right = float(total_right - (count_right - mine[1]) * at) * GRID
                 second = squares - mine[4] - 2 * at * (total_left + total_right) + count * at * at
-                bias = bias_bound(left, right, float(second) * GRID * GRID, count, slope, curvature, GRID)
+                bias = bias_bound(
+                    left, right, float(second) * GRID * GRID, count, slope, curvature, GRID
+                )
                 gap += abs((hits - mine[5]) / count - s)
                 error += min(1.0, math.sqrt(bias * bias + 0.25 / count))
                 share[j] = 1.0 / count
@@ -198,7 +217,9 @@ def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np
 
 
 @njit(cache=True)
-def _before(scores: np.ndarray, fold: np.ndarray, sums: np.ndarray, position: int, left_out: int) -> tuple[int, int, int]:
+def _before(
+    scores: np.ndarray, fold: np.ndarray, sums: np.ndarray, position: int, left_out: int
+) -> tuple[int, int, int]:
     """Count, sum and sum of squares of the points before a position whose fold is not the one left out."""
     block = position // BLOCK
     count, first, second = 0, 0, 0
@@ -233,8 +254,12 @@ def mean_cost(
     total = 0.0
     for q in queries:
         s = scores[q]
-        lo, l1, l2 = _before(scores, fold, sums, np.searchsorted(scores, s - bandwidth, side="left"), left_out)
-        hi, r1, r2 = _before(scores, fold, sums, np.searchsorted(scores, s + bandwidth, side="right"), left_out)
+        lo, l1, l2 = _before(
+            scores, fold, sums, np.searchsorted(scores, s - bandwidth, side="left"), left_out
+        )
+        hi, r1, r2 = _before(
+            scores, fold, sums, np.searchsorted(scores, s + bandwidth, side="right"), left_out
+        )
         m, m1, _ = _before(scores, fold, sums, q, left_out)
         count = hi - lo
         if count == 0:

@@ -55,7 +55,9 @@ def leaderboard(
     """
     by = [by] if isinstance(by, str) else list(by)
     if set(by) - {"family", "n", "k"}:
-        raise BadInputError(f"by is {by}; allowed are family, n, k (notions and estimands are always apart).")
+        raise BadInputError(
+            f"by is {by}; allowed are family, n, k (notions and estimands are always apart)."
+        )
     parts = []
     for (notion, estimand), part in settings.groupby(["notion", "estimand"], sort=True):
         ranked = part[part["regret"].notna()]
@@ -63,19 +65,34 @@ def leaderboard(
             continue
         block = block_of(ranked)
         if (block.best < 0).any() or (block.lead < 0).any():
-            raise BadInputError("settings lack the best estimator of a setting; give all estimators, and filter what comes out.")
-        drawn = resampled(block.problems, block.squared.shape[2], resamples, np.random.default_rng(seed))
+            raise BadInputError(
+                "settings lack the best estimator of a setting; give all estimators, and filter what comes out."
+            )
+        drawn = resampled(
+            block.problems, block.squared.shape[2], resamples, np.random.default_rng(seed)
+        )
         means = cell_means(block, *drawn)
         groups: dict[tuple, list[int]] = {}
         for i, cell in enumerate(block.cells):
-            groups.setdefault(tuple(cell[("family", "n", "k").index(name)] for name in by), []).append(i)
+            groups.setdefault(
+                tuple(cell[("family", "n", "k").index(name)] for name in by), []
+            ).append(i)
         for group, cells in groups.items():
-            rows = _summary(block, means[cells], [block.cells[i] for i in cells], part, dict(zip(by, group)), level)
+            rows = _summary(
+                block,
+                means[cells],
+                [block.cells[i] for i in cells],
+                part,
+                dict(zip(by, group)),
+                level,
+            )
             parts.append(rows.assign(notion=notion, estimand=estimand, **dict(zip(by, group))))
     first = ["notion", "estimand", *by, "estimator"]
     if not parts:
         return pd.DataFrame(columns=[*first, *COLUMNS])
-    table = pd.concat(parts, ignore_index=True).sort_values([*first[:-1], "rank", "regret"], kind="stable")
+    table = pd.concat(parts, ignore_index=True).sort_values(
+        [*first[:-1], "rank", "regret"], kind="stable"
+    )
     return table[[*first, *COLUMNS]].reset_index(drop=True)
 
 
@@ -91,12 +108,19 @@ def _summary(block, means, cells, part, group, level):
     for name, value in group.items():
         part = part[part[name].eq(value)]
     mean = nanmean(means)
-    worst = np.where(np.isnan(means).all(axis=0), np.nan, np.nan_to_num(means, nan=-np.inf).max(axis=0))
+    worst = np.where(
+        np.isnan(means).all(axis=0), np.nan, np.nan_to_num(means, nan=-np.inf).max(axis=0)
+    )
     ranked = part[part["regret"].notna()]
     logs = ranked.assign(regret_split=np.log(ranked["regret_split"]), rmse=_log(ranked["rmse"]))
     logs = logs.assign(cpu_seconds=_log(logs["cpu_seconds"]))
     of = logs.groupby("estimator")
-    in_cell = logs.groupby(["estimator", "family", "n", "k"])["regret_split"].mean().groupby("estimator").mean()
+    in_cell = (
+        logs.groupby(["estimator", "family", "n", "k"])["regret_split"]
+        .mean()
+        .groupby("estimator")
+        .mean()
+    )
     total = len(ranked.groupby(SETTING))
     share = of.size() / total
     names = [name for name in block.names if name in share.index]
@@ -104,7 +128,9 @@ def _summary(block, means, cells, part, group, level):
     mean, worst, means = mean[:, column], worst[:, column], means[:, :, column]
     can = np.array([share[name] >= LEAST_SHARE and not is_anchor(name) for name in names])
     value = np.where(can, np.nan_to_num(mean, nan=np.inf), np.inf)
-    ranks = np.where(can, 1.0 + value.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable"), np.nan)
+    ranks = np.where(
+        can, 1.0 + value.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable"), np.nan
+    )
     low, high = quantiles(mean, level)
     rank_low, rank_high = quantiles(ranks, level)
     worst_low, worst_high = quantiles(worst, level)

@@ -12,7 +12,9 @@ BY_DEFAULT = "l1"  # whose truths order problems for a quantity that has no trut
 LEAST_APART = 1e-9  # true values that differ by less are equal
 
 
-def ordered_pairs(settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> pd.DataFrame:
+def ordered_pairs(
+    settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> pd.DataFrame:
     """How often an estimator puts two problems (models) into the order of their true errors.
 
     A trial is a pair of problems of one notion, n and k with different truths in one rep; it is won if the values have the order
@@ -53,12 +55,20 @@ def ordered_pairs(settings: pd.DataFrame, resamples: int = 1000, seed: int = 0, 
         with np.errstate(invalid="ignore"):
             won = (low < high) & np.isfinite(low) & np.isfinite(high)
         wins, trials = won.sum(axis=2), tried.sum(axis=2)
-        drawn = np.random.default_rng(seed).multinomial(len(truth), [1.0 / len(truth)] * len(truth), size=resamples)
+        drawn = np.random.default_rng(seed).multinomial(
+            len(truth), [1.0 / len(truth)] * len(truth), size=resamples
+        )
         times = np.vstack([np.ones(len(i)), drawn[:, i] * drawn[:, j]])
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (times @ wins.T) / (times @ trials.T)
         bounds = quantiles(share, level)
-        frame = {"estimand": estimand, "by": by, **dict(zip(keys, key)), "estimator": names, "pairs": (trials > 0).sum(axis=1)}
+        frame = {
+            "estimand": estimand,
+            "by": by,
+            **dict(zip(keys, key)),
+            "estimator": names,
+            "pairs": (trials > 0).sum(axis=1),
+        }
         rows.append(pd.DataFrame({**frame, "share": share[0], "low": bounds[0], "high": bounds[1]}))
     columns = ["notion", "estimand", "by", "n", "k", "estimator", "pairs", "share", "low", "high"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)

@@ -76,10 +76,14 @@ def settings(
     [['a', 0.0, 0.1, 1.0], ['b', 0.1, 0.141, 1.414]]
     """
     frame = _with_estimand(records)
-    frame = frame.assign(family=[*map({**family_of(families)}.get, frame["problem"])]).fillna({"family": OTHER})
+    frame = frame.assign(family=[*map({**family_of(families)}.get, frame["problem"])]).fillna(
+        {"family": OTHER}
+    )
     absent = set(frame["problem"]) - set(classes)
     if absent:
-        raise BadInputError(f"classes has no {', '.join(sorted(absent)[:3])}; the number of classes of every problem is needed.")
+        raise BadInputError(
+            f"classes has no {', '.join(sorted(absent)[:3])}; the number of classes of every problem is needed."
+        )
     frame["k"] = frame["problem"].map(classes).astype(int)
     draws = ["seed", "rep"] if "seed" in frame and frame["seed"].notna().all() else ["rep"]
     by = [*SETTING, "estimator"]
@@ -102,15 +106,26 @@ def settings(
     table = frame[by].iloc[_first(row, shape[0])].reset_index(drop=True)
     setting = table.groupby(SETTING, sort=True).ngroup().to_numpy()
     start = _first(setting, int(setting.max(initial=-1)) + 1)
-    truth, error = (_of_setting(frame, name, row, setting, start) for name in ("truth", "truth_error"))
+    truth, error = (
+        _of_setting(frame, name, row, setting, start) for name in ("truth", "truth_error")
+    )
     kind = _text(frame, "kind", number, row, shape[0])
-    published_row = table["estimator"].isin(published).to_numpy() if published is not None else _is(table, is_published)
+    published_row = (
+        table["estimator"].isin(published).to_numpy()
+        if published is not None
+        else _is(table, is_published)
+    )
     bound = np.isin(kind, ("lower", "upper", "interval"))  # the value of an interval is no estimate
     errors = value - truth[:, None]
-    errors = np.where(is_lost, _penalty(errors, published_row & ~bound, setting, start, table, truth), errors)
+    errors = np.where(
+        is_lost, _penalty(errors, published_row & ~bound, setting, start, table, truth), errors
+    )
     table = table.assign(
         reps=(~np.isnan(value)).sum(axis=1),
-        **{name: _counted(frame, status == name, row, shape) for name in ("undefined", "failed", "skipped")},
+        **{
+            name: _counted(frame, status == name, row, shape)
+            for name in ("undefined", "failed", "skipped")
+        },
         truth=truth,
         kind=kind,
     )
@@ -119,15 +134,24 @@ def settings(
     squared = errors**2
     table["rmse"] = np.sqrt(_mean(squared))
     with np.errstate(invalid="ignore", divide="ignore"):
-        table["rmse_se"] = _sd(squared) / (2.0 * table["rmse"] * np.sqrt((~np.isnan(squared)).sum(axis=1)))
+        table["rmse_se"] = _sd(squared) / (
+            2.0 * table["rmse"] * np.sqrt((~np.isnan(squared)).sum(axis=1))
+        )
     at_least = floors(table)
-    table["regret"], best, lead = _regret(squared, at_least, published_row & ~bound, setting, start, ~bound)
+    table["regret"], best, lead = _regret(
+        squared, at_least, published_row & ~bound, setting, start, ~bound
+    )
     names = table["estimator"].to_numpy(object)
     table["best"], table["lead"] = (np.where(of >= 0, names[of], None) for of in (best, lead))
-    table["regret_split"] = _split_regret(squared, at_least, published_row & ~bound, setting, start, ~bound)
+    table["regret_split"] = _split_regret(
+        squared, at_least, published_row & ~bound, setting, start, ~bound
+    )
     table["over"] = _mean(np.where(np.isnan(raw), np.nan, raw > 0.0))
     held, width = _intervals(frame, truth[row], np.nan_to_num(error)[row], number)
-    table["coverage"], table["width"] = _row_means(held, row, shape[0]), _row_means(width, row, shape[0])
+    table["coverage"], table["width"] = (
+        _row_means(held, row, shape[0]),
+        _row_means(width, row, shape[0]),
+    )
     small = np.where(np.isnan(value), np.nan, value <= 0.05)
     table["power"] = np.where(table["estimand"].eq("p_value"), _mean(small), np.nan)
     seconds = np.where(number, frame["cpu_seconds"].to_numpy(float), np.nan)
@@ -141,7 +165,11 @@ def _with_estimand(records):
     """The records with an estimand in every row: a cell without any stands for all that its estimator gives under that notion,
     or, if it never gives any there, elsewhere; a cell that was skipped by an estimator without that notion for none."""
     frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
-    frame = frame.drop_duplicates([c for c in ("key", "estimand", "status", "value") if c in frame]) if "key" in frame else frame
+    frame = (
+        frame.drop_duplicates([c for c in ("key", "estimand", "status", "value") if c in frame])
+        if "key" in frame
+        else frame
+    )
     named, bare = frame[frame["estimand"].notna()], frame[frame["estimand"].isna()]
     if not len(bare):
         return named
@@ -149,9 +177,14 @@ def _with_estimand(records):
     bare = bare.drop(columns="estimand")
     own = bare.merge(given, on=["estimator", "notion"])
     known = pd.MultiIndex.from_frame(given[["estimator", "notion"]])
-    rest = bare[~pd.MultiIndex.from_frame(bare[["estimator", "notion"]]).isin(known) & bare["status"].ne("skipped")]
+    rest = bare[
+        ~pd.MultiIndex.from_frame(bare[["estimator", "notion"]]).isin(known)
+        & bare["status"].ne("skipped")
+    ]
     elsewhere = rest.merge(given[["estimator", "estimand"]].drop_duplicates(), on="estimator")
-    elsewhere = elsewhere.merge(given[["notion", "estimand"]].drop_duplicates(), on=["notion", "estimand"])
+    elsewhere = elsewhere.merge(
+        given[["notion", "estimand"]].drop_duplicates(), on=["notion", "estimand"]
+    )
     parts = [part[named.columns] for part in (named, own, elsewhere) if len(part)]
     return pd.concat(parts, ignore_index=True) if len(parts) > 1 else named
 
@@ -169,13 +202,21 @@ def _first(codes, count):
 
 def _is(table, test):
     """Of every row whether `test` holds of its estimator."""
-    return table["estimator"].map({name: test(name) for name in table["estimator"].unique()}).to_numpy(bool)
+    return (
+        table["estimator"]
+        .map({name: test(name) for name in table["estimator"].unique()})
+        .to_numpy(bool)
+    )
 
 
 def _of_setting(frame, name, row, setting, start):
     """A number that all records of a setting have in common, by row; NaN where none has it."""
     values = frame[name].to_numpy(float) if name in frame else np.full(len(frame), np.nan)
-    return np.fmax.reduceat(values, np.searchsorted(setting[row], np.arange(len(start))))[setting] if len(frame) else values
+    return (
+        np.fmax.reduceat(values, np.searchsorted(setting[row], np.arange(len(start))))[setting]
+        if len(frame)
+        else values
+    )
 
 
 def _text(frame, name, number, row, count):
@@ -205,7 +246,10 @@ def _sd(values):
 
 def _row_means(values, row, count):
     fine = ~np.isnan(values)
-    total, number = (np.bincount(row[fine], weights=w, minlength=count) for w in (values[fine], np.ones(fine.sum())))
+    total, number = (
+        np.bincount(row[fine], weights=w, minlength=count)
+        for w in (values[fine], np.ones(fine.sum()))
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(number > 0, total / number, np.nan)
 
@@ -225,7 +269,9 @@ def _intervals(frame, truth, error, number):
     slack = error + ROUNDING
     low, high = (frame[name].to_numpy(float) for name in ("low", "high"))
     have = number & ~(np.isnan(low) & np.isnan(high)) & ~np.isnan(truth)
-    inside = (np.nan_to_num(low, nan=-np.inf) - slack <= truth) & (truth <= np.nan_to_num(high, nan=np.inf) + slack)
+    inside = (np.nan_to_num(low, nan=-np.inf) - slack <= truth) & (
+        truth <= np.nan_to_num(high, nan=np.inf) + slack
+    )
     return np.where(have, inside, np.nan), np.where(number, high - low, np.nan)
 
 
@@ -234,14 +280,22 @@ def _comparable(squared, at_least, counts, setting, start):
     have = ~np.isnan(squared)
     reps, mse = have.sum(axis=1), _mean(squared)
     # the best complete one: most reps first, then the least error
-    order = np.lexsort((np.where(counts, np.nan_to_num(mse, nan=np.inf), np.inf), -np.where(counts, reps, -1), setting))
+    order = np.lexsort(
+        (
+            np.where(counts, np.nan_to_num(mse, nan=np.inf), np.inf),
+            -np.where(counts, reps, -1),
+            setting,
+        )
+    )
     lead = order[start] if len(order) else order
     usable = counts[lead] & (reps[lead] > 0)
     of_lead = squared[lead][setting]
     on_all = np.maximum(np.sqrt(_mean(of_lead)), at_least)
     on_same = np.maximum(np.sqrt(_mean(np.where(have, of_lead, np.nan))), at_least)
     scaled = np.maximum(np.sqrt(mse), at_least) * on_all / on_same
-    return np.where(usable[setting], np.maximum(scaled, at_least), np.nan), np.where(usable, lead, -1)
+    return np.where(usable[setting], np.maximum(scaled, at_least), np.nan), np.where(
+        usable, lead, -1
+    )
 
 
 def _regret(squared, at_least, counts, setting, start, points):
@@ -267,7 +321,9 @@ def _split_regret(squared, at_least, counts, setting, start, points):
     rmses = [_comparable(half, at_least, counts, setting, start)[0] for half in halves]
     found = 0.0
     for own, other in (rmses, rmses[::-1]):
-        chosen = np.lexsort((np.where(counts, np.nan_to_num(other, nan=np.inf), np.inf), setting))[start]
+        chosen = np.lexsort((np.where(counts, np.nan_to_num(other, nan=np.inf), np.inf), setting))[
+            start
+        ]
         with np.errstate(invalid="ignore", divide="ignore"):
             found = found + 0.5 * np.log(own / own[chosen][setting])
     return np.where(points, np.exp(found), np.nan)

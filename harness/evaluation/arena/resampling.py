@@ -47,7 +47,9 @@ def block_of(part, names=None):
     of_cell = {key: i for i, key in enumerate(cells)}
     problem = first.groupby(["family", "problem"], sort=True).ngroup().to_numpy()
     cell = np.array([of_cell[key] for key in keys], dtype=int)
-    return Block(names, squared, at_least, best, lead, problem, int(problem.max(initial=-1)) + 1, cell, cells)
+    return Block(
+        names, squared, at_least, best, lead, problem, int(problem.max(initial=-1)) + 1, cell, cells
+    )
 
 
 def resampled(count, reps, resamples, rng, problems=True):
@@ -63,20 +65,27 @@ def _log_rmse(block, chosen, weights):
     """log of the comparable RMSEs of the settings `chosen` under weights: (S', B, E), NaN where there is none."""
     squared, at_least = block.squared[chosen], block.at_least[chosen]
     have, w = ~np.isnan(squared), weights[block.problem[chosen]]
-    filled, of_lead = np.where(have, squared, 0.0), squared[np.arange(len(squared)), block.lead[chosen]]
+    filled, of_lead = (
+        np.where(have, squared, 0.0),
+        squared[np.arange(len(squared)), block.lead[chosen]],
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         total = w @ have.transpose(0, 2, 1).astype(float)
         mse = (w @ filled.transpose(0, 2, 1)) / total
         least = at_least[:, None, None]
         logs = np.log(np.maximum(np.sqrt(mse), least))
-        short = np.flatnonzero((have != have[np.arange(len(have)), block.lead[chosen]][:, None]).any(axis=(1, 2)))
+        short = np.flatnonzero(
+            (have != have[np.arange(len(have)), block.lead[chosen]][:, None]).any(axis=(1, 2))
+        )
         if len(short):  # some estimators have some of the reps only
             known = ~np.isnan(of_lead[short])
             lead = np.where(known, of_lead[short], 0.0)
             on_all = (w[short] @ lead[:, :, None]) / (w[short] @ known[:, :, None].astype(float))
             both = (have[short] & known[:, None]).astype(float).transpose(0, 2, 1)
             on_same = (w[short] @ (both * lead[:, :, None])) / (w[short] @ both)
-            on_all, on_same = (np.log(np.maximum(np.sqrt(m), least[short])) for m in (on_all, on_same))
+            on_all, on_same = (
+                np.log(np.maximum(np.sqrt(m), least[short])) for m in (on_all, on_same)
+            )
             logs[short] = np.maximum(logs[short] + on_all - on_same, np.log(least[short]))
     return logs
 
@@ -109,5 +118,7 @@ def quantiles(values, level):
     found = np.full((2, values.shape[1]), np.nan)
     fine = ~np.isnan(values[0])
     if fine.any() and len(values) > 1:
-        found[:, fine] = np.nanquantile(values[1:, fine], [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+        found[:, fine] = np.nanquantile(
+            values[1:, fine], [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0
+        )
     return found

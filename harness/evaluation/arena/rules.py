@@ -16,7 +16,16 @@ SETTING = ["family", "problem", "k", "notion", "n", "estimand"]
 MAIN = ("l1", "l2_squared")  # the estimands that the arena ranks
 LEAST_SHARE = 0.8  # of the settings in which an estimator must be applicable to be ranked
 OTHER = "other"  # the family of problems that are in none
-ANCHORS = ("oracle", "monte_carlo_truth", "brier", "logloss", "accuracy", "auroc", "constant", "zero")
+ANCHORS = (
+    "oracle",
+    "monte_carlo_truth",
+    "brier",
+    "logloss",
+    "accuracy",
+    "auroc",
+    "constant",
+    "zero",
+)
 RULE = (
     "A cell that failed, or in which the estimator is undefined, counts with the largest error that any published estimator made "
     "in the same rep, though at most the largest error that an answer in the estimand's range can have; such cells are counted. "
@@ -41,7 +50,11 @@ def floor(estimand: str, n: Any) -> Any:
 
 def floors(table):
     """`floor` of every row of a table with the columns estimand and n."""
-    square = table["estimand"].map({name: is_square(name) for name in table["estimand"].unique()}).to_numpy(bool)
+    square = (
+        table["estimand"]
+        .map({name: is_square(name) for name in table["estimand"].unique()})
+        .to_numpy(bool)
+    )
     n = table["n"].to_numpy(float)
     return np.where(square, 0.1 / n, 0.1 / np.sqrt(n))
 
@@ -57,7 +70,9 @@ def largest(estimand: str, notion: str) -> float:
         return 2.0 if notion == "canonical" and not estimand.startswith("top_class_") else 1.0
     if notion != "canonical" or estimand.startswith("top_class_"):
         return math.inf if estimand == "kl" else 1.0
-    return {"l1": 2.0, "l2": math.sqrt(2.0), "rms": math.sqrt(2.0), "linf": 1.0}.get(estimand, math.inf)
+    return {"l1": 2.0, "l2": math.sqrt(2.0), "rms": math.sqrt(2.0), "linf": 1.0}.get(
+        estimand, math.inf
+    )
 
 
 def is_anchor(estimator: str) -> bool:
@@ -76,7 +91,9 @@ def family_of(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
     for family, problems in families.items():
         for problem in problems:
             if found.setdefault(problem, family) != family:
-                raise BadInputError(f"arena.families has {problem} in {found[problem]} and in {family}; one of them is needed.")
+                raise BadInputError(
+                    f"arena.families has {problem} in {found[problem]} and in {family}; one of them is needed."
+                )
     return found
 
 
@@ -90,7 +107,9 @@ def families_of(arena: Arena | None) -> dict[str, list[str]]:
     """
     whole = _whole(arena)
     if whole is None or isinstance(whole.families, str):
-        raise BadInputError("arena.families names an experiment without families; give {NAME: [problem ids]}.")
+        raise BadInputError(
+            "arena.families names an experiment without families; give {NAME: [problem ids]}."
+        )
     return {family: list(problems) for family, problems in whole.families.items()}
 
 

@@ -73,7 +73,9 @@ def better(
         raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
     part = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
     block = block_of(part, [first, second])
-    squared = np.where(np.isnan(block.squared).any(axis=1, keepdims=True), np.nan, block.squared)  # the reps that both have
+    squared = np.where(
+        np.isnan(block.squared).any(axis=1, keepdims=True), np.nan, block.squared
+    )  # the reps that both have
     both = ~np.isnan(squared).all(axis=(1, 2))
     if not both.any():
         raise BadInputError(f"{first} and {second} share no setting with a regret.")
@@ -84,20 +86,40 @@ def better(
         block.names, squared[both], block.at_least[both], zero + 1, zero, problem, len(have), block.cell[both], block.cells,
     )  # fmt: skip
     many = len(have) >= MIN_PROBLEMS
-    drawn = resampled(block.problems, squared.shape[2], resamples, np.random.default_rng(seed), problems=many)
+    drawn = resampled(
+        block.problems, squared.shape[2], resamples, np.random.default_rng(seed), problems=many
+    )
     difference = nanmean(cell_means(block, *drawn))[:, 0]
     reps = int((~np.isnan(block.squared[:, 0])).sum(axis=1).max())
     freedom = len(have) - 1 if many else len(have) * (reps - 1)
     one_sided = (1.0 - level) / comparisons / 2.0
-    half = float(stats.t.ppf(1.0 - one_sided, max(freedom, 1))) * float(np.nanstd(difference[1:], ddof=1))
+    half = float(stats.t.ppf(1.0 - one_sided, max(freedom, 1))) * float(
+        np.nanstd(difference[1:], ddof=1)
+    )
     low, ratio, high = (math.exp(difference[0] + side * half) for side in (-1, 0, 1))
     verdict = "better" if high < 1.0 else "worse" if low > 1.0 else "undecided"
     about = "problems like these" if many else "these problems"
-    return Statement(first, second, ratio, low, high, verdict, len(have), int(both.sum()), about, 1.0 - 2.0 * one_sided)
+    return Statement(
+        first,
+        second,
+        ratio,
+        low,
+        high,
+        verdict,
+        len(have),
+        int(both.sum()),
+        about,
+        1.0 - 2.0 * one_sided,
+    )
 
 
 def against(
-    settings: pd.DataFrame, first: str, comparisons: int | None = None, level: float = 0.95, resamples: int = 1000, seed: int = 0
+    settings: pd.DataFrame,
+    first: str,
+    comparisons: int | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """`better` of one estimator against every other at once, by their mean log regrets; where an estimator has some of the reps
     only, it is scaled as in `settings`.
@@ -122,18 +144,27 @@ def against(
     block = replace(block, best=np.full(len(block.best), own))
     many = block.problems >= MIN_PROBLEMS
     reps = block.squared.shape[2]
-    difference = -nanmean(cell_means(block, *resampled(block.problems, reps, resamples, np.random.default_rng(seed), many)), 0)
+    difference = -nanmean(
+        cell_means(
+            block, *resampled(block.problems, reps, resamples, np.random.default_rng(seed), many)
+        ),
+        0,
+    )
     freedom = block.problems - 1 if many else block.problems * (reps - 1)
     others = [i for i in range(len(block.names)) if i != own]
     wrong = (1.0 - level) / (comparisons or max(len(others), 1))
-    half = float(stats.t.ppf(1.0 - wrong / 2.0, max(freedom, 1))) * np.nanstd(difference[1:], axis=0, ddof=1)
+    half = float(stats.t.ppf(1.0 - wrong / 2.0, max(freedom, 1))) * np.nanstd(
+        difference[1:], axis=0, ddof=1
+    )
     low, ratio, high = (np.exp(difference[0] + side * half)[others] for side in (-1, 0, 1))
     verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
     names = pd.Index([block.names[i] for i in others], name="estimator")
     return pd.DataFrame({"ratio": ratio, "low": low, "high": high, "verdict": verdict}, index=names)
 
 
-def choices(settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any) -> pd.DataFrame:
+def choices(
+    settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any
+) -> pd.DataFrame:
     """The estimator to use by notion, estimand and `by`, and whether it is better than the runner-up.
 
     Parameters
@@ -161,13 +192,35 @@ def choices(settings: pd.DataFrame, by: Sequence[str], comparisons: int | None =
     parts = dict(list(settings[settings["regret"].notna()].groupby(keys)))
     rows = []
     for key, row in first.iterrows():
-        found = {**dict(zip(keys, key)), **row[["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]]}
-        found |= {"problems": parts[key]["problem"].nunique(), "verdict": "alone", "runner_up": None}
+        found = {
+            **dict(zip(keys, key)),
+            **row[["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]],
+        }
+        found |= {
+            "problems": parts[key]["problem"].nunique(),
+            "verdict": "alone",
+            "runner_up": None,
+        }
         if key in second.index:
             other = second.loc[key]
-            said = better(parts[key], row["estimator"], other["estimator"], comparisons or len(first), **bootstrap)
-            found |= {"runner_up": other["estimator"], "runner_regret": other["regret"], "ratio": said.ratio}
-            found |= {"ratio_low": said.low, "ratio_high": said.high, "verdict": said.verdict, "about": said.about}
+            said = better(
+                parts[key],
+                row["estimator"],
+                other["estimator"],
+                comparisons or len(first),
+                **bootstrap,
+            )
+            found |= {
+                "runner_up": other["estimator"],
+                "runner_regret": other["regret"],
+                "ratio": said.ratio,
+            }
+            found |= {
+                "ratio_low": said.low,
+                "ratio_high": said.high,
+                "verdict": said.verdict,
+                "about": said.about,
+            }
         rows.append(found)
     columns = [
         *keys, "estimator", "regret", "low", "high", "rmse", "cpu_seconds", "runner_up", "runner_regret", "ratio", "ratio_low",

@@ -43,14 +43,22 @@ class Paired(Wrapper):
             raise BadInputError(f"stream is {self.stream!r}; a name is needed.")
         inside = ProblemSpec.of(self.problem)
         if inside.stream is not None:
-            raise BadInputError(f"the problem has the stream {inside.stream!r} already; give one that draws from its own.")
+            raise BadInputError(
+                f"the problem has the stream {inside.stream!r} already; give one that draws from its own."
+            )
         if inside.replication_rng is not None:
-            raise BadInputError("the problem draws from a seed of its own making, and can share no stream with others.")
+            raise BadInputError(
+                "the problem draws from a seed of its own making, and can share no stream with others."
+            )
 
     def members(self) -> dict[str, Paired] | None:
         """Of a family its members, each paired; None of a single problem."""
         members = members_of(self.problem)
-        return None if members is None else {name: type(self)(one, self.stream) for name, one in members.items()}
+        return (
+            None
+            if members is None
+            else {name: type(self)(one, self.stream) for name, one in members.items()}
+        )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         return self.problem.sample(n, rng)
@@ -60,7 +68,9 @@ class Paired(Wrapper):
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the problem has, such as a posterior: pairing changes none of it."""
-        if name == "problem" or name.startswith("__"):  # not there yet, while an instance is being unpickled
+        if name == "problem" or name.startswith(
+            "__"
+        ):  # not there yet, while an instance is being unpickled
             raise AttributeError(name)
         return getattr(self.problem, name)
 

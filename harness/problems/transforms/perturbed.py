@@ -80,7 +80,9 @@ class Perturbed(Wrapper):
 
     @property
     def default_reps(self) -> int:
-        return max(self.wrapped.default_reps, 10)  # the perturbation is new in every rep, also of a file
+        return max(
+            self.wrapped.default_reps, 10
+        )  # the perturbation is new in every rep, also of a file
 
     @property
     def variation(self) -> float | None:
@@ -100,7 +102,9 @@ class Perturbed(Wrapper):
     def posterior(self) -> Callable[[np.ndarray], np.ndarray]:
         """The function eta: s (n,) -> E[Y given s]. Absent where the law of the original scores is not known."""
         if self._law() is None:
-            raise AttributeError("the law of the original scores is not known, and so not E[Y given the perturbed score]")
+            raise AttributeError(
+                "the law of the original scores is not known, and so not E[Y given the perturbed score]"
+            )
         return self._eta
 
     def _eta(self, s: np.ndarray) -> np.ndarray:
@@ -116,7 +120,11 @@ class Perturbed(Wrapper):
         if notion != self.notion or self._law() is None:
             return None
         estimands.check_name(estimand, notion)
-        return integrated(estimand, notion, *(_nodes(self.problem, self.h, *orders) for orders in ((10, 8), (14, 12))))
+        return integrated(
+            estimand,
+            notion,
+            *(_nodes(self.problem, self.h, *orders) for orders in ((10, 8), (14, 12))),
+        )
 
     def mean_shift(self) -> Truth | None:
         """E|S - s0| as a Truth: how far the calibration error can be from that of `problem`. For a file of predictions, of its
@@ -152,13 +160,17 @@ class Curves:
         log_weight = np.log(weight) - np.log(normaliser(s0, h))
         for k in range(panels):
             size = log_weight - np.abs((k + 0.5) / panels - s0) / h
-            near = np.flatnonzero(size > size.max() - 45.0)  # e^-45: what is left out is below rounding
+            near = np.flatnonzero(
+                size > size.max() - 45.0
+            )  # e^-45: what is left out is below rounding
             x = np.abs((k + (t[:, None] + 1.0) / 2.0) / panels - s0[near]) / h
             self.scale[k] = size.max()
             sech = 2.0 * np.exp(log_weight[near] - self.scale[k] - x) / (1.0 + np.exp(-2.0 * x))
             values[0, k], values[1, k] = sech @ c[near], sech.sum(axis=1)
         powers = np.linalg.inv(np.vander(t, increasing=True))
-        self.coefficients = np.ascontiguousarray((values @ powers.T).transpose(0, 2, 1))  # (2, degree + 1, panels)
+        self.coefficients = np.ascontiguousarray(
+            (values @ powers.T).transpose(0, 2, 1)
+        )  # (2, degree + 1, panels)
         self.panels = panels
 
     def __call__(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -189,7 +201,9 @@ def _curves(problem: Any, h: float, order: int) -> Curves:
 
 
 @lru_cache(maxsize=32)
-def _nodes(problem: Any, h: float, order_law: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _nodes(
+    problem: Any, h: float, order_law: int, order: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
     from scipy.optimize import brentq  # slow to import
 
@@ -197,8 +211,12 @@ def _nodes(problem: Any, h: float, order_law: int, order: int) -> tuple[np.ndarr
     edges = np.linspace(0.0, 1.0, curves.panels + 1)
     tried = np.unique(np.concatenate([edges, edges[:-1] + 0.5 / curves.panels]))
     gap = curves(tried)[0] - tried
-    apart = np.flatnonzero((gap[:-1] * gap[1:] < 0.0) & (np.maximum(np.abs(gap[:-1]), np.abs(gap[1:])) > 1e-10))
-    crossings = [brentq(lambda t: curves(np.array([t]))[0][0] - t, tried[i], tried[i + 1]) for i in apart]
+    apart = np.flatnonzero(
+        (gap[:-1] * gap[1:] < 0.0) & (np.maximum(np.abs(gap[:-1]), np.abs(gap[1:])) > 1e-10)
+    )
+    crossings = [
+        brentq(lambda t: curves(np.array([t]))[0][0] - t, tried[i], tried[i + 1]) for i in apart
+    ]
     s, weight = gauss_legendre(unit_edges(edges, crossings), order)
     eta, density = curves(s)
     return s, weight * density, eta

@@ -60,7 +60,9 @@ class Recalibrated(Wrapper):
     def __post_init__(self) -> None:
         n = self.validation_n
         if n is not None and not (isinstance(n, int) and not isinstance(n, bool) and n >= 1):
-            raise BadInputError(f"validation_n is {n!r}; a positive integer, or null for all rows of a file, is needed.")
+            raise BadInputError(
+                f"validation_n is {n!r}; a positive integer, or null for all rows of a file, is needed."
+            )
 
     @property
     def wrapped(self) -> ProblemSpec:

@@ -46,7 +46,9 @@ class RecalibratedFiles:
         """{id: Predictions, or Recalibrated}, or the one absent problem."""
 
         def of(part: str) -> dict[str, Any]:
-            return PredictionFiles(self.folder, self.pattern, part, name=self.name, source=self.source).members()
+            return PredictionFiles(
+                self.folder, self.pattern, part, name=self.name, source=self.source
+            ).members()
 
         tests, found = of("test"), {}
         for (name, test), validation in zip(tests.items(), of("val").values()):

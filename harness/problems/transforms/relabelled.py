@@ -52,13 +52,17 @@ class OneClass(Wrapper):
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, int) or isinstance(self.label, bool) or self.label < 0:
-            raise BadInputError(f"label is {self.label!r}; the number of a class, counted from 0, is needed.")
+            raise BadInputError(
+                f"label is {self.label!r}; the number of a class, counted from 0, is needed."
+            )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self.problem.sample(n, rng)
         p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         if self.label >= p.shape[1]:
-            raise BadInputError(f"label is {self.label}, but the problem has {p.shape[1]} classes, counted from 0.")
+            raise BadInputError(
+                f"label is {self.label}, but the problem has {p.shape[1]} classes, counted from 0."
+            )
         return p[:, self.label], (y == self.label).astype(np.int64)
 
 
@@ -124,7 +128,9 @@ class Relabelled(Wrapper):
 
     @property
     def default_reps(self) -> int:
-        return max(self.wrapped.default_reps, 10)  # the labels are new in every rep, though the rows of a file are not
+        return max(
+            self.wrapped.default_reps, 10
+        )  # the labels are new in every rep, though the rows of a file are not
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
@@ -141,4 +147,8 @@ class Relabelled(Wrapper):
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         estimands.check_name(estimand, notion)
-        return Truth(0.0, 0.0, "calibrated by construction") if estimands.is_distance(estimand) else None
+        return (
+            Truth(0.0, 0.0, "calibrated by construction")
+            if estimands.is_distance(estimand)
+            else None
+        )

@@ -55,7 +55,11 @@ class CovariateShift(TwoClasses):
     default_notions = ("canonical",)
 
     def __post_init__(self) -> None:
-        if not self.scale > 0 or self.model_slope == 0 or not np.isfinite([self.location, self.scale, self.model_slope]).all():
+        if (
+            not self.scale > 0
+            or self.model_slope == 0
+            or not np.isfinite([self.location, self.scale, self.model_slope]).all()
+        ):
             raise BadInputError(
                 f"CovariateShift parameters are location={self.location}, scale={self.scale}, model_slope={self.model_slope}; a "
                 "positive scale and a slope other than 0 are needed."
@@ -64,11 +68,15 @@ class CovariateShift(TwoClasses):
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_x, rng_y = rng.spawn(2)
         x = self.quantile(rng_x.random(n))
-        return expit(self.model_slope * x), (rng_y.random(n) < expit(self.truth_slope * x)).astype(np.int64)
+        return expit(self.model_slope * x), (rng_y.random(n) < expit(self.truth_slope * x)).astype(
+            np.int64
+        )
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """x with P(X <= x) = u, from the nearer tail of the normal law."""
-        sign = 1.0 if self.location <= 0 else -1.0  # to the right of the mean the upper tail is exact
+        sign = (
+            1.0 if self.location <= 0 else -1.0
+        )  # to the right of the mean the upper tail is exact
         low, high = ((sign * end - sign * self.location) / self.scale for end in (1.0, -1.0))
         v = u if sign < 0 else 1.0 - u
         tail = ndtr(-max(low, high)) + v * (ndtr(-min(low, high)) - ndtr(-max(low, high)))
@@ -78,9 +86,13 @@ class CovariateShift(TwoClasses):
         """P(Y = 1 given p) = sigma(truth_slope / model_slope logit p)."""
         return expit(self.truth_slope / self.model_slope * logit(p))
 
-    def nodes(self, pieces: int = PIECES, splits: Sequence[float] = ()) -> tuple[np.ndarray, np.ndarray]:
+    def nodes(
+        self, pieces: int = PIECES, splits: Sequence[float] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(x, weights) of a quadrature for means over x, split at `splits`, where what is averaged jumps; weights sum to 1."""
-        x, weights = gauss_legendre(np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits])), ORDER)
+        x, weights = gauss_legendre(
+            np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits])), ORDER
+        )
         weights = weights * np.exp(-0.5 * (((x - self.location) / self.scale) ** 2))
         return x, weights / weights.sum()
 
@@ -89,7 +101,10 @@ class CovariateShift(TwoClasses):
         if notion not in self.notions:
             return None
         estimands.check_name(estimand, notion)
-        if not estimands.has_truth(estimand) or (estimand, notion) == ("linf", "binary"):  # a supremum is no integral
+        if not estimands.has_truth(estimand) or (estimand, notion) == (
+            "linf",
+            "binary",
+        ):  # a supremum is no integral
             return None
         return _quadrature(self, estimand, notion)
 
@@ -103,7 +118,13 @@ def _quadrature(problem: CovariateShift, estimand: str, notion: str) -> Truth:
 def _value(problem: CovariateShift, estimand: str, notion: str, pieces: int) -> float:
     x, weights = problem.nodes(pieces)
     p, c, rest, c_rest = (
-        expit(s * x) for s in (problem.model_slope, problem.truth_slope, -problem.model_slope, -problem.truth_slope)
+        expit(s * x)
+        for s in (
+            problem.model_slope,
+            problem.truth_slope,
+            -problem.model_slope,
+            -problem.truth_slope,
+        )
     )
     return integral(estimand, notion, p, rest, c, c_rest, weights)
 
@@ -175,8 +196,13 @@ class Points(TwoClasses):
     default_notions = ("canonical",)
 
     def __post_init__(self) -> None:
-        w, p, c = (np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors))
-        fits = len(w) == len(p) == len(c) > 0 and ((w >= 0) & (p >= 0) & (p <= 1) & (c >= 0) & (c <= 1)).all()
+        w, p, c = (
+            np.asarray(v, dtype=float) for v in (self.weights, self.predictions, self.posteriors)
+        )
+        fits = (
+            len(w) == len(p) == len(c) > 0
+            and ((w >= 0) & (p >= 0) & (p <= 1) & (c >= 0) & (c <= 1)).all()
+        )
         if not fits or abs(w.sum() - 1.0) > 1e-12 or len(set(self.predictions)) < len(p):
             raise BadInputError(
                 f"Points have weights {self.weights}, predictions {self.predictions}, posteriors {self.posteriors}; equally "
@@ -185,7 +211,11 @@ class Points(TwoClasses):
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(weights, p, c), each (m,)."""
-        return np.asarray(self.weights, float), np.asarray(self.predictions, float), np.asarray(self.posteriors, float)
+        return (
+            np.asarray(self.weights, float),
+            np.asarray(self.predictions, float),
+            np.asarray(self.posteriors, float),
+        )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)

@@ -74,7 +74,8 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
         f"{len(y):,} rows",
         "confidences of predicted labels" if asked.top_label else classes,
         _described(columns, matrix, are_logits) + p_note,
-        f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}" + (f" ({note})" if note else ""),
+        f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}"
+        + (f" ({note})" if note else ""),
         f"classes named by {stored}" if stored else "",
         f"not used: {few(unused)}" if unused else "",
     ]
@@ -91,7 +92,9 @@ def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
         )
     predicted, true = arrays["pred_label"], arrays["true_label"]
     if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
-        raise BadInputError(f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike.")
+        raise BadInputError(
+            f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike."
+        )
     rest = {name: values for name, values in arrays.items() if name not in TOP_LABEL_NAMES[1:]}
     return {**rest, "correct": (predicted == true).astype(np.int64)}
 

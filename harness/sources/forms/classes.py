@@ -30,16 +30,22 @@ def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object)
             "leave it out, and notion=[top_label] judges the largest of them."
         )
     if k > 1 and asked.positive is not None:
-        raise BadInputError(f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out.")
+        raise BadInputError(
+            f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out."
+        )
     if asked.class_names:
         return _by_class_names(labels, columns, k, tuple(map(as_text, asked.class_names)), path)
-    return _one_column(labels, columns, asked, path) if k == 1 else _matrix(labels, columns, k, path)
+    return (
+        _one_column(labels, columns, asked, path) if k == 1 else _matrix(labels, columns, k, path)
+    )
 
 
 def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
     """Name of the array (k,) that names the classes in the order of the columns, as scikit-learn's classes_."""
     k = max(k, 2)
-    names = (name for name in named_among(arrays, CLASS_NAMES) if arrays[name].shape == (k,) != (rows,))
+    names = (
+        name for name in named_among(arrays, CLASS_NAMES) if arrays[name].shape == (k,) != (rows,)
+    )
     return next(names, None)
 
 
@@ -94,7 +100,9 @@ def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
     raise _no_class(labels, classes, f"the classes of the columns, {few(classes)}", columns, path)
 
 
-def _by_class_names(labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object) -> Encoded:
+def _by_class_names(
+    labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object
+) -> Encoded:
     """Labels that are among the given names, or their numbers; columns of other names keep their order."""
     count = max(k, 2)
     if len(names) != count or len(set(names)) != count:
@@ -149,7 +157,9 @@ def _places(labels: Labels, names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([names.index(text) for text in labels.texts], dtype=np.int64)[labels.codes]
 
 
-def _no_class(labels: Labels, known: Sequence[str], allowed: str, columns: Columns, path: object) -> BadInputError:
+def _no_class(
+    labels: Labels, known: Sequence[str], allowed: str, columns: Columns, path: object
+) -> BadInputError:
     wrong = next(text for text in labels.texts if text not in known)
     shown = f" {few(columns.names)}" if columns.classes else ""
     return BadInputError(

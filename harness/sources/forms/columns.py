@@ -23,7 +23,9 @@ def label_name(arrays: Arrays, asked: str | None, path: object) -> str:
         return asked
     known = named_among(arrays, LABEL_NAMES)
     if len(known) > 1:
-        raise BadInputError(f"{path} holds {' and '.join(known)}; say which are the labels by labels=.")
+        raise BadInputError(
+            f"{path} holds {' and '.join(known)}; say which are the labels by labels=."
+        )
     if not known:
         raise BadInputError(
             f"{path} holds {few(list(arrays), MOST)}; none is named {', '.join(LABEL_NAMES)}: name the labels by labels=NAME."
@@ -43,11 +45,15 @@ def labels_of(title: str, values: NDArray[Any], path: object) -> Labels:
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8")
     if values.dtype.kind not in "fiubUO":
-        raise BadInputError(f"{path}: {title} has type {values.dtype}; labels are numbers, booleans or names.")
+        raise BadInputError(
+            f"{path}: {title} has type {values.dtype}; labels are numbers, booleans or names."
+        )
     missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
     if missing.any():
         row, many = int(np.argmax(missing)), int(missing.sum())
-        raise BadInputError(f"{path}: {title} holds no label at row {row}; leave out such rows, {many:,} in all.")
+        raise BadInputError(
+            f"{path}: {title} holds no label at row {row}; leave out such rows, {many:,} in all."
+        )
     if values.dtype.kind == "O":
         values = np.array([as_text(value) for value in values.tolist()], dtype=str)
     distinct, index = np.unique(values, return_inverse=True)
@@ -63,7 +69,9 @@ def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Colu
     They are those asked for by `probabilities` or `logits`, else the only ones with a known name.
     """
     if asked.probabilities and asked.logits:
-        raise BadInputError(f"{path}: probabilities={asked.probabilities} and logits={asked.logits} are both given; give one.")
+        raise BadInputError(
+            f"{path}: probabilities={asked.probabilities} and logits={asked.logits} are both given; give one."
+        )
     if asked.probabilities:
         return _asked_for(arrays, asked.probabilities, "probabilities", path), False
     if asked.logits:
@@ -82,7 +90,9 @@ def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Colu
         )
     if len(titles) > 1:
         option = "logits" if logits else "probabilities"
-        raise BadInputError(f"{path} holds {' and '.join(titles)}; say which are the {option} by {option}=.")
+        raise BadInputError(
+            f"{path} holds {' and '.join(titles)}; say which are the {option} by {option}=."
+        )
     return (*probabilities, *logits)[0], bool(logits)
 
 
@@ -100,7 +110,9 @@ def matrix_of(columns: Columns, arrays: Arrays, what: str, path: object) -> NDAr
     if matrix.ndim == 2 and matrix.shape[1] == 1:
         matrix = matrix[:, 0]
     if matrix.ndim not in (1, 2):
-        raise BadInputError(f"{path}: {columns.title} has {matrix.ndim} dimensions; allowed are (n,) and (n, k).")
+        raise BadInputError(
+            f"{path}: {columns.title} has {matrix.ndim} dimensions; allowed are (n,) and (n, k)."
+        )
     return np.ascontiguousarray(matrix)
 
 
@@ -109,7 +121,9 @@ def _known(arrays: Arrays, names: Sequence[str], path: object) -> list[Columns]:
     single = [Columns(name, (name,)) for name in named_among(arrays, names)]
     groups = [group for group in (_group(arrays, name, path) for name in names) if group]
     taken = [one.title for one in single]
-    return single + [one._replace(title=f"{one.title}_*") if one.title in taken else one for one in groups]
+    return single + [
+        one._replace(title=f"{one.title}_*") if one.title in taken else one for one in groups
+    ]
 
 
 def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path: object) -> Columns:
@@ -119,7 +133,9 @@ def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path:
         if absent is not None:
             raise _absent(arrays, absent, option, path)
         if any(arrays[name].ndim != 1 for name in wanted):
-            raise BadInputError(f"{path}: {option}=[...] lists columns, one per class; a matrix is named alone.")
+            raise BadInputError(
+                f"{path}: {option}=[...] lists columns, one per class; a matrix is named alone."
+            )
         names = tuple(wanted)
         classes = without_prefix(names) if len(names) > 1 else None
         return Columns(option, names, classes, is_listed=True)
@@ -139,7 +155,9 @@ def _group(arrays: Arrays, prefix: str, path: object) -> Columns | None:
         if end is None or values.ndim != 1:
             continue
         if end in names:
-            raise BadInputError(f"{path} holds both {names[end]} and {name}; one column per class is needed.")
+            raise BadInputError(
+                f"{path} holds both {names[end]} and {name}; one column per class is needed."
+            )
         names[end] = name
     if len(names) < 2:
         return None
@@ -171,7 +189,9 @@ def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArra
 
 def _absent(arrays: Arrays, name: str, option: str, path: object) -> BadInputError:
     hint = guess(str(name), list(arrays))
-    return BadInputError(f"{path} has no array {name!r} for {option}{hint}; it holds {few(list(arrays), MOST)}.")
+    return BadInputError(
+        f"{path} has no array {name!r} for {option}{hint}; it holds {few(list(arrays), MOST)}."
+    )
 
 
 def _is_missing(value: Any) -> bool:

@@ -21,17 +21,24 @@ def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
     Raises BadInputError if a logit is infinite or NaN.
     """
     if not np.isfinite(z).all():
-        raise BadInputError(f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed.")
+        raise BadInputError(
+            f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed."
+        )
     one_column = z.ndim == 1 or z.shape[1] == 1
     p: NDArray[Any] = special.expit(z.reshape(-1)) if one_column else special.softmax(z, axis=1)
     return p
 
 
-def refuse_probabilities_as_logits(z: NDArray[Any], name: str, is_asked_for: bool, path: object) -> None:
+def refuse_probabilities_as_logits(
+    z: NDArray[Any], name: str, is_asked_for: bool, path: object
+) -> None:
     """Refuse rows in [0, 1] that sum to 1, and a column within (0, 1) unless the user calls it logits."""
     if not _in_unit(z):
         return
-    if z.ndim == 2 and (np.abs(z.sum(axis=1, dtype=np.float64) - 1.0) <= _tolerance(z.shape[1])).all():
+    if (
+        z.ndim == 2
+        and (np.abs(z.sum(axis=1, dtype=np.float64) - 1.0) <= _tolerance(z.shape[1])).all()
+    ):
         raise BadInputError(
             f"{path}: {name} holds no logits but probabilities: every row lies in [0, 1] and sums to 1; "
             f"say so by probabilities={name}, or store the logits."
@@ -60,9 +67,13 @@ def checked_probabilities(
             f"every row must sum to 1 within {ROW_SUM_TOLERANCE:g}"
         )
         if off[worst] > _tolerance(p.shape[1]):
-            raise BadInputError(f"{found}: a class is missing, or one too many; probabilities=[...] lists the columns.")
+            raise BadInputError(
+                f"{found}: a class is missing, or one too many; probabilities=[...] lists the columns."
+            )
         if not renormalise:
-            raise BadInputError(f"{found}: if they were rounded, renormalise=true divides each row by its sum.")
+            raise BadInputError(
+                f"{found}: if they were rounded, renormalise=true divides each row by its sum."
+            )
     if not renormalise:
         return p, ""
     low, high = float(sums.min()), float(sums.max())
