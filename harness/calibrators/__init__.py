@@ -2,9 +2,11 @@
 
 A calibrator is a frozen dataclass with a method
 
-    fit(p, y, rng) -> q      p (n,) with y in {0, 1}: q maps (m,) to (m,);   p (n, k) with y in 0..k-1: (m, k) to (m, k)
+    fit(p, y, rng) -> q      p (n,) with y in {0, 1}: q maps (m,) to (m,)
+                             p (n, k) with y in 0..k-1: q maps (m, k) to (m, k)
 
-`harness.calibrators.base` says what `fit` is given, and what a calibrator may declare beside it.
+`harness.calibrators.base` describes the arguments of `fit` and the optional attributes of a
+calibrator.
 """
 
 from harness.calibrators.boosting import CatBoost, LightGBM
@@ -23,7 +25,8 @@ from harness.calibrators.splines import Spline
 from harness.calibrators.temperature import Temperature
 
 __all__ = [
-    "BetaCalibration", "CatBoost", "DirichletCalibration", "ExtraTrees", "HistogramBinning", "Identity", "Isotonic", "LightGBM",
-    "MatrixScaling", "Mixture", "NadarayaWatson", "Partition", "Platt", "QuadraticScaling", "RandomForest", "Spline",
-    "StructuredMatrixScaling", "TabICL", "TabPFN", "Temperature", "VectorScaling",
+    "BetaCalibration", "CatBoost", "DirichletCalibration", "ExtraTrees", "HistogramBinning",
+    "Identity", "Isotonic", "LightGBM", "MatrixScaling", "Mixture", "NadarayaWatson", "Partition",
+    "Platt", "QuadraticScaling", "RandomForest", "Spline", "StructuredMatrixScaling", "TabICL",
+    "TabPFN", "Temperature", "VectorScaling",
 ]  # fmt: skip

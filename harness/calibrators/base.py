@@ -1,7 +1,8 @@
-"""What a calibrator is, and what it may say about itself."""
+"""Protocol of a calibrator and its optional attributes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -16,7 +17,7 @@ CalibrationMap: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class Calibrator(Protocol):
     """Fits E[Y given p]: a frozen dataclass with a method `fit`, whose fields are its settings.
 
-    What it may declare beside that, as class attributes or properties, are the fields of `CalibratorSpec`.
+    The fields of `CalibratorSpec` are optional class attributes or properties.
     """
 
     def fit(
@@ -27,11 +28,13 @@ class Calibrator(Protocol):
         Parameters
         ----------
         p : array (n,) or (n, k)
-            Predicted probabilities: of class 1, or of all k classes with rows that sum to 1. Not to be written to.
+            Predicted probabilities: of class 1, or of all k classes with rows that sum to 1.
+            Must not be modified.
         y : array (n,)
-            Labels, in {0, 1} where p is (n,), else in 0..k-1. A class may be absent: it gets probability 0, or the smallest that
-            the calibrator can express.
-        rng : Generator, or an integer seed where an author's own stream is reproduced
+            Labels, in {0, 1} if p is (n,), else in 0..k-1. A class may be absent: it gets
+            probability 0, or the smallest that the calibrator can express.
+        rng : Generator or int
+            An integer seed reproduces the random stream of an author's code.
 
         Returns
         -------
@@ -41,28 +44,34 @@ class Calibrator(Protocol):
         Raises
         ------
         UndefinedError
-            If there is no map for this sample.
+            If no map exists for this sample.
         """
         ...
 
 
 @dataclass(frozen=True)
 class CalibratorSpec:
-    """What a calibrator declares, with the defaults for what it leaves out.
+    """Attributes that a calibrator may declare, with their defaults.
 
     Parameters
     ----------
-    determinism : "exact" (same input, same bits), "rounding" (to 1e-9) or "statistical" (depends on the seed)
+    determinism : {"exact", "rounding", "statistical"}
+        "exact": same input, same bits. "rounding": equal to 1e-9. "statistical": depends on the
+        seed.
     max_n, max_classes : int or None
-        Cells with more samples, or more classes, are skipped with this reason. None means no limit.
+        Cells with more samples or more classes are skipped, with this limit as the reason. None
+        means no limit.
     null_bias : float
-        Largest |mean estimate| of a cross-fitted variational estimator with it, on a calibrated sample of 2,000, that is normal.
+        Largest |mean estimate| that is normal for a cross-fitted variational estimator with this
+        calibrator on a calibrated sample of 2,000.
     seconds : float
         Rough CPU seconds of one fit and prediction at n = 1,000, for planning.
     unavailable : str or None
-        Why it cannot run here (a missing package, file or GPU). Its cells are skipped with that reason.
+        Reason why the calibrator cannot run here (a missing package, file or GPU). Its cells are
+        skipped with that reason.
     revision : int
-        Raised when its maps change; part of the revision of a variational estimator, whose cells are then computed anew.
+        Raised when the maps change. It is part of the revision of a variational estimator, whose
+        cells are then computed again.
 
     Examples
     --------
@@ -82,7 +91,7 @@ class CalibratorSpec:
 
     @classmethod
     def of(cls, calibrator: Any) -> CalibratorSpec:
-        """What `calibrator` declares; anybody's class may leave any of the attributes out."""
+        """Read the attributes of `calibrator`; missing ones get their defaults."""
         declared: dict[str, Any] = {
             f.name: getattr(calibrator, f.name) for f in fields(cls) if hasattr(calibrator, f.name)
         }
@@ -92,17 +101,34 @@ class CalibratorSpec:
 def fit_each(
     calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64], seen: Any, rng: Any
 ) -> Iterator[CalibrationMap]:
-    """The maps fitted on the samples in each row of `seen` (folds, n), booleans, one after the other.
+    """Fit one map per row of `seen` (folds, n), a mask of the samples to fit on.
 
-    A calibrator may have a method `fit_each` of its own, with the same arguments but the first: what the fits share, such as an
-    order of the samples or a start next to the minimum, is found once there."""
-    own = getattr(calibrator, "fit_each", None)
-    if own is not None:
-        return iter(own(p, y, seen, rng))
+    A calibrator may define its own method `fit_each(p, y, seen, rng)`. It computes once what the
+    fits share, such as the order of the samples or a start near the minimum.
+    """
+    if hasattr(calibrator, "fit_each"):
+        return iter(calibrator.fit_each(p, y, seen, rng))
     return (calibrator.fit(p[rows], y[rows], rng) for rows in seen)
 
 
-def fit_all(calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64]) -> CalibrationMap:
-    """The map of all samples, of a calibrator that has `fit_each`."""
-    found: CalibrationMap = next(iter(calibrator.fit_each(p, y, np.ones((1, len(y)), dtype=bool))))
-    return found
+class FitEach(ABC):
+    """Base of a deterministic calibrator that defines `fit_each`; `fit` uses all samples."""
+
+    @abstractmethod
+    def fit_each(
+        self,
+        p: NDArray[np.float64],
+        y: NDArray[np.int64],
+        seen: NDArray[np.bool_],
+        rng: np.random.Generator | int | None = None,
+    ) -> Iterator[CalibrationMap]:
+        """Fit one map per row of `seen` (folds, n), a mask of the samples to fit on."""
+
+    def fit(
+        self,
+        p: NDArray[np.float64],
+        y: NDArray[np.int64],
+        rng: np.random.Generator | int | None = None,
+    ) -> CalibrationMap:
+        """Fit the map q on all samples; see `Calibrator.fit`."""
+        return next(self.fit_each(p, y, np.ones((1, len(y)), dtype=bool), rng))

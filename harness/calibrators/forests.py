@@ -13,7 +13,35 @@ from harness.common.seeds import as_seed
 
 
 @dataclass(frozen=True)
-class RandomForest:
+class _Forest:
+    """Base of both forests; a subclass gives scikit-learn's `classifier`."""
+
+    trees: int = 300
+    seed: int | None = None
+
+    determinism = "statistical"
+    seconds = 0.4
+
+    @property
+    def classifier(self) -> Any:
+        raise NotImplementedError
+
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+        k = 2 if p.ndim == 1 else p.shape[1]
+        seed = as_seed(rng) if self.seed is None else self.seed
+        model = self.classifier(n_estimators=self.trees, random_state=seed, n_jobs=1)
+        model.fit(in_columns(p), y)
+
+        def q(x: np.ndarray) -> np.ndarray:
+            probabilities = np.zeros((len(x), k))
+            probabilities[:, model.classes_] = model.predict_proba(in_columns(x))
+            return probabilities[:, 1] if x.ndim == 1 else probabilities
+
+        return q
+
+
+@dataclass(frozen=True)
+class RandomForest(_Forest):
     """Random forest on the prediction, with scikit-learn's defaults.
 
         q(p) = mean over the trees of the class shares in the leaf of p
@@ -21,14 +49,15 @@ class RandomForest:
     Parameters
     ----------
     trees : int
-        Fully grown trees, each on a bootstrap sample.
+        Number of fully grown trees, each on a bootstrap sample.
     seed : int or None
         None draws it from the estimator's stream.
 
     Notes
     -----
-    Fully grown trees repeat single labels, so that q is noisy and a variational estimate with it a weak lower bound. A class may
-    get probability 0. Determinism: statistical. Cost: O(trees k n log n).
+    Fully grown trees repeat single labels, so q is noisy and a variational estimate with it is a
+    weak lower bound. A class may get probability 0. Determinism: statistical. Cost:
+    O(trees k n log n).
 
     References
     ----------
@@ -37,27 +66,24 @@ class RandomForest:
     Examples
     --------
     >>> import numpy as np
-    >>> p, y = np.repeat([0.2, 0.8], 500), np.tile([0, 0, 0, 1], 250)  # P(Y = 1) = 1/4 at either prediction
+    >>> p, y = np.repeat([0.2, 0.8], 500), np.tile([0, 0, 0, 1], 250)  # P(Y = 1 given p) = 1/4
     >>> q = RandomForest(trees=50).fit(p, y, np.random.default_rng(0))
     >>> bool(np.abs(q(np.array([0.2, 0.8])) - 0.25).max() < 0.01)
     True
     """
 
-    trees: int = 300
-    seed: int | None = None
+    # kl: held-out samples punish leaves that give 0 and 1, by 0.7 with 300 trees, by 1.5 with 10
+    null_bias = 1.5
 
-    determinism = "statistical"
-    seconds = 0.4
-    null_bias = 1.5  # of kl: leaves say 0 and 1, which held-out samples punish, by 0.7 with 300 trees, by 1.5 with 10
-
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+    @property
+    def classifier(self) -> Any:
         from sklearn.ensemble import RandomForestClassifier  # slow to import
 
-        return _grown(RandomForestClassifier, self, p, y, rng)
+        return RandomForestClassifier
 
 
 @dataclass(frozen=True)
-class ExtraTrees:
+class ExtraTrees(_Forest):
     """Extremely randomised trees on the prediction, with scikit-learn's defaults.
 
         q(p) = mean over the trees of the class shares in the leaf of p
@@ -65,55 +91,32 @@ class ExtraTrees:
     Parameters
     ----------
     trees : int
-        Fully grown trees with random split points, each on all samples.
+        Number of fully grown trees with random split points, each on all samples.
     seed : int or None
         None draws it from the estimator's stream.
 
     Notes
     -----
-    As for `RandomForest`; without bootstrap samples q is noisier still. Determinism: statistical. Cost: O(trees k n log n).
+    As for `RandomForest`, but without bootstrap samples q is even noisier. Determinism:
+    statistical. Cost: O(trees k n log n).
 
     References
     ----------
-    Geurts, Ernst and Wehenkel (2006), Extremely randomized trees. In berta2026's published runs, not in its tables.
+    Geurts, Ernst and Wehenkel (2006), Extremely randomized trees. In berta2026's published runs,
+    not in its tables.
 
     Examples
     --------
     >>> import numpy as np
-    >>> p, y = np.repeat([0.2, 0.8], 500), np.tile([0, 0, 0, 1], 250)  # P(Y = 1) = 1/4 at either prediction
+    >>> p, y = np.repeat([0.2, 0.8], 500), np.tile([0, 0, 0, 1], 250)  # P(Y = 1 given p) = 1/4
     >>> ExtraTrees(trees=50).fit(p, y, np.random.default_rng(0))(np.array([0.2, 0.8]))
     array([0.25, 0.25])
     """
 
-    trees: int = 300
-    seed: int | None = None
+    null_bias = 2.6  # kl, as for RandomForest; without bootstrap more trees hardly reduce it
 
-    determinism = "statistical"
-    seconds = 0.4
-    null_bias = 2.6  # of kl, as for RandomForest; without bootstrap more trees hardly soften it
-
-    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+    @property
+    def classifier(self) -> Any:
         from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
-        return _grown(ExtraTreesClassifier, self, p, y, rng)
-
-
-def _grown(
-    kind: Any,
-    calibrator: RandomForest | ExtraTrees,
-    p: np.ndarray,
-    y: np.ndarray,
-    rng: np.random.Generator | int,
-) -> CalibrationMap:
-    k = 2 if p.ndim == 1 else p.shape[1]
-    seed = as_seed(rng) if calibrator.seed is None else calibrator.seed
-    model = kind(n_estimators=calibrator.trees, random_state=seed, n_jobs=1)
-    model.fit(in_columns(p), y)
-
-    def q(x: np.ndarray) -> np.ndarray:
-        found = model.predict_proba(in_columns(x))
-        full = np.zeros((len(x), k))
-        full[:, model.classes_] = found
-        return full[:, 1] if x.ndim == 1 else full
-
-    return q
+        return ExtraTreesClassifier

@@ -1,12 +1,13 @@
 """Tabular foundation models on the prediction: TabPFN and TabICL (optional extra `foundation`).
 
-Both are transformers that were trained once, on other tables. To "fit" one is to hand it (p, y) as context; its weights stay as
-they are. They see the probabilities themselves: one column for scalars, all k columns for vectors (two columns are reduced to
-one).
+Both are transformers that were trained once, on other tables. "Fitting" passes (p, y) as context
+and leaves the weights unchanged. The features are the probabilities: one column for scalars, all k
+columns for vectors (two columns are reduced to one).
 
-The weights are files that the user puts in place (`calharness data list` names them). Nothing is ever downloaded, and no browser
-or log-in is opened. Where a model cannot run, `unavailable` says why and its cells are skipped with that reason. The checksum of
-the weights is part of the cells' keys, so that records of different weights never mix.
+The user puts the files of weights in place (`calharness data list` names them). Nothing is
+downloaded, and no browser or log-in is opened. If a model cannot run, `unavailable` gives the
+reason, with which its cells are skipped. The checksum of the weights is part of the keys of the
+cells, so records of different weights never mix.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ from harness.common import data_files
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
 
-LARGEST_N = {
-    "cpu": 2_000,
-    "cuda": 10_000,
-}  # samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+# samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+LARGEST_N = {"cpu": 2_000, "cuda": 10_000}
 OFFLINE = {
-    "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1", "TABPFN_DISABLE_TELEMETRY": "1",
-    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1",
+    "TABPFN_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _FoundationModel:
-    """What both models share. A subclass gives `package`, `pack` (of data/packs.yaml) and `model(path, seed)`."""
+    """Base of both models.
+
+    A subclass gives `package`, `pack` (of data/packs.yaml) and `model(path, seed)`.
+    """
 
     weights: str
     sha256: str | None = None
@@ -76,7 +78,10 @@ class _FoundationModel:
 
     @property
     def unavailable(self) -> str | None:
-        """Why the model cannot run here, or None if it can. torch is imported only to look for a GPU, if `device` is cuda."""
+        """Reason why the model cannot run here, or None.
+
+        torch is imported only if `device` is cuda, to look for a GPU.
+        """
         for package in ("torch", self.package):
             if find_spec(package) is None:
                 return f"the package {package} is not installed; install calharness[foundation]"
@@ -86,16 +91,16 @@ class _FoundationModel:
             return (
                 f"{str(absent).rstrip('.')}; `calharness data fetch {self.pack}` says how to get it"
             )
-        found = _checksum(path)
-        if self.sha256 is not None and found != self.sha256.lower():
-            return f"{path} has sha256 {found}, but sha256 asks for {self.sha256}"
+        checksum = _checksum(path)
+        if self.sha256 is not None and checksum != self.sha256.lower():
+            return f"{path} has sha256 {checksum}, but sha256 asks for {self.sha256}"
         if self.device == "cuda" and not _has_gpu():
             return "device is cuda, but torch finds no GPU here"
         return None
 
     @cached_property
     def checksum(self) -> str | None:
-        """sha256 of the weights, as they are when it is first read; None without a file."""
+        """sha256 of the weights when it is first read; None without a file."""
         try:
             return _checksum(data_files.find(self.weights))
         except BadInputError:
@@ -103,13 +108,19 @@ class _FoundationModel:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What the numbers depend on: not where the weights lie, nor `max_n`; but the device, as a GPU uses half precision."""
+        """Everything that the numbers depend on.
+
+        The path of the weights and `max_n` have no influence. The device has: a GPU uses half
+        precision.
+        """
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
     def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
-        """The map q of E[Y given p]. The model's seed is `seed`, or drawn from `rng`. Labels of one class give that class.
+        """Fit the map q of E[Y given p]; labels of a single class give that class.
 
-        Raises BadInputError where the model is unavailable, and UndefinedError where it predicts a value that is not finite."""
+        The seed of the model is `seed`, or drawn from `rng`. Raises BadInputError if the model is
+        unavailable, and UndefinedError if it predicts a value that is not finite.
+        """
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         reason = self.unavailable
@@ -118,12 +129,12 @@ class _FoundationModel:
         path = data_files.find(self.weights)
         if _checksum(path) != self.checksum:
             raise BadInputError(
-                f"{path} changed after this calibrator was made, and with it the cells' keys; make it again."
+                f"{path} changed after this calibrator was created; create it again."
             )
         k = 2 if p.ndim == 1 else p.shape[1]
         seed = as_seed(rng) if self.seed is None else self.seed
         share = np.bincount(y, minlength=k) / len(y)
-        if share.max() == 1.0 or not self.sees(p):
+        if share.max() == 1.0 or not self.accepts(p):
             return lambda x: (
                 np.full(len(x), share[1]) if x.ndim == 1 else np.tile(share, (len(x), 1))
             )
@@ -133,43 +144,45 @@ class _FoundationModel:
 
         def q(x: np.ndarray) -> np.ndarray:
             with _isolated():
-                found = np.asarray(model.predict_proba(in_columns(x)), dtype=np.float64)
-            if not np.isfinite(found).all():
+                scores = np.asarray(model.predict_proba(in_columns(x)), dtype=np.float64)
+            infinite = int((~np.isfinite(scores)).sum())
+            if infinite:
                 raise UndefinedError(
-                    f"{type(self).__name__} gave {int((~np.isfinite(found)).sum())} values that are not finite"
+                    f"{type(self).__name__} gave {infinite} values that are not finite"
                 )
-            full = np.zeros((len(x), k))
-            full[:, np.asarray(model.classes_, dtype=np.int64)] = found / found.sum(
-                axis=1, keepdims=True
-            )
-            return full[:, 1] if x.ndim == 1 else full
+            classes = np.asarray(model.classes_, dtype=np.int64)
+            probabilities = np.zeros((len(x), k))
+            probabilities[:, classes] = scores / scores.sum(axis=1, keepdims=True)
+            return probabilities[:, 1] if x.ndim == 1 else probabilities
 
         return q
 
     def model(self, path: str, seed: int) -> Any:
-        """The classifier with its weights from `path`."""
+        """Return the classifier with the weights in `path`."""
         raise NotImplementedError
 
-    def sees(self, p: np.ndarray) -> bool:
-        """Whether the model accepts these predictions as features; where it does not, q is the class shares."""
+    def accepts(self, p: np.ndarray) -> bool:
+        """Return True if the model accepts these predictions; otherwise q is the class shares."""
         return True
 
 
 @dataclass(frozen=True)
 class TabPFN(_FoundationModel):
-    """RealTabPFN-2.5, a tabular foundation model, in context on the prediction.
+    """RealTabPFN-2.5, a tabular foundation model that learns in context.
 
         q(x) = the model's P(Y = j given x; context (p_i, y_i), i = 1..n)
 
-    tabpfn's default settings; its limit on the number of samples is ignored.
+    Settings are tabpfn's defaults, without its limit on the number of samples.
 
     Parameters
     ----------
     weights : str
-        The checkpoint, looked up as given, else below CALHARNESS_DATA. tabpfn reads the model's version from its name.
+        The checkpoint, looked up as given, then below CALHARNESS_DATA. tabpfn reads the version of
+        the model from the file name.
     sha256 : str or None
-        Its checksum; None takes any.
-    device : "cpu" (one thread) or "cuda"
+        Checksum of the weights; None accepts any.
+    device : {"cpu", "cuda"}
+        "cpu" uses one thread.
     seed : int or None
         The model's random_state; None draws it from the estimator's stream.
     max_n : int or None
@@ -177,8 +190,9 @@ class TabPFN(_FoundationModel):
 
     Notes
     -----
-    At most 10 classes. tabpfn refuses predictions that are all equal; q is then the class shares. Determinism: statistical. Cost:
-    O(n^2) per fit and prediction; a binary cell of n = 2,000 takes some 40 s on one core.
+    At most 10 classes. tabpfn refuses predictions that are all equal; q is then the class shares.
+    Determinism: statistical. Cost: O(n^2) per fit and prediction; a binary cell of n = 2,000 takes
+    about 40 s on one core.
 
     References
     ----------
@@ -186,7 +200,7 @@ class TabPFN(_FoundationModel):
 
     Examples
     --------
-    It runs once the packages and the weights are in place; until then `unavailable` says what is missing.
+    Without the packages or the weights, `unavailable` names what is missing.
 
     >>> model = TabPFN(weights="no_such_file.ckpt", seed=0)
     >>> model.max_n, model.unavailable is None
@@ -206,18 +220,18 @@ class TabPFN(_FoundationModel):
             model_path=path, device=self.device, ignore_pretraining_limits=True, random_state=seed
         )
 
-    def sees(self, p: np.ndarray) -> bool:
+    def accepts(self, p: np.ndarray) -> bool:
         columns = in_columns(p)
         return bool((columns != columns[0]).any())
 
 
 @dataclass(frozen=True)
 class TabICL(_FoundationModel):
-    """TabICLv2, a tabular foundation model, in context on the prediction.
+    """TabICLv2, a tabular foundation model that learns in context.
 
         q(x) = softmax(mean of the model's logits for x over 8 views of the table / 0.9)
 
-    tabicl's default settings.
+    Settings are tabicl's defaults.
 
     Parameters
     ----------
@@ -234,7 +248,7 @@ class TabICL(_FoundationModel):
 
     Examples
     --------
-    It runs once the packages and the weights are in place; until then `unavailable` says what is missing.
+    Without the packages or the weights, `unavailable` names what is missing.
 
     >>> model = TabICL(weights="no_such_file.ckpt", device="cuda")
     >>> model.max_n, model.unavailable is None
@@ -273,12 +287,14 @@ def _has_gpu() -> bool:
 
 @contextlib.contextmanager
 def _isolated() -> Iterator[None]:
-    """Within it the packages are imported and run offline, on one thread and silently; afterwards environment, threads and the
-    generator of torch are as they were."""
+    """Import and run the packages offline, on one thread and silently.
+
+    Afterwards the environment, the threads and torch's generator are restored.
+    """
     import torch
-    from huggingface_hub import (
-        constants,
-    )  # before the environment changes: it is read once, for everybody in this process
+
+    # import before the environment changes: the process reads it once
+    from huggingface_hub import constants
 
     environment = {name: os.environ.get(name) for name in OFFLINE}
     threads, offline, silent = (

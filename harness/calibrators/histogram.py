@@ -1,4 +1,4 @@
-"""Histogram binning: the share of ones in each bin."""
+"""Histogram binning."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ RULES = ("mass", "width")
 
 @dataclass(frozen=True)
 class HistogramBinning:
-    """Histogram binning: the share of ones in the bin of the prediction; one-versus-rest for vectors.
+    """Share of ones in the bin of the prediction; one-versus-rest for vectors.
 
-        q(p) = (ones in the bin of p + s) / (samples in it + k s),   s the smoothing, k = 2 for scalars
+        q(p) = (ones in the bin of p + s) / (samples in it + k s),   s = smoothing, k = 2 for scalars
 
-    An empty bin says 1/k. Vectors: one q_j per class, on bins of p_j against 1{y = j}, divided by the row's sum.
+    An empty bin gives 1/k. Vectors: one q_j per class, on bins of p_j against 1{y = j}; each row is
+    divided by its sum.
 
     Parameters
     ----------
     bins : int
-        How many bins. With fewer distinct predictions there are as many as these at most.
+        Number of bins, at most the number of distinct predictions.
     rule : {"mass", "width"}
-        "mass": equal counts of the fitted samples, equal p never separated, no bin empty. "width": [j/B, (j+1)/B), the last one
-        closed.
+        "mass": equal counts of the fitted samples; equal p stay together, and no bin is empty.
+        "width": [j/B, (j+1)/B), the last bin closed.
     smoothing : float
-        Samples of every class added to every bin; 1 is Laplace's rule, with 0 a bin may say that a class is impossible.
+        Samples of every class added to every bin. 1 is Laplace's rule; with 0 a bin may give a
+        class probability 0.
 
     Notes
     -----
-    q is constant within bins: a variational estimate with it misses how E[Y given p] varies there, and its noise costs up to
-    bins / (4 n) of the squared error (both downwards). Determinism: exact. Cost: O(k n log n).
+    q is constant within bins. A variational estimate with it misses variation of E[Y given p]
+    within bins, and its noise costs up to bins / (4 n) of the squared error. Both bias the estimate
+    downwards. Determinism: exact. Cost: O(k n log n).
 
     References
-    ----------
-    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian classifiers.
-    Guo et al. (2017), Section 4.1; one-versus-rest in Section 4.2.
+    ---------- Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision
+    trees and naive Bayesian classifiers. Guo et al. (2017), Section 4.1; one-versus-rest in Section
+    4.2.
 
     Examples
     --------
@@ -75,9 +78,9 @@ class HistogramBinning:
             return lambda x: share[0][np.searchsorted(edges[0], x, side="right")]
         k = p.shape[1]
         edges, sizes = self._bins(p.T)
-        own, index = p[np.arange(len(y)), y], y * self.bins
+        outcome, index = p[np.arange(len(y)), y], y * self.bins
         for edge in edges.T:
-            index += own >= edge[y]
+            index += outcome >= edge[y]
         share = self._shares(sizes, index, k)
 
         def q(x: np.ndarray) -> np.ndarray:
@@ -89,8 +92,11 @@ class HistogramBinning:
         return q
 
     def _bins(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inner edges (d, bins - 1) of every column (d, n), each the first point of its bin, and the bins' sizes (d, bins). Edges
-        that equal the one before them, or the least point, leave bins that nothing falls into."""
+        """Return inner edges (d, bins - 1) and bin sizes (d, bins) of every column (d, n).
+
+        An edge is the first point of its bin. An edge that equals the previous edge or the
+        smallest point leaves an empty bin.
+        """
         inner, n = np.arange(1, self.bins), columns.shape[1]
         points = np.sort(columns, axis=1)
         if self.rule == "width":
@@ -105,7 +111,10 @@ class HistogramBinning:
         return edges, below[:, 1:] - below[:, :-1]
 
     def _shares(self, sizes: np.ndarray, index: np.ndarray, classes: int) -> np.ndarray:
-        """The shares of ones in bins of these sizes (d, bins), `index` the bins of the ones, counted over all columns."""
+        """Return shares of ones (d, bins).
+
+        `sizes`: samples in each bin, (d, bins). `index`: flat bin of every one, over all columns.
+        """
         ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
         sizes = sizes + classes * self.smoothing
         return np.divide(ones, sizes, out=np.full(sizes.shape, 1.0 / classes), where=sizes > 0)

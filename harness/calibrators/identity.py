@@ -11,14 +11,14 @@ from harness.calibrators.base import CalibrationMap
 
 @dataclass(frozen=True)
 class Identity:
-    """The predictions as they are.
+    """Leave the predictions unchanged.
 
         q(p) = p
 
     Notes
     -----
-    Nothing is fitted: a variational estimate with it is 0 on every sample, so that in a combination of calibrators it stands for
-    "calibrated already". Determinism: exact. Cost: O(n).
+    Nothing is fitted, so a variational estimate with it is 0 on every sample. In a combination of
+    calibrators it represents "already calibrated". Determinism: exact. Cost: O(n).
 
     References
     ----------

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap, fit_all
+from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.newton import normalised
 
-RESOLUTION = 1e-15  # scikit-learn's
+RESOLUTION = 1e-15  # closest distinct predictions, as in scikit-learn
 
 
 @dataclass(frozen=True)
-class Isotonic:
+class Isotonic(FitEach):
     """Isotonic regression; one-versus-rest for vectors.
 
         q minimises sum_i (q(p_i) - y_i)^2 over non-decreasing q
 
-    Between the fitted points q interpolates linearly, outside them it is constant (scikit-learn's IsotonicRegression with
-    out_of_bounds="clip"). Vectors: one q_j per class, on p_j against 1{y = j}, divided by the row's sum (1/k where all are 0).
+    q interpolates linearly between the fitted points and is constant outside them (scikit-learn's
+    IsotonicRegression with out_of_bounds="clip"). Vectors: one q_j per class, fitted on p_j against
+    1{y = j}. Each row is divided by its sum, or set to 1/k if all its entries are 0.
 
     Notes
     -----
-    No parameter to choose. Its error decreases with n^(-1/3) where E[Y given p] increases with p. Determinism: exact. Cost:
-    O(k n log n).
+    There is no parameter to choose. The error decreases as n^(-1/3) if E[Y given p] increases with
+    p. Determinism: exact. Cost: O(k n log n).
 
     References
-    ----------
-    Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates.
-    berta2026, Section 4.
+    ---------- Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass
+    probability estimates. berta2026, Section 4.
 
     Examples
     --------
@@ -42,11 +42,6 @@ class Isotonic:
 
     determinism = "exact"
 
-    def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
-    ) -> CalibrationMap:
-        return fit_all(self, p, y)
-
     def fit_each(
         self,
         p: np.ndarray,
@@ -57,7 +52,7 @@ class Isotonic:
         if p.ndim == 1:
             order = np.argsort(p)
             ordered, hit = p[order], y[order]
-            return (_fitted(ordered[own], hit[own]) for own in (rows[order] for rows in seen))
+            return (_fit_scalar(ordered[mask], hit[mask]) for mask in seen[:, order])
         orders = np.argsort(p, axis=0).T
         columns = [(p[order, j], (y == j)[order]) for j, order in enumerate(orders)]
         return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
@@ -66,31 +61,32 @@ class Isotonic:
 def _one_versus_rest(
     columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]
 ) -> CalibrationMap:
-    maps = [_fitted(ordered[own], hit[own]) for (ordered, hit), own in zip(columns, seen)]
-    return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
+    maps = [_fit_scalar(p[mask], hit[mask]) for (p, hit), mask in zip(columns, seen)]
+    return lambda x: normalised(np.column_stack([q(x[:, j]) for j, q in enumerate(maps)]))
 
 
-def _fitted(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
-    """The map of one probability (n,), in order, for outcomes (n,) in {0, 1}."""
+def _fit_scalar(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
+    """Fit the map of sorted probabilities (n,) to outcomes (n,) in {0, 1}."""
     from scipy.optimize import isotonic_regression  # slow to import
 
-    places, counts, sums = _pooled(p, hit)
+    places, counts, sums = _pool(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
     flat = level[1:] == level[:-1]
-    knot = np.concatenate([[True], ~flat]) | np.concatenate(
-        [~flat, [True]]
-    )  # the ends of every level
+    # keep only the two ends of every level
+    knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])
     places, level = places[knot], level[knot]
     return lambda x: np.interp(x, places, level)
 
 
-def _pooled(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(places, counts, sums of hits) of predictions p, in order; those less than RESOLUTION above the first of a place are of
-    it."""
+def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pool equal predictions of sorted p; return (places, counts, sums of hits).
+
+    Predictions less than RESOLUTION above the first of a place are pooled with it.
+    """
     starts = np.flatnonzero(np.concatenate([[True], p[1:] > p[:-1]]))
     x = p[starts]
     first, place = np.ones(len(x), dtype=bool), x[0]
-    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # next to 0 and to 1
+    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # happens near 0 and 1
         if first[i - 1]:
             place = x[i - 1]
         first[i] = x[i] - place >= RESOLUTION

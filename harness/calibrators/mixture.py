@@ -1,4 +1,4 @@
-"""A calibrator mixed with the uniform distribution, so that nothing is impossible."""
+"""Mixture of a calibrator with the uniform distribution, so that no class is impossible."""
 
 from __future__ import annotations
 
@@ -12,27 +12,33 @@ from harness.calibrators.isotonic import Isotonic
 from harness.errors import BadInputError
 
 
+def _inherited(name: str) -> Any:
+    """Return a property with the value that the inner calibrator declares."""
+    return property(lambda self: getattr(CalibratorSpec.of(self.calibrator), name))
+
+
 @dataclass(frozen=True)
 class Mixture:
-    """Another calibrator's map, with a little of the uniform distribution mixed in.
+    """Mix the map of another calibrator with the uniform distribution.
 
         q(p) = (1 - w) q0(p) + w / k,    w = weight / (n + 1),    k = 2 for scalars
 
     Parameters
     ----------
     calibrator : calibrator
-        What fits q0.
+        Fits q0.
     weight : float
-        At most 2. How many uniformly distributed samples the mixture stands for.
+        Number of uniformly distributed samples that the mixture stands for, at most 2.
 
     Notes
     -----
-    Keeps q at least w / k, so that the log-loss of a map with zeros, such as isotonic regression's, stays finite. Determinism and
-    cost are those of the calibrator.
+    q is at least w / k, so the log-loss stays finite even if q0 has zeros (isotonic regression).
+    Determinism and cost are those of the calibrator.
 
     References
     ----------
-    `MixtureCalibrator` of probmetrics 1.3.0, the calibrators ts-mix and isotonic-mix behind its "calib-err" of proper scores.
+    `MixtureCalibrator` of probmetrics 1.3.0; its "calib-err" of proper scores uses the calibrators
+    ts-mix and isotonic-mix.
 
     Examples
     --------
@@ -51,33 +57,13 @@ class Mixture:
                 f"weight is {self.weight!r}; a positive number of at most 2 is needed."
             )
 
-    @property
-    def determinism(self) -> str:
-        return CalibratorSpec.of(self.calibrator).determinism
-
-    @property
-    def revision(self) -> int:
-        return CalibratorSpec.of(self.calibrator).revision
-
-    @property
-    def max_n(self) -> int | None:
-        return CalibratorSpec.of(self.calibrator).max_n
-
-    @property
-    def max_classes(self) -> int | None:
-        return CalibratorSpec.of(self.calibrator).max_classes
-
-    @property
-    def null_bias(self) -> float:
-        return CalibratorSpec.of(self.calibrator).null_bias
-
-    @property
-    def seconds(self) -> float:
-        return CalibratorSpec.of(self.calibrator).seconds
-
-    @property
-    def unavailable(self) -> str | None:
-        return CalibratorSpec.of(self.calibrator).unavailable
+    determinism = _inherited("determinism")
+    revision = _inherited("revision")
+    max_n = _inherited("max_n")
+    max_classes = _inherited("max_classes")
+    null_bias = _inherited("null_bias")
+    seconds = _inherited("seconds")
+    unavailable = _inherited("unavailable")
 
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None

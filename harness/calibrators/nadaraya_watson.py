@@ -9,21 +9,21 @@ import numpy as np
 from harness.calibrators.base import CalibrationMap
 from harness.math.notions import one_hot
 
-BLOCK = 4_000_000  # kernel entries held at a time
-DENSE = 200_000  # below this many entries the dense sum is faster than the expansion
-DEGREE_PER_WIDTH = 7.5
-LEAST_EXPANDED = (
-    1e-2  # mean kernel value above which the rounding of the expansion stays below 1e-12 of the sum
-)
+BLOCK = 4_000_000  # kernel entries in memory at a time (32 MB)
+DENSE = 200_000  # up to this many kernel entries the dense sum is faster than the expansion
+DEGREE_PER_WIDTH = 7.5  # degree times bandwidth at which the expansion is exact to rounding
+LEAST_EXPANDED = 1e-2  # above this mean kernel value the expansion's rounding is below 1e-12
 
 
 @dataclass(frozen=True)
 class NadarayaWatson:
-    """Nadaraya-Watson kernel regression of the label on the prediction, with a Gaussian kernel.
+    """Kernel regression of the label on the prediction, with a Gaussian kernel.
 
-        q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i),   K(x, x') = exp(-||x - x'||^2 / (2 bandwidth^2))
+        q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i)
+        K(x, x') = exp(-||x - x'||^2 / (2 bandwidth^2))
 
-    y_i is the label, or its one-hot vector. A denominator below 1e-12 is taken as 1e-12, and an all-zero row becomes uniform.
+    y_i is the label, or its one-hot vector. A denominator below 1e-12 is replaced by 1e-12, and an
+    all-zero row becomes uniform.
 
     Parameters
     ----------
@@ -32,10 +32,12 @@ class NadarayaWatson:
 
     Notes
     -----
-    q is smooth, and biased towards its neighbourhood's mean by O(bandwidth^2). Rows far from all samples sum to less than 1.
-    Determinism: exact. Cost for n samples and m points: vectors O(n m k), in blocks; scalars O((n + m) / bandwidth), as the
-    kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to rounding (points whose denominator is so
-    small that rounding would show are summed directly).
+    q is smooth, and biased towards the mean of its neighbourhood by O(bandwidth^2). Rows far from
+    all samples sum to less than 1. Determinism: exact.
+
+    Cost for n samples and m points: O(n m k) for vectors, O((n + m) / bandwidth) for scalars. The
+    scalar kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to
+    rounding. Points with a small denominator, where rounding would matter, are summed directly.
 
     References
     ----------
@@ -81,10 +83,12 @@ class NadarayaWatson:
     def _expanded(
         self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """K(x, x') = sum_ab T_a(2x-1) M_ab T_b(2x'-1) with M from the values at Chebyshev nodes."""
+        """Return the denominator and numerator of q by a Chebyshev expansion.
+
+        K(x, x') = sum_ab T_a(2x-1) M_ab T_b(2x'-1), with M from the values at Chebyshev nodes.
+        """
         nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
-        at_nodes = np.polynomial.chebyshev.chebvander(nodes, degree - 1)
-        to_coefficients = at_nodes.T * (2.0 / degree)
+        to_coefficients = np.polynomial.chebyshev.chebvander(nodes, degree - 1).T * (2.0 / degree)
         to_coefficients[0] /= 2.0
         kernel = np.exp(-((nodes[:, None] - nodes) ** 2) / (8.0 * self.bandwidth**2))
         mixing = to_coefficients @ kernel @ to_coefficients.T
@@ -93,17 +97,18 @@ class NadarayaWatson:
             basis = np.polynomial.chebyshev.chebvander(2.0 * p[rows] - 1.0, degree - 1)
             sums += basis.T @ np.column_stack([np.ones(len(basis)), y[rows]])
         coefficients = mixing @ sums
-        both = np.concatenate(
+        values = np.concatenate(
             [
                 np.polynomial.chebyshev.chebvander(2.0 * x[rows] - 1.0, degree - 1) @ coefficients
                 for rows in _blocks(len(x), degree)
             ]
         )
-        return both[:, 0].copy(), both[:, 1].copy()
+        return values[:, 0].copy(), values[:, 1].copy()
 
     def _dense(
         self, x: np.ndarray, p: np.ndarray, hits: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the denominator and numerator of q by direct sums."""
         scale = -0.5 / self.bandwidth**2
         total = np.empty(len(x))
         weighted = np.empty((len(x), *hits.shape[1:]))
@@ -122,5 +127,6 @@ class NadarayaWatson:
 
 
 def _blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows with at most BLOCK entries of this width."""
     step = max(1, BLOCK // max(1, width))
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]

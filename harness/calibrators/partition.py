@@ -15,22 +15,23 @@ from harness.math.notions import one_hot
 
 @dataclass(frozen=True)
 class Partition:
-    """Histogram regression: class shares in the bins of a k-means partition of the predictions.
+    """Class shares in the bins of a k-means partition of the predictions.
 
         q(x) = mean of y_i over the samples i in the bin of x     (1/k for an empty bin)
 
     Parameters
     ----------
     bins, vector_bins : int
-        Number of bins of scalars and of vectors. With fewer samples than bins there is one bin; with fewer distinct predictions
-        each is a bin.
+        Number of bins of scalars and of vectors. With fewer samples than bins there is one bin.
+        With fewer distinct predictions than bins each distinct prediction is a bin.
     random_state : int or None
         Seed of k-means (42 in berta2026); None draws it from the estimator's stream.
 
     Notes
     -----
-    k-means is scikit-learn's with one k-means++ start. A bin that lacks a class gives it probability 0. Determinism: exact with
-    a `random_state`, else statistical. Cost: O(n bins k) per iteration of k-means.
+    k-means is scikit-learn's with one k-means++ start. A bin that lacks a class gives it
+    probability 0. Determinism: exact with a `random_state`, else statistical. Cost: O(n bins k) per
+    iteration of k-means.
 
     References
     ----------
@@ -48,9 +49,8 @@ class Partition:
     vector_bins: int = 30
     random_state: int | None = None
 
-    null_bias = (
-        0.15  # kl of vectors: a bin that lacks a class says 0, which held-out samples punish
-    )
+    # kl of vectors: held-out samples punish the probability 0 of a class that a bin lacks
+    null_bias = 0.15
 
     @property
     def determinism(self) -> str:
@@ -66,9 +66,9 @@ class Partition:
         index = bin_of(points)
         sizes = np.bincount(index, minlength=count)
         sums = np.column_stack([np.bincount(index, h, minlength=count) for h in hits.T])
-        blank = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
+        uniform = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
         means = np.divide(
-            sums, sizes[:, None], out=np.full_like(sums, blank), where=sizes[:, None] > 0
+            sums, sizes[:, None], out=np.full_like(sums, uniform), where=sizes[:, None] > 0
         )
 
         def q(x: np.ndarray) -> np.ndarray:

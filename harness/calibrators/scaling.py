@@ -1,4 +1,4 @@
-"""Scalings of the logits: quadratic (binary) and structured matrix scaling (more classes)."""
+"""Quadratic scaling (two classes) and structured matrix scaling (more) of the logits."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import CalibrationMap, fit_all
+from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.logits import floored_log, log_odds, on_columns
+from harness.calibrators.newton import RIDGE
 from harness.calibrators.softmax_fit import SoftmaxFit
 from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
 from harness.math.softmax import softmax
 
-RIDGE = 1e-6  # on the distance from the identity map: keeps separable samples finite
 TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
 def smoothed(q: np.ndarray, n: int) -> np.ndarray:
-    """(1 - 1/(n + 1)) q + 1/(n + 1) uniform, for a map fitted on n samples: no class is ever impossible (the mixture that
-    berta2026's library adds to fitted calibrators)."""
+    """Return (1 - 1/(n + 1)) q + 1/(n + 1) uniform, for a map fitted on n samples.
+
+    No class is then impossible. berta2026's library adds this mixture to fitted calibrators.
+    """
     k = 2 if q.ndim == 1 else q.shape[1]
     return q * (n / (n + 1.0)) + 1.0 / ((n + 1.0) * k)
 
 
 @dataclass(frozen=True)
 class QuadraticScaling:
-    """Quadratic scaling of the logit, of two classes.
+    """Quadratic scaling of the logit; two classes only.
 
         q(p) = sigma(a + b l + c l^2),   l = logit p,   (a, b, c) of least mean log-loss
 
-    Logs are floored at -87.336. The result is mixed with the uniform.
+    Logs are floored at -87.336. The result is mixed with the uniform distribution.
 
     Parameters
     ----------
     mixture : bool
-        Whether q becomes (n q + 1/2) / (n + 1), n the number of samples it was fitted on, so that no class is impossible.
+        If true, q becomes (n q + 1/2) / (n + 1) with n the number of fitted samples, so that no
+        class is impossible.
 
     Raises
     ------
@@ -46,8 +49,8 @@ class QuadraticScaling:
 
     Notes
     -----
-    Newton steps with the analytic Hessian to the exact minimum; a ridge of 1e-6 to the identity (0, 1, 0) keeps separable samples
-    finite. Determinism: exact. Cost: O(n) per step.
+    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 to the identity
+    (0, 1, 0) keeps separable samples finite. Determinism: exact. Cost: O(n) per step.
 
     References
     ----------
@@ -75,7 +78,7 @@ class QuadraticScaling:
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(
-                    f"p has {p.shape[1]} columns; quadratic scaling is of two classes."
+                    f"p has {p.shape[1]} columns; QuadraticScaling needs two classes."
                 )
             return on_columns(self, p, y, rng)
         w, n = self.coefficients(p, y), len(p)
@@ -87,17 +90,17 @@ class QuadraticScaling:
         return q
 
     def logits(self, p: np.ndarray) -> np.ndarray:
-        """l of the predictions, (n,)."""
+        """Return l of the predictions, (n,)."""
         return log_odds(p)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """(a, b, c), (3,)."""
+        """Return (a, b, c), (3,)."""
         return _quadratic(powers(self.logits(p)), y)
 
 
 @dataclass(frozen=True)
-class StructuredMatrixScaling:
-    """Structured matrix scaling: a matrix and a shift of the logits, with a ridge towards temperature scaling.
+class StructuredMatrixScaling(FitEach):
+    """Matrix and shift of the logits, with a ridge towards temperature scaling.
 
         q(p) = softmax(z + D z + b),   z = log of temperature-scaled p
 
@@ -110,12 +113,12 @@ class StructuredMatrixScaling:
     Parameters
     ----------
     mixture : bool
-        Whether q becomes (n q + 1/k) / (n + 1), so that no class is impossible. Its temperature-scaled input always is.
+        If true, q becomes (n q + 1/k) / (n + 1), so that no class is impossible. The
+        temperature-scaled input is always mixed so.
 
     Notes
-    -----
-    The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism: exact. Cost: O(n k^2) per
-    gradient.
+    ----- The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism:
+    exact. Cost: O(n k^2) per gradient.
 
     References
     ----------
@@ -124,7 +127,8 @@ class StructuredMatrixScaling:
     Examples
     --------
     >>> import numpy as np
-    >>> p, y = np.tile([0.5, 0.3, 0.2], (3000, 1)), np.repeat([0, 1, 2], [600, 900, 1500])  # constant: towards the shares
+    >>> p = np.tile([0.5, 0.3, 0.2], (3000, 1))  # constant p: q is near the class shares
+    >>> y = np.repeat([0, 1, 2], [600, 900, 1500])
     >>> StructuredMatrixScaling().fit(p, y)(p[:1]).round(1)
     array([[0.2, 0.3, 0.5]])
     """
@@ -132,12 +136,7 @@ class StructuredMatrixScaling:
     mixture: bool = False
 
     determinism = "exact"
-    revision = 1  # minimised to the end
-
-    def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
-    ) -> CalibrationMap:
-        return fit_all(self, p, y)
+    revision = 1  # 1: minimised to convergence
 
     def fit_each(
         self,
@@ -148,18 +147,18 @@ class StructuredMatrixScaling:
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
             quadratic = QuadraticScaling(mixture=self.mixture)
-            return (quadratic.fit(p[own], y[own], rng) for own in seen)
+            return (quadratic.fit(p[mask], y[mask], rng) for mask in seen)
         return self._fits(p, y, seen)
 
     def _fits(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray]
     ) -> Iterator[CalibrationMap]:
         fit = SoftmaxFit()
-        for own in seen:
-            labels = y[own]
+        for mask in seen:
+            labels = y[mask]
             n, k = len(labels), p.shape[1]
-            temperature = Temperature().fit(p[own], labels)
-            z = floored_log(smoothed(temperature(p[own]), n))
+            temperature = Temperature().fit(p[mask], labels)
+            z = floored_log(smoothed(temperature(p[mask]), n))
             w = fit(np.vstack([z.T, np.ones(n)]), labels, penalty(n, k), np.eye(k, k + 1))
             yield self._map(temperature, w, n)
 
@@ -173,25 +172,24 @@ class StructuredMatrixScaling:
 
 
 def penalty(n: int, k: int) -> np.ndarray:
-    """Of every coefficient of [D, b], (k, k + 1)."""
-    found = np.full((k, k + 1), k * (k - 1) / n)
-    found[np.arange(k), np.arange(k)] = found[:, k] = k / n
-    return found
+    """Return the penalty of every coefficient of [D, b], (k, k + 1)."""
+    weights = np.full((k, k + 1), k * (k - 1) / n)
+    weights[np.arange(k), np.arange(k)] = weights[:, k] = k / n
+    return weights
 
 
 def powers(logits: np.ndarray) -> np.ndarray:
-    """Columns 1, l, l^2, (n, 3)."""
+    """Return the columns 1, l, l^2, (n, 3)."""
     return np.column_stack([np.ones_like(logits), logits, logits**2])
 
 
 def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Minimiser of mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
+    """Minimise the mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
     from scipy.optimize import minimize  # slow to import
 
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
-    scale = np.maximum(
-        np.abs(features).max(axis=0), 1.0
-    )  # the trust region is a ball: coordinates of one size
+    # the trust region is a ball, so all coordinates need the same size
+    scale = np.maximum(np.abs(features).max(axis=0), 1.0)
     x = features / scale
 
     def value(v: np.ndarray) -> tuple[float, np.ndarray]:
@@ -204,7 +202,7 @@ def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
         s = expit(x @ v)
         return (x * (s * (1.0 - s))[:, None]).T @ x / n + np.diag(RIDGE / scale**2)
 
-    found = minimize(
+    minimum = minimize(
         value, identity * scale, jac=True, hess=hessian, method="trust-exact", options=TRUST_REGION
     )
-    return found.x / scale
+    return minimum.x / scale

@@ -1,10 +1,10 @@
-"""Softmax regression on logits with a weak quadratic penalty: the fit behind matrix scaling, Dirichlet calibration and structured
-matrix scaling.
+"""Softmax regression on logits with a weak quadratic penalty.
 
-    w minimises   mean of -log softmax(w x)_y + sum over coefficients of penalty (w - identity)^2,   w (k, d), x (d, n)
+    w minimises   mean of -log softmax(w x)_y + sum of penalty (w - identity)^2
 
-The folds of a cross-fit share four fifths of their samples: each fit starts where the last one ended, in coordinates in which the
-Hessian there is nearly the identity.
+with w (k, d) and x (d, n). Matrix scaling, Dirichlet calibration and structured matrix scaling use
+this fit. The folds of a cross-fit share four fifths of their samples: each fit starts at the
+previous minimum, in coordinates in which the Hessian there is nearly the identity.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from scipy.linalg import solve_triangular
 from harness.calibrators.newton import Hessian, Objective, newton
 from harness.math.softmax import softmax
 
-DENSE_CLASSES = 30  # up to here a Hessian of k d coefficients is formed
-HESSIAN_ROWS = 4096  # samples that it is estimated from
-BLOCK_ROWS = 512  # for more classes: those that the blocks of single classes are estimated from
-NEWTON_PRODUCTS = (
-    4_000_000  # samples times squared coefficients: up to here Newton's steps are cheap
-)
-REFRESH = 40  # steps after which the Hessian is formed again
-ROUNDS = 12  # of these, before it is formed for every step
+DENSE_CLASSES = 30  # up to this many classes the full Hessian of k d coefficients is computed
+HESSIAN_ROWS = 4096  # samples from which it is estimated
+BLOCK_ROWS = 512  # for more classes: samples from which blocks of single classes are estimated
+NEWTON_PRODUCTS = 4_000_000  # up to this n (k d)^2 Newton steps are cheaper than L-BFGS
+REFRESH = 40  # steps after which the Hessian is computed again
+ROUNDS = 12  # rounds of REFRESH steps before the Hessian is computed in every step
 QUASI_NEWTON = {
     "maxiter": REFRESH,
     "maxfun": 4 * REFRESH,
@@ -34,11 +32,15 @@ QUASI_NEWTON = {
     "gtol": 1e-9,
 }
 Step: TypeAlias = Callable[[np.ndarray], np.ndarray]
-Scaling: TypeAlias = tuple[Step, Step]  # from coordinates to a step of w, from a gradient to theirs
+# map of coordinates to a step of w, and map of a gradient in w to one in the coordinates
+Scaling: TypeAlias = tuple[Step, Step]
 
 
 class SoftmaxFit:
-    """Fits of similar samples, one after the other: x (d, n), y (n,), penalty (k, d) positive, start (k, d) of the first fit."""
+    """Fit similar samples one after the other.
+
+    A call takes x (d, n), y (n,), a positive penalty (k, d) and the start (k, d) of the first fit.
+    """
 
     def __init__(self) -> None:
         self.w: np.ndarray | None = None
@@ -57,7 +59,7 @@ class SoftmaxFit:
             w = self._quasi_newton(
                 value,
                 hessian,
-                lambda at: _scaling(x, at.reshape(k, d), penalty, hessian),
+                lambda v: _scaling(x, v.reshape(k, d), penalty, hessian),
                 w,
                 k <= DENSE_CLASSES,
             )
@@ -83,27 +85,26 @@ class SoftmaxFit:
             down, up = self.scaling
 
             def objective(
-                v: np.ndarray, at: np.ndarray = w, down: Step = down, up: Step = up
+                v: np.ndarray, origin: np.ndarray = w, down: Step = down, up: Step = up
             ) -> tuple[float, np.ndarray]:
-                loss, gradient = value(at + down(v))
+                loss, gradient = value(origin + down(v))
                 return loss, up(gradient)
 
-            found = minimize(
+            minimum = minimize(
                 objective, np.zeros(w.size), jac=True, method="L-BFGS-B", options=options
             )
-            w = w + down(found.x)
-            if found.status == 0 or not dense:
+            w = w + down(minimum.x)
+            if minimum.status == 0 or not dense:
                 return w
             self.scaling = None
-            if found.status == 2:  # no step along the direction is an improvement
+            if minimum.status == 2:  # no step along the direction is an improvement
                 break
-        return newton(
-            value, hessian, w
-        )  # few samples of many classes: the Hessian changes with every step
+        # with few samples of many classes the Hessian changes in every step
+        return newton(value, hessian, w)
 
 
 def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objective, Hessian]:
-    """(value(w) -> (loss, gradient), hessian(w)), of flat w."""
+    """Return value(w) -> (loss, gradient) and hessian(w), of flat w."""
     k, (d, n) = len(penalty), x.shape
     identity = np.eye(k, d)
     outcome = y * n + np.arange(n)  # positions in a flat (k, n) array
@@ -130,7 +131,7 @@ def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objec
 
 
 def softmax_hessian(w: np.ndarray, x: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """The Hessian (k d, k d) at w. Its mean over samples is of at most HESSIAN_ROWS of them, evenly spaced."""
+    """Return the Hessian (k d, k d) at w, from at most HESSIAN_ROWS evenly spaced samples."""
     k, d = penalty.shape
     part = np.ascontiguousarray(x[:, :: -(-x.shape[1] // HESSIAN_ROWS)])
     n = part.shape[1]
@@ -145,8 +146,11 @@ def softmax_hessian(w: np.ndarray, x: np.ndarray, penalty: np.ndarray) -> np.nda
 
 
 def _scaling(x: np.ndarray, w: np.ndarray, penalty: np.ndarray, hessian: Hessian) -> Scaling:
-    """(down(v) -> a step of w, up(gradient) -> that of v): coordinates v in which the Hessian at w is about the identity; for
-    more than DENSE_CLASSES classes but for what couples them."""
+    """Return coordinates v in which the Hessian at w is about the identity.
+
+    down(v) is a step of w; up(gradient in w) is the gradient in v. With more than DENSE_CLASSES
+    classes, entries of the Hessian that couple two classes are ignored.
+    """
     k, d = penalty.shape
     if k <= DENSE_CLASSES:
         inverse = solve_triangular(
@@ -156,9 +160,9 @@ def _scaling(x: np.ndarray, w: np.ndarray, penalty: np.ndarray, hessian: Hessian
         return (lambda v: back @ v), (lambda g: inverse @ g)
     part = x[:, :: -(-x.shape[1] // BLOCK_ROWS)]
     s = softmax(w @ part, axis=0)
-    spread = np.stack([(part * (one * (1.0 - one) / part.shape[1])) @ part.T for one in s])
-    spread[:, np.arange(d), np.arange(d)] += 2.0 * penalty
-    inverse = np.linalg.inv(np.linalg.cholesky(spread))
+    blocks = np.stack([(part * (q * (1.0 - q) / part.shape[1])) @ part.T for q in s])
+    blocks[:, np.arange(d), np.arange(d)] += 2.0 * penalty
+    inverse = np.linalg.inv(np.linalg.cholesky(blocks))
 
     def down(v: np.ndarray) -> np.ndarray:
         return (v.reshape(k, 1, d) @ inverse).ravel()

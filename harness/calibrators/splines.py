@@ -1,4 +1,4 @@
-"""A natural cubic spline of the logit."""
+"""Natural cubic spline of the logit."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ ENDS = (0.05, 0.95)  # quantiles of the first and the last knot
 
 @dataclass(frozen=True)
 class Spline:
-    """A natural cubic spline of the logit, fitted by the log-loss; of two classes.
+    """Natural cubic spline of the logit, fitted by the log-loss; two classes only.
 
-        q(p) = sigma(s(l)),   l = logit p,   s cubic between knots, linear outside them, s' and s'' continuous
+        q(p) = sigma(s(l)),   l = logit p
 
-    s has the least   mean log-loss + ridge / n * integral of s''(u)^2 du,   u from 0 at the first knot to 1 at the last.
+    s is cubic between knots and linear outside them, with continuous s' and s''.
+
+    It minimises   mean log-loss + ridge / n * integral of s''(u)^2 du,
+    u from 0 at the first knot to 1 at the last.
 
     Parameters
     ----------
     knots : int
-        How many knots, at least 3, at equally spaced quantiles of l from 5 % to 95 %; equal ones count once. With less than 3
-        distinct ones s is a line, as in `Platt`.
+        Number of knots, at least 3, at equally spaced quantiles of l from 5 % to 95 %. Equal knots
+        count once. With fewer than 3 distinct knots s is a line, as in `Platt`.
     ridge : float
-        How much curvature costs: at the default, a wave of amplitude 1/2 in the logit from end to end costs 2 nats. A further
-        ridge of 1e-6 keeps separable samples finite.
+        Cost of curvature. At the default, a wave of amplitude 1/2 in the logit from end to end
+        costs 2 nats. A further ridge of 1e-6 keeps separable samples finite.
 
     Raises
     ------
@@ -39,14 +42,16 @@ class Spline:
 
     Notes
     -----
-    As many coefficients as knots: s follows one or two waves of E[Y given p], and misses steps and finer waves (biased downwards
-    in a variational estimate; its noise costs up to knots / (4 n) of the squared error). Logs are floored at -87.336. Newton
-    steps to the exact minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight of them.
+    There are as many coefficients as knots: s follows one or two waves of E[Y given p], and misses
+    steps and finer waves, so a variational estimate is biased downwards. Its noise costs up to
+    knots / (4 n) of the squared error. Logs are floored at -87.336. Newton steps find the exact
+    minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight steps.
 
     References
     ----------
-    Lucena (2018), Spline-based probability calibration, Section 3 (there with many knots and a ridge chosen by
-    cross-validation). Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, eq. 5.4 and 5.5.
+    Lucena (2018), Spline-based probability calibration, Section 3 (there with many knots and a
+    ridge chosen by cross-validation). Hastie, Tibshirani and Friedman (2009), The Elements of
+    Statistical Learning, eq. 5.4 and 5.5.
 
     Examples
     --------
@@ -77,7 +82,7 @@ class Spline:
     ) -> CalibrationMap:
         if p.ndim == 2:
             if p.shape[1] != 2:
-                raise BadInputError(f"p has {p.shape[1]} columns; the spline is of two classes.")
+                raise BadInputError(f"p has {p.shape[1]} columns; Spline needs two classes.")
             return on_columns(self, p, y, rng)
         l = log_odds(p)  # noqa: E741
         knots = np.unique(np.quantile(l, np.linspace(*ENDS, self.knots)))
@@ -91,9 +96,11 @@ class Spline:
 
 
 def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """The functions 1, x, and one for all but two knots, that span the natural cubic splines of these knots (K,): (n, max(K, 2)).
+    """Return a basis of the natural cubic splines with these knots (K,), at x: (n, max(K, 2)).
 
-    The latter are 0 at the first and at the last knot. Cubes are in units of the distance between them."""
+    The functions are 1, x and K - 2 cubic ones, which are 0 at the first and the last knot. Cubes
+    are in units of the distance between these two knots.
+    """
     line = [np.ones_like(x), x]
     if len(knots) < 3:
         return np.column_stack(line)
@@ -104,14 +111,17 @@ def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
         return (np.maximum(u - v[i], 0.0) ** 3 - np.maximum(u - v[-1], 0.0) ** 3) / (v[-1] - v[i])
 
     last = cubes(-2)
-    at_the_end = [(1.0 - v[i]) ** 2 - (1.0 - v[-2]) ** 2 for i in range(len(knots) - 2)]
+    at_last_knot = [(1.0 - v[i]) ** 2 - (1.0 - v[-2]) ** 2 for i in range(len(knots) - 2)]
     return np.column_stack(
-        [*line, *(cubes(i) - last - end * u for i, end in enumerate(at_the_end))]
+        [*line, *(cubes(i) - last - end * u for i, end in enumerate(at_last_knot))]
     )
 
 
 def roughness(knots: np.ndarray) -> np.ndarray:
-    """The matrix (d, d) of the integrals of b_i'' b_j'' over the knots' span, in units of it, b the functions of the basis."""
+    """Return the matrix (d, d) of the integrals of b_i'' b_j'' over the span of the knots.
+
+    b are the functions of `natural_basis`; lengths are in units of the span.
+    """
     size = max(len(knots), 2)
     if len(knots) < 3:
         return np.zeros((size, size))
@@ -121,8 +131,7 @@ def roughness(knots: np.ndarray) -> np.ndarray:
         return 6.0 * (np.maximum(v - v[i], 0.0) - np.maximum(v - v[-1], 0.0)) / (v[-1] - v[i])
 
     last = second(-2)
-    curves = np.column_stack(
-        [np.zeros((size, 2)), *(second(i) - last for i in range(size - 2))]
-    )  # linear between knots
+    # second derivatives at the knots; they are linear in between
+    curves = np.column_stack([np.zeros((size, 2)), *(second(i) - last for i in range(size - 2))])
     left, right, width = curves[:-1], curves[1:], np.diff(v)[:, None] / 6.0
     return left.T @ (width * (2.0 * left + right)) + right.T @ (width * (left + 2.0 * right))
