@@ -42,7 +42,7 @@ def configuration(cells, out):
 
 def planned(cells, out):
     """Plan, and walk over the first and the last cells; the largest memory of Python objects."""
-    from harness.execute.pending import Costs, chunks_of, pending
+    from harness.plan.pending import Costs, chunks_of, pending
     from harness.plan.plan import plan
     from harness.records.states import nothing
 

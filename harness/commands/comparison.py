@@ -182,9 +182,8 @@ def _restricted(plan: Plan, asked: Asked, held: baseline.Baseline) -> Plan:
         and (not asked.family or held.family_of(cell.problem) in asked.family)
         and (not asked.notion or cell.notion in asked.notion)
     ]
-    keys = {cell.key for cell in cells}
-    skips = {key: reason for key, reason in plan.skips.items() if key in keys}
-    if not set(keys) - set(skips):
-        why = next(iter(skips.values()), "no cell is left")
+    plan = replace(plan, cells=cells)
+    if len(plan.skips) == len(cells):
+        why = next(iter(plan.skips.values()), "no cell is left")
         raise BadInputError(f"nothing can be compared: {why}.")
-    return replace(plan, cells=cells, skips=skips)
+    return plan

@@ -13,9 +13,9 @@ from harness.commands.comparison_options import Asked
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
-from harness.execute import pending, run, supervise, truths
+from harness.execute import run, supervise, truths
 from harness.execute.chunk import CellFailedError
-from harness.plan import components
+from harness.plan import components, pending
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan

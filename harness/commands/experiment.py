@@ -18,7 +18,8 @@ from harness.configure import record_sources as others
 from harness.configure import sweeps, variations
 from harness.configure.compose import compose, out_folder
 from harness.configure.settings import Settings
-from harness.execute import pending, run, truths
+from harness.execute import run, truths
+from harness.plan import pending
 from harness.plan import plan as planning
 from harness.plan.components import Component
 from harness.records import imported, parts, reader, schema, stored

@@ -22,7 +22,7 @@ from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
-from harness.execute import pending
+from harness.plan import pending
 
 OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
 UNSWEPT = (
@@ -274,4 +274,4 @@ def _value(override: str) -> Any:
 
 
 def _of_shard(experiment: Experiment) -> set[str]:
-    return {cell.key for one in experiment.family for cell in pending.of_shard(one.plan)}
+    return {cell.key for one in experiment.family for cell in pending.shard_cells(one.plan)}

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from harness.common.progress import clock
-from harness.execute.pending import Costs, pending, worker_count
+from harness.plan.pending import Costs, pending, worker_count
 from harness.plan.plan import Plan
 
 
@@ -16,7 +16,7 @@ def describe_plan(plan: Plan, out: Path) -> str:
     todo, seconds, skipped = Counter[str](), defaultdict[str, float](float), Counter[str]()
     for kind, cells in tally.kinds.items():
         todo[kind[2]] += cells
-        seconds[kind[2]] += cells * costs.of(kind)[0]
+        seconds[kind[2]] += cells * costs.seconds(kind)[0]
     for (name, _), cells in tally.reasons.items():
         skipped[name] += cells
     width = max(len(name) for name in plan.estimators) + 2
@@ -31,7 +31,7 @@ def describe_plan(plan: Plan, out: Path) -> str:
     shards = plan.settings.shards
     shard = f" (shard {plan.settings.shard} of {shards})" if shards > 1 else ""
     known = ", by past records" if counts["todo"] else ""
-    if not all(costs.of(kind)[1] for kind in tally.kinds):
+    if not all(costs.seconds(kind)[1] for kind in tally.kinds):
         known = ", partly guessed for want of past records"
     lines.append(
         f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, {counts['skipped']:,} skipped, "

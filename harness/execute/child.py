@@ -1,4 +1,4 @@
-"""What runs in the processes of `supervise.Child`: one that forks, and the computing processes that it forks."""
+"""Processes of `supervise.Child`: the one that forks, and the computing processes that it forks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-import pandas  # noqa: F401  pyarrow imports it with the first array; here, once for all that are forked
+import pandas  # noqa: F401  imported once, for all processes that are forked
 import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import message_of
 from harness.common.user_code import ours
-from harness.execute import chunk, supervise, truths  # noqa: F401  imported once for all that are forked
+from harness.execute import chunk, supervise, truths  # noqa: F401
 
-HEADROOM_MB = 2048.0  # beyond max_memory: what a process may reserve, so that one giant array is refused at once
+# MB beyond max_memory that a process may reserve: one giant array is refused at once, while slow
+# growth is stopped by the resident memory
+HEADROOM_MB = 2048.0
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 
@@ -33,12 +35,11 @@ def main(pipe: int, notes: int, parent: int) -> None:
         del os.environ["PYTHONSAFEPATH"]
     connection, here = Connection(pipe), os.getpid()
     supervise.note_in(notes)
-    with contextlib.suppress(OSError):  # nobody listens any more
+    with contextlib.suppress(OSError):  # the supervisor has closed the pipe
         while True:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", DeprecationWarning
-                )  # of a thread of pyarrow's allocator, which minds forks
+                # Python warns of forks beside a thread; the thread of pyarrow's allocator is harmless
+                warnings.simplefilter("ignore", DeprecationWarning)
                 process = os.fork()
             if not process:
                 _serve(connection, here)
@@ -46,33 +47,30 @@ def main(pipe: int, notes: int, parent: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent ends (on Linux; elsewhere it ends when it next looks for work)."""
+    """End this process with its parent (on Linux; elsewhere it ends when it next waits for a call)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before this was asked for
+    if os.getppid() != parent:  # the parent ended before the signal was set
         os._exit(1)
 
 
 def _serve(pipe: Connection, parent: int) -> NoReturn:
     """Answer calls until the pipe is closed or this process is interrupted."""
     os.setsid()
-    signal.pthread_sigmask(
-        signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM)
-    )  # blocked in workers of Ray, and so inherited
+    # workers of Ray block both signals, and children inherit that
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     end_with(parent)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored where tests run in the background
+    # shells ignore SIGINT for background processes, and children inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, supervise.terminated)
     code = 1
     try:
         pipe.send(("began", os.getpid()))
         while True:
-            number, function, argument, surroundings, megabytes = pipe.recv()
+            function, argument, surroundings, megabytes = pipe.recv()
             _enter(*surroundings)
             _limit_memory(megabytes)
-            kind, content = _call(function, argument)
-            pipe.send((kind, number, content))
+            pipe.send(_call(function, argument))
     except (KeyboardInterrupt, EOFError, ConnectionError):
         code = 0
     except BaseException:
@@ -86,16 +84,15 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
     """Return ("returned", value) or ("raised", error)."""
     module, _, name = function.partition(":")
     try:
-        given = pickle.loads(argument)
+        value = pickle.loads(argument)
         supervise.note(0, True, 0)
-        return "returned", getattr(importlib.import_module(module), name)(given)
+        return "returned", getattr(importlib.import_module(module), name)(value)
     except Exception as error:
         kind = type(error).__module__
         if ours(kind) or kind in sys.stdlib_module_names:
             return "raised", error
-        return "raised", RuntimeError(
-            f"{type(error).__name__}: {message_of(error)}"
-        )  # it can be unpickled anywhere
+        # the class of the error may not exist in the supervisor
+        return "raised", RuntimeError(f"{type(error).__name__}: {message_of(error)}")
 
 
 def _enter(path: list[str], folder: str | None, environment: dict[str, str] | None) -> None:
@@ -110,11 +107,10 @@ def _enter(path: list[str], folder: str | None, environment: dict[str, str] | No
 
 
 def _limit_memory(megabytes: float) -> None:
-    """Refuse what would make this process much larger than `megabytes` in one step (a MemoryError)."""
+    """Raise MemoryError in this process for one allocation far beyond `megabytes`."""
     if megabytes < float("inf"):
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-            wanted = int((megabytes + HEADROOM_MB) * 2**20)
-            resource.setrlimit(
-                resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard)
-            )
+            soft = int((megabytes + HEADROOM_MB) * 2**20)
+            soft = soft if hard < 0 else min(soft, hard)
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

@@ -1,7 +1,8 @@
-"""Engines: where chunks of cells are computed. In this process or its children, or by workers of a Dask or Ray cluster.
+"""Engines: this process, its child processes, or the workers of a Dask or Ray cluster.
 
-Whatever the engine, a chunk is computed by a supervised process (harness.execute.supervise), which writes the records. A
-worker sends back counts, times and the cells that ended their process. Engines give the chunk of a lost worker to another.
+On every engine a supervised process (harness.execute.supervise) computes a chunk and writes the
+records. A worker sends back counts, times and the cells that ended their process. Dask and Ray give
+the chunk of a lost worker to another.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from harness.execute.chunk import run_chunk
 from harness.execute.supervise import Answer, Limits, Task
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
-ANSWERS_WITHIN = 10.0  # seconds for whoever is at an address
-SEEN_WITHIN = 60.0  # seconds until another host sees a new file: network file systems remember what was absent
-TRIES = 3  # times that an engine gives a chunk to another worker when one is gone
-Answers = Generator[
-    tuple[int, Answer, bool], None, None
-]  # number of a chunk, its answer, whether this process computed it
+ANSWERS_WITHIN = 10.0  # seconds for the cluster at an address
+SEEN_WITHIN = 60.0  # seconds until other hosts see a new file: NFS caches that it was absent
+TRIES = 3  # times that Ray gives the chunk of a lost worker to another
+# (number of a chunk, its answer, True if this process computed it)
+Answers = Generator[tuple[int, Answer, bool], None, None]
+Submit = Callable[..., Future[Answer]]
 
 
 @dataclass
 class Here:
-    """This process computes chunks, and a child of it where somebody else's code runs or has run here."""
+    """This process computes the chunks; a child does where user code runs or has run here."""
 
     limits: Limits
     workers: int = 1
@@ -58,7 +59,7 @@ class Here:
 
 @dataclass
 class Workers:
-    """Workers that `submit` hands tasks to, at most `most` at a time; `stop` has them record what they have finished."""
+    """Workers that `submit` hands tasks to, at most `most` at a time; `stop` makes them finish early."""
 
     submit: Callable[[Task], Future[Answer]]
     stop: Callable[[], None]
@@ -66,14 +67,12 @@ class Workers:
     most: int
 
     def answers(self, tasks: Iterable[Task]) -> Answers:
-        """Yield the answers to tasks in the order of completion. After an exception the workers are stopped."""
-        rest, futures = iter(tasks), dict[Future[Answer], int]()
+        """Yield the answers to tasks in the order of completion. Stop the workers on an exception."""
+        tasks, futures = iter(tasks), dict[Future[Answer], int]()
         try:
             while True:
-                futures |= {
-                    self.submit(task): task.number
-                    for task in islice(rest, self.most - len(futures))
-                }
+                for task in islice(tasks, self.most - len(futures)):
+                    futures[self.submit(task)] = task.number
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
@@ -90,20 +89,20 @@ class Workers:
 def connected(
     settings: Settings, workers: int, limits: Limits, run_file: Path | None
 ) -> Iterator[Here | Workers]:
-    """Yield the workers of the engine: so many that are started here, or those of the cluster that is joined.
+    """Yield the engine, with `workers` started here or those of the cluster at `settings.address`.
 
-    Those of a cluster must all see `run_file`, if it is given, and are stopped by a file beside it.
+    All workers of a cluster must see `run_file`, if it is given. A file beside it stops them.
 
     Raises
     ------
     BadInputError
-        If the engine's package is absent, or nobody answers at the address.
+        If the engine's package is absent, or no cluster answers at the address.
     WorkerDiedError
         If the cluster loses its workers.
     """
-    engine, address = settings.engine, settings.address
+    engine = settings.engine
     is_limited = settings.cell_timeout is not None or settings.max_memory is not None
-    if engine == "serial" or settings.jobs == 1 and not is_limited and not address:
+    if engine == "serial" or settings.jobs == 1 and not is_limited and not settings.address:
         yield Here(limits)
     elif engine == "loky":
         supervise.prepare(workers)
@@ -112,35 +111,45 @@ def connected(
             submit = lambda task: threads.submit(supervise.compute, task, limits, stopped.is_set)  # noqa: E731
             yield Workers(submit, stopped.set, workers, 2 * workers)
     else:
-        with (_dask if engine == "dask" else _ray)(settings, workers) as (hand_out, processors):
-            if address and settings.jobs < 0:
-                workers = processors
-            stop_file = run_file and run_file.with_suffix(".stop")
-            try:
-                yield Workers(
-                    lambda task: hand_out(compute_in_cluster, task, limits, run_file),
-                    stop_file.touch if stop_file else lambda: None,
-                    workers,
-                    workers
-                    if address
-                    else 2 * workers,  # one that others use, too, is given no more than jobs= says
-                )
-            except Exception as error:
-                if isinstance(
-                    cause := getattr(error, "cause", None), BaseException
-                ):  # what a worker of Ray raised
-                    raise cause from None
-                if type(error).__module__.split(".")[0] in PACKAGES.values():
-                    message = f"{engine} lost workers ({type(error).__name__}); what was finished is recorded"
-                    raise supervise.WorkerDiedError(message) from error
-                raise
-            finally:
-                if stop_file:
-                    stop_file.unlink(missing_ok=True)
+        connect = _dask if engine == "dask" else _ray
+        with connect(settings, workers) as (submit, processors):
+            yield from _cluster(settings, workers, limits, run_file, submit, processors)
+
+
+def _cluster(
+    settings: Settings,
+    workers: int,
+    limits: Limits,
+    run_file: Path | None,
+    submit: Submit,
+    processors: int,
+) -> Iterator[Workers]:
+    """Yield the workers of a cluster. Raise its errors as ours."""
+    if settings.address and settings.jobs < 0:
+        workers = processors
+    stop_file = run_file and run_file.with_suffix(".stop")
+    try:
+        yield Workers(
+            lambda task: submit(compute_in_cluster, task, limits, run_file),
+            stop_file.touch if stop_file else lambda: None,
+            workers,
+            # a cluster that others use, too, gets no more chunks than jobs= says
+            workers if settings.address else 2 * workers,
+        )
+    except Exception as error:
+        if isinstance(cause := getattr(error, "cause", None), BaseException):
+            raise cause from None  # raised in a worker of Ray
+        if type(error).__module__.split(".")[0] in PACKAGES.values():
+            lost = f"{settings.engine} lost workers ({type(error).__name__})"
+            raise supervise.WorkerDiedError(f"{lost}; what was finished is recorded") from error
+        raise
+    finally:
+        if stop_file:
+            stop_file.unlink(missing_ok=True)
 
 
 def compute_in_cluster(task: Task, limits: Limits, run_file: Path | None) -> Answer:
-    """Have a chunk computed, in a worker of a cluster.
+    """Compute a chunk in a worker of a cluster.
 
     Raises
     ------
@@ -149,39 +158,42 @@ def compute_in_cluster(task: Task, limits: Limits, run_file: Path | None) -> Ans
     """
     if run_file is None:
         return supervise.compute(task, limits)
-    end = time.monotonic() + SEEN_WITHIN
+    deadline = time.monotonic() + SEEN_WITHIN
     while not run_file.is_file():
-        if time.monotonic() > end:
+        if time.monotonic() > deadline:
             raise BadInputError(
-                f"a worker on {socket.gethostname()} does not see the folder {run_file.parent.parent}; out must be a folder "
-                "that all workers share, or a store such as s3://BUCKET/FOLDER."
+                f"a worker on {socket.gethostname()} does not see the folder "
+                f"{run_file.parent.parent}; out must be a folder that all workers share, or a "
+                "store such as s3://BUCKET/FOLDER."
             )
         time.sleep(1.0)
     return supervise.compute(task, limits, run_file.with_suffix(".stop").exists)
 
 
 @contextlib.contextmanager
-def _dask(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Future[Answer]], int]]:
-    """Yield what calls a function on the Dask cluster at the address, or on one of this machine, and its number of threads."""
+def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
+    """Yield the submit function and the number of threads of a Dask cluster.
+
+    The cluster is that at the address, or one of this machine.
+    """
     distributed, address = _package(settings), settings.address
-    local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    # no limit of memory: computing processes have their own, and the worker itself stays small
-    local |= {"memory_limit": 0, "silence_logs": logging.CRITICAL}
-    in_main = threading.current_thread() is threading.main_thread()
-    before = (
-        signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
-    )  # workers ignore Ctrl-C of the terminal
+    # no memory limit: computing processes have their own, and the workers stay small
+    local: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "memory_limit": 0,
+        "silence_logs": logging.CRITICAL,
+    }
     try:
-        client = (
-            distributed.Client(address, timeout=ANSWERS_WITHIN)
-            if address
-            else distributed.Client(**local)
-        )
+        with _ignored_interrupts():  # Ctrl-C in a terminal goes to its workers, too
+            client = (
+                distributed.Client(address, timeout=ANSWERS_WITHIN)
+                if address
+                else distributed.Client(**local)
+            )
     except (OSError, TimeoutError, ValueError) as error:
-        raise (_silent(settings, error) if address else error) from None
-    finally:
-        if in_main:
-            signal.signal(signal.SIGINT, before)
+        raise (_no_answer(settings, error) if address else error) from None
     with client:
         try:
             client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
@@ -195,32 +207,31 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futu
             if client.status == "running":
                 raise
             raise BadInputError(
-                "the scheduler of Dask is gone; what was finished is recorded, and the same command goes on where one answers."
+                "the scheduler of Dask is gone; what was finished is recorded, and the same command "
+                "goes on where one answers."
             ) from error
 
 
 @contextlib.contextmanager
-def _ray(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Future[Answer]], int]]:
-    """Yield what calls a function on the Ray cluster that this process is connected to, that at the address, or one of this
-    machine, and its number of processors."""
+def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
+    """Yield the submit function and the number of processors of a Ray cluster.
+
+    The cluster is the one that this process is connected to, that at the address, or one of this
+    machine.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray, address = _package(settings), settings.address
-    local = (
-        {}
-        if address
-        else {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
-    )
-    was_connected, before = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
+    local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
+    was_connected, handler = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
     try:
         if not was_connected:
-            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+            options = {} if address else local
+            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **options)
     except Exception as error:
-        raise (_silent(settings, error) if address else error) from None
+        raise (_no_answer(settings, error) if address else error) from None
     finally:
-        if (
-            threading.current_thread() is threading.main_thread()
-        ):  # Ray's would end this process with another status
-            signal.signal(signal.SIGTERM, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray's would change the exit status
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
     try:
         processors = int(ray.cluster_resources().get("CPU", workers))
@@ -230,8 +241,24 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Callable[..., Futur
             ray.shutdown()
 
 
+@contextlib.contextmanager
+def _ignored_interrupts() -> Iterator[None]:
+    """Ignore SIGINT in the block, and in the processes that it starts (in the main thread only)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def _package(settings: Settings) -> Any:
-    """Import the engine's package. Raise BadInputError if it is absent, or nobody is at the address."""
+    """Import the engine's package.
+
+    Raise BadInputError if it is absent, or nothing listens at the address.
+    """
     engine, address = settings.engine, settings.address
     try:
         package = importlib.import_module(PACKAGES[engine])
@@ -242,12 +269,12 @@ def _package(settings: Settings) -> Any:
             f"engine={engine} needs the package {PACKAGES[engine]}; install calharness[{engine}]."
         ) from error
     except OSError as error:
-        raise _silent(settings, error) from None
+        raise _no_answer(settings, error) from None
     return package
 
 
-def _silent(settings: Settings, error: Exception) -> BadInputError:
-    why = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
+def _no_answer(settings: Settings, error: Exception) -> BadInputError:
+    reason = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
     return BadInputError(
-        f"address is {settings.address!r}, where no {settings.engine} cluster answers ({why})."
+        f"address is {settings.address!r}, where no {settings.engine} cluster answers ({reason})."
     )

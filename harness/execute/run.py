@@ -19,24 +19,22 @@ from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
 from harness.execute import engines, profile, supervise
 from harness.execute.chunk import CellFailedError
-from harness.execute.pending import Costs, Pending, chunks_of, kind_of, pending, worker_count
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
 from harness.plan.components import record_columns
+from harness.plan.pending import Costs, Pending, chunks_of, pending, worker_count
 from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
 from harness.records import states as recorded
 
-CELL_SECONDS, MEMORY_SHARE = (
-    4 * 3600.0,
-    0.8,
-)  # unless cell_timeout and max_memory are given: of a cell, of the machine
+# limits of a cell unless cell_timeout and max_memory are given
+CELL_SECONDS, MEMORY_SHARE = 4 * 3600.0, 0.8
 SKIPS_OF_A_PART = 100_000
-LOOK_AFTER = 64  # chunks, after which parts that have become many are joined
+LOOK_AFTER = 64  # chunks, after which small parts are joined if there are many
 
 
 class RunInterruptedError(Exception):
-    """The run was stopped, by Ctrl-C or (`terminated`) by SIGTERM; everything finished until then is recorded."""
+    """The run was stopped by Ctrl-C or, with `terminated`, by SIGTERM. Finished cells are recorded."""
 
     def __init__(self, message: str, terminated: bool = False):
         super().__init__(message)
@@ -49,17 +47,18 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
     Parameters
     ----------
     plan : Plan
-        With on_error=raise in its configuration the first failed cell ends the run, with on_error=stop the first one
-        that ends its process.
+        With on_error=raise in its settings the first failed cell ends the run, with on_error=stop
+        the first one that ends its process.
     quiet : bool
         Show no progress.
     later : float
-        Expected seconds of what runs after this, for the estimate of the time left.
+        Expected seconds of the runs after this one, for the estimate of the remaining time.
 
     Returns
     -------
     dict
-        Counts {cells, done, skipped, new_skips, todo, failed} and, where cells failed, the `reason` of the first.
+        Counts {cells, done, skipped, new_skips, todo, failed} and, if cells failed, the `reason` of
+        the first.
     """
     settings = plan.settings
     out = out_folder(settings.out)
@@ -71,17 +70,15 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
     run_id = provenance.start(out, settings, counts)
     state = "failed"
     try:
-        record_skips(work, out, run_id)
+        if counts["new_skips"]:
+            _record_skips(work, out, run_id)
         if counts["todo"]:
             _compute(work, out, run_id, quiet, later)
             compaction.keep_few(out)
         failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
-        return {
-            **counts,
-            "failed": failed,
-            **({"reason": reader.first_failure(out, run_id)} if failed else {}),
-        }
+        reason = {"reason": reader.first_failure(out, run_id)} if failed else {}
+        return {**counts, "failed": failed, **reason}
     except KeyboardInterrupt as stop:
         state = "interrupted"
         message = "interrupted; what was finished is recorded, the same command goes on from there"
@@ -90,73 +87,48 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def record_skips(work: Pending, out: Path, run_id: str) -> None:
-    """Record the cells that are skipped, with the reason."""
-    if not work.tally.counts["new_skips"]:
-        return
-    part = parts.Part(out)
-    for count, cell in enumerate(work.new_skips(), 1):
-        _add(part, work.plan, cell, run_id, "skipped", work.plan.skip(cell))
-        if count % SKIPS_OF_A_PART == 0:
-            part.write()
-    part.write()
-
-
 def limits_of(settings: Settings) -> supervise.Limits:
-    """Return what a cell may take, as the configuration says."""
+    """Return the limits of a cell."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
     megabytes = settings.max_memory or MEMORY_SHARE * machine
     return supervise.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
 def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -> None:
-    """Compute the cells to do, chunk by chunk."""
+    """Compute the pending cells, chunk by chunk."""
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
-    if any(
-        "__main__" in one.foreign for one in (*plan.problems.values(), *plan.estimators.values())
-    ):
-        settings = replace(
-            settings, engine="serial"
-        )  # what was typed at a prompt exists in this process alone
-    sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
-    failed, costs = 0, Costs(plan, out)
-    known = all(costs.of(kind)[1] for kind in tally.kinds)
+    components = (*plan.problems.values(), *plan.estimators.values())
+    if any("__main__" in component.foreign for component in components):
+        settings = replace(settings, engine="serial")  # typed at a prompt: it exists only here
     workers = min(worker_count(settings), total)
+    costs = Costs(plan, out)
     # workers on other hosts do not see the file of a run whose records are in a bucket
     run_file = None if buckets.store_of(out) else provenance.path_of(out, run_id)
+    sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
+    failed = 0
     try:
-        with (
-            engines.connected(settings, workers, limits_of(settings), run_file) as pool,
-            contextlib.closing(
-                pool.answers(
-                    _tasks(
-                        plan,
-                        chunks_of(work.samples(), total, costs, pool.workers),
-                        out,
-                        run_id,
-                        sent,
-                    )
-                )
-            ) as answers,
-        ):
+        with engines.connected(settings, workers, limits_of(settings), run_file) as pool:
             progress = Progress(
                 total,
                 quiet,
                 expected=costs.total(tally.kinds) / pool.workers,
                 later=later,
-                known=known,
+                known=all(costs.seconds(kind)[1] for kind in tally.kinds),
             )
-            for done, (number, answer, is_here) in enumerate(answers, 1):
-                profile.add(answer.times, is_here)
-                _record_broken(plan, sent[number], answer, out, run_id)
-                chunk = sent.pop(number)
-                failed += answer.failed
-                progress.add(
-                    len(chunk), failed, costs.total(Counter(map(kind_of, chunk))) / pool.workers
-                )
-                if done % LOOK_AFTER == 0:
-                    compaction.keep_few(out)
+            chunks = chunks_of(work.samples(), total, costs, pool.workers)
+            tasks = _tasks(plan, chunks, out, run_id, sent)
+            # closing the generator stops the workers, also when an answer cannot be recorded
+            with contextlib.closing(pool.answers(tasks)) as answers:
+                for done, (number, answer, is_here) in enumerate(answers, 1):
+                    profile.add(answer.times, is_here)
+                    _record_broken(plan, sent[number], answer, out, run_id)
+                    chunk = sent.pop(number)
+                    failed += answer.failed
+                    seconds = costs.total(Counter(cell.kind for cell in chunk)) / pool.workers
+                    progress.add(len(chunk), failed, seconds)
+                    if done % LOOK_AFTER == 0:
+                        compaction.keep_few(out)
     except CellFailedError:
         raise
     except BaseException as error:
@@ -168,7 +140,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
 def _tasks(
     plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sent: dict[int, list[Cell]]
 ) -> Iterator[Task]:
-    """Yield the chunks as tasks, and note them in `sent`."""
+    """Yield the chunks as tasks, and enter them in `sent`."""
     settings = plan.settings
     shared = {
         "out": buckets.named(out),
@@ -180,32 +152,35 @@ def _tasks(
     for number, chunk in enumerate(chunks):
         sent[number] = chunk
         owner = plan.owner(chunk[0])
-        used = {
-            "problem": {name: plan.problems[name] for name in {cell.problem for cell in chunk}},
-            "estimator": {
-                name: plan.estimators[name] for name in {cell.estimator for cell in chunk}
-            },
+        names = {
+            "problem": {cell.problem for cell in chunk},
+            "estimator": {cell.estimator for cell in chunk},
         }
+        planned = {"problem": plan.problems, "estimator": plan.estimators}
         components = {
-            group: {name: (one.id, one.config, one.key) for name, one in named.items()}
-            for group, named in used.items()
+            group: {name: _identified(planned[group][name]) for name in names[group]}
+            for group in planned
         }
         task = {**shared, "components": components, "cells": chunk, "foreign": owner is not None}
-        # a process that has run somebody's code does not outlive the run: the code may be edited before the next
+        # with the run in the owner, a process that has run user code never serves the next run:
+        # the code may have been edited in between
         owner = owner and f"{run_id}|{owner}"
-        yield Task(
-            number, pickle.dumps(task), len(chunk), owner, plan.is_typed(chunk[0]), surroundings
-        )
+        is_typed = plan.is_typed(chunk[0])
+        yield Task(number, pickle.dumps(task), len(chunk), owner, is_typed, surroundings)
 
 
-def _add(
-    part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None
-) -> None:
-    """Add a cell without an estimate to a part."""
-    common = record_columns(
-        plan.problems[cell.problem], plan.estimators[cell.estimator], cell, run_id
-    )
-    part.add(common, [{"status": status, "reason": reason}])
+def _identified(component: Any) -> tuple[str, dict[str, Any], str]:
+    return component.id, component.config, component.key
+
+
+def _record_skips(work: Pending, out: Path, run_id: str) -> None:
+    """Record the cells that are skipped, with the reason."""
+    part = parts.Part(out)
+    for count, cell in enumerate(work.new_skips(), 1):
+        _add(part, work.plan, cell, run_id, "skipped", work.plan.skip(cell))
+        if count % SKIPS_OF_A_PART == 0:
+            part.write()
+    part.write()
 
 
 def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run_id: str) -> None:
@@ -223,14 +198,23 @@ def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run
 def _record_interrupted(
     plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException
 ) -> None:
-    """Record the cells that were handed to a worker and left no record as interrupted, with the reason."""
+    """Record the cells that a worker got and did not record as interrupted, with the reason."""
     states = recorded.states(out, run_id if plan.settings.refresh else None)
-    part = parts.Part(out)
     reason = "stopped by the user"
     if not isinstance(error, KeyboardInterrupt):
         reason = f"{type(error).__name__}: {message_of(error)}"[:500]
+    part = parts.Part(out)
     for chunk in sent.values():
         for cell, state in zip(chunk, states.of(chunk)):
             if state != recorded.FINISHED:
                 _add(part, plan, cell, run_id, "interrupted", reason)
     part.write()
+
+
+def _add(
+    part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None
+) -> None:
+    """Add a cell without an estimate to a part."""
+    problem, estimator = plan.problems[cell.problem], plan.estimators[cell.estimator]
+    columns = record_columns(problem, estimator, cell, run_id)
+    part.add(columns, [{"status": status, "reason": reason}])

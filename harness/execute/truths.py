@@ -1,4 +1,4 @@
-"""Truths of problems: computed once, where nobody else's code can change them, and stored."""
+"""Truths of problems: computed once, in a process that no user code can have changed, and stored."""
 
 from __future__ import annotations
 
@@ -17,47 +17,45 @@ from harness.plan.components import Component, configured
 from harness.problems.base import truth_of
 from harness.records.truths import add_truths, unknown_truths
 
-Asked = list[tuple[str, str]]  # pairs (notion, estimand)
+Pairs = list[tuple[str, str]]  # (notion, estimand)
 
 
-def store(out: Path, wanted: Iterable[tuple[Component, Asked]]) -> None:
-    """Compute and store the truths that are missing, of problems with the pairs that are wanted.
+def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
+    """Compute and store the missing truths of problems, each with its wanted (notion, estimand) pairs.
 
-    They are computed in this process, unless code that is not ours has run in it or would run.
-    Then a child process computes them, as it does cells: ours apart from each other problem's.
+    They are computed in this process, unless user code has run or would run in it. Then a child
+    process computes them; problems with user code get a child each.
     """
-    groups: dict[str, list[tuple[Component, Asked]]] = defaultdict(list)
+    groups: dict[str, list[tuple[Component, Pairs]]] = defaultdict(list)
     for problem, pairs in wanted:
-        if asked := unknown_truths(out, problem, pairs):
-            groups[problem.key if problem.foreign else ""].append((problem, asked))
+        if missing := unknown_truths(out, problem, pairs):
+            groups[problem.key if problem.foreign else ""].append((problem, missing))
     for owner, group in groups.items():
-        is_typed = any(
-            "__main__" in problem.foreign for problem, _ in group
-        )  # it exists here alone
+        # code typed at a prompt exists in this process only
+        is_typed = any("__main__" in problem.foreign for problem, _ in group)
         if is_typed or not (owner or have_run()):
-            for problem, asked in group:
-                _store(out, problem, asked)
+            for problem, missing in group:
+                _store(out, problem, missing)
             continue
-        task = [(str(out), problem.id, problem.config, asked) for problem, asked in group]
+        task = [(str(out), problem.id, problem.config, missing) for problem, missing in group]
         try:
-            supervise.call(
-                "harness.execute.truths:compute", task, limits_of(Settings.from_dict({}))
-            )
+            limits = limits_of(Settings.from_dict({}))
+            supervise.call("harness.execute.truths:compute", task, limits)
         except supervise.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
             raise BadInputError(f"the truth of {ids} {end}.") from None
 
 
-def compute(task: list[tuple[str, str, dict[str, Any], Asked]]) -> None:
-    """Compute and store truths in a child process: (folder of results, id, configuration, pairs) of problems."""
-    for out, name, config, asked in task:
-        _store(Path(out), configured("problem", name, config), asked)
+def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:
+    """Compute and store truths in a child process: (results folder, id, configuration, pairs) each."""
+    for out, name, config, pairs in task:
+        _store(Path(out), configured("problem", name, config), pairs)
 
 
-def _store(out: Path, problem: Component, asked: Asked) -> None:
-    new: dict[str, Any] = {}
-    for notion, estimand in asked:
+def _store(out: Path, problem: Component, pairs: Pairs) -> None:
+    truths: dict[str, Any] = {}
+    for notion, estimand in pairs:
         truth = truth_of(problem.object, estimand, notion)
-        found = [truth.value, truth.error, escape(truth.method)] if truth else None
-        new[f"{notion}|{estimand}"] = found
-    add_truths(out, problem.key, new)
+        values = [truth.value, truth.error, escape(truth.method)] if truth else None
+        truths[f"{notion}|{estimand}"] = values
+    add_truths(out, problem.key, truths)

@@ -1,10 +1,11 @@
-"""A configuration -> the cells to run: (problem, notion, n, rep, estimator), each with its key."""
+"""Plans: a configuration becomes the cells to run, (problem, notion, n, rep, estimator), each with its key."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.configure import record_sources, sweeps
@@ -13,61 +14,79 @@ from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
-from harness.plan.cells import Block, Cell, Cells, Draws, Limits, Skips
+from harness.plan.cells import Block, Cell, Cells, Draws, Kind
 from harness.plan.components import Component, component, configured
 from harness.problems.base import ProblemSpec, members_of
 
 DEFAULT_RESAMPLES = 200
-CHEAP_SECONDS = 60.0  # of a cell with its resamples
+CHEAP_SECONDS = 60.0  # a bootstrap that takes longer is not a default
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a configuration asks for.
+    """All cells of a configuration.
 
-    problems, estimators   by their names within the plan
-    cells                  made as they are read, those of a sweep held (a cell of two points is one)
-    skips                  the keys of cells outside an estimator's range -> the reason
-    swept                  of a sweep: path -> the word that names it
-    points                 of a sweep: the values by path
-    values                 of a sweep: key of a cell -> the swept values that bear on it, by their words, one for each such point
-    all_rows               (problem, n) whose sample is all rows of a file: there, replications are the same rows again
+    Parameters
+    ----------
+    settings : Settings
+        The configuration.
+    problems, estimators : dict of str to Component
+        By their names within the plan.
+    cells : collection of Cell
+        Made as they are iterated. A list in a sweep, where a cell of two points occurs once.
+    reasons : mapping of Kind to str
+        Why cells of a kind are skipped.
+    swept : dict of str to str
+        Swept paths, and the words that name them.
+    points : list of dict
+        Points of the sweep: values by path.
+    values : dict of str to list of dict
+        Swept values (by their words) that bear on a cell, by its key; one entry per distinct point.
+    all_rows : frozenset of (str, int)
+        (problem, n) whose sample is all rows of a file: replications repeat the same rows.
     """
 
     settings: Settings
     problems: dict[str, Component]
     estimators: dict[str, Component]
-    cells: Sequence[Cell]
-    skips: Mapping[str, str]
+    cells: Collection[Cell]
+    reasons: Mapping[Kind, str] = field(default_factory=dict)
     swept: dict[str, str] = field(default_factory=dict)
     points: list[dict[str, Any]] = field(default_factory=list)
     values: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     all_rows: frozenset[tuple[str, int]] = frozenset()
 
     def skip(self, cell: Cell) -> str | None:
-        """Why a cell is not run, or None."""
-        return self.skips.of(cell) if isinstance(self.skips, Skips) else self.skips.get(cell.key)
+        """Return why a cell is skipped, or None."""
+        return self.reasons.get(cell.kind) if self.reasons else None
+
+    @cached_property
+    def skips(self) -> dict[str, str]:
+        """Keys of the skipped cells, with the reason."""
+        if not self.reasons:
+            return {}
+        return {cell.key: reason for cell in self.cells if (reason := self.skip(cell))}
 
     def owner(self, cell: Cell) -> str | None:
-        """Return whose code computes a cell: None for ours alone, else the keys of what is not.
+        """Return the owner of the code that computes a cell: keys of its user components, None for ours.
 
-        Cells of different owners never share a process. A problem that is not ours makes all its
-        cells its own, as its code draws the sample in the process of the estimator.
+        Cells of different owners never share a process. A user's problem owns all its cells, because
+        its code draws the sample in the process of the estimator.
         """
         return self._owner(cell.problem, cell.estimator)
 
     def _owner(self, problem: str, estimator: str) -> str | None:
         components = self.problems[problem], self.estimators[estimator]
-        return "|".join(one.key for one in components if one.foreign) or None
+        return "|".join(part.key for part in components if part.foreign) or None
 
     def is_typed(self, cell: Cell) -> bool:
-        """Return whether its code was typed at a prompt, and exists in that process alone."""
+        """Return True if the cell's code was typed at a prompt, and exists in that process only."""
         components = self.problems[cell.problem], self.estimators[cell.estimator]
-        return any("__main__" in one.foreign for one in components)
+        return any("__main__" in part.foreign for part in components)
 
-    def by_owner(self) -> list[Sequence[Cell]]:
-        """Split the cells by their owner, ours first."""
-        if not any(one.foreign for one in (*self.problems.values(), *self.estimators.values())):
+    def by_owner(self) -> list[Collection[Cell]]:
+        """Split the cells by owner, ours first."""
+        if not any(part.foreign for part in (*self.problems.values(), *self.estimators.values())):
             return [self.cells]
         if not isinstance(self.cells, Cells):
             lists: dict[str, list[Cell]] = defaultdict(list)
@@ -85,200 +104,241 @@ class Plan:
 
 
 def plan(settings: Settings) -> Plan:
-    """The plan of a run, all points of its sweep together. Raises BadInputError on anything that names no cell, or that
-    cannot be."""
+    """Plan a run, with all points of its sweep.
+
+    Raises
+    ------
+    BadInputError
+        If a problem or estimator cannot be made, or the options select no cells.
+    """
     if not settings.sweep:
         return _plan(settings)
     return union(settings, sweeps.points(settings))
 
 
 def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> Plan:
-    """One plan of the points of a sweep, pairs (values by path, settings).
+    """Return one plan of the points of a sweep, pairs (values by path, settings).
 
-    A problem or estimator that a swept value makes is named with it, 'binned15 (bins=10)'; cells that points have in common are
-    planned once.
+    A problem or estimator with a swept value is named with it: 'binned15 (bins=10)'. Cells that
+    points have in common are planned once.
     """
     words = sweeps.words([path for values, _ in points for path in values])
-    found = Plan(settings, {}, {}, [], {}, words, [values for values, _ in points])
-    cells: list[Cell] = []
-    skips: dict[str, str] = {}
+    problems: dict[str, Component] = {}
+    estimators: dict[str, Component] = {}
+    cells: dict[str, Cell] = {}
+    reasons: dict[Kind, str] = {}
+    values_by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
     all_rows: set[tuple[str, int]] = set()
-    cells_of: list[tuple[dict[str, Any], int]] = []
-    for values, point in points:
-        one = _plan(point)
-        cells_of.append((values, _cells_within_range(one)))
-        names: dict[str, dict[str, str]] = {"problem": {}, "estimator": {}}
-        for group, of_point, of_all in (
-            ("problem", one.problems, found.problems),
-            ("estimator", one.estimators, found.estimators),
-        ):
-            for name, made in of_point.items():
-                own = sweeps.own(values, group, made.origin)
-                called = names[group][name] = sweeps.suffixed(name, own, words)
-                if (
-                    of_all.setdefault(called, made).key != made.key
-                ):  # a name stands for one component, here and in the workers
-                    raise BadInputError(
-                        f"the sweep makes two {group}s called {called!r}; give values that read differently."
-                    )
-        all_rows |= {(names["problem"][name], n) for name, n in one.all_rows}
-        borne = {
-            (p, e): {
-                words[path]: value
-                for path, value in sweeps.bearing(values, problem.origin, estimator.origin).items()
-            }
-            for p, problem in one.problems.items()
-            for e, estimator in one.estimators.items()
+    runnable: list[tuple[dict[str, Any], int]] = []
+    for values, point_settings in points:
+        point = _plan(point_settings)
+        runnable.append((values, _cells_within_range(point)))
+        problem_names = _merge(problems, "problem", point.problems, values, words)
+        estimator_names = _merge(estimators, "estimator", point.estimators, values, words)
+        all_rows |= {(problem_names[name], n) for name, n in point.all_rows}
+        for (problem, notion, estimator, n), reason in point.reasons.items():
+            reasons[problem_names[problem], notion, estimator_names[estimator], n] = reason
+        bearing = {
+            (p, e): sweeps.bearing(values, problem.origin, estimator.origin)
+            for p, problem in point.problems.items()
+            for e, estimator in point.estimators.items()
         }
-        for cell in one.cells:
-            bearing = borne[cell.problem, cell.estimator]
-            if cell.key not in found.values:
-                cells.append(
-                    cell._replace(
-                        problem=names["problem"][cell.problem],
-                        estimator=names["estimator"][cell.estimator],
-                    )
+        for cell in point.cells:
+            if cell.key not in cells:
+                cells[cell.key] = cell._replace(
+                    problem=problem_names[cell.problem], estimator=estimator_names[cell.estimator]
                 )
-                found.values[cell.key] = []
-            if bearing not in found.values[cell.key]:
-                found.values[cell.key].append(bearing)
-        skips.update(one.skips)
-    for path in words:
-        if not _has_effect(path, cells_of):
+            worded = {
+                words[path]: value for path, value in bearing[cell.problem, cell.estimator].items()
+            }
+            if worded not in values_by_key[cell.key]:
+                values_by_key[cell.key].append(worded)
+    swept = Plan(
+        settings,
+        problems,
+        estimators,
+        list(cells.values()),
+        reasons,
+        words,
+        [values for values, _ in points],
+        dict(values_by_key),
+        frozenset(all_rows),
+    )
+    for path, word in words.items():
+        if not _has_effect(path, runnable):
             skipped = (
-                key for key in skips if any(words[path] in bearing for bearing in found.values[key])
+                reason
+                for key, reason in swept.skips.items()
+                if any(word in worded for worded in values_by_key[key])
             )
-            why = next((f" ({skips[key]})" for key in skipped), "")
+            why = next((f" ({reason})" for reason in skipped), "")
             raise BadInputError(
                 f"{path} is swept, but no cell of this run depends on it{why}; leave it out."
             )
-    return replace(found, cells=cells, skips=skips, all_rows=frozenset(all_rows))
+    return swept
+
+
+def _merge(
+    components: dict[str, Component],
+    group: str,
+    added: dict[str, Component],
+    values: dict[str, Any],
+    words: dict[str, str],
+) -> dict[str, str]:
+    """Add the components of a point to those of the sweep. Return {name in the point: name in the sweep}."""
+    names = {}
+    for name, part in added.items():
+        own_values = sweeps.own(values, group, part.origin)
+        names[name] = sweeps.suffixed(name, own_values, words)
+        # a name stands for one component, here and in the workers
+        if components.setdefault(names[name], part).key != part.key:
+            raise BadInputError(
+                f"the sweep makes two {group}s called {names[name]!r}; give values that read "
+                "differently."
+            )
+    return names
 
 
 def _cells_within_range(plan: Plan) -> int:
-    """Identifies the cells of a plan, without those that are outside the range of an estimator."""
-    absent = {name for name, one in plan.problems.items() if ProblemSpec.of(one.object).unavailable}
+    """Return a hash of the cells that are not outside an estimator's range.
+
+    Cells whose component is not available here are within range: elsewhere they can run.
+    """
+    absent = {
+        name for name, part in plan.problems.items() if ProblemSpec.of(part.object).unavailable
+    }
     absent |= {
-        name for name, one in plan.estimators.items() if EstimatorSpec.of(one.object).unavailable
+        name for name, part in plan.estimators.items() if EstimatorSpec.of(part.object).unavailable
     }
     return hash(
         frozenset(
-            c.key for c in plan.cells if not plan.skip(c) or {c.problem, c.estimator} & absent
+            cell.key
+            for cell in plan.cells
+            if not plan.skip(cell) or {cell.problem, cell.estimator} & absent
         )
     )
 
 
-def _has_effect(path: str, cells_of: list[tuple[dict[str, Any], int]]) -> bool:
-    """True unless all values of a swept parameter give the same cells, whatever the values of the others."""
-    by_others: dict[str, dict[str, set[int]]] = {}
-    for values, cells in cells_of:
+def _has_effect(path: str, runnable: list[tuple[dict[str, Any], int]]) -> bool:
+    """Return False if all values of a swept parameter give the same cells, for any values of the others."""
+    by_others: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for values, cells in runnable:
         if path in values:
-            others = repr(
-                sorted((name, repr(value)) for name, value in values.items() if name != path)
-            )
-            by_others.setdefault(others, {}).setdefault(repr(values[path]), set()).add(cells)
+            others = sorted((name, repr(value)) for name, value in values.items() if name != path)
+            by_others[repr(others)][repr(values[path])].add(cells)
     compared = [list(by_value.values()) for by_value in by_others.values() if len(by_value) > 1]
     return not compared or any(cells != by_value[0] for by_value in compared for cells in by_value)
 
 
 def _plan(settings: Settings) -> Plan:
+    """Plan a run without a sweep."""
     if record_sources.without_cells(settings):
-        return Plan(settings, {}, {}, [], {})
+        return Plan(settings, {}, {}, [])
+    # the components
     problems = chosen("problem", settings.problem)
     plain = chosen("estimator", settings.estimator)
     _check_drawn(settings)
     check_estimands("estimand", settings.estimand, plain)
     if settings.ranking:
         problems = _on_one_stream(problems, settings.ranking)
-    blocks: list[Block] = []
-    reasons: Limits = {}
-    all_rows: set[tuple[str, int]] = set()
-    used: dict[str, Component] = {}
-    wrapped: dict[str, Component] = {}
+    problem_specs = {name: ProblemSpec.of(part.object) for name, part in problems.items()}
     specs: dict[str, EstimatorSpec] = {}
-    for pid, problem in problems.items():
-        spec = ProblemSpec.of(problem.object)
-        sizes = _sizes(pid, spec, settings.n)
-        reps = _reps(settings.reps, spec)
-        draws = Draws(reps, sizes, _all_rows(pid, spec, settings.ranking, sizes))
+    estimators: dict[str, Component] = {}
+
+    # the cells of each problem
+    blocks: list[Block] = []
+    reasons: dict[Kind, str] = {}
+    all_rows: set[tuple[str, int]] = set()
+    for name, problem in problems.items():
+        spec = problem_specs[name]
+        sizes = _sizes(name, spec, settings.n)
+        draws = Draws(
+            _reps(settings.reps, spec), sizes, _full_sample(name, spec, settings.ranking, sizes)
+        )
         notions = _notions(spec, settings.notion)
-        all_rows |= {(pid, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
-        estimators = plain
+        all_rows |= {(name, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
+        used = plain
         if spec.rows_of_a_file and not spec.unavailable:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
-            estimators = _with_intervals(settings, plain, max(draws.of_size()) * per_class, wrapped)
-        used |= estimators
-        specs |= {
-            eid: EstimatorSpec.of(e.object) for eid, e in estimators.items() if eid not in specs
-        }
+            size = max(draws.all_sizes()) * per_class
+            used = _with_intervals(settings, plain, size, estimators)
+        estimators |= used
+        for estimator in used.keys() - specs.keys():
+            specs[estimator] = EstimatorSpec.of(used[estimator].object)
         for notion in notions:
-            for n in draws.of_size():
-                for eid in estimators:
-                    if reason := skip_reason(spec, specs[eid], notion, n):
-                        reasons[pid, notion, eid, n] = reason
-        blocks.append(
-            Block(
-                pid,
-                problem.key,
-                settings.seed,
-                draws,
-                notions,
-                {eid: e.key for eid, e in estimators.items()},
-            )
-        )
-    if settings.bootstrap and not any(
-        ProblemSpec.of(p.object).rows_of_a_file for p in problems.values()
-    ):
+            for n in draws.all_sizes():
+                for estimator in used:
+                    if reason := skip_reason(spec, specs[estimator], notion, n):
+                        reasons[name, notion, estimator, n] = reason
+        keys = {estimator: part.key for estimator, part in used.items()}
+        blocks.append(Block(name, problem.key, settings.seed, draws, notions, keys))
+    if settings.bootstrap and not any(spec.rows_of_a_file for spec in problem_specs.values()):
         raise BadInputError(
-            f"bootstrap is {settings.bootstrap}, but no problem of this run is a file whose rows could be resampled; leave it "
-            f"out: the replications (reps=) of other problems are samples."
+            f"bootstrap is {settings.bootstrap}, but no problem of this run is a file whose rows "
+            "could be resampled; leave it out: the replications (reps=) of other problems are "
+            "samples."
         )
-    cells = Cells(blocks)
     return Plan(
-        settings, problems, used, cells, Skips(cells, reasons), all_rows=frozenset(all_rows)
+        settings, problems, estimators, Cells(blocks), reasons, all_rows=frozenset(all_rows)
     )
 
 
 def _check_drawn(settings: Settings) -> None:
-    """Raise BadInputError if the figure is to show an estimator that is not in the run."""
+    """Raise BadInputError if the figure shows an estimator that is not in the run."""
     unknown = [
         str(name) for name in as_list(settings.figure.estimators) if name not in settings.estimator
     ]
     if unknown:
         raise BadInputError(
-            f"figure.estimators has {', '.join(unknown)}, which is not in this run; its estimators are "
-            f"{', '.join(settings.estimator)}."
+            f"figure.estimators has {', '.join(unknown)}, which is not in this run; its estimators "
+            f"are {', '.join(settings.estimator)}."
         )
 
 
 def _with_intervals(
-    settings: Settings, estimators: dict[str, Component], size: int, made: dict[str, Component]
+    settings: Settings, plain: dict[str, Component], size: int, made: dict[str, Component]
 ) -> dict[str, Component]:
-    """The estimators for the rows of a file, which are one sample: each with a bootstrap of them where that is asked for. By
-    default a run that is no paper's and ranks nothing has the bootstraps that are cheap. `size` is the number of rows, times that
-    of the classes where each class is judged; `made` holds the estimators that are wrapped already."""
+    """Return the estimators for the rows of a file, which are one sample: with a bootstrap if asked for.
+
+    By default, cheap bootstraps are used in runs that are of no paper and rank nothing.
+
+    Parameters
+    ----------
+    settings : Settings
+        The configuration.
+    plain : dict of str to Component
+        The estimators as configured.
+    size : int
+        Number of rows, times the number of classes if each class is judged.
+    made : dict of str to Component
+        Estimators of other problems, which may be wrapped already.
+    """
     resamples = settings.bootstrap
     if resamples is None:
         resamples = 0 if settings.paper or settings.ranking else DEFAULT_RESAMPLES
     if not resamples:
-        return estimators
-    found: dict[str, Component] = {}
-    for name, plain in estimators.items():
+        return plain
+    estimators: dict[str, Component] = {}
+    for name, part in plain.items():
         key = f"{name} ({resamples} resamples)"
-        if key not in made:
-            wrapper = {
+        wrapped = made.get(key)
+        if wrapped is None:
+            config = {
                 "_target_": "harness.estimators.Bootstrap",
-                "estimator": plain.config,
+                "estimator": part.config,
                 "resamples": resamples,
             }
-            made[key] = configured("estimator", plain.id, wrapper)._replace(origin=plain.origin)
-        cheap = made[key].object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
-        found |= {key: made[key]} if cheap or settings.bootstrap else {name: plain}
-    return found
+            wrapped = configured("estimator", part.id, config)._replace(origin=part.origin)
+        is_cheap = wrapped.object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
+        if is_cheap or settings.bootstrap:
+            estimators[key] = wrapped
+        else:
+            estimators[name] = part
+    return estimators
 
 
 def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: int) -> str | None:
-    """Why a cell is not run, or None. Nothing is dropped: the reason becomes the record of the cell."""
+    """Return why a cell is skipped, or None. The reason becomes the record of the cell."""
     if problem.unavailable:
         return problem.unavailable
     if notion not in problem.notions:
@@ -291,111 +351,127 @@ def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: 
     return estimator.unavailable
 
 
-def chosen(group: str, given: Any) -> dict[str, Component]:
-    """The problems or estimators of a configuration by their ids, families as their members."""
-    if not given or not isinstance(given, dict):
+def chosen(group: str, configs: Any) -> dict[str, Component]:
+    """Make the problems or estimators of a configuration, by id; families as their members."""
+    if not configs or not isinstance(configs, dict):
         raise BadInputError(
-            f"no {group} is selected; give {group}=[ID,...] or experiment=ID (`calharness list {group}s`)."
+            f"no {group} is selected; give {group}=[ID,...] or experiment=ID "
+            f"(`calharness list {group}s`)."
         )
-    found: dict[str, Component] = {}
-    for name, config in given.items():
-        one = configured(group, name, config)
-        members = members_of(one.object) if group == "problem" else None
-        for made in (
-            [one]
-            if members is None
-            else [component(group, *m)._replace(origin=name) for m in members.items()]
-        ):
-            if made.id in found:
+    components: dict[str, Component] = {}
+    for name, config in configs.items():
+        for part in _members(group, configured(group, name, config)):
+            if part.id in components:
                 raise BadInputError(
-                    f"{group} {made.id!r} comes from two of {', '.join(given)}; select one of them."
+                    f"{group} {part.id!r} comes from two of {', '.join(configs)}; select one of "
+                    "them."
                 )
-            requirements.verify(group, made)
-            found[made.id] = made
-    return found
+            requirements.verify(group, part)
+            components[part.id] = part
+    return components
+
+
+def _members(group: str, whole: Component) -> Iterable[Component]:
+    """Return the members of a family of problems; any other component itself."""
+    members = members_of(whole.object) if group == "problem" else None
+    if members is None:
+        return [whole]
+    return [
+        component(group, name, member)._replace(origin=whole.id) for name, member in members.items()
+    ]
 
 
 def _on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, Component]:
-    """The models of a ranking, all drawing from one random stream, so that in a trial they predict the same rows. A model that
-    names no stream of its own is given that of the ranking."""
+    """Give the models of a ranking one random stream, so that a replication draws the same rows for all.
+
+    A model that names no stream gets that of the ranking.
+    """
     ranking.check_models(problems)
-    rows = {pid: ProblemSpec.of(one.object).n_max for pid, one in problems.items()}
+    rows = {name: ProblemSpec.of(part.object).n_max for name, part in problems.items()}
     if len(set(rows.values())) > 1:
-        held = ", ".join(
-            f"{pid} ({'generated' if n is None else f'{n:,} rows'})" for pid, n in rows.items()
+        sizes = ", ".join(
+            f"{name} ({'generated' if n is None else f'{n:,} rows'})" for name, n in rows.items()
         )
-        raise BadInputError(f"the models of a ranking are {held}; they must predict the same rows.")
-    found = {}
-    for pid, one in problems.items():
-        if ProblemSpec.of(one.object).stream is None:
-            wrapped = {
+        raise BadInputError(
+            f"the models of a ranking are {sizes}; they must predict the same rows."
+        )
+    models = {}
+    for name, part in problems.items():
+        models[name] = part
+        if ProblemSpec.of(part.object).stream is None:
+            paired = {
                 "_target_": "harness.problems.Paired",
-                "problem": one.config,
+                "problem": part.config,
                 "stream": ranking.stream,
             }
-            one = configured("problem", pid, wrapped)._replace(origin=one.origin)
-        found[pid] = one
-    streams = list(dict.fromkeys(one.object.stream for one in found.values()))
+            models[name] = configured("problem", name, paired)._replace(origin=part.origin)
+    streams = list(dict.fromkeys(part.object.stream for part in models.values()))
     if len(streams) > 1:
         raise BadInputError(
             f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed."
         )
-    return found
+    return models
 
 
-def _all_rows(
-    pid: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]
+def _full_sample(
+    name: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]
 ) -> list[tuple[int, int]]:
-    """[(rep, n)] of the draw that orders the models of a ranking with reference `full`: all rows of a file, once."""
+    """Return [(rep, n)] of the draw that orders the models of a ranking with reference `full`.
+
+    It is all rows of a file, once.
+    """
     if not ranking or ranking.reference != "full":
         return []
     if problem.n_max is None or max(sizes) >= problem.n_max:
-        held = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
+        size = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
         raise BadInputError(
-            f"ranking.reference is full, but problem {pid!r} {held}; files with more rows than n are needed."
+            f"ranking.reference is full, but problem {name!r} {size}; files with more rows than n "
+            "are needed."
         )
     return [(0, problem.n_max)]
 
 
 def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) -> None:
-    """Refuse an estimand that no estimator of the run declares, before anything is computed."""
-    declared = [EstimatorSpec.read(e.object, "estimands") for e in estimators.values()]
+    """Raise BadInputError for an estimand that no estimator of the run declares."""
+    declared = [EstimatorSpec.read(part.object, "estimands") for part in estimators.values()]
     if any(names is None for names in declared):
         return
-    have = sorted({name for names in declared for name in names})
+    known = sorted({name for names in declared for name in names})
     for name in as_list(wanted):
-        if name not in have:
+        if name not in known:
             raise BadInputError(
-                f"{option} is {name!r}, which no estimator of this run gives; they give {', '.join(have)}."
+                f"{option} is {name!r}, which no estimator of this run gives; they give "
+                f"{', '.join(known)}."
             )
 
 
-def _sizes(pid: str, problem: ProblemSpec, given: Any) -> list[int]:
-    sizes = as_list(problem.default_n if given is None else given)
-    for n in sizes:
-        if problem.n_max is not None and n > problem.n_max:
+def _sizes(name: str, problem: ProblemSpec, n: Any) -> list[int]:
+    sizes = as_list(problem.default_n if n is None else n)
+    for size in sizes:
+        if problem.n_max is not None and size > problem.n_max:
             raise BadInputError(
-                f"n is {n}, but problem {pid!r} holds {problem.n_max} samples; n can be at most that."
+                f"n is {size}, but problem {name!r} holds {problem.n_max} samples; n can be at most "
+                "that."
             )
-        if problem.sizes is not None and n not in problem.sizes:
+        if problem.sizes is not None and size not in problem.sizes:
             raise BadInputError(
-                f"n is {n}, but problem {pid!r} exists only for n in {', '.join(map(str, problem.sizes))}."
+                f"n is {size}, but problem {name!r} exists only for n in "
+                f"{', '.join(map(str, problem.sizes))}."
             )
     return list(dict.fromkeys(sizes))
 
 
-def _reps(given: Any, problem: ProblemSpec) -> Sequence[int]:
-    reps = problem.default_reps if given is None else given
+def _reps(reps: Any, problem: ProblemSpec) -> Sequence[int]:
+    reps = problem.default_reps if reps is None else reps
     return list(dict.fromkeys(reps)) if isinstance(reps, list) else range(reps)
 
 
-def _notions(problem: ProblemSpec, given: Any) -> list[str]:
-    notions = as_list(problem.default_notions if given is None else given)
+def _notions(problem: ProblemSpec, names: Any) -> list[str]:
+    notions = as_list(problem.default_notions if names is None else names)
     if "all" in notions:
         notions = list(problem.notions)
     if "main" in notions:
-        of_classes = ("top_label", "canonical") if problem.classes > 2 else ("binary",)
-        notions = [notion for notion in of_classes if notion in problem.notions] or list(
-            problem.default_notions
-        )
+        main = ("top_label", "canonical") if problem.classes > 2 else ("binary",)
+        notions = [name for name in main if name in problem.notions]
+        notions = notions or list(problem.default_notions)
     return list(dict.fromkeys(notions))

@@ -28,7 +28,7 @@ from harness.configure.options import option
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.plan import plan as planning
-from harness.plan.cells import Block, Cell, Draws
+from harness.plan.cells import Block, Cell, Draws, Kind
 from harness.plan.components import Component
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
@@ -214,7 +214,7 @@ def estimator_plan(
     problems: dict[str, Component] = {}
     absent: dict[str, str] = {}
     cells: dict[str, Cell] = {}
-    skips: dict[str, str] = {}
+    reasons: dict[Kind, str] = {}
     spec = EstimatorSpec.of(own.object)
     for plan in plans:
         made = _problems_here(plan, absent)
@@ -236,11 +236,15 @@ def estimator_plan(
             ):
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
-                    skips[cell.key] = reason
+                    reasons[cell.kind] = reason
         problems = {**made, **problems}
     changes = {"estimator": {own.id: own.config}, "experiment": None, "name": None, **of_run}
     return Plan(
-        replace(plans[0].settings, **changes), problems, {own.id: own}, list(cells.values()), skips
+        replace(plans[0].settings, **changes),
+        problems,
+        {own.id: own},
+        list(cells.values()),
+        reasons,
     ), absent
 
 

@@ -188,16 +188,16 @@ def plan_of(path: Path, settings: Settings, planned: Callable[[], Plan]) -> Plan
         problems,
         {name: estimators[name] for name in made_of["estimators"]},
         cells,
-        {},
         all_rows=all_rows,
     )
     if plan_digest(found) != told["plan"]:
         raise BadInputError(_refused(path, told, here))
     rows = pq.read_table(path, columns=["cell", "status", "reason"]).to_pylist()
-    return replace(
-        found,
-        skips={cells[row["cell"]].key: row["reason"] for row in rows if row["status"] == "skipped"},
-    )
+    ordered = list(cells)
+    reasons = {
+        ordered[row["cell"]].kind: row["reason"] for row in rows if row["status"] == "skipped"
+    }
+    return replace(found, reasons=reasons)
 
 
 def _configuration(settings: Settings) -> str:

@@ -13,8 +13,8 @@ from test_records import row, write
 import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.execute.pending import Costs, chunks_of, of_shard, pending
 from harness.plan.cells import Cells, Draws
+from harness.plan.pending import Costs, chunks_of, pending, shard_cells
 from harness.plan.plan import plan
 from harness.records import compaction, parts, reader, schema, states
 from harness.records.states import States
@@ -35,10 +35,9 @@ def peak_mb(reps, out, recorded_cells):
     marked = list(islice(work.samples(), 1000))
     chunks = chunks_of(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)
     chunk = next(chunks)
-    held = made.cells[-1].rep
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    assert len(marked) == 1000 and chunk[0].rep == 0 and held == reps - 1
+    assert len(marked) == 1000 and chunk[0].rep == 0
     return peak
 
 
@@ -60,13 +59,7 @@ def test_cells_are_those_of_a_list():
         and len(cells) == len(made.cells) == 24
         and len({cell.key for cell in cells}) == 24
     )
-    assert (
-        [made.cells[at] for at in range(-24, 24)] == cells * 2
-        and made.cells == cells
-        and made.cells[5:7] == cells[5:7]
-    )
-    with pytest.raises(IndexError):
-        made.cells[24]
+    assert made.cells == cells and cells[3] in made.cells
     # the key of a cell is a pure function of its identity (tests/golden/test_frozen.py has more of them)
     assert (cells[0].key, cells[-1].key) == ("fe31a6899cf675ac", "77bd4e8b1b556f8e")
     assert {cell.estimator for cell in cells if made.skip(cell)} == {"simplex_ece"}
@@ -75,16 +68,12 @@ def test_cells_are_those_of_a_list():
         and len(made.skips) == 12
     )
     draws = Draws([4, 2], (10, 20), [(0, 99)])
-    assert (
-        list(draws)
-        == [draws[at] for at in range(5)]
-        == [(4, 10), (4, 20), (2, 10), (2, 20), (0, 99)]
-    )
+    assert list(draws) == [(4, 10), (4, 20), (2, 10), (2, 20), (0, 99)]
 
 
 def test_shards_have_every_cell_once_and_samples_whole():
     whole = planned(40)
-    of = [list(of_shard(planned(40, "shards=3", f"shard={shard}"))) for shard in range(3)]
+    of = [list(shard_cells(planned(40, "shards=3", f"shard={shard}"))) for shard in range(3)]
     assert sorted(cell.key for cells in of for cell in cells) == sorted(
         cell.key for cell in whole.cells
     )
@@ -97,7 +86,7 @@ def test_every_cell_of_a_shard_is_counted_and_yielded_once(out, more):
     made = planned(5, *more)
     work = pending(made, out)
     counts = work.tally.counts
-    assert counts["cells"] == len(list(of_shard(made))) == counts["todo"] + counts["skipped"] > 0
+    assert counts["cells"] == len(list(shard_cells(made))) == counts["todo"] + counts["skipped"] > 0
     assert counts["todo"] == sum(work.tally.kinds.values()) == sum(map(len, work.samples()))
     assert len(list(work.new_skips())) == counts["new_skips"] == counts["skipped"] > 0
 

@@ -1,7 +1,7 @@
-"""Pending cells of a plan: those that no record holds, how many they are, and the time they take.
+"""Pending cells of a plan: how many no record holds, how long they take, and the chunks of a run.
 
-Cells are made as they are needed, a batch at a time. So a plan of any length takes the memory of
-its kinds of cells.
+Cells are made as they are needed, a batch at a time. A plan of any length takes the memory of its
+kinds of cells.
 """
 
 from __future__ import annotations
@@ -27,23 +27,19 @@ from harness.records.states import FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
 CHUNK_SECONDS = 2.0
-LAST_CHUNKS = (
-    4  # that one is divided into towards the end, so that no worker computes long after the others
-)
-BATCH = 1024  # samples whose cells are looked for in the records at once
-CELL_SECONDS, SAMPLE_SECONDS = (
-    4e-4,
-    1e-6,
-)  # around a cell, and for each of its n samples: draw, streams, record
+LAST_CHUNKS = 4  # the last chunks are so many times smaller, so that the workers end together
+BATCH = 1024  # samples whose cells are looked up in the records at once
+# seconds around a cell (streams, record), and for each of its n samples (draw, reduction)
+CELL_SECONDS, SAMPLE_SECONDS = 4e-4, 1e-6
 UNKNOWN_SECONDS = 2e-3  # of a cell without past records, per 1,000 samples
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of a plan's cells, of its shard.
+    """Numbers of the cells of a plan's shard.
 
     counts   {cells, done, skipped, new_skips, todo}
-    kinds    cells to compute by their kind
+    kinds    cells to compute by kind
     planned  all cells by estimator
     reasons  skipped cells by estimator and reason
     """
@@ -58,7 +54,7 @@ class Tally:
 class Pending:
     """The cells of a plan, and the states of recorded ones.
 
-    `without`: keys of cells that somebody else computes.
+    `without`: keys of cells that another run computes.
     """
 
     plan: Plan
@@ -67,34 +63,34 @@ class Pending:
 
     @cached_property
     def tally(self) -> Tally:
-        found = Tally(dict.fromkeys(("cells", "done", "skipped", "new_skips", "todo"), 0))
+        tally = Tally(dict.fromkeys(("cells", "done", "skipped", "new_skips", "todo"), 0))
         for cells, marks in self._marked(self.plan):
-            found.counts["cells"] += len(cells)
+            tally.counts["cells"] += len(cells)
             for cell, mark in zip(cells, marks):
-                found.planned[cell.estimator] += 1
+                tally.planned[cell.estimator] += 1
                 if mark:
-                    found.counts[mark] += 1
+                    tally.counts[mark] += 1
                 if mark == "todo":
-                    found.kinds[kind_of(cell)] += 1
+                    tally.kinds[cell.kind] += 1
                 elif mark != "done" and (reason := self.plan.skip(cell)) is not None:
-                    found.counts["skipped"] += 1
-                    found.reasons[cell.estimator, reason] += 1
-        return found
+                    tally.counts["skipped"] += 1
+                    tally.reasons[cell.estimator, reason] += 1
+        return tally
 
     def samples(self) -> Iterator[list[Cell]]:
-        """Yield the cells to compute: by owner, ours first, those of one sample together."""
+        """Yield the cells to compute, those of one sample together, ordered by owner (ours first)."""
         for owned in self.plan.by_owner():
             for cells, marks in self._marked(replace(self.plan, cells=owned)):
                 if todo := [cell for cell, mark in zip(cells, marks) if mark == "todo"]:
                     yield todo
 
     def new_skips(self) -> Iterator[Cell]:
-        """Yield the cells whose skip is to be recorded."""
+        """Yield the cells whose skip is not recorded yet."""
         for cells, marks in self._marked(self.plan):
             yield from (cell for cell, mark in zip(cells, marks) if mark == "new_skips")
 
     def _marked(self, plan: Plan) -> Iterator[tuple[list[Cell], list[str]]]:
-        """Yield the cells of each sample, and for each "todo", "new_skips", "done" or "" (nothing)."""
+        """Yield the cells of each sample, and for each "todo", "new_skips", "done" or ""."""
         groups = shard_samples(plan)
         while batch := list(islice(groups, BATCH)):
             cells = list(chain.from_iterable(batch))
@@ -105,7 +101,7 @@ class Pending:
     def _mark(self, cell: Cell, state: int) -> str:
         if cell.key in self.without:
             return ""
-        if self.plan.skips and self.plan.skip(cell) is not None:
+        if self.plan.skip(cell) is not None:
             return "" if state in (FINISHED, SKIPPED) else "new_skips"
         return "done" if state == FINISHED and not self.plan.settings.refresh else "todo"
 
@@ -128,13 +124,9 @@ def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
     )
 
 
-def of_shard(plan: Plan) -> Iterator[Cell]:
+def shard_cells(plan: Plan) -> Iterator[Cell]:
     """Yield the cells of this shard."""
     return chain.from_iterable(shard_samples(plan))
-
-
-def kind_of(cell: Cell) -> Kind:
-    return cell.problem, cell.notion, cell.estimator, cell.n
 
 
 def worker_count(settings: Settings) -> int:
@@ -145,55 +137,55 @@ def worker_count(settings: Settings) -> int:
 
 
 class Costs:
-    """CPU seconds of cells by past records.
+    """CPU seconds of cells, estimated from past records.
 
-    The median over the same problem, notion, n and estimator counts, else over the same estimator
-    on other problems. Else the nearest n is scaled, of this estimator or of the same id with other
-    parameters. Else it is what the estimator declares for n = 1,000, scaled.
+    The first of these that is known counts:
 
-    `past`: what `reader.seconds_per_cell` gives, if it is read already.
+    1. the median over the same problem, notion, n and estimator;
+    2. the median over the same notion, n and estimator;
+    3. the nearest n of this estimator, scaled;
+    4. the nearest n of the same id with other parameters, scaled;
+    5. the seconds that the estimator declares for n = 1,000, scaled.
+
+    `past`: rows of `reader.seconds_per_cell`, if they are read already.
     """
 
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
         self.plan = plan
         self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        for name, key, problem, notion, n, seconds in (
-            reader.seconds_per_cell(out) if past is None else past
-        ):
+        rows = reader.seconds_per_cell(out) if past is None else past
+        for name, key, problem, notion, n, seconds in rows:
             for same in ((key, problem, notion, n), (key, notion, n)):
                 self.past[same].append(seconds)
             for similar in ((key, notion), (name, notion)):
                 self.past[similar].append((n, seconds))
         self._known: dict[Kind, tuple[float, bool]] = {}
 
-    def of(self, kind: Kind) -> tuple[float, bool]:
-        """Return the seconds of a cell, and whether records of this estimator at this n say so."""
+    def seconds(self, kind: Kind) -> tuple[float, bool]:
+        """Return the seconds of a cell, and True if records of this estimator at this n say so."""
         if kind not in self._known:
-            self._known[kind] = self._of(*kind)
+            self._known[kind] = self._estimate(*kind)
         return self._known[kind]
 
-    def _of(self, problem: str, notion: str, name: str, n: int) -> tuple[float, bool]:
+    def _estimate(self, problem: str, notion: str, name: str, n: int) -> tuple[float, bool]:
         estimator = self.plan.estimators[name]
-        for same in (
-            (estimator.key, self.plan.problems[problem].key, notion, n),
-            (estimator.key, notion, n),
-        ):
+        problem_key = self.plan.problems[problem].key
+        for same in ((estimator.key, problem_key, notion, n), (estimator.key, notion, n)):
             if same in self.past:
                 return statistics.median(self.past[same]), True
         for similar in ((estimator.key, notion), (estimator.id, notion)):
-            near = [
-                (abs(n - past), seconds * max(1.0, n / past))
-                for past, seconds in self.past.get(similar, ())
-            ]
-            if near:
-                return min(near)[1], False
+            if similar in self.past:
+                _, size, seconds = min(
+                    (abs(n - n_past), n_past, s) for n_past, s in self.past[similar]
+                )
+                return seconds * max(1.0, n / size), False
         declared = EstimatorSpec.read(estimator.object, "seconds")
         return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
 
     def total(self, kinds: Mapping[Kind, int]) -> float:
-        """Return the CPU seconds of so many cells of each kind, with what surrounds them."""
+        """Return the CPU seconds of so many cells of each kind, with their overhead."""
         return sum(
-            cells * (self.of(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3])
+            cells * (self.seconds(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3])
             for kind, cells in kinds.items()
         )
 
@@ -203,8 +195,8 @@ def chunks_of(
 ) -> Iterator[list[Cell]]:
     """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work.
 
-    There are at least eight chunks per worker, if there are cells. The last chunks are smaller.
-    A chunk is of one owner (`Plan.owner`).
+    There are at least eight chunks per worker, if there are cells enough. The last chunks are
+    smaller. The cells of a chunk have one owner (`Plan.owner`).
     """
     whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
     chunk: list[Cell] = []
@@ -216,7 +208,7 @@ def chunks_of(
         owner = costs.plan.owner(cells[0])
         for cell in cells:
             chunk.append(cell)
-            seconds += costs.of(kind_of(cell))[0] + CELL_SECONDS
+            seconds += costs.seconds(cell.kind)[0] + CELL_SECONDS
             if len(chunk) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
                 yield chunk
                 left, chunk, seconds = left - len(chunk), [], 0.0
