@@ -44,13 +44,13 @@ def planned(cells, out):
     """Plan, and walk over the first and the last cells; the largest memory of Python objects."""
     from harness.plan.pending import Costs, chunks_of, pending
     from harness.plan.plan import plan
-    from harness.records.states import nothing
+    from harness.records.states import States
 
     settings = configuration(cells, out)
     tracemalloc.start()
     start = time.perf_counter()
     made = plan(settings)
-    work = pending(made, Path(out), nothing())
+    work = pending(made, Path(out), States())
     chunks = chunks_of(work.samples(), work.tally.counts["todo"], Costs(made, Path(out), []), JOBS)
     first, last = next(chunks), made.cells[-1]
     return {

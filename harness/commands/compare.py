@@ -138,7 +138,7 @@ def _rebuild(arguments: list[str]) -> int:
     )
     given = [text for text in arguments if not text.startswith("baseline=")]
     started = time.monotonic()
-    planned = [Experiment.of([*words, *given]) for words in baseline.experiments().values()]
+    planned = [Experiment.of([f"experiment={name}", *given]) for name in baseline.experiments()]
     costs = [one.expected_seconds() for one in planned]
     for position, one in sorted(enumerate(planned), key=lambda pair: costs[pair[0]]):
         print(f"{one.name}: {len(one.plan.cells):,} cells", file=sys.stderr)

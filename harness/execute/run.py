@@ -205,7 +205,7 @@ def _record_interrupted(
         reason = f"{type(error).__name__}: {message_of(error)}"[:500]
     part = parts.Part(out)
     for chunk in sent.values():
-        for cell, state in zip(chunk, states.of(chunk)):
+        for cell, state in zip(chunk, states.lookup(chunk)):
             if state != recorded.FINISHED:
                 _add(part, plan, cell, run_id, "interrupted", reason)
     part.write()

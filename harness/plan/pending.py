@@ -94,7 +94,7 @@ class Pending:
         groups = shard_samples(plan)
         while batch := list(islice(groups, BATCH)):
             cells = list(chain.from_iterable(batch))
-            marks = map(self._mark, cells, self.states.of(cells))
+            marks = map(self._mark, cells, self.states.lookup(cells))
             for group in batch:
                 yield group, list(islice(marks, len(group)))
 

@@ -1,9 +1,8 @@
-"""Many small parts become few large ones, beside readers, writers and other drivers.
+"""Join many small parts into few large ones, while others read and write.
 
-A joined part is in place before its sources go, so a record is always in at least one part; one
-that is in two for a moment counts once. The process that joins leaves a note, so that a second one
-leaves it to the first. The note of a process that died is ignored after a while, and if two join
-the same parts nothing is lost.
+A joined part is in place before its sources go. So a record is always in at least one part, and
+readers count a record in two parts once. A note in the folder keeps a second driver from doing the
+same work. Nothing is lost if two drivers join the same parts, or if one dies.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from harness.common import buckets
 from harness.errors import BadInputError
 from harness.records import parts, reader, schema
 
-MANY = 250  # parts, from which on they are joined by themselves
-LARGE_MB = 32.0  # of a part that is left alone
-SHARE = 100  # or one part in so many of all bytes, whichever is larger
-ROWS = 100_000  # of a row group: what is in memory at once
-STALE_SECONDS = 600.0
+MANY = 250  # parts, from which on a run joins them
+LARGE_MB = 32.0  # larger parts are left alone, or those above 1 / SHARE of all bytes
+SHARE = 100
+ROWS = 100_000  # rows that are in memory at once
+STALE_SECONDS = 600.0  # a note is renewed for every joined part, within seconds
 NOTE = ".joining"
 
 
 def keep_few(out: Path) -> None:
-    """Join small parts if parts are many. What cannot be joined (a full disk) stays as it is."""
+    """Join small parts if there are many. If that fails (a full disk), they stay as they are."""
     files = parts.part_files(out)
     if len(files) < MANY:
         return
-    with suppress(OSError, BadInputError, pa.ArrowException), _noted(out) as note:
+    with suppress(OSError, BadInputError, pa.ArrowException), _note(out) as note:
         if note is None:
             return
         sizes = {file: file.stat().st_size for file in files if file.is_file()}
@@ -43,7 +42,7 @@ def keep_few(out: Path) -> None:
         group: list[Path] = []
         for file in sorted((file for file in sizes if sizes[file] < large), key=sizes.__getitem__):
             group.append(file)
-            if sum(sizes[one] for one in group) >= large:
+            if sum(sizes[member] for member in group) >= large:
                 join(out, group)
                 group = []
                 os.utime(note)
@@ -51,15 +50,15 @@ def keep_few(out: Path) -> None:
 
 
 def compact(out: Path) -> tuple[int, int]:
-    """Join all readable parts into one; return (number of parts before, rows)."""
+    """Join all sound parts into one; return (number of parts before, rows)."""
     return join(out, parts.part_files(out))
 
 
 def join(out: Path, files: list[Path]) -> tuple[int, int]:
-    """Write the readable ones of these parts as one and delete them; return (how many, rows)."""
-    good = [file for file in files if not parts.broken_reason(file)]
-    if len(good) < 2:
-        return len(good), 0
+    """Write the sound ones of these parts as one and delete them; return (their number, rows)."""
+    sound = [file for file in files if not parts.broken_reason(file)]
+    if len(sound) < 2:
+        return len(sound), 0
 
     def write(connection: duckdb.DuckDBPyConnection) -> int:
         kinds, rows = schema.schema(), 0
@@ -71,24 +70,24 @@ def join(out: Path, files: list[Path]) -> tuple[int, int]:
         return rows
 
     with buckets.scratch(out) as temporary:
-        rows = reader.read(good, write) or 0
+        rows = reader.read(sound, write) or 0
         parts.put(temporary, out)
-    for file in good:
+    for file in sound:
         with suppress(FileNotFoundError):
             buckets.remove(out, f"records/{file.name}")
-    return len(good), rows
+    return len(sound), rows
 
 
 @contextmanager
-def _noted(out: Path) -> Iterator[Path | None]:
-    """Leave a note to others that this process joins; None if another does."""
+def _note(out: Path) -> Iterator[Path | None]:
+    """Leave a note that this process joins parts; yield None if another one does."""
     note = Path(out) / "records" / NOTE
     note.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
         if time.time() - note.stat().st_mtime > STALE_SECONDS:
             note.unlink()
     try:
-        os.close(os.open(note, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        note.touch(exist_ok=False)
     except FileExistsError:
         yield None
         return

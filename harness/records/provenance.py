@@ -1,4 +1,4 @@
-"""Where a number comes from: git state, versions, processor, threads, configuration."""
+"""Provenance of a run: git state, versions, processor, threads, configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = (
 
 
 def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
-    """Write runs/<run id>.json and return the run id. `counts` are the cells of the plan."""
+    """Write runs/<run id>.json and return the run id. `counts`: numbers of cells of the plan."""
     run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
     content = {
         "run_id": run_id,
@@ -40,14 +40,14 @@ def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
 
 
 def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
-    """Complete the run's file: state finished | interrupted | failed, and the wall time."""
+    """Add the state (finished, interrupted or failed) and the wall time to the file of a run."""
     content = json.loads(buckets.read(out, _name(run_id)))
     content |= {"state": state, "seconds": round(seconds, 3)}
     buckets.write_json(out, _name(run_id), content)
 
 
 def read(out: Path, run_id: str) -> dict[str, Any]:
-    """Return the content of a run's file, {} if it is absent or broken."""
+    """Return the content of the file of a run, {} if it is absent or broken."""
     try:
         content: dict[str, Any] = json.loads(buckets.read(out, _name(run_id)))
         return content
@@ -56,7 +56,7 @@ def read(out: Path, run_id: str) -> dict[str, Any]:
 
 
 def path_of(out: Path, run_id: str) -> Path:
-    """Return where the run's file is in a folder of this host."""
+    """Return the path of the file of a run, in a folder of this host."""
     return Path(out) / _name(run_id)
 
 
@@ -79,7 +79,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def git_state() -> dict[str, Any]:
-    """Return the commit and whether the tree differs from it, results aside; {} without a checkout."""
+    """Return the commit, and if files outside results/ differ from it; {} without a checkout."""
     if CHECKOUT is None:
         return {}
     try:
@@ -92,8 +92,8 @@ def git_state() -> dict[str, Any]:
 
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(CHECKOUT), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    return done.stdout.strip()
+    process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    return process.stdout.strip()
 
 
 def processor() -> str:
@@ -108,7 +108,7 @@ def processor() -> str:
 
 
 def version(package: str) -> str | None:
-    """Return the installed version of a package, None without it."""
+    """Return the version of an installed package, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

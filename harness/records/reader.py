@@ -1,6 +1,6 @@
 """Records, read by DuckDB.
 
-Every reader sees two views: `r`, all rows of all parts, and `cells`, one row of every cell with the
+Every query sees two views: `r`, all rows of all parts, and `cells`, one row per cell with the
 status and the time of the attempt that counts.
 """
 
@@ -27,11 +27,10 @@ from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
 from harness.records.truths import read_truths
 
 ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # of rows
-UNIQUE = ("diagnostics",)  # texts that hardly repeat
-SAMPLED_BYTES = 8 * 2**20  # of parts, above which times are those of a sample of the cells
+# texts that repeat are read as DuckDB enums, which become pandas categories
+ENUMS = tuple(name for name, kind in COLUMNS.items() if kind == "str" and name != "diagnostics")
+SAMPLED_BYTES = 8 * 2**20  # size of all parts above which times are read from a sample of the cells
 T = TypeVar("T")
-Columns = dict[str, NDArray[Any]]
-Texts = dict[str, list[str]]
 
 # The attempt that counts: ok and undefined before skipped and failed, these before interrupted; of
 # equally good ones the latest. Rows of a cell that were written at the same time are one attempt,
@@ -49,6 +48,7 @@ _CELLS = """create view cells as
                  max(written) as interrupted
           from r group by key)"""
 _SQL = {"str": "varchar", "int": "bigint", "float": "double"}
+# a source without rows, which gives every column its type, and old parts the columns they lack
 _EMPTY = ", ".join(
     f"null::{_SQL[kind]} as {name}"
     for name, kind in (COLUMNS | dict.fromkeys(FORMER, "str")).items()
@@ -56,6 +56,10 @@ _EMPTY = ", ".join(
 _NAMES = {name: name for name in COLUMNS} | {
     name: f"coalesce({name}, {former}) as {name}" for former, name in FORMER.items()
 }
+_TRUTHS = pa.schema(
+    [(name, pa.string()) for name in ("problem_key", "notion", "estimand")]
+    + [(name, pa.float64()) for name in TRUTHS]
+)
 
 
 def read(
@@ -64,15 +68,28 @@ def read(
     where: str = "true",
     keys: pa.Array | None = None,
 ) -> T | None:
-    """Return what `use` makes of the records of a results folder, or of these parts.
+    """Call `use` with a connection to the records, and list the parts again if some were joined.
 
-    `where` is a condition on the rows; with `keys`, only rows of these cells are there. Returns
-    None if there are no parts. Parts that were joined in the meantime are looked for again.
+    Parameters
+    ----------
+    source : path or list of paths
+        A folder of results, or parts.
+    use : callable
+        What to do with the connection. It may be called again.
+    where : str
+        Condition on the rows, as SQL.
+    keys : pyarrow.Array, optional
+        Keys of the wanted cells; all by default.
+
+    Returns
+    -------
+    object
+        The result of `use`; None if there are no parts.
 
     Raises
     ------
     BadInputError
-        If a part cannot be read or is not as it was written; it is named.
+        If a part cannot be read or was changed after it was written; the message names it.
     """
     deadline = time.monotonic() + parts.RACE_SECONDS
     while True:
@@ -80,64 +97,56 @@ def read(
         if not files:
             return None
         try:
-            for file in files:
-                if reason := parts.broken_reason(file):
-                    raise parts.unreadable(file, reason)
-            with _opened(files, where, keys) as connection:
+            parts.check_files(files)
+            with _connect(files, where, keys) as connection:
                 return use(connection)
         except (duckdb.Error, OSError, BadInputError) as error:
             gone = any(not file.is_file() for file in files)
             if gone and not isinstance(source, list) and time.monotonic() < deadline:
                 continue
-            if isinstance(error, BadInputError):
-                raise
-            for file in files:
-                if reason := parts.broken_reason(file):
-                    raise parts.unreadable(file, reason) from error
+            if not isinstance(error, BadInputError):
+                parts.check_files(files)  # a part may have been damaged since the first check
             raise
 
 
-def _opened(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection with the views r and cells, and `every`, r without its conditions.
-
-    The empty row source gives every column its type, and parts of before the columns they lack.
-    """
+def _connect(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
+    """Return a connection with the views r and cells."""
     connection = duckdb.connect(config={"threads": 1})  # of two, the second saved no time
     if keys is not None:
         connection.register("wanted", pa.table({"key": keys}))
         where = f"({where}) and key in (select key from wanted)"
-    listed = ", ".join(quoted(str(file)) for file in files)
+    names = ", ".join(quoted(str(file)) for file in files)
     connection.execute(
-        f"""create view every as select {", ".join(_NAMES.values())} from (
+        f"""create view r as select {", ".join(_NAMES.values())} from (
             select {_EMPTY} where false
-            union all by name select * from read_parquet([{listed}], union_by_name = true))"""
+            union all by name select * from read_parquet([{names}], union_by_name = true))
+            where {where}"""
     )
-    connection.execute(f"create view r as select * from every where {where}")
     connection.execute(_CELLS)
     return connection
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL."""
+    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def of_run(run_id: str | None) -> str:
-    """Return the condition on rows of one run; of None, no condition."""
+def run_condition(run_id: str | None) -> str:
+    """Return the condition on the rows of one run; `None` gives a condition that always holds."""
     return "true" if run_id is None else f"run_id = {quoted(run_id)}"
 
 
 def query(
     source: Path | list[Path], sql: str, given: Iterable[Any] = (), where: str = "true"
 ) -> list[Any]:
-    """Return the rows that SQL gives over the views r and cells, [] if there are no parts."""
-    rows = read(source, lambda opened: opened.execute(sql, [*given]).fetchall(), where)
+    """Return the rows of a query over the views r and cells, [] if there are no parts."""
+    rows = read(source, lambda connection: connection.execute(sql, [*given]).fetchall(), where)
     return rows or []
 
 
 def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
-    """Return {key: status} of every recorded cell; with `run_id` by that run's records alone."""
-    return dict(query(out, "select key, status from cells", where=of_run(run_id)))
+    """Return {key: status} of every recorded cell. With `run_id`, only records of this run count."""
+    return dict(query(out, "select key, status from cells", where=run_condition(run_id)))
 
 
 def failures(out: Path, run_id: str, alone: bool) -> int:
@@ -147,18 +156,18 @@ def failures(out: Path, run_id: str, alone: bool) -> int:
     """
     sql = """select count(*) from cells where status = 'failed'
              and key in (select key from r where run_id = ? and status = 'failed')"""
-    rows = query(out, sql, [run_id], of_run(run_id if alone else None))
+    rows = query(out, sql, [run_id], run_condition(run_id if alone else None))
     return int(rows[0][0]) if rows else 0
 
 
 def first_failure(out: Path, run_id: str) -> str:
     """Return the reason of the first cell that failed in a run."""
     sql = "select arg_min(reason, written) from r where status = 'failed'"
-    return str(query(out, sql, where=of_run(run_id))[0][0])
+    return str(query(out, sql, where=run_condition(run_id))[0][0])
 
 
 def latest(out: Path) -> float:
-    """Return the time of the latest record, 0 without any."""
+    """Return the time of the latest record, 0 if there are none."""
     rows = query(out, "select max(written) from r")
     return float(rows[0][0] or 0.0) if rows else 0.0
 
@@ -166,7 +175,7 @@ def latest(out: Path) -> float:
 def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
     """Return (estimator, its key, problem key, notion, n, median CPU seconds of a finished cell).
 
-    Estimates of time rest on them. Of many records a part of the cells is looked at.
+    Large records are sampled by cell.
     """
     size = sum(file.stat().st_size for file in parts.part_files(out) if file.is_file())
     sql = f"""select estimator, estimator_key, problem_key, notion, n, median(s) from
@@ -186,7 +195,7 @@ def status_counts(out: Path) -> list[tuple[str, str, int]]:
 def estimated(
     out: Path, problem_keys: list[str], estimator_keys: list[str]
 ) -> list[tuple[str, str, str]]:
-    """Return (problem key, notion, estimand) of what these estimators gave on these problems."""
+    """Return the (problem key, notion, estimand) that these estimators estimated."""
     if not problem_keys:
         return []
     sql = """select distinct problem_key, notion, estimand from r where estimand is not null
@@ -195,13 +204,13 @@ def estimated(
 
 
 def empty_frame() -> pd.DataFrame:
-    """Return what `load_records` gives where nothing is recorded."""
+    """Return the frame of `load_records` without rows."""
     kinds = COLUMNS | dict.fromkeys(TRUTHS, "float")
     return pd.DataFrame({name: pd.Series(dtype=dtype(kind)) for name, kind in kinds.items()})
 
 
 def keys_of(keys: Iterable[str]) -> pa.Array:
-    """Return keys for `load_records`, each once."""
+    """Return the distinct keys, for `load_records`."""
     return pc.unique(pa.array(keys, pa.string()))
 
 
@@ -213,18 +222,18 @@ def load_records(
 ) -> pd.DataFrame:
     """Load all records below `path`: a results folder, its records/ folder, or one Parquet file.
 
-    One row per estimate, or per cell without one. Of a cell that was tried several times the best
-    attempt is taken (ok before skipped and failed before interrupted; then the latest). `truth` and
-    `truth_error` are joined from the stored truths (NaN where none is known).
+    The frame has one row per estimate, or per cell without an estimate. If a cell was tried several
+    times, the best attempt counts (ok before skipped and failed before interrupted; then the
+    latest). `truth` and `truth_error` are joined from the stored truths (NaN where unknown).
 
     Parameters
     ----------
     path : path
         Where the records are.
     keys : iterable of str, optional
-        Keys of the cells that are wanted; all by default.
+        Keys of the wanted cells; all by default.
     columns : iterable of str, optional
-        The columns that are wanted, in this order; all by default. The others take no memory.
+        The wanted columns, in this order; all by default. The others take no memory.
     categories : bool
         True: texts that repeat are categories in alphabetical order. False: they are objects.
 
@@ -248,125 +257,59 @@ def load_records(
     out = path if path.is_dir() else path.parent.parent
     if path.is_dir() and path.name == "records":
         out = path.parent
-    wanted = keys if keys is None or isinstance(keys, pa.Array) else keys_of(keys)
-    source = [path] if path.is_file() else out
-    held = read(source, lambda connection: _columns(connection, names), keys=wanted)
-    return empty_frame()[names] if held is None else _frame(*held, out, names, categories)
-
-
-def _columns(connection: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[Columns, Texts]:
-    """Return the rows of the attempts that count as columns of numbers.
-
-    Those of texts are codes of the sorted texts that are returned beside them, -1 for none.
-    """
-    needed = {*names, *ORDER, *(("problem_key",) if {*names} & {*TRUTHS} else ())} & COLUMNS.keys()
-    connection.execute(
-        """create temp table chosen as select key, written,
-           (row_number() over (order by key) - 1)::integer as cell from cells"""
+    frame = read(
+        [path] if path.is_file() else out,
+        lambda connection: _frame(connection, out, names, categories),
+        keys=keys if keys is None or isinstance(keys, pa.Array) else keys_of(keys),
     )
-    texts = {name: _values(connection, name, "every") for name in needed if _is_coded(name)}
-    sql = {name: _code(name, texts[name]) if name in texts else name for name in needed} | {
-        "key": "cell"
-    }
-    texts["key"] = _values(connection, "key", "chosen") if "key" in names else []
-    selected = ", ".join(f"{code} as {name}" for name, code in sql.items())
-    size = connection.execute("select count(*) from every").fetchall()[0][0]
-    relation = connection.sql(f"select {selected} from r join chosen using (key, written)")
-    batches, end = pa.RecordBatchReader.from_stream(relation), 0
-    held = {field.name: np.empty(size, field.type.to_pandas_dtype()) for field in batches.schema}
-    for batch in batches:
-        begin, end = end, end + batch.num_rows
-        for name, column in held.items():
-            column[begin:end] = batch[name].to_numpy(zero_copy_only=False)
-    return {name: column[:end] for name, column in held.items()}, texts
+    return empty_frame()[names] if frame is None else frame
 
 
 def _frame(
-    held: Columns, texts: Texts, out: Path, names: list[str], categories: bool
+    connection: duckdb.DuckDBPyConnection, out: Path, names: list[str], categories: bool
 ) -> pd.DataFrame:
-    """Return the frame of `load_records`, made column by column: two copies would not fit."""
-    rows = np.lexsort([_sortable(held[name], texts.get(name)) for name in reversed(ORDER)])
-    cell, estimand = held["key"][rows], held["estimand"][rows]
-    again = (cell[1:] == cell[:-1]) & (estimand[1:] == estimand[:-1])
-    if again.any():  # a joined part and its sources are there at the same time
-        rows = rows[np.r_[True, ~again]]
-    del cell, estimand, again
-    frame: dict[str, Any] = {}
-    if {*names} & {*TRUTHS}:
-        frame |= zip(TRUTHS, _truths(out, held, texts, rows), strict=True)
-    for name in [*held]:
-        column = held.pop(name)
-        if name in names:
-            column = column[rows]
-            frame[name] = _texts(column, texts[name], categories) if name in texts else column
-    return pd.DataFrame({name: frame.pop(name) for name in names}, copy=False)
+    """Return the rows of the attempts that count, with truths, in ORDER."""
+    columns = {name: name for name in {*names, *ORDER, "problem_key"} & COLUMNS.keys()}
+    for name in columns.keys() & {*ENUMS}:
+        values = f"select distinct {name} from r where {name} is not null order by 1"
+        connection.execute(f"create type {name}_text as enum ({values})")
+        columns[name] = f"{name}::{name}_text"
+    connection.register("truths", _truths(connection, out if {*names} & {*TRUTHS} else None))
+    frame: pd.DataFrame = connection.execute(
+        f"""select * from (select {", ".join(f"{sql} as {name}" for name, sql in columns.items())}
+                           from r semi join cells using (key, written))
+            left join truths using (problem_key, notion, estimand) order by {", ".join(ORDER)}"""
+    ).df()
+    # while parts are joined, the new part and its sources are there at the same time
+    again = frame.duplicated(["key", "estimand"])
+    if again.any():
+        frame = frame[~again].reset_index(drop=True)
+    frame = frame[names]
+    for name in frame.columns.intersection(ENUMS):
+        used = frame[name].cat.remove_unused_categories()
+        used = used.cat.rename_categories(used.cat.categories.astype(object))
+        frame[name] = used if categories else used.astype(object)
+    return frame
 
 
-def _sortable(column: NDArray[Any], values: list[str] | None) -> NDArray[Any]:
-    """Return what a column is sorted by; cells without a text come last."""
-    return np.where(column < 0, len(values), column) if values else column
-
-
-def _is_coded(name: str) -> bool:
-    return COLUMNS.get(name) == "str" and name not in ("key", *UNIQUE)
-
-
-def _values(connection: duckdb.DuckDBPyConnection, name: str, table: str) -> list[str]:
-    """Return the texts of a column in alphabetical order; of a coded one, also make them a type."""
-    distinct = f"select distinct {name} from {table} where {name} is not null order by 1"
-    values: list[str] = connection.execute(distinct).fetchnumpy()[name].tolist()
-    if values and _is_coded(name):
-        connection.execute(f"create type {name}_text as enum ({distinct})")
-    return values
-
-
-def _code(name: str, values: list[str]) -> str:
-    """Return SQL for the codes of a column, -1 where there is no text."""
-    kind = "tinyint" if len(values) < 2**7 else "integer"
-    return f"coalesce(enum_code({name}::{name}_text), -1)::{kind}" if values else f"(-1)::{kind}"
-
-
-def _texts(codes: NDArray[Any], values: list[str], categories: bool) -> Any:
-    """Return a column of texts as categories, or as objects of which equal ones are one."""
-    used = np.flatnonzero(np.bincount(codes.astype(np.int64) + 1, minlength=len(values) + 1)[1:])
-    if categories:
-        place = np.full(len(values) + 1, -1, dtype=codes.dtype)
-        place[used] = np.arange(len(used))
-        index = pd.Index([values[code] for code in used], dtype=object)
-        return pd.Categorical.from_codes(place[codes], categories=index)
-    nothing = np.nan if len(used) else None  # as pandas reads texts, and a column without any
-    return pd.Series(np.array([*values, nothing], dtype=object)[codes], dtype=object)
-
-
-def _truths(
-    out: Path, held: Columns, texts: Texts, rows: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the stored truths and their errors, NaN where none is known."""
-    columns = [(texts[name], held[name]) for name in ("problem_key", "notion", "estimand")]
-    sizes = [len(values) + 1 for values, _ in columns]
-    place = np.zeros(len(rows), dtype=np.int64)
-    for size, (_, codes) in zip(sizes, columns):
-        place *= size
-        place += codes[rows]
-        place += 1
-    truths = np.full((2, np.prod(sizes)), np.nan)
-    used = np.flatnonzero(np.bincount(place))
-    stored: dict[str, dict[str, Any]] = {}
-    for at, triple in zip(used, zip(*np.unravel_index(used, sizes))):
-        problem, notion, estimand = (
-            values[code - 1] if code else "" for code, (values, _) in zip(triple, columns)
-        )
-        if problem not in stored:
-            stored[problem] = read_truths(out, problem)
-        if truth := stored[problem].get(f"{notion}|{estimand}"):
-            truths[:, at] = float(truth[0]), stated_error(float(truth[1]))
-    return truths[0][place], truths[1][place]
+def _truths(connection: duckdb.DuckDBPyConnection, out: Path | None) -> pa.Table:
+    """Return the stored truths of all recorded problems as a table; None gives an empty one."""
+    if out is None:
+        return _TRUTHS.empty_table()
+    rows = []
+    for (problem,) in connection.execute("select distinct problem_key from r").fetchall():
+        for pair, truth in read_truths(out, problem).items():
+            notion, _, estimand = pair.partition("|")
+            if truth is not None:
+                numbers = (float(truth[0]), stated_error(float(truth[1])))
+                rows.append(dict(zip(_TRUTHS.names, (problem, notion, estimand, *numbers))))
+    return pa.Table.from_pylist(rows, _TRUTHS)
 
 
 def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
-    """Return sixteen digits that identify the rows by these columns, in whatever order they are.
+    """Return sixteen digits that identify the rows by these columns, in any order of the rows.
 
-    Numbers count to eight digits: at twelve, one of so many would differ between processors.
+    Numbers count to eight digits: at twelve, a few of a million differ between processors.
     """
     columns: dict[str, Any] = {}
     for name in texts:
@@ -385,9 +328,9 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values to eight significant digits, 0 below 1e-12 and -inf for none."""
+    """Return values to eight significant digits, 0 below 1e-12, and -inf for NaN."""
     values = np.where(np.abs(values) < SMALLEST, 0.0, values)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        place = 10.0 ** (7 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
-        rounded = np.round(values * place) / place
+        scale = 10.0 ** (7 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
+        rounded = np.round(values * scale) / scale
     return np.where(np.isnan(rounded), -np.inf, rounded)

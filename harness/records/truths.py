@@ -1,4 +1,4 @@
-"""Truths of problems as they are stored: one JSON file for each problem, with a digest of its content."""
+"""Stored truths: one JSON file per problem, with a digest of its content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.math.estimands import has_truth
 from harness.plan.components import Component
 from harness.records.parts import KEY
 
-DIGEST = "digest"  # the one entry of a file of truths that is no truth
+DIGEST = "digest"  # the only entry of a file that is not a truth
 Truths = dict[str, Any]  # {"notion|estimand": [value, error, method], or None where unknown}
 
 
@@ -23,7 +23,7 @@ def read_truths(out: Path, problem_key: str) -> Truths:
     Raises
     ------
     BadInputError
-        If the file is broken, or is not as it was written.
+        If the file is broken or was changed after it was written.
     """
     name = _name(problem_key)
     try:
@@ -48,7 +48,7 @@ def write_truths(out: Path, problem_key: str, truths: Truths) -> None:
 
 
 def add_truths(out: Path, problem_key: str, new: Truths) -> None:
-    """Store truths beside those that are there."""
+    """Add truths to the stored ones."""
     stored = read_truths(out, problem_key)
     if {**stored, **new} != stored:
         write_truths(out, problem_key, {**stored, **new})
@@ -57,7 +57,7 @@ def add_truths(out: Path, problem_key: str, new: Truths) -> None:
 def missing_truths(
     out: Path, problem: Component, wanted: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (notion, estimand) of which nothing is stored though the problem may know."""
+    """Return the pairs (notion, estimand) whose truth is not stored, but may be known."""
     if not hasattr(problem.object, "truth"):
         return []
     stored = read_truths(out, problem.key)
@@ -71,9 +71,9 @@ def missing_truths(
 def unknown_truths(
     out: Path, problem: Component, wanted: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (notion, estimand) that the problem is to be asked.
+    """Return the pairs (notion, estimand) whose truth has to be asked for.
 
-    It is asked again for what it did not know before: a later version may know it.
+    They include the truths that are stored as unknown: a later version may know them.
     """
     stored = read_truths(out, problem.key)
     unknown = [tuple(pair.split("|")) for pair, truth in stored.items() if truth is None]
@@ -81,7 +81,7 @@ def unknown_truths(
 
 
 def _name(problem_key: str) -> str:
-    """Return the file of a problem; a key that leads elsewhere, which only a foreign part has, is refused."""
+    """Return the file name for a problem. A key that would lead to another folder is refused."""
     if not KEY.fullmatch(problem_key):
         raise BadInputError(
             f"a record has the problem_key {problem_key!r}; letters and digits are needed."
@@ -90,7 +90,7 @@ def _name(problem_key: str) -> str:
 
 
 def _wrong_reason(stored: Any) -> str | None:
-    """Return what is wrong with the content of a file, or None: the one rule of what is believed."""
+    """Return what is wrong with the content of a file of truths, or None."""
     if not isinstance(stored, dict):
         kind = "nothing" if stored is None else f"a {type(stored).__name__}"
         return f"holds {kind} and not truths by notion and estimand"

@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.configure.compose import compose
 from harness.evaluation import comparison
 from harness.records import baseline, schema
 
@@ -42,12 +43,12 @@ def held(tmp_path_factory):
 
 
 def patched(patch):
-    patch.setattr(baseline, "experiments", lambda: {"arena": ("experiment=smoke", *ARENA)})
+    shown = ["arena_tests", "arena_pairs"]
+    patch.setattr(baseline, "experiments", lambda compared=True: ["arena"] if compared else shown)
     patch.setattr(baseline, "families", lambda: FAMILIES)
+    overrides = {"arena": ARENA, "arena_tests": ARENA, "arena_pairs": ()}
     patch.setattr(
-        baseline,
-        "beside",
-        lambda: {"arena_tests": ("experiment=smoke", *ARENA), "arena_pairs": ("experiment=smoke",)},
+        baseline, "settings_of", lambda name: compose(["experiment=smoke", *overrides[name]])
     )
 
 
@@ -302,11 +303,11 @@ def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_pat
         baseline.load(tmp_path)
     monkeypatch.setattr(
         baseline,
-        "experiments",
-        lambda: {"arena": ("experiment=smoke", *ARENA[:3], "reps=5", ARENA[4])},
+        "settings_of",
+        lambda name: compose(["experiment=smoke", *ARENA[:3], "reps=5", ARENA[4]]),
     )
     with pytest.raises(
-        BadInputError, match="cannot be used: .*is another one; `calharness compare --rebuild`"
+        BadInputError, match="cannot be used: .*have changed; `calharness compare --rebuild`"
     ):
         baseline.load(held[0])
     with pytest.raises(BadInputError, match="cells of arena have no record"):

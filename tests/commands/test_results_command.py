@@ -213,7 +213,7 @@ def test_a_changed_configuration_is_refused_without_its_data_too(
     path = changed.partition("=")[0]
     with pytest.raises(
         BadInputError,
-        match=r"nets.parquet holds records of 18 cells, which are not .* is another one\.$",
+        match=r"nets.parquet holds records of 18 cells, which are not .* have changed\.$",
     ):
         Experiment.of(
             [*(text for text in given if text.partition("=")[0] != path), changed], stored_in=folder
@@ -239,7 +239,7 @@ def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
             return {n: c if n == c.id else m for n, m in plain(kind, nodes).items()}
 
         monkeypatch.setattr(stored, "chosen", with_changed)
-        with pytest.raises(BadInputError, match="is another one"):
+        with pytest.raises(BadInputError, match="have changed"):
             stored.plan_of(path, experiment.settings, lambda plan=plan: plan)
 
 

@@ -95,7 +95,7 @@ def test_other_records_are_a_variation():
         ("records_of=[smok]", "did you mean 'smoke'"),
         ("records_from=[{pack: a}]", "module.function"),
         ("records_from=a", "a list is needed"),
-        ("records_from=[{pack: nothing, reader: a.b}]", "which there is not"),
+        ("records_from=[{pack: nothing, reader: a.b}]", "which does not exist"),
         ("records_from=[{file: /no/such.csv, reader: a.b}]", "neither here nor below"),
     ],
 )
