@@ -155,7 +155,7 @@ class Predictions:
 
     @property
     def _packs(self) -> tuple[packs.Pack, ...]:
-        return packs.of(self.path)
+        return packs.packs_at(self.path)
 
     @property
     def _published(self) -> bool:

@@ -1,4 +1,7 @@
-"""Packs: published data files with checksum, size, licence and citation (data/packs.yaml). Nothing is fetched unasked."""
+"""Packs: published data files with checksum, size, licence and citation (data/packs.yaml).
+
+Nothing is fetched unasked.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,34 @@ from harness.common.data_files import FOLDER_FILES, sha256
 from harness.common.escaping import unescaped
 from harness.common.paths import EXPERIMENTS, PACKS
 from harness.errors import BadInputError, system_sentence
-from harness.sources.download import download, said
+from harness.sources.download import download, failure_text
 
 NAME_WIDTH = 40  # of names in listings
 
 
 @dataclass(frozen=True)
 class Pack:
-    """One file: path below CALHARNESS_DATA, urls tried in order (none = not published as such; how to get it is in `note`).
-    sha256 None: no checksum is known; the file that the user puts there is taken, and its checksum shown. Files of predictions
-    say how many `rows` (of the test part) and `classes` they hold, so that problems without the file know what they lack. A path
-    below experiments/ is of a file that comes with the package; `repository` and `commit` are where its content is from."""
+    """One published file.
+
+    Parameters
+    ----------
+    name : str
+    path : str
+        Path below CALHARNESS_DATA. A path below experiments/ is of a file in the package.
+    sha256 : str or None
+        None: no checksum is known. The user's file is taken as it is, and its checksum is shown.
+    bytes : int or None
+    licence, citation : str
+    urls : tuple of str
+        Tried in this order. Empty: not published as such; `note` says how to get it.
+    note : str
+    group : str
+        Packs of a group are fetched together.
+    rows, validation_rows, classes : int, optional
+        Sizes of a file of predictions (`rows` of the test part), known without the file.
+    repository, commit : str
+        Source of the content.
+    """
 
     name: str
     path: str
@@ -43,51 +63,57 @@ class Pack:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether the file comes with the package."""
+        """True if the file comes with the package."""
         return self.path.startswith("experiments/")
 
     def at(self, base: Path | None) -> Path:
-        """Where the file lies, below `base` unless it comes with the package."""
+        """Return the path of the file, below `base` unless it comes with the package."""
         if self.is_shipped:
             return EXPERIMENTS / self.path.removeprefix("experiments/")
         return Path(base or "") / self.path
 
     @property
     def is_here(self) -> bool:
-        """Whether the file is there, below CALHARNESS_DATA or with the package."""
+        """True if the file is there, below CALHARNESS_DATA or in the package."""
         base = os.environ.get("CALHARNESS_DATA")
         return (self.is_shipped or bool(base)) and self.at(Path(base or "").expanduser()).is_file()
 
     @property
     def how(self) -> str:
-        """How to get it, a clause."""
-        return (
-            f"`calharness data fetch {self.name}` gets it"
-            if self.urls
-            else f"it is {self.note.rstrip('.')}"
-        )
+        """How to get it, as a clause."""
+        if self.urls:
+            return f"`calharness data fetch {self.name}` gets it"
+        return f"it is {self.note.rstrip('.')}"
+
+
+# Listing
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
-    """All packs by name, from data/packs.yaml or another listing."""
-    entries = (
-        yaml.load((listing or PACKS).read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        or {}
-    )
+    """Return all packs by name, of data/packs.yaml or of another listing."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    entries = yaml.load((listing or PACKS).read_text(), loader) or {}
     return {
         name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))})
         for name, entry in entries.items()
     }
 
 
-def of(path: str) -> tuple[Pack, ...]:
-    """The packs of predictions at a path as the listing has it: one, those of a folder of npy files, or none."""
-    return _by_path(PACKS, PACKS.stat().st_mtime_ns).get(path, ())
+def packs_at(path: str) -> tuple[Pack, ...]:
+    """Return the packs of predictions at a path of the listing.
+
+    They are one pack, the two of a folder of npy files, or none.
+    """
+    return tuple(pack for pack in _predictions(*_listing()) if _place(pack) == path)
 
 
 def checksums() -> frozenset[str]:
-    """The sha256 of every pack that has one."""
-    return _checksums(PACKS, PACKS.stat().st_mtime_ns)
+    """Return the sha256 of every pack that has one."""
+    return _checksums(*_listing())
+
+
+def _listing() -> tuple[Path, int]:
+    return PACKS, PACKS.stat().st_mtime_ns
 
 
 @lru_cache(maxsize=2)
@@ -96,18 +122,24 @@ def _checksums(listing: Path, modified: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=2)
-def _by_path(listing: Path, modified: int) -> dict[str, tuple[Pack, ...]]:
-    found: dict[str, tuple[Pack, ...]] = {}
-    for pack in packs(listing).values():
-        parent, _, name = pack.path.rpartition("/")
-        if pack.rows:
-            at = parent if name in FOLDER_FILES else pack.path
-            found[at] = (*found.get(at, ()), pack)
-    return found
+def _predictions(listing: Path, modified: int) -> tuple[Pack, ...]:
+    return tuple(pack for pack in packs(listing).values() if pack.rows)
+
+
+def _place(pack: Pack) -> str:
+    """Return the path of a problem on this pack: the file, or the folder of its npy files."""
+    parent, _, name = pack.path.rpartition("/")
+    return parent if name in FOLDER_FILES else pack.path
 
 
 def folder() -> Path:
-    """The folder of data: CALHARNESS_DATA, which must be set."""
+    """Return the folder that CALHARNESS_DATA names.
+
+    Raises
+    ------
+    BadInputError
+        If it is not set.
+    """
     given = os.environ.get("CALHARNESS_DATA")
     if not given:
         raise BadInputError(
@@ -116,36 +148,44 @@ def folder() -> Path:
     return Path(given).expanduser()
 
 
+# Verify and fetch
+
+
 def verify(chosen: list[Pack], base: Path) -> int:
-    """Print one line per pack; 1 if a file that is there has another checksum, else 0."""
+    """Print one line per pack. Return 1 if a file has another checksum, else 0."""
     wrong = 0
     for pack in chosen:
         path = pack.at(base)
         if not path.is_file():
-            print(f"{pack.name:<{NAME_WIDTH}}absent     {path}")
-            continue
-        found = sha256(path)
-        if pack.sha256 is None:
-            print(
-                f"{pack.name:<{NAME_WIDTH}}present    sha256 {found}, to which no published one is known"
-            )
-            continue
-        wrong += found != pack.sha256
-        print(
-            f"{pack.name:<{NAME_WIDTH}}{'ok' if found == pack.sha256 else f'WRONG: sha256 {found}, expected {pack.sha256}'}"
-        )
+            line = f"absent     {path}"
+        elif pack.sha256 is None:
+            line = f"present    sha256 {sha256(path)}, to which no published one is known"
+        elif sha256(path) == pack.sha256:
+            line = "ok"
+        else:
+            line = f"WRONG: sha256 {sha256(path)}, expected {pack.sha256}"
+            wrong += 1
+        print(f"{pack.name:<{NAME_WIDTH}}{line}")
     return int(wrong > 0)
 
 
 def fetch(pack: Pack, base: Path) -> Path:
-    """Download a pack unless it is there; resumes a partial file; keeps it only if its sha256 matches."""
+    """Download a pack unless it is there, and return its path.
+
+    A partial file is resumed. The file is kept only if its sha256 matches.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be had, or if another file is at its place.
+    """
     path = pack.at(base)
     if path.is_file():
-        found = sha256(path)
-        if pack.sha256 in (None, found):
+        if pack.sha256 is None or sha256(path) == pack.sha256:
             return path
         raise BadInputError(
-            f"{path} has sha256 {found}, expected {pack.sha256}; it is left as it is: move it away to fetch again."
+            f"{path} has sha256 {sha256(path)}, expected {pack.sha256}; it is left as it is: "
+            "move it away to fetch again."
         )
     if pack.sha256 is None:
         raise BadInputError(
@@ -160,21 +200,23 @@ def fetch(pack: Pack, base: Path) -> Path:
     problems = []
     for url in pack.urls:
         try:
-            download(url, partial, lambda received: _say(received, pack.bytes), pack.bytes)
+            download(
+                url, partial, lambda received: _print_progress(received, pack.bytes), pack.bytes
+            )
         except OSError as error:
-            problems.append(f"{url}: {said(error)}")
+            problems.append(f"{url}: {failure_text(error)}")
             continue
-        found = sha256(partial)
-        if found == pack.sha256:
+        checksum = sha256(partial)
+        if checksum == pack.sha256:
             partial.replace(path)
             return path
-        problems.append(f"{url}: sha256 is {found}, expected {pack.sha256}")
+        problems.append(f"{url}: sha256 is {checksum}, expected {pack.sha256}")
         partial.unlink()
     raise BadInputError(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
 
 
 def fetch_all(chosen: list[Pack], base: Path) -> int:
-    """Fetch several packs, one after the other; what cannot be had is listed at the end. 1 if that is any, else 0."""
+    """Fetch several packs and list the failures at the end. Return 1 if there are any, else 0."""
     problems = []
     for number, pack in enumerate(chosen, 1):
         print(f"  {number} of {len(chosen)}: {pack.name}", file=sys.stderr)
@@ -186,19 +228,16 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
             problems.append(str(error))
     for problem in problems:
         print(f"  {problem}", file=sys.stderr)
-    state = (
-        f"{len(problems):,} could not be had, the same command tries again"
-        if problems
-        else "complete"
-    )
+    state = "complete"
+    if problems:
+        state = f"{len(problems):,} could not be had, the same command tries again"
     print(f"  {len(chosen):,} files, {state}")
     return int(bool(problems))
 
 
-def _say(received: int, size: int | None) -> None:
-    """Write the progress of a download over the line before it."""
+def _print_progress(received: int, size: int | None) -> None:
+    """Write the progress of a download over the previous line."""
     end = "\n" if received == size else ""
     whole = "?" if size is None else f"{size / 1e6:.1f}"
-    print(
-        f"\r  {received / 1e6:.1f} of {whole} MB", end=end, file=unescaped(sys.stderr), flush=True
-    )
+    text = f"\r  {received / 1e6:.1f} of {whole} MB"
+    print(text, end=end, file=unescaped(sys.stderr), flush=True)

@@ -1,13 +1,14 @@
-"""Repositories in TabRepo's layout: stored predictions of many models on many data sets, read with numpy and pandas alone.
+"""Repositories in TabRepo's layout: stored predictions of many models on many data sets.
 
-<root>/configs.parquet                              one row per data set, fold and config, with problem_type
+<root>/configs.parquet                              problem_type of every data set, fold and config
 <root>/model_predictions/<dataset>/<fold>/
     metadata.json                                   models (row order), pred_val_shape, pred_test_shape, dtype
     pred-val.dat, pred-test.dat                     raw C-order arrays (models, rows) or (models, rows, classes)
     label-val.csv.zip, label-test.csv.zip           first column = row of the original table, second = label
 
-"val" are out-of-fold predictions of bagged models on the training rows of an outer fold, "test" those on its held-out rows.
-The order of the models, and which there are, may differ from task to task. Names with '.' are stored with '_'.
+"val" are out-of-fold predictions of bagged models on the training rows of an outer fold, "test"
+those on its held-out rows. Tasks may have different models, and in another order. In folder names,
+'_' stands for '.'.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,37 +34,163 @@ COMMANDS = {
     "tabular_oof": "calharness data make tabular_oof",
 }
 PARTS = ("val", "test")
+KINDS = ("binary", "multiclass", "regression")
 Probabilities = NDArray[np.float64]  # (n,) of class 1, or (n, k)
 FILES = (
-    "metadata.json",
-    "pred-val.dat",
-    "pred-test.dat",
-    "label-val.csv.zip",
-    "label-test.csv.zip",
-)
-ROW_SUM_TOLERANCE = 1e-2  # stored in 16 or 32 bits, rows sum to 1 only roughly; beyond this they are no probabilities
+    "metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip",
+)  # fmt: skip
+VALIDATION_FILES = ("metadata.json", "pred-val.dat", "label-val.csv.zip")
+# stored in 16 or 32 bits, rows sum to 1 within 1e-3; rows beyond this are no probabilities
+ROW_SUM_TOLERANCE = 1e-2
+T = TypeVar("T")
+
+
+def _cached(read: Callable[[Path], T]) -> Callable[[Path], T]:
+    """Cache what is read of a file, until its time of change or its size changes."""
+
+    @lru_cache(maxsize=512)  # Table 1 has 190 tasks
+    def read_once(path: Path, stamp: tuple[int, int]) -> T:
+        return read(path)
+
+    @wraps(read)
+    def read_cached(path: Path) -> T:
+        return read_once(path, _stamp(path))
+
+    return read_cached
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return the time of change and the size of a file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        raise BadInputError(
+            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository configs.parquet."
+        ) from None
+    return status.st_mtime_ns, status.st_size
+
+
+# Files
 
 
 class Metadata(NamedTuple):
-    """A task's metadata.json: models by row, shapes of the two arrays, their type."""
+    """Content of a task's metadata.json: models by row, shapes of the two arrays, their type."""
 
     models: tuple[str, ...]
     shapes: dict[str, tuple[int, ...]]
     dtype: np.dtype[Any]
 
     def bytes(self, part: str) -> int:
-        """Size of pred-<part>.dat."""
+        """Return the size of pred-<part>.dat."""
         return int(np.prod(self.shapes[part])) * self.dtype.itemsize
+
+
+@_cached
+def read_metadata(path: Path) -> Metadata:
+    """Read and check a task's metadata.json."""
+    try:
+        content = json.loads(Path(path).read_text())
+        # hundreds of tasks have the same names of models
+        models = tuple(sys.intern(str(name)) for name in content["models"])
+        dtype = np.dtype(content["dtype"])
+        shapes = {part: tuple(int(s) for s in content[f"pred_{part}_shape"]) for part in PARTS}
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(
+            f"{path} is no metadata of predictions ({type(error).__name__}: {error})."
+        ) from error
+    if dtype not in (np.float16, np.float32, np.float64):
+        raise BadInputError(
+            f"{path} gives dtype {dtype}; allowed are float16, float32 and float64."
+        )
+    if len(set(models)) != len(models):
+        raise BadInputError(
+            f"{path} names a model twice; every row of predictions needs a name of its own."
+        )
+    for part, shape in shapes.items():
+        if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
+            raise BadInputError(
+                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, rows(, classes)] is needed."
+            )
+    return Metadata(models, shapes, dtype)
+
+
+@_cached
+def read_labels(path: Path) -> NDArray[Any]:
+    """Read the labels of a label-<part>.csv.zip."""
+    try:
+        frame = pd.read_csv(path, index_col=0, compression="zip")
+        labels: NDArray[Any] = frame.iloc[:, 0].to_numpy()
+        return labels
+    except Exception as error:
+        raise BadInputError(
+            f"{path} cannot be read as zipped csv ({type(error).__name__}: {error})."
+        ) from error
+
+
+@_cached
+def read_problem_types(path: Path) -> dict[str, str]:
+    """Read {data set: problem_type} of a configs.parquet."""
+    try:
+        frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
+    except Exception as error:
+        message = str(error).partition("\n")[0]
+        raise BadInputError(
+            f"{path} cannot be read ({type(error).__name__}: {message})."
+        ) from error
+    return {_stored(dataset): kind for dataset, kind in frame.itertuples(index=False)}
+
+
+def check_file(path: Path, name: str, metadata: Metadata | None) -> None:
+    """Raise BadInputError if a file does not fit its task's metadata.
+
+    Parameters
+    ----------
+    path : path
+        The file, under any name.
+    name : str
+        Its name among FILES.
+    metadata : Metadata or None
+        None for the metadata themselves.
+    """
+    if metadata is None:
+        read_metadata(path)
+        return
+    kind, part = name.split(".")[0].split("-")
+    if kind == "pred":
+        _check_size(path, metadata, part)
+    else:
+        _check_count(path, read_labels(path), metadata, part)
+
+
+def _check_size(path: Path, metadata: Metadata, part: str) -> None:
+    size = _stamp(path)[1]
+    if size != metadata.bytes(part):
+        raise BadInputError(
+            f"{path} has {size:,} bytes; shape {list(metadata.shapes[part])} in {metadata.dtype} "
+            f"has {metadata.bytes(part):,}."
+        )
+
+
+def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str) -> None:
+    rows = metadata.shapes[part][1]
+    if len(labels) != rows:
+        raise BadInputError(
+            f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many."
+        )
+
+
+# Repository
 
 
 @dataclass(frozen=True)
 class Repository:
     """A folder in TabRepo's layout, or one that holds a single such folder as results/<context>.
 
-    predict_val and predict_test give (n,) probabilities of class 1 for two classes and (n, k) for more, float64; rows of the
-    latter are divided by their sum, which storage in 16 or 32 bits leaves up to 1e-3 off 1 (refused beyond 1e-2).
-    labels_val and labels_test give (n,) int64 labels 0..k-1. Only the wanted model's row is read from disk. Regression data
-    sets are listed, told apart by `problem_type`, and refused where class probabilities are asked for.
+    predict_val and predict_test return float64 probabilities: (n,) of class 1 for two classes,
+    (n, k) for more. Rows of the latter are divided by their sum, which storage in 16 or 32 bits
+    leaves up to 1e-3 off 1 (beyond 1e-2 they are refused). labels_val and labels_test return (n,)
+    int64 labels 0..k-1. Only the row of the wanted model is read from disk. Regression data sets
+    are listed, but have no class probabilities.
     """
 
     root: Path
@@ -76,91 +204,85 @@ class Repository:
         object.__setattr__(self, "root", root)
 
     def datasets(self) -> list[str]:
-        """All data sets with a folder of predictions."""
+        """Return all data sets with a folder of predictions."""
         folder = self.root / "model_predictions"
         return sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
 
     def folds(self, dataset: str) -> list[int]:
-        """The outer folds of a data set, as stored."""
+        """Return the stored outer folds of a data set."""
         folder = self.root / "model_predictions" / _stored(dataset)
         if not folder.is_dir():
             raise BadInputError(f"there is no data set {dataset!r} in {self.root}.")
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
 
     def configs(self, dataset: str, fold: int) -> list[str]:
-        """The configs with predictions for a task, in their stored order."""
+        """Return the configs with predictions for a task, in their stored order."""
         return list(self.metadata(dataset, fold).models)
 
     def problem_type(self, dataset: str) -> str:
-        """binary, multiclass or regression, by configs.parquet."""
+        """Return binary, multiclass or regression, as configs.parquet states it."""
         path = self.root / "configs.parquet"
-        known = _problem_types(str(path), *_stamp(path))
-        kind = known.get(_stored(dataset))
-        if kind not in ("binary", "multiclass", "regression"):
+        kind = read_problem_types(path).get(_stored(dataset))
+        if kind not in KINDS:
             raise BadInputError(
                 f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, multiclass or regression."
             )
         return kind
 
     def metadata(self, dataset: str, fold: int) -> Metadata:
-        """The task's metadata.json, checked."""
-        path = self.folder(dataset, fold) / "metadata.json"
-        return _metadata(str(path), *_stamp(path))
+        """Return the metadata of a task."""
+        return read_metadata(self.folder(dataset, fold) / "metadata.json")
 
     def folder(self, dataset: str, fold: int) -> Path:
-        """Where the files of a task are, or would be."""
+        """Return the folder for the files of a task, which may be absent."""
         return self.root / "model_predictions" / _stored(dataset) / str(fold)
 
     def missing(self, dataset: str, fold: int) -> list[str]:
-        """Those of the files that predict_val needs which are not there."""
+        """Return the absent files that predict_val needs."""
         folder = self.folder(dataset, fold)
-        return [
-            name
-            for name in ("metadata.json", "pred-val.dat", "label-val.csv.zip")
-            if not (folder / name).is_file()
-        ]
+        return [name for name in VALIDATION_FILES if not (folder / name).is_file()]
 
     def shape(self, dataset: str, fold: int) -> tuple[int, int]:
-        """(validation rows, classes) of a task; 1 "class" for regression."""
+        """Return (validation rows, classes) of a task; 1 "class" for regression."""
         shape = self.metadata(dataset, fold).shapes["val"]
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
             raise BadInputError(
                 f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}."
             )
-        return shape[1], shape[2] if len(shape) == 3 else 1 if kind == "regression" else 2
+        classes = {"binary": 2, "regression": 1, "multiclass": shape[-1]}
+        return shape[1], classes[kind]
 
     def predict_val(self, dataset: str, fold: int, config: str) -> Probabilities:
-        """Out-of-fold probabilities of the training rows: (n,) or (n, k)."""
+        """Return out-of-fold probabilities of the training rows: (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "val")
 
     def predict_test(self, dataset: str, fold: int, config: str) -> Probabilities:
-        """Probabilities of the held-out rows: (n,) or (n, k)."""
+        """Return probabilities of the held-out rows: (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "test")
 
     def labels_val(self, dataset: str, fold: int) -> NDArray[np.int64]:
-        """Labels of the training rows, (n,) in 0..k-1."""
+        """Return labels of the training rows, (n,) in 0..k-1."""
         return self._labels(dataset, fold, "val")
 
     def labels_test(self, dataset: str, fold: int) -> NDArray[np.int64]:
-        """Labels of the held-out rows, (n,) in 0..k-1."""
+        """Return labels of the held-out rows, (n,) in 0..k-1."""
         return self._labels(dataset, fold, "test")
 
     def stored_bytes(self, dataset: str, fold: int, config: str) -> bytes:
-        """What one config's validation predictions are on disk: what identifies them."""
+        """Return the bytes of one config's validation predictions on disk, which identify them."""
         return self._row(dataset, fold, config, "val").tobytes()
 
     def _row(self, dataset: str, fold: int, config: str, part: str) -> NDArray[Any]:
-        about = self.metadata(dataset, fold)
-        if config not in about.models:
+        metadata = self.metadata(dataset, fold)
+        if config not in metadata.models:
             raise BadInputError(
-                f"{dataset}, fold {fold} has no config {config!r}; it has {len(about.models)}, e.g. {about.models[0]}."
+                f"{dataset}, fold {fold} has no config {config!r}; it has {len(metadata.models)}, e.g. {metadata.models[0]}."
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
-        check_size(path, about, part)
-        return np.array(
-            np.memmap(path, about.dtype, "r", shape=about.shapes[part])[about.models.index(config)]
-        )
+        _check_size(path, metadata, part)
+        values = np.memmap(path, metadata.dtype, "r", shape=metadata.shapes[part])
+        return np.array(values[metadata.models.index(config)])
 
     def _probabilities(self, dataset: str, fold: int, config: str, part: str) -> Probabilities:
         self._refuse_regression(dataset)
@@ -186,12 +308,8 @@ class Repository:
     def _labels(self, dataset: str, fold: int, part: str) -> NDArray[np.int64]:
         self._refuse_regression(dataset)
         path = self.folder(dataset, fold) / f"label-{part}.csv.zip"
-        labels = _read_labels(str(path), *_stamp(path))
-        rows, classes = self.metadata(dataset, fold).shapes[part][1], self.shape(dataset, fold)[1]
-        if len(labels) != rows:
-            raise BadInputError(
-                f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many."
-            )
+        labels, classes = read_labels(path), self.shape(dataset, fold)[1]
+        _check_count(path, labels, self.metadata(dataset, fold), part)
         if labels.dtype.kind not in "iub":
             raise BadInputError(
                 f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed."
@@ -209,9 +327,20 @@ class Repository:
             )
 
 
+# Places
+
+
 def find(path: str) -> Repository:
-    """The repository at a path as given (relative to the working folder), below the folder that CALHARNESS_DATA names, or in the
-    project's cache folder. A folder of that name that is no repository is passed over."""
+    """Return the repository at a path, relative to one of several folders.
+
+    They are the working folder, the folder that CALHARNESS_DATA names, and the cache. Folders
+    without predictions are passed over.
+
+    Raises
+    ------
+    BadInputError
+        If there is none.
+    """
     places = _places(path)
     for place in places:
         if _root(place) is not None:
@@ -222,12 +351,12 @@ def find(path: str) -> Repository:
 
 
 def is_there(path: str) -> bool:
-    """Whether `find` finds it."""
+    """Return True if `find` would find a repository."""
     return any(_root(place) is not None for place in _places(path))
 
 
 def absent(path: str) -> str:
-    """The reason that a task of a repository which is not there cannot be run: the same on every machine."""
+    """Return the reason why tasks of an absent repository cannot be run, the same everywhere."""
     return f"the repository {Path(path).name} is not at hand; {_hint(path)}"
 
 
@@ -239,16 +368,13 @@ def _places(path: str) -> list[Path]:
 
 
 def _hint(path: str) -> str:
-    command = COMMANDS.get(Path(path).name)
-    return (
-        f"`{command}` gets it"
-        if command
-        else "a folder with model_predictions and configs.parquet is needed"
-    )
+    if command := COMMANDS.get(Path(path).name):
+        return f"`{command}` gets it"
+    return "a folder with model_predictions and configs.parquet is needed"
 
 
 def _root(path: Path) -> Path | None:
-    """The folder that has model_predictions: the path itself, or its only results/<context>."""
+    """Return the folder with model_predictions: the path itself, or its only results/<context>."""
     if (path / "model_predictions").is_dir():
         return path.resolve()
     inner = sorted(p.parent for p in path.glob("results/*/model_predictions"))
@@ -260,110 +386,5 @@ def _root(path: Path) -> Path | None:
 
 
 def _stored(dataset: str) -> str:
+    """Return the folder name of a data set."""
     return str(dataset).replace(".", "_")
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """(modified, size): a file that changed is read again."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        raise BadInputError(
-            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository configs.parquet."
-        ) from None
-    return found.st_mtime_ns, found.st_size
-
-
-@lru_cache(maxsize=512)
-def _metadata(path: str, modified: int, size: int) -> Metadata:
-    return read_metadata(Path(path))
-
-
-def read_metadata(path: Path) -> Metadata:
-    """Read and check a task's metadata.json."""
-    try:
-        found = json.loads(Path(path).read_text())
-        models = tuple(
-            sys.intern(str(name)) for name in found["models"]
-        )  # the same in hundreds of tasks
-        dtype = np.dtype(found["dtype"])
-        shapes = {part: tuple(int(s) for s in found[f"pred_{part}_shape"]) for part in PARTS}
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(
-            f"{path} is no metadata of predictions ({type(error).__name__}: {error})."
-        ) from error
-    if dtype not in (np.float16, np.float32, np.float64):
-        raise BadInputError(
-            f"{path} gives dtype {dtype}; allowed are float16, float32 and float64."
-        )
-    if len(set(models)) != len(models):
-        raise BadInputError(
-            f"{path} names a model twice; every row of predictions needs a name of its own."
-        )
-    for part, shape in shapes.items():
-        if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
-            raise BadInputError(
-                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, rows(, classes)] is needed."
-            )
-    return Metadata(models, shapes, dtype)
-
-
-def check_size(path: Path, about: Metadata, part: str) -> None:
-    """Refuse an array file whose size is not that of its shape."""
-    size = _stamp(path)[1]
-    if size != about.bytes(part):
-        raise BadInputError(
-            f"{path} has {size:,} bytes; shape {list(about.shapes[part])} in {about.dtype} has {about.bytes(part):,}."
-        )
-
-
-def check_file(path: Path, name: str, about: Metadata | None) -> None:
-    """Refuse one of a task's FILES, at `path` under whatever name, that does not fit the task's metadata."""
-    if name == "metadata.json":
-        read_metadata(path)
-        return
-    if about is None:
-        raise ValueError(f"{name} is checked with the metadata of its task")
-    kind, part = name.split(".")[0].split("-")
-    if kind == "pred":
-        check_size(path, about, part)
-        return
-    found = len(_labels_of(str(path)))
-    if found != about.shapes[part][1]:
-        raise BadInputError(
-            f"{path} has {found} labels for {about.shapes[part][1]} rows of predictions; they must be equally many."
-        )
-
-
-@lru_cache(maxsize=32)
-def _read_labels(path: str, modified: int, size: int) -> NDArray[Any]:
-    return _labels_of(path)
-
-
-def _labels_of(path: str) -> NDArray[Any]:
-    """Labels of a label-<part>.csv.zip."""
-    try:
-        labels: NDArray[Any] = (
-            pd.read_csv(path, index_col=0, compression="zip").iloc[:, 0].to_numpy()
-        )
-        return labels
-    except Exception as error:
-        raise BadInputError(
-            f"{path} cannot be read as zipped csv ({type(error).__name__}: {error})."
-        ) from error
-
-
-@lru_cache(maxsize=4)
-def _problem_types(path: str, modified: int, size: int) -> dict[str, str]:
-    return read_problem_types(Path(path))
-
-
-def read_problem_types(path: Path) -> dict[str, str]:
-    """{data set: problem_type} of a configs.parquet."""
-    try:
-        frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
-    except Exception as error:
-        raise BadInputError(
-            f"{path} cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})."
-        ) from error
-    return {_stored(dataset): kind for dataset, kind in frame.itertuples(index=False)}

@@ -1,10 +1,12 @@
-"""Download and check TabRepo's predictions (context D244_F3_C1530_100; Salinas and Erickson, 2024; Apache-2.0).
+"""Download and check TabRepo's predictions.
 
-A task, one (data set, fold), is five files; configs.parquet tells their kind. The files come from the publishers' hub, else
-from their object storage. The hub names the sha256 of its large files, to which what came is compared; object storage names
-none, and neither does for small files. The sha256 of everything that came is written into SHA256SUMS beside the data and
-compared on every later run: this proves that a file is what was first received, not that its publisher meant it so. Each file
-is also checked against the shape and type in its task's metadata.json before it takes its place.
+Context D244_F3_C1530_100; Salinas and Erickson (2024); Apache-2.0. A task, (data set, fold), is
+five files. They come from the publishers' hub, else from their object storage.
+
+The hub states the sha256 of its large files, which is compared. Object storage states none, and
+neither source does for small files. The sha256 of every file is written into SHA256SUMS beside the
+data and compared in later runs. This shows that a file is the one first received, not that its
+publisher meant it so. Each file is also checked against its task's metadata.json (shape and type).
 """
 
 from __future__ import annotations
@@ -23,69 +25,76 @@ from harness.common.progress import Progress
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.sources import tabrepo
-from harness.sources.download import download
-from harness.sources.download import said as in_words
+from harness.sources.download import download, failure_text
 
 HUB = "https://huggingface.co/datasets/Tabrepo/tabrepo/resolve/main/2023_11_14/"
 STORAGE = "https://tabrepo.s3.us-west-2.amazonaws.com/contexts/2023_11_14/"
 SUMS = "SHA256SUMS"
 ATTEMPTS, WAIT_SECONDS = 3, 2.0
+TEMPORARY = (429, 500, 502, 503, 504)  # HTTP statuses after which another attempt is made
 UNANSWERED_FILES = 3  # in a row; then the network is taken to be down
 
 
 class NoServerError(Exception):
-    """Nobody answers any more: going on with further files is of no use."""
+    """No server answers any more, so further files are not tried."""
 
 
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
-    """Download what is missing of the tasks into `root`; returns a sentence per file that could not be had or is wrong."""
-    wanted = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
-    print(
-        f"  {1 + len(tasks) * len(tabrepo.FILES):,} files of {len(tasks):,} tasks, into {root}",
-        file=sys.stderr,
-    )
+    """Download the missing files of tasks into `root`.
+
+    Returns
+    -------
+    list of str
+        A sentence for each file that could not be fetched or is wrong.
+    """
+    files = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
+    count = 1 + len(tasks) * len(tabrepo.FILES)
+    print(f"  {count:,} files of {len(tasks):,} tasks, into {root}", file=sys.stderr)
     with contextlib.suppress(NoServerError):
-        _get_all(wanted, tasks)
-    return wanted.problems
+        _fetch_files(files, tasks)
+    return files.problems
 
 
-def _get_all(wanted: Fetch, tasks: list[tuple[str, int]]) -> None:
-    root = wanted.root
-    wanted.get("configs.parquet")
+def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
+    root = files.root
+    files.get("configs.parquet")
     folders = [f"model_predictions/{dataset.replace('.', '_')}/{fold}" for dataset, fold in tasks]
-    described = [folder for folder in folders if wanted.get(f"{folder}/metadata.json")]
-    sizes = {folder: _array_bytes(root / folder) for folder in described}
-    missing = sum(
-        size
-        for folder in described
-        for name, size in sizes[folder].items()
-        if not (root / folder / name).is_file()
-    )
-    if missing > shutil.disk_usage(root).free:
+    described = [folder for folder in folders if files.get(f"{folder}/metadata.json")]
+    missing = 0
+    for folder in described:
+        metadata = tabrepo.read_metadata(root / folder / "metadata.json")
+        for part in tabrepo.PARTS:
+            if not (root / folder / f"pred-{part}.dat").is_file():
+                missing += metadata.bytes(part)
+    free = shutil.disk_usage(root).free
+    if missing > free:
         raise BadInputError(
-            f"{root} has {shutil.disk_usage(root).free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come."
+            f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come."
         )
     print(f"  {missing / 1e6:,.0f} MB of predictions to come", file=sys.stderr)
-    wanted.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
+    files.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
     for folder in described:
         for name in tabrepo.FILES[1:]:
-            wanted.get(f"{folder}/{name}")
-    wanted.progress.close()
+            files.get(f"{folder}/{name}")
+    files.progress.close()
 
 
 class Fetch:
-    """One download of many files: where to, where from, the checksums so far, and what went wrong."""
+    """A download of many files: target, sources, checksums so far, and problems."""
 
     def __init__(self, root: Path, bases: list[str]):
         self.root, self.bases = root, bases
         self.sums = read_sums(root)
         self.problems: list[str] = []
         self.progress: Progress | None = None
-        self.received = 0.0  # bytes not yet told to the progress line
+        self.received = 0.0  # bytes that the progress line does not show yet
         self.unanswered = 0
 
     def get(self, name: str) -> bool:
-        """Have one file, by its path below the root: checked if it is there, else downloaded. Notes a problem in a sentence."""
+        """Check a file if it is there, else download it. Note a problem, and return True if none.
+
+        `name`: path below the root.
+        """
         path = self.root / name
         try:
             if path.is_file():
@@ -102,47 +111,49 @@ class Fetch:
             raise
 
     def _check_present(self, name: str, path: Path) -> None:
-        found = sha256(path)
-        if name not in self.sums:  # came before it could be noted, or by other means
-            self._check(name, path)
-            self._pin(name, found)
-        elif self.sums[name] != found:
+        checksum = sha256(path)
+        if name not in self.sums:  # a run was interrupted before it noted the file, or a copy
+            self.check(name, path)
+            self._pin(name, checksum)
+        elif self.sums[name] != checksum:
             raise BadInputError(
-                f"{path} has sha256 {found}, but had {self.sums[name]} when it came; move it away and it is fetched again."
+                f"{path} has sha256 {checksum}, but had {self.sums[name]} when it came; "
+                "move it away and it is fetched again."
             )
 
     def _download(self, name: str, path: Path) -> None:
         partial = path.with_name(path.name + ".part")
-        said = []
+        reasons = []
         for base in self.bases:
             try:
-                published = self._patiently(base + name, partial)
-                self._check_new(name, partial, published)
-            except (OSError, BadInputError) as error:
-                said.append(
-                    f"{base}: {(str(error) if isinstance(error, BadInputError) else in_words(error)).rstrip('.')}"
-                )
-                if isinstance(error, (BadInputError, urllib.error.HTTPError)):
-                    partial.unlink(missing_ok=True)  # wrong or refused: nothing to go on from
-                elif partial.is_file():  # broken off: to be continued with the same server
+                stated = self._try_download(base + name, partial)
+                self._check_new(name, partial, stated)
+            except (BadInputError, urllib.error.HTTPError) as error:  # wrong or refused
+                partial.unlink(missing_ok=True)
+                is_ours = isinstance(error, BadInputError)
+                reason = str(error) if is_ours else failure_text(error)
+                reasons.append(f"{base}: {reason.rstrip('.')}")
+            except OSError as error:
+                reasons.append(f"{base}: {failure_text(error).rstrip('.')}")
+                if partial.is_file():  # broken off: the next run resumes with the same server
                     break
-                continue
-            partial.replace(path)
-            self._pin(name, sha256(path))
-            return
-        raise BadInputError(f"{name} could not be fetched ({'; '.join(said)}).")
+            else:
+                partial.replace(path)
+                self._pin(name, sha256(path))
+                return
+        raise BadInputError(f"{name} could not be fetched ({'; '.join(reasons)}).")
 
-    def _patiently(self, url: str, partial: Path) -> str | None:
-        """Download with a few attempts, each going on from the one before; an answer such as 404 is final."""
+    def _try_download(self, url: str, partial: Path) -> str | None:
+        """Download in a few attempts, each resuming the one before; an answer such as 404 is final."""
         for attempt in range(1, ATTEMPTS + 1):
             before = partial.stat().st_size if partial.is_file() else 0
             try:
-                published = download(url, partial, self._note(before))
+                stated = download(url, partial, self._note(before))
                 self.unanswered = 0
-                return published
+                return stated
             except urllib.error.HTTPError as error:
                 self.unanswered = 0
-                if error.code not in (429, 500, 502, 503, 504) or attempt == ATTEMPTS:
+                if error.code not in TEMPORARY or attempt == ATTEMPTS:
                     raise
             except OSError as error:
                 if attempt == ATTEMPTS:
@@ -156,74 +167,82 @@ class Fetch:
         raise AssertionError("unreachable")
 
     def _note(self, before: int) -> Callable[[int], None]:
-        seen = [before]
+        """Return a function that shows how many bytes were received, `before` of them earlier."""
+        last = before
 
         def note(received: int) -> None:
-            self.received += max(0, received - seen[0])
-            seen[0] = received
+            nonlocal last
+            self.received += max(0, received - last)
+            last = received
             if self.progress is not None and self.received >= 1e6:
                 self.progress.add(int(self.received // 1e6), len(self.problems))
                 self.received %= 1e6
 
         return note
 
-    def _check_new(self, name: str, partial: Path, published: str | None) -> None:
-        found = sha256(partial)
-        if published is not None and found != published:
-            raise BadInputError(f"what came has sha256 {found}, the publisher names {published}")
-        if self.sums.get(name, found) != found:
+    def _check_new(self, name: str, partial: Path, stated: str | None) -> None:
+        checksum = sha256(partial)
+        if stated is not None and checksum != stated:
+            raise BadInputError(f"what came has sha256 {checksum}, the publisher names {stated}")
+        if self.sums.get(name, checksum) != checksum:
             raise BadInputError(
-                f"what came has sha256 {found}, but {SUMS} holds {self.sums[name]} from the first time"
+                f"what came has sha256 {checksum}, but {SUMS} holds {self.sums[name]} from the first time"
             )
-        self._check(name, partial)
+        self.check(name, partial)
 
-    def _check(self, name: str, path: Path) -> None:
-        """Refuse a file that does not fit its task's metadata."""
+    def check(self, name: str, path: Path) -> None:
+        """Raise BadInputError if a file does not fit its task's metadata."""
         if name == "configs.parquet":
             tabrepo.read_problem_types(path)
             return
         kind = Path(name).name
-        folder = (self.root / name).parent
-        about = None if kind == "metadata.json" else tabrepo.read_metadata(folder / "metadata.json")
-        tabrepo.check_file(path, kind, about)
+        about = (self.root / name).parent / "metadata.json"
+        metadata = None if kind == "metadata.json" else tabrepo.read_metadata(about)
+        tabrepo.check_file(path, kind, metadata)
 
-    def _pin(self, name: str, found: str) -> None:
-        self.sums[name] = found
+    def _pin(self, name: str, checksum: str) -> None:
+        """Write a checksum into SHA256SUMS."""
+        self.sums[name] = checksum
+        lines = (f"{digest}  {file}\n" for file, digest in sorted(self.sums.items()))
         with whole_file(self.root / SUMS) as temporary:
-            temporary.write_text(
-                "".join(f"{digest}  {file}\n" for file, digest in sorted(self.sums.items()))
-            )
+            temporary.write_text("".join(lines))
 
 
-def verify(held: tabrepo.Repository) -> tuple[int, int, list[str]]:
-    """(files, how many have a checksum, a sentence per file that is missing, changed, or does not fit its metadata)."""
-    sums = read_sums(held.root)
-    names = {"configs.parquet", *sums}
-    for dataset in held.datasets():
-        for fold in held.folds(dataset):
-            names |= {
-                f"{held.folder(dataset, fold).relative_to(held.root).as_posix()}/{name}"
-                for name in tabrepo.FILES
-            }
+def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
+    """Check all files of a repository.
+
+    Returns
+    -------
+    tuple
+        The number of files, how many have a checksum, and a sentence for each file that is missing,
+        has changed, or does not fit its metadata.
+    """
+    root = repository.root
+    checks = Fetch(root, [])
+    names = {"configs.parquet", *checks.sums}
+    for dataset in repository.datasets():
+        for fold in repository.folds(dataset):
+            folder = repository.folder(dataset, fold).relative_to(root).as_posix()
+            names |= {f"{folder}/{name}" for name in tabrepo.FILES}
     problems = []
-    checks = Fetch(held.root, [])
     for name in sorted(names):
-        path = held.root / name
+        path = root / name
         try:
             if not path.is_file():
                 raise BadInputError(f"{path} is missing.")
-            if name in sums and sha256(path) != sums[name]:
+            stated = checks.sums.get(name)
+            if stated and sha256(path) != stated:
                 raise BadInputError(
-                    f"{path} has changed: sha256 {sha256(path)}, but {sums[name]} when it came."
+                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it came."
                 )
-            checks._check(name, path)
+            checks.check(name, path)
         except BadInputError as error:
             problems.append(str(error))
-    return len(names), len(sums), problems
+    return len(names), len(checks.sums), problems
 
 
 def read_sums(root: Path) -> dict[str, str]:
-    """{path below the root: sha256} of SHA256SUMS, in the format of sha256sum; empty without one."""
+    """Return {path below the root: sha256} of SHA256SUMS, {} if there is no such file."""
     path = root / SUMS
     lines = path.read_text().splitlines() if path.is_file() else []
     sums = {}
@@ -235,8 +254,3 @@ def read_sums(root: Path) -> dict[str, str]:
             )
         sums[match[2]] = match[1]
     return sums
-
-
-def _array_bytes(folder: Path) -> dict[str, int]:
-    about = tabrepo.read_metadata(folder / "metadata.json")
-    return {f"pred-{part}.dat": about.bytes(part) for part in tabrepo.PARTS}

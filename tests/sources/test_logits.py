@@ -609,7 +609,7 @@ REAL = [name for name, pack in packs.packs().items() if pack.rows and not name.e
 @pytest.mark.parametrize("name", REAL)
 def test_every_pack_has_its_problem(name):
     pack, problem = packs.packs()[name], harness.load_problem(name)
-    assert problem.path in (pack.path, str(Path(pack.path).parent)) and pack in packs.of(
+    assert problem.path in (pack.path, str(Path(pack.path).parent)) and pack in packs.packs_at(
         problem.path
     )
     assert pack.rows and pack.classes and problem.top_label == (pack.group == "toplabel")
