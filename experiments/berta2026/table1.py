@@ -66,7 +66,7 @@ def percentages(axes, found, names, paper):
     for ax, column in zip(axes, COLUMNS):
         read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, found))
         panels.named_marks(ax, read, "row", names, "value", "plus_minus", **look)
-        panels.two_errors(ax, ours, "classifier", names, "clustered error", **own)
+        two_errors(ax, ours, "classifier", names, "clustered error", **own)
         right = max(100.0, ax.get_xlim()[1])
         ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
@@ -75,6 +75,22 @@ def percentages(axes, found, names, paper):
         "clustered error": "± error clustered by data set",
         "paper": paper,
     }
+
+
+def two_errors(ax, part, by, names, text, **how):
+    """Draw `panels.named_marks` of mean and se, and se_clustered as a pale bar named `text`.
+
+    A row without a mean is marked "no number".
+    """
+    bar = {"linewidth": 4.5, "solid_capstyle": "butt", "alpha": 0.3, "label": text}
+    for r in part[part[by].isin(names)].itertuples():
+        height = names.index(getattr(r, by)) + how.get("shift", 0.0)
+        if np.isnan(r.mean):
+            panels.row_note(ax, 0.03, height, "no number", ha="left")
+        else:
+            ends = [r.mean - r.se_clustered, r.mean + r.se_clustered]
+            ax.plot(ends, [height] * 2, color=how["color"], **bar)
+    panels.named_marks(ax, part, by, names, **how)
 
 
 @aggregation.kept

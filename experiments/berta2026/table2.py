@@ -32,12 +32,20 @@ def draw_parts(figure, axes, problems, records, settings):
         shift = panels.dodged(ax, mine, "part", parts, "column", styles)
         read = theirs[theirs["row"].isin(mine["row"])]
         panels.named_marks(ax, read, "part", parts, "value", "plus_minus", shift=shift, **paper)
-        panels.true_values(ax, mine, "part", parts)
+        true_values(ax, mine, "part", parts)
         panels.name_rows(ax, parts, 0.55, 0.55)
         ax.grid(axis="y", visible=True)
         ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel("$L_1$ calibration error")
     panels.legend(figure, axes[0], first=["true value", "paper"])
+
+
+def true_values(ax, frame, by, names):
+    """Draw the column `truth` as a vertical stroke in the row of every name."""
+    for i, name in enumerate(names):
+        truth = frame.loc[frame[by].eq(name), "truth"].head(1)
+        style = {"color": "0.2", "linewidth": 1.0, "zorder": 1, "label": "true value"}
+        ax.vlines(truth, i - 0.45, i + 0.45, **style)
 
 
 def numbers(records, settings):

@@ -8,7 +8,7 @@ from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import bounds
+from . import bounds, drawing
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 LEVEL = 0.02  # of the bound that the paper reaches at n = AT
@@ -43,7 +43,7 @@ def render(records, settings):
 
     def draw(ax, problem):
         mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
-        panels.means(ax, mine, bounds.looks(mine, settings), "value")
+        drawing.means(ax, mine, bounds.looks(mine, settings), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
         on_edge = {
             "linestyle": "none",

@@ -8,7 +8,7 @@ from harness.common import wording
 from harness.evaluation import items, rates, reproduction, text_tables
 from harness.figures import panels
 
-from . import bounds
+from . import bounds, drawing
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
@@ -23,7 +23,7 @@ def render(records, settings):
 
     def draw(ax, problem):
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
-        panels.means(ax, mine, looks, "excess")
+        drawing.means(ax, mine, looks, "excess")
         vacuous = (
             mine.groupby(["estimator", "n"])
             .agg({"excess": "mean", "vacuous": "any"})
@@ -32,7 +32,7 @@ def render(records, settings):
         ax.plot(
             vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4
         )
-        panels.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
+        drawing.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
         truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
         text = bounds.function(problem, settings).removesuffix(", perturbed")
         ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")

@@ -10,6 +10,8 @@ import pandas as pd
 from harness.evaluation import items
 from harness.figures import panels
 
+from . import drawing
+
 Look = Mapping[str, Any]
 
 
@@ -43,7 +45,7 @@ def figure(
     if not len(found):
         return panels.nothing()
     figure, ((left, right),) = panels.grid(1, 2, 2.6)
-    panels.means(left, found, looks, "cpu_seconds")
+    drawing.means(left, found, looks, "cpu_seconds")
     left.set(xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
     sums = [found.loc[found["estimator"].eq(estimator), "cpu_seconds"].sum() for estimator in looks]
     right.barh(

@@ -7,7 +7,7 @@ from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-from . import bounds
+from . import bounds, drawing
 
 FROM = 10_000  # the claim is for n from here on
 PAIRS = {  # (derived, paper-style): colour, line and marker
@@ -38,7 +38,7 @@ def render(records, settings):
                 " / ".join(bounds.name(e, settings) for e in pair),
             )
             how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
-            panels.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
+            drawing.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
         ax.set(

@@ -54,9 +54,7 @@ def render(records, settings):
                     **LOOKS.get(kind, {"label": base, "zorder": 3}),
                 )
         ax.set(title=title, ylabel="calibration error\n(root of mean square)")
-        panels.name_columns(
-            ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models]
-        )
+        name_columns(ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models])
     above = axes[0, 0]
     above.set_ylim(0.0, None)  # shared: when all points of all panels are drawn
     if both["kind"].eq(PAPER).any():
@@ -65,6 +63,16 @@ def render(records, settings):
         )
     panels.legend(figure, axes, 6, first=BASES, last=[OPEN], handletextpad=0.4)
     return figure
+
+
+def name_columns(ax, names):
+    """Name the columns on the x axis, with a pale line between neighbours and without ticks."""
+    ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    ax.grid(axis="x", visible=False)
+    ax.tick_params(axis="x", length=0)
+    for x in np.arange(1, len(names)) - 0.5:
+        ax.axvline(x, color="0.88", linewidth=0.6, zorder=0)
 
 
 def table(records, settings):

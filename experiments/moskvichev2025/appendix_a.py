@@ -6,7 +6,7 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-from . import metrics
+from . import drawing, metrics
 
 METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
@@ -35,8 +35,8 @@ def render(records, settings):
     known, means, formulas = exact(records), estimates(records, settings), printed(settings)
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
-        panels.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
-        panels.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
+        drawing.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
+        drawing.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
     left.set(
         title="exact values, no ridge",
@@ -47,9 +47,9 @@ def render(records, settings):
     left.text(0.78, 0.2, "paper: ECE = 0.4 - 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.text(0.7, 0.37, "exact: ECE = 0.2 + 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.legend(ncols=2, loc="upper center")
-    panels.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
+    drawing.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
     for i, n in enumerate(SIZES):
-        panels.column_line(
+        drawing.column_line(
             right,
             known,
             RIDGE.format(n),

@@ -9,7 +9,7 @@ from harness.figures import panels
 from harness.figures.style import COLOURS
 from harness.records.schema import has_number
 
-from . import metrics
+from . import drawing, metrics
 
 
 def render(records, settings):
@@ -54,7 +54,7 @@ def render(records, settings):
         aspect="equal",
     )
     for ax, column in zip(axes[1:], columns):
-        panels.dots_and_mean(ax, found[found["column"].eq(column)], "model", models)
+        drawing.dots_and_mean(ax, found[found["column"].eq(column)], "model", models)
         ax.set_title(column)
     panels.legend(figure, axes[0], 3)
     return figure

@@ -7,9 +7,9 @@ import numpy as np
 
 from harness.evaluation import items, rankings, text_tables
 from harness.evaluation.selection import label
-from harness.figures import panels, ranking_plot
+from harness.figures import panels
 
-from . import metrics
+from . import drawing, metrics
 
 summary = rankings.summary
 FIRST, ALL, MARGINAL = "Marginal first", "all in order", "Marginal"
@@ -77,7 +77,7 @@ def render(records, settings):
                 frame[frame["column"].eq(column) & frame["model"].isin(there)]
                 for frame in (trials, full)
             )
-            ranking_plot.histograms(ax, mine, known, there)
+            drawing.histograms(ax, mine, known, there)
             ax.set_title("" if row else column)
             ax.set_xlabel(
                 f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else ""

@@ -13,7 +13,7 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-from . import metrics
+from . import drawing, metrics
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
 SHIFT = {
@@ -51,7 +51,7 @@ def render(records, settings):
     setting, drawn, exact, estimated = axes.flat
     _setting(setting, known)
     for i, (metric, limit) in enumerate(METRICS.items()):
-        panels.column_line(
+        drawing.column_line(
             drawn,
             found[found["rep"].eq(found["rep"].min())],
             metric,
@@ -59,8 +59,8 @@ def render(records, settings):
             alpha=0.45,
             **panels.look(i),
         )
-        panels.column_line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
-        panels.column_line(
+        drawing.column_line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
+        drawing.column_line(
             drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9
         )
     for i, ridge in enumerate(RIDGES):
@@ -69,7 +69,7 @@ def render(records, settings):
             if ridge >= 0.01
             else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
         )
-        panels.column_line(
+        drawing.column_line(
             exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text
         )
     for i, column in enumerate(

@@ -7,7 +7,7 @@ bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simul
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves
+from . import curves, drawing
 
 summary = curves.summary
 
@@ -34,17 +34,17 @@ def render(records, settings):
     )
     if several:
         more = {"truth": True, "how": {"log": True, "zorder": 3}, "sharex": True}
-        figure, axes = panels.facets(
+        figure, axes = drawing.facets(
             found, rows, ("problem", columns), "estimator", texts, 4.2, **more
         )
     else:
         height = 0.9 + 2 * (0.35 + 0.19 * len(names))
-        figure, axes = panels.facets(
+        figure, axes = drawing.facets(
             found, rows, ("problem", columns), "estimator", [], height, sharey=True
         )
         for (estimand, problem), ax in axes.items():
             part = found[found["estimand"].eq(estimand) & found["problem"].eq(problem)]
-            panels.by_size(ax, part, "estimator", names, scale=100)
+            drawing.by_size(ax, part, "estimator", names, scale=100)
             panels.truth_line(
                 ax,
                 part.assign(truth=part["theirs"]),

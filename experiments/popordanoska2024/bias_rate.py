@@ -11,7 +11,7 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.records.schema import has_number
 
-from . import curves
+from . import curves, drawing
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
@@ -60,7 +60,7 @@ def render(records, settings):
     columns = ("panel", {"estimate": "estimate", "rate": r"$n$ $\times$ (mean $-$ limit)"})
     drawn, rows = pd.concat([found.assign(panel="estimate"), rates]), ("estimand", curves.AXIS)
     more = {"truth": True, "how": {"log": True}, "sharex": True}
-    figure, axes = panels.facets(drawn, rows, columns, "series", names, 4.3, **more)
+    figure, axes = drawing.facets(drawn, rows, columns, "series", names, 4.3, **more)
     for (estimand, panel), ax in axes.items():
         limits = found[found["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates(
             "series"

@@ -9,7 +9,7 @@ from harness.evaluation import items, rates, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
 
-from . import curves
+from . import curves, drawing
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
@@ -70,7 +70,7 @@ def render(records, settings):
         dict(zip(looks, APART)) if which == "fig2c" else {}
     )  # three lines that lie close: side by side
     found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
-    figure, axes = panels.facets(
+    figure, axes = drawing.facets(
         found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more
     )
     for (_, name), ax in axes.items():

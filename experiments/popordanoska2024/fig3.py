@@ -10,7 +10,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import networks
+from . import drawing, networks
 
 HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
@@ -55,7 +55,7 @@ def render(records, settings):
     paper = paper.assign(what=parts[0].str.replace(" ", ""), epoch=per_epoch * parts[1].astype(int))
 
     def panel(ax, name):
-        panels.lines(
+        drawing.lines(
             ax,
             drawn[drawn["column"].eq(name)],
             "layer",

@@ -9,7 +9,7 @@ import numpy as np
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves
+from . import curves, drawing
 from .curves import THEIRS
 from .fig2 import DIRECT, RISK
 
@@ -35,7 +35,7 @@ def render(records, settings):
         "how": {"log": True, "zorder": 3},
         "width_ratios": [1] * len(titles) + [1.15],
     }
-    figure, axes = panels.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
+    figure, axes = drawing.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
     for (estimand, problem), ax in axes.items():
         mine = found[found["estimand"].eq(estimand)]
         if problem:
@@ -53,7 +53,7 @@ def render(records, settings):
                 "linestyle": style,
                 "markersize": 2.5,
             }
-            panels.lines(ax, mine[mine["estimator"].eq(estimator)], "problem", texts, **how)
+            drawing.lines(ax, mine[mine["estimator"].eq(estimator)], "problem", texts, **how)
             ax.plot(
                 [],
                 [],

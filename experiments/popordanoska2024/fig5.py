@@ -9,7 +9,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves, networks
+from . import curves, drawing, networks
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
@@ -56,7 +56,7 @@ def render(records, settings):
         name: {"label": name, **(dotted if name.endswith("itself") else {})}
         for name in drawn["series"]
     }
-    figure, axes = panels.facets(
+    figure, axes = drawing.facets(
         drawn, ("estimand", curves.AXIS), ("panel", TITLES), "series", names, 4.5, **more
     )
     for (_, panel), ax in axes.items():

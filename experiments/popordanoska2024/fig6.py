@@ -9,7 +9,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import networks
+from . import drawing, networks
 from .networks import of
 
 PARTS = {"train": "training", "val": "validation"}
@@ -64,7 +64,7 @@ def render(records, settings):
         drawn["series"].map(names.index) % 3 - 1
     )  # side by side: some are the same number
     more = {"xlabel": "epoch", "how": {"x": "at", "log": True, "markersize": 2.5, "linewidth": 0.9}}
-    figure, axes = panels.facets(
+    figure, axes = drawing.facets(
         drawn, ("row", {0: ""}), ("estimand", PANELS), "series", names, 2.45, **more
     )
     loss = of(drawn, "logloss", series="validation").set_index("epoch")["mean"]

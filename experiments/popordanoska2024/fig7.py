@@ -5,7 +5,7 @@ import numpy as np
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 
-from . import networks
+from . import drawing, networks
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
@@ -40,7 +40,7 @@ def render(records, settings):
         return panels.nothing(networks.NO_FILES)
     figure, axes = panels.panels(found["column"].nunique(), height=2.3, xlabel=ERROR)
     for ax, (column, mine) in zip(axes, found.groupby("column", sort=False)):
-        panels.plane(ax, mine, "error", "ce", "front", "epoch", FAR, "epoch")
+        drawing.plane(ax, mine, "error", "ce", "front", "epoch", FAR, "epoch")
         ax.set_title(column)
     axes[0].set_ylabel(r"calibration error $\mathrm{CE_{KL}}$ (nats)")
     panels.legend(figure, axes[0], first=["Pareto optimal"])

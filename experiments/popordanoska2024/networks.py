@@ -22,6 +22,7 @@ from harness.errors import BadInputError
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
+from harness.figures.style import COLOURS
 
 METHODS = ("none", "isotonic", "temperature", "relabelled")
 OURS, THEIRS = "our defaults", "as published"
@@ -102,7 +103,7 @@ def marks(
     for j, method in enumerate(methods):
         at, look = (
             0.24 * (j - (len(methods) - 1) / 2),
-            {"markersize": 3.5, "color": panels.COLOURS[COLOURED[method]]},
+            {"markersize": 3.5, "color": COLOURS[COLOURED[method]]},
         )
         ours = part[part["method"].eq(method) & part["variant"].ne(OURS)]
         of = panels.look(j, label=TEXTS.get(method, method)) | look

@@ -11,7 +11,7 @@ from harness.common import wording
 from harness.evaluation import items, rates, text_tables
 from harness.figures import panels
 
-from . import curves, networks
+from . import curves, drawing, networks
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
@@ -90,7 +90,7 @@ def render(records, settings):
     how = {"x": "label_of_class", "linestyle": "none", "markersize": 3.5}
     more = {"xlabel": "class", "how": how, "sharex": True, "sharey": "row"}
     titles = {name: name.replace(", ", "\n") for name in names}
-    figure, axes = panels.facets(
+    figure, axes = drawing.facets(
         drawn, ("metric", AXIS), ("network", titles), "of", looks, 5.0, **more
     )
     for (metric, network), ax in axes.items():

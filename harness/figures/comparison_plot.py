@@ -1,4 +1,4 @@
-"""The pictures of a comparison: regret by family and against cost, or the RMSE of the best estimators on an own problem."""
+"""Figures of a comparison: regret by family and against cost, or RMSE on a problem of the user."""
 
 from __future__ import annotations
 
@@ -8,156 +8,129 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from harness.common.wording import AXIS_NAMES, NOTIONS
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE
-from harness.figures.style import COLOURS, WIDTH, grid_shape, pyplot, series_style
+from harness.figures.style import COLOURS, GREY, grid_shape, series_style, subplots
+
+BEST = 6  # estimators that are drawn on a problem of the user
+SIGNS = {"wins": "+", "loses": "\u2212"}
 
 
-def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Any:
-    """Regret by family, notion, k and n, with + and - where it wins and loses; and regret against cost among all estimators."""
-    plt = pyplot()
-    shown = list(
-        dict.fromkeys(
-            name for name in (*arena.MAIN, *cells["estimand"]) if name in set(cells["estimand"])
-        )
-    )[:2]
+def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
+    """Draw the regret of estimator `own` by family, notion, k and n, and against CPU time.
+
+    Settings where it wins and loses have a + and a -.
+    """
+    present = set(cells["estimand"])
+    shown = [e for e in dict.fromkeys((*arena.MAIN, *cells["estimand"])) if e in present][:2]
     families = sorted(cells["family"].unique())
+    order = list(NOTIONS)
     columns = sorted(
         {*zip(cells["notion"], cells["k"], cells["n"])},
-        key=lambda one: (list(NOTIONS).index(one[0]), *one[1:]),
+        key=lambda column: (order.index(column[0]), *column[1:]),
     )
-    drawn, axes = plt.subplots(
-        len(shown), 2, figsize=(WIDTH, len(shown) * (1.3 + 0.17 * max(len(families), 6))), layout="constrained", squeeze=False,
-        width_ratios=[max(1.4, 0.11 * len(columns)), 1.0],
-    )  # fmt: skip
-    image = None
-    for (heat, scatter), estimand in zip(axes, shown):
-        part = cells[cells["estimand"].eq(estimand)]
-        image = _heat(heat, part, families, columns)
-        heat.set_title(f"regret, {AXIS_NAMES.get(estimand, estimand)}")
-        _scatter(scatter, board[board["estimand"].eq(estimand)], own)
-    bar = drawn.colorbar(
-        image, ax=[row[0] for row in axes], location="bottom", shrink=0.6, aspect=40, pad=0.02
-    )
+    height = len(shown) * (1.3 + 0.17 * max(len(families), 6))
+    widths = [max(1.4, 0.11 * len(columns)), 1.0]
+    drawing, axes = subplots(len(shown), 2, height, width_ratios=widths)
+    for (left, right), estimand in zip(axes, shown):
+        image = _draw_heat(left, cells[cells["estimand"].eq(estimand)], families, columns)
+        left.set_title(f"regret, {AXIS_NAMES.get(estimand, estimand)}")
+        _draw_cost(right, board[board["estimand"].eq(estimand)], own)
+    place: Any = {"ax": list(axes[:, 0]), "location": "bottom"}
+    bar = drawing.colorbar(image, shrink=0.6, aspect=40, pad=0.02, **place)
     bar.set_ticks([-2, -1, 0, 1, 2], labels=["1/4", "1/2", "1", "2", "4"])
     bar.set_label("RMSE over that of the best published estimator")
-    drawn.set_label(
-        f"Left: the RMSE of {own} over that of the best published estimator of each setting, geometric mean over the problems "
-        "of a "
-        "family at one n and k; + where it is more accurate than all of them, \u2212 where it is less accurate than at least "
-        "one "
-        f"(false discovery rate {RATE:.0%}). Right: mean regret against CPU time of an estimate, over the same settings."
+    drawing.set_label(
+        f"Left: the RMSE of {own} over that of the best published estimator of each setting, "
+        "geometric mean over the problems of a family at one n and k; + where it is more accurate "
+        "than all of them, \u2212 where it is less accurate than at least one (false discovery "
+        f"rate {RATE:.0%}). Right: mean regret against CPU time of an estimate, over the same "
+        "settings."
     )
-    return drawn
+    return drawing
 
 
-def _heat(ax, part, families, columns):
-    colours = LinearSegmentedColormap.from_list("regret", ["#0072B2", "#FFFFFF", "#D55E00"])
-    ax.set_facecolor("#E0E0E0")  # nothing is there
-    grid = np.full((len(families), len(columns)), np.nan)
-    for one in part.itertuples(index=False):
-        i, j = families.index(one.family), columns.index((one.notion, one.k, one.n))
-        grid[i, j] = math.log2(one.regret)
-        ax.text(
-            j,
-            i,
-            {"wins": "+", "loses": "\u2212"}.get(one.verdict, ""),
-            ha="center",
-            va="center",
-            fontsize=7,
-        )
-    image = ax.imshow(grid, cmap=colours, vmin=-2, vmax=2, aspect="auto")
+def _draw_heat(
+    ax: Any, part: pd.DataFrame, families: list[str], columns: list[tuple[str, int, int]]
+) -> Any:
+    """Draw log2 of the regret by family (rows) and (notion, k, n) (columns)."""
+    colours = LinearSegmentedColormap.from_list("regret", [COLOURS[0], "#FFFFFF", COLOURS[1]])
+    ax.set_facecolor("#E0E0E0")  # where there is no number
+    values = np.full((len(families), len(columns)), np.nan)
+    for row in part.itertuples(index=False):
+        i, j = families.index(row.family), columns.index((row.notion, row.k, row.n))
+        values[i, j] = math.log2(row.regret)
+        ax.text(j, i, SIGNS.get(row.verdict, ""), ha="center", va="center", fontsize=7)
+    image = ax.imshow(values, cmap=colours, vmin=-2, vmax=2, aspect="auto")
     ax.grid(False)
     ax.set_yticks(range(len(families)), families)
-    starts = [j for j, column in enumerate(columns) if j == 0 or columns[j - 1][:2] != column[:2]]
     many = len(columns) > 9
-    ax.set_xticks(
-        range(len(columns)),
-        [f"{n:,}" for _, _, n in columns],
-        fontsize=5.5,
-        rotation=90 if many else 0,
-    )
+    ticks = [f"{n:,}" for *_, n in columns]
+    ax.set_xticks(range(len(columns)), ticks, fontsize=5.5, rotation=90 if many else 0)
+    # below the sample sizes, the notion and k that neighbouring columns share
+    starts = [j for j, column in enumerate(columns) if j == 0 or columns[j - 1][:2] != column[:2]]
+    text = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 5.5}
     for start, end in zip(starts, [*starts[1:], len(columns)]):
         if start:
             ax.axvline(start - 0.5, color="black", linewidth=0.6)
         notion, k, _ = columns[start]
-        label = f"k = {k}" if notion == "binary" else f"{NOTIONS[notion]}\nk = {k}"
-        middle = (start + end - 1) / 2.0
-        ax.annotate(
-            label, (middle, 0), xycoords=("data", "axes fraction"), xytext=(0, -24 if many else -14), textcoords="offset points",
-            ha="center", va="top", fontsize=5.5,
-        )  # fmt: skip
+        name = f"k = {k}" if notion == "binary" else f"{NOTIONS[notion]}\nk = {k}"
+        middle, below = ((start + end - 1) / 2.0, 0), (0, -24 if many else -14)
+        ax.annotate(name, middle, xycoords=("data", "axes fraction"), xytext=below, **text)
     return image
 
 
-def _scatter(ax, board, own):
+def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
+    """Draw mean regret against CPU time, for the notion in which `own` has most settings."""
     if not len(board):
         ax.set_axis_off()
         return
-    notion = (
-        board.loc[board["estimator"].eq(own)]
-        .sort_values("settings", ascending=False)["notion"]
-        .iloc[0]
-    )
+    rows = board[board["estimator"].eq(own)].sort_values("settings", ascending=False)
+    notion = rows["notion"].iloc[0]
     part = board[board["notion"].eq(notion) & board["cpu_seconds"].gt(0)]
     others = part[part["estimator"].ne(own) & part["estimator"].map(arena.is_published)]
-    ax.plot(others["cpu_seconds"], others["regret"], "o", color=COLOURS[7], markersize=3)
+    ax.plot(others["cpu_seconds"], others["regret"], "o", color=GREY, markersize=3)
     edge = others.iloc[arena.frontier(list(others["cpu_seconds"]), list(others["regret"]))]
-    ax.step(edge["cpu_seconds"], edge["regret"], where="post", color=COLOURS[7], linewidth=0.8)
-    for one in edge.itertuples(index=False):
-        ax.annotate(
-            one.estimator,
-            (one.cpu_seconds, one.regret),
-            xytext=(2, 3),
-            textcoords="offset points",
-            fontsize=5,
-        )
+    ax.step(edge["cpu_seconds"], edge["regret"], where="post", color=GREY, linewidth=0.8)
     mine = part[part["estimator"].eq(own)]
+    bars = [mine["regret"] - mine["low"], mine["high"] - mine["regret"]]
     ax.errorbar(
-        mine["cpu_seconds"], mine["regret"], yerr=[mine["regret"] - mine["low"], mine["high"] - mine["regret"]], fmt="D",
-        color=COLOURS[1], markersize=4,
-    )  # fmt: skip
-    for one in mine.itertuples(index=False):
-        ax.annotate(
-            own,
-            (one.cpu_seconds, one.regret),
-            xytext=(3, -8),
-            textcoords="offset points",
-            fontsize=6.5,
-            color=COLOURS[1],
-        )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+        mine["cpu_seconds"], mine["regret"], yerr=bars, fmt="D", color=COLOURS[1], markersize=4
+    )
+    texts: tuple[tuple[pd.DataFrame, dict[str, Any]], ...] = (
+        (edge, {"xytext": (2, 3), "fontsize": 5}),
+        (mine, {"xytext": (3, -8), "fontsize": 6.5, "color": COLOURS[1]}),
+    )
+    for rows, style in texts:
+        for row in rows.itertuples(index=False):
+            place = (row.cpu_seconds, row.regret)
+            ax.annotate(row.estimator, place, textcoords="offset points", **style)
+    ax.set(xscale="log", yscale="log", xlabel="CPU seconds of an estimate")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter(ScalarFormatter())
+    ax.yaxis.set_major_formatter(ScalarFormatter())  # type: ignore[no-untyped-call]
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlabel("CPU seconds of an estimate")
     ax.set_title(f"mean regret, {NOTIONS[notion]}")
 
 
-def problem_figure(judged: pd.DataFrame, name: str, most: int = 6) -> Any:
-    """RMSE against n of the best estimators on an own problem, and of 15 bins; a panel per notion and estimand."""
-    plt = pyplot()
+def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
+    """Draw the RMSE against n of the best estimators on problem `name`, and of 15 bins.
+
+    There is a panel per notion and estimand.
+    """
     panels = list(judged.groupby(["notion", "estimand"], sort=True))
-    rows, across = grid_shape(len(panels), 2)
-    drawn, axes = plt.subplots(
-        rows, across, figsize=(WIDTH, 2.4 * rows), layout="constrained", squeeze=False
-    )
-    for ax in axes.ravel()[len(panels) :]:
+    rows, columns = grid_shape(len(panels), 2)
+    drawing, axes = subplots(rows, columns, 2.4 * rows)
+    for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    for ax, ((notion, estimand), part) in zip(axes.ravel(), panels):
-        order = (
-            part.groupby("estimator")["regret"]
-            .agg(lambda r: float(np.log(r).mean()))
-            .sort_values()
-            .index
-        )
-        for i, estimator in enumerate(
-            [*order[:most], *(["binned15"] if "binned15" in order[most:] else [])]
-        ):
+    for ax, ((notion, estimand), part) in zip(axes.flat, panels):
+        logs = np.log(part.set_index("estimator")["regret"])
+        order = list(logs.groupby("estimator").mean().sort_values().index)
+        baseline = ["binned15"] if "binned15" in order[BEST:] else []
+        for i, estimator in enumerate(order[:BEST] + baseline):
             line = part[part["estimator"].eq(estimator)].sort_values("n")
             ax.errorbar(
                 line["n"],
@@ -166,13 +139,11 @@ def problem_figure(judged: pd.DataFrame, name: str, most: int = 6) -> Any:
                 label=estimator,
                 **series_style(i),
             )
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xlabel("n")
-        ax.set_ylabel("RMSE")
+        ax.set(xscale="log", yscale="log", xlabel="n", ylabel="RMSE")
         ax.set_title(f"{NOTIONS[notion]}, {AXIS_NAMES.get(estimand, estimand)}")
         ax.legend(fontsize=6)
-    drawn.set_label(
-        f"RMSE on {name} of the {most} estimators with the least mean regret and of 15 bins; bars: 2 Monte Carlo errors."
+    drawing.set_label(
+        f"RMSE on {name} of the {BEST} estimators with the least mean regret and of 15 bins; "
+        "bars: 2 Monte Carlo errors."
     )
-    return drawn
+    return drawing

@@ -1,5 +1,7 @@
-"""A figure as files: in the formats, size, resolution and letters that the configuration asks for; the same bytes in
-every run."""
+"""Write a figure in the formats, size, resolution and letters of the settings.
+
+The same figure gives the same bytes in every run.
+"""
 
 from __future__ import annotations
 
@@ -9,94 +11,67 @@ import os
 import warnings
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from harness.common.writing import whole_file
+from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.figures.style import STYLE, figure_settings, font_scale, pyplot
 
-ALWAYS_WRITTEN = ("png", "svg")  # what the terminal names and what the page shows
+METADATA: dict[str, dict[str, str | None]] = {  # without dates and versions
+    "png": {"Software": None}, "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "eps": {"Creator": "calharness"}, "ps": {"Creator": "calharness"},
+}  # fmt: skip
 
 
-def _say_less() -> None:
-    for name in (
-        "fontTools",
-        "matplotlib.backends.backend_ps",
-    ):  # font timestamps; EPS knows no transparency
+def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[Path]:
+    """Write <stem>.png, <stem>.svg and the other formats of figure.format; close the figure.
+
+    Without settings there is a PDF as well. Returns the paths, PNG first and SVG last.
+
+    Raises
+    ------
+    BadInputError
+        If the panels do not fit into figure.size.
+    """
+    options = figure_settings(settings)
+    others = [kind for kind in as_list(options.format) or ["pdf"] if kind not in ("png", "svg")]
+    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font dates, EPS transparency
         logging.getLogger(name).setLevel(logging.ERROR)
-
-
-def save(figure, stem: Path, settings=None) -> list[Path]:
-    """<stem>.png and .svg and the other formats of settings.figure (pdf where there is no settings), in its size, dpi and font;
-    the same bytes in every run."""
-    plt = pyplot()
-    _say_less()
-    asked = figure_settings(settings)
-    formats = asked.format or ["pdf"]
-    formats = [
-        "png",
-        *[
-            f
-            for f in ([formats] if isinstance(formats, str) else formats)
-            if f not in ALWAYS_WRITTEN
-        ],
-        "svg",
-    ]
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # the date in an EPS
     scale = font_scale(settings)
-    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # EPS has its date from there
-    metadata = {
-        "png": {"Software": None},
-        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    }
-    metadata |= {
-        "svg": {"Date": None, "Creator": None},
-        "eps": {"Creator": "calharness"},
-        "ps": {"Creator": "calharness"},
-    }
+    fonts = {name for name in STYLE if name.endswith("size") and "marker" not in name}
+    style = {name: v * scale if name in fonts else v for name, v in STYLE.items()}  # type: ignore[operator]
     paths = []
-    with (
-        plt.rc_context(
-            STYLE
-            | {
-                name: size * scale
-                for name, size in STYLE.items()
-                if name.endswith("size") and "marker" not in name
-            }
-        ),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
+    with pyplot().rc_context(style), warnings.catch_warnings():
         if scale != 1.0:
             for text in figure.findobj(Text):
-                text.set_fontsize(text.get_fontsize() * scale)
-        if asked.size:
-            figure.set_size_inches(asked.size)
-        figure.draw_without_rendering()  # lays out once; each format would do it again
-        too_small = [w for w in caught if "constrained_layout not applied" in str(w.message)]
-        if asked.size and too_small:
-            plt.close(figure)
-            width, height = asked.size
+                text.set_fontsize(text.get_fontsize() * scale)  # type: ignore[attr-defined]
+        if options.size:
+            figure.set_size_inches(*options.size)
+            warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            figure.draw_without_rendering()  # type: ignore[no-untyped-call]  # lay out once, not per format
+        except UserWarning as warning:
+            pyplot().close(figure)
+            width, height = options.size or ()
             raise BadInputError(
-                f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts and the legend have no room; "
-                f"give more, a smaller figure.font (4 to 30 points), fewer figure.estimators, or null for what is needed."
-            )
+                f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts "
+                "and the legend have no room; give more, a smaller figure.font (4 to 30 points), "
+                "fewer figure.estimators, or null for what is needed."
+            ) from warning
         figure.set_layout_engine("none")
-
-        def drawn(kind) -> bytes:
-            held = io.BytesIO()  # of a path EPS would keep the name; a full disk in the middle of a PDF confuses matplotlib
-            figure.savefig(held, format=kind, dpi=asked.dpi or 200, metadata=metadata.get(kind))
-            return held.getvalue()
-
-        contents = {kind: drawn(kind) for kind in dict.fromkeys(formats)}
-        for kind, content in contents.items():
+        for kind in dict.fromkeys(["png", *others, "svg"]):
+            # written to memory first: EPS would hold the path, and matplotlib does not survive a
+            # full disk in the middle of a PDF
+            content = io.BytesIO()
+            dpi = options.dpi or 200
+            figure.savefig(content, format=kind, dpi=dpi, metadata=METADATA.get(kind))
             path = stem.with_name(f"{stem.name}.{kind}")
             with whole_file(path) as temporary:
-                temporary.write_bytes(content)
+                temporary.write_bytes(content.getvalue())
             paths.append(path)
-    plt.close(figure)
-    for warning in caught:
-        if warning not in too_small:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
+    pyplot().close(figure)
     return paths

@@ -1,20 +1,32 @@
-"""How estimates are drawn in a panel: one mark per kind of estimate, the true value, the ticks and the legend.
+"""Marks for each kind of estimate, the true value, ticks and legend of the general figures.
 
-A point, a lower bound, an upper bound and an interval are four different marks: a filled marker; a tick with an arrow towards
-where the truth is, up (right) or down (left); and a bar with end caps, without a centre. The bounds that a point has besides are
-a pale bar.
+The four kinds look different:
+
+* a point is a filled marker,
+* a lower bound is a tick with an arrow towards larger values, where the truth is,
+* an upper bound is a tick with an arrow towards smaller values,
+* an interval is a bar with end caps and without a centre.
+
+Bounds that a point estimate has besides are a pale bar.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerLine2D
 from matplotlib.lines import Line2D
 from matplotlib.path import Path as Curve
 from matplotlib.ticker import NullFormatter
 
+from harness.configure.settings import Settings
 from harness.evaluation.selection import has_bounds
-from harness.figures.style import COLOURS, STYLE, figure_settings, font_scale, pale, series_style
+from harness.figures import panels
+from harness.figures.style import STYLE, figure_settings, font_scale, pale, series_style
 
 KIND_NAMES = {
     "point": "estimate",
@@ -23,215 +35,191 @@ KIND_NAMES = {
     "interval": "interval",
 }
 BOUNDS_OF_ESTIMATES = "bounds of an estimate"
+LEGEND_FONTS = (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5)  # points; the first that fits
 
 
-def marks(ax, kind, at, table, i, settings, upright, name=None):
-    """Draw estimates of one kind by series i. at: where on the other axis; upright: values are on the vertical axis."""
+def marks(
+    ax: Any,
+    kind: str,
+    places: Any,
+    table: pd.DataFrame,
+    i: int,
+    settings: Settings,
+    upright: bool,
+    name: str | None = None,
+) -> None:
+    """Draw the estimates of one kind as series i. An empty table draws nothing.
+
+    `places` are the coordinates on the other axis. With `upright` the values are on the y axis.
+    """
     if not len(table):
         return
-    style, colour = series_style(i), COLOURS[i % 8]
-    across = "yerr" if upright else "xerr"
+    colour, marker, line = series_style(i).values()
+    line = line if upright else "none"
+    low, high, mean = table["low"], table["high"], table["mean"]
 
-    def bars(value, error, **more):
-        xy = (at, value) if upright else (value, at)
-        ax.errorbar(
-            *xy,
-            **{across: error},
-            **{"label": name, "elinewidth": 0.7, "zorder": 3, "color": colour, **more},
-        )
+    def bars(values: Any, errors: Any, **style: Any) -> None:
+        points = (places, values) if upright else (values, places)
+        style = {"label": name, "elinewidth": 0.7, "zorder": 3, "color": colour, **style}
+        ax.errorbar(*points, **{"yerr" if upright else "xerr": errors}, **style)
 
-    line = style["linestyle"] if upright else "none"
-    low, high = table["low"], table["high"]
-    strokes = ax.vlines if upright else ax.hlines
     if kind == "interval":
-        ends = low.fillna(high), high.fillna(low)
+        low, high = low.fillna(high), high.fillna(low)
         bars(
-            (ends[0] + ends[1]) / 2,
-            (ends[1] - ends[0]) / 2,
+            (low + high) / 2,
+            (high - low) / 2,
             linestyle="none",
             marker="none",
             elinewidth=1.6,
             capsize=3,
             capthick=1.6,
         )
-        for end in ends if upright else ():
-            ax.plot(at, end, color=pale(colour, 0.6), linestyle=line, linewidth=0.6, zorder=1.5)
+        for end in (low, high) if upright else ():
+            ax.plot(places, end, zorder=1.5, color=pale(colour, 0.6), linestyle=line, linewidth=0.6)
     elif kind == "point":
-        bars(
-            table["mean"],
-            table["se"],
-            marker=style["marker"],
-            linestyle=line,
-            capsize=1.5 if upright else 2,
-        )
+        bars(mean, table["se"], marker=marker, linestyle=line, capsize=1.5 if upright else 2)
         own = has_bounds(table, settings)
-        ends = low.fillna(table["mean"])[own], high.fillna(table["mean"])[own]
-        strokes(
-            np.asarray(at)[own.to_numpy()],
-            *ends,
-            color=pale(colour, 0.35),
-            linewidth=2.5 if upright else 3.5,
-            zorder=1,
-        )
+        strokes = ax.vlines if upright else ax.hlines
+        style = {"color": pale(colour, 0.35), "linewidth": 2.5 if upright else 3.5, "zorder": 1}
+        drawn = np.asarray(places)[own.to_numpy()]
+        strokes(drawn, low.fillna(mean)[own], high.fillna(mean)[own], **style)
     else:
-        mark = {
-            "marker": arrow(kind, upright),
-            "markersize": 15,
-            "markeredgewidth": 1.2,
-            "markerfacecolor": "none",
-        }
-        bars(table["mean"], table["se"], linestyle=line, capsize=1.5, label=None, **mark)
-        if name:
-            ax.plot(
-                [], [], color=colour, linestyle=line, label=name
-            )  # arrows of neighbouring entries of the legend would meet
+        mark = {"marker": arrow(kind, upright), "markersize": 15, "markeredgewidth": 1.2}
+        mark |= {"markerfacecolor": "none", "linestyle": line, "capsize": 1.5, "label": None}
+        bars(mean, table["se"], **mark)
+        if name:  # without the marker: arrows of neighbouring entries of the legend would meet
+            ax.plot([], [], color=colour, linestyle=line, label=name)
 
 
-def arrow(kind, upright):
-    """The mark of a bound: a tick at its value and an arrow towards where the truth is."""
+def arrow(kind: str, upright: bool) -> Curve:
+    """Return the marker of a bound: a tick at its value and an arrow towards the truth."""
     ends = np.array([(-0.5, 0), (0.5, 0), (0, 0), (0, 1), (-0.3, 0.65), (0, 1), (0.3, 0.65)])
     ends = ends if kind == "lower" else -ends
     return Curve(ends if upright else ends[:, ::-1], [1, 2, 1, 2, 1, 2, 2])
 
 
-def spacing(table, series, sizes, settings):
-    """Factor between the n at which neighbouring series are drawn: more than 1 where bars would hide each other."""
-    if not (table["kind"].eq("interval") | has_bounds(table, settings)).any() or len(series) < 2:
+def spacing(
+    table: pd.DataFrame, series: Sequence[str], sizes: Sequence[int], settings: Settings
+) -> float:
+    """Return the factor between the n of neighbouring series: above 1 if bars would overlap."""
+    bars = table["kind"].eq("interval") | has_bounds(table, settings)
+    if not bars.any() or len(series) < 2:
         return 1.0
     nearest = min((b / a for a, b in zip(sizes, sizes[1:])), default=2.0)
-    return min(1.04, nearest ** (0.3 / len(series)))
+    return float(min(1.04, nearest ** (0.3 / len(series))))
 
 
-def say_no_estimate(ax, x, at, ha):
-    ax.text(
-        x,
-        at,
-        "no estimate",
-        transform=ax.get_yaxis_transform(),
-        ha=ha,
-        va="center",
-        fontsize=6,
-        color="0.45",
-    )
-
-
-def truth_line(ax, part, horizontal):
+def truth_line(ax: Any, part: pd.DataFrame, upright: bool) -> None:
+    """Draw the true value as a dashed line, with its error as a band; upright: values on x."""
+    panels.truth_line(ax, part, upright=upright, zorder=2)
     known = part[part["truth"].notna()]
-    if not len(known):
-        return
-    value, error = known["truth"].iloc[0], known["truth_error"].iloc[0]
-    line, span = (ax.axhline, ax.axhspan) if horizontal else (ax.axvline, ax.axvspan)
-    line(value, color="0.2", linestyle="--", linewidth=1.0, label="true value", zorder=2)
-    span(value - error, value + error, color="0.2", alpha=0.15, linewidth=0)
+    if len(known):
+        value, error = known[["truth", "truth_error"]].iloc[0]
+        span = ax.axvspan if upright else ax.axhspan
+        span(value - error, value + error, color="0.2", alpha=0.15, linewidth=0)
 
 
-def sample_ticks(ax, sizes):
-    """Few sample sizes are labelled each, many by powers of ten (by their ends, should no power of ten lie between)."""
+def sample_ticks(ax: Any, sizes: Sequence[int]) -> None:
+    """Label up to four sample sizes each, more by powers of ten.
+
+    If no power of ten lies between them, label both ends.
+    """
     ax.xaxis.set_minor_formatter(NullFormatter())
-    decades = [10**k for k in range(12) if sizes[0] <= 10**k <= sizes[-1]]
-    if len(sizes) <= 4 or not decades:
+    has_decade = any(sizes[0] <= 10**k <= sizes[-1] for k in range(12))
+    if len(sizes) <= 4 or not has_decade:
         shown = sizes if len(sizes) <= 4 else [sizes[0], sizes[-1]]
         ax.set_xticks(shown, [f"{n:,}" for n in shown])
 
 
-def legend(figure, axes, order, settings=None, table=None, upright=True, ends_of_points=True):
-    """One legend above all panels: the true value, the estimators in their order, and the marks of `table` if there are others
-    than points; in as many columns as fit, in smaller letters if a given size leaves no room else."""
-    entries = {}
+def legend(
+    figure: Figure,
+    axes: Iterable[Any],
+    order: Sequence[str],
+    settings: Settings,
+    table: pd.DataFrame | None = None,
+    upright: bool = True,
+    ends_of_points: bool = True,
+) -> None:
+    """Draw one legend above all panels: the true value, the estimators in `order`, the marks.
+
+    Marks are explained if `table` has other kinds than points. The legend has as many columns as
+    fit, and smaller letters if a given figure size leaves no room.
+    """
+    entries: dict[str, Any] = {}
     for ax in axes:
         for handle, text in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(text, handle)
     texts = sorted(entries, key=lambda text: order.index(text) if text in order else -1)
-    marks = (
-        {}
-        if table is None
-        else kind_handles(table, upright, ends_of_points and has_bounds(table, settings).any())
-    )
-    handles, texts = [*(entries[text] for text in texts), *marks.values()], [*texts, *marks]
-    if not texts:
+    entries = {text: entries[text] for text in texts}
+    handlers = {}
+    if table is not None:
+        bounds = ends_of_points and has_bounds(table, settings).any()
+        kinds = kind_handles(table, upright, bounds)
+        if KIND_NAMES["interval"] in kinds:  # draws both end caps
+            handler = HandlerLine2D(marker_pad=0, numpoints=2)
+            handlers[kinds[KIND_NAMES["interval"]]] = handler
+        entries |= kinds
+    if not entries:
         return
-    asked, scale = figure_settings(settings).size, font_scale(settings)
-    with_caps = (
-        {marks[KIND_NAMES["interval"]]: HandlerLine2D(marker_pad=0, numpoints=2)}
-        if KIND_NAMES["interval"] in marks
-        else {}
-    )
+    size, scale = figure_settings(settings).size, font_scale(settings)
     width, height = figure.get_size_inches() * figure.dpi
-    renderer = figure.canvas.get_renderer()
-    for font in (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5):
-        for columns in range(min(5, len(texts)), 0, -1):
-            even = -(
-                -len(texts) // -(-len(texts) // columns)
-            )  # as many columns as these lines need
-            options = {
-                "ncols": even,
-                "fontsize": font,
-                "handlelength": 2.2,
-                "columnspacing": 1.2,
-                "handler_map": with_caps,
-            }
-            drawn = figure.legend(handles, texts, loc="outside upper center", **options)
-            box = drawn.get_window_extent(renderer)
-            if box.width * scale <= width:
-                break
-            if columns > 1:
-                drawn.remove()
-        if font == 3.5 or (
-            box.width * scale <= width and (not asked or box.height * scale <= 0.45 * height)
-        ):
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    most = min(5, len(entries))
+    for font, columns in [(font, c) for font in LEGEND_FONTS for c in range(most, 0, -1)]:
+        lines = -(-len(entries) // columns)
+        drawn = figure.legend(
+            list(entries.values()), list(entries), loc="outside upper center",
+            ncols=-(-len(entries) // lines), fontsize=font, handlelength=2.2, columnspacing=1.2,
+            handler_map=handlers,
+        )  # fmt: skip
+        box = drawn.get_window_extent(renderer)
+        smallest = font == LEGEND_FONTS[-1]
+        low_enough = not size or smallest or box.height * scale <= 0.45 * height
+        if (box.width * scale <= width and low_enough) or (smallest and columns == 1):
             break
         drawn.remove()
-    if (
-        not asked and box.height * scale > 0.5 * figure.dpi
-    ):  # the heights of the figures have room for two or three lines
-        figure.set_size_inches(width / figure.dpi, (height + box.height * scale) / figure.dpi - 0.5)
+    # figures leave room for a legend of two or three lines; a higher one makes them higher
+    if not size and box.height * scale > 0.5 * figure.dpi:
+        inches = (height + box.height * scale) / figure.dpi - 0.5
+        figure.set_size_inches(width / figure.dpi, inches)
 
 
-def kind_handles(table, upright, ends_of_points):
-    """{text: handle} that explains the marks in `table`, where there are others than points."""
-    points = table["kind"].eq("point")
-    found: dict = {}
-    for kind, text in KIND_NAMES.items():
-        if (table["kind"] == kind).any() and not points.all():
-            marker, size = {"point": ("o", 4), "interval": ("|", 6)}.get(kind) or (
-                arrow(kind, upright),
-                13,
-            )
-            line = "-" if kind == "interval" else "none"
-            found[text] = Line2D(
-                [],
-                [],
-                linestyle=line,
-                color="0.35",
-                marker=marker,
-                markersize=size,
-                markeredgewidth=1.2,
-            )
-            if kind in ("lower", "upper"):
-                found[text].set_markerfacecolor("none")
+def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> dict[str, Line2D]:
+    """Return {text: handle} for the marks in `table`; only if there are others than points."""
+    handles: dict[str, Line2D] = {}
+    kinds = set(table["kind"])
+    for kind in KIND_NAMES if kinds - {"point"} else ():
+        if kind not in kinds:
+            continue
+        style: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 1.2, "color": "0.35"}
+        if kind == "point":
+            style |= {"marker": "o", "markersize": 4}
+        elif kind == "interval":
+            style |= {"marker": "|", "markersize": 6, "linestyle": "-"}
+        else:
+            style |= {"marker": arrow(kind, upright), "markersize": 13, "markerfacecolor": "none"}
+        handles[KIND_NAMES[kind]] = Line2D([], [], **style)
     if ends_of_points:
-        found[BOUNDS_OF_ESTIMATES] = Line2D(
-            [], [], color=pale("0.35", 0.35), linewidth=3.5, solid_capstyle="butt"
-        )
-    return found
+        bar = {"color": pale("0.35", 0.35), "linewidth": 3.5, "solid_capstyle": "butt"}
+        handles[BOUNDS_OF_ESTIMATES] = Line2D([], [], **bar)
+    return handles
 
 
-def fit_texts(figure, axes, settings, named=0):
-    """Titles, labels and the names of the rows (`named` of them in a panel) in letters that do not run into each other."""
-    figure.draw_without_rendering()  # the room that there is, known from the layout alone
-    renderer, scale = figure.canvas.get_renderer(), font_scale(settings)
+def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: int = 0) -> None:
+    """Shrink titles, labels and the names of rows so that they do not overlap."""
+    figure.draw_without_rendering()  # type: ignore[no-untyped-call]  # lays the panels out
+    renderer, scale = figure.canvas.get_renderer(), font_scale(settings)  # type: ignore[attr-defined]
     shown = [ax for ax in axes.flat if ax.get_visible()]
     boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
     centres = [(box.x0 + box.x1) / 2 for box in boxes]
-    room = (
-        min([2 * (figure.bbox.width - centres[-1]), *(b - a for a, b in zip(centres, centres[1:]))])
-        - 0.05 * figure.dpi
-    )
-    room *= 0.9 if scale > 1.0 else 1.0  # larger letters at the axes will take of it
+    gaps = [b - a for a, b in zip(centres, centres[1:])]
+    room = min([2 * (figure.bbox.width - centres[-1]), *gaps]) - 0.05 * figure.dpi
+    if scale > 1.0:  # larger letters at the axes take a part of it
+        room *= 0.9
     for texts in ([ax.title for ax in shown], [ax.xaxis.label for ax in shown]):
         widest = max(text.get_window_extent(renderer).width for text in texts) * scale
         for text in texts if widest > room else ():
             text.set_fontsize(max(4.0 / scale, text.get_fontsize() * room / widest))
-    of_row = 72 / figure.dpi * boxes[0].height / max(1, named) / scale  # points
-    for ax in axes[:, 0] if of_row < STYLE["ytick.labelsize"] else ():
-        ax.tick_params(axis="y", labelsize=max(3.0 / scale, of_row))
+    points = 72 / figure.dpi * boxes[0].height / max(1, names_per_panel) / scale
+    for ax in axes[:, 0] if points < STYLE["ytick.labelsize"] else ():  # type: ignore[operator]
+        ax.tick_params(axis="y", labelsize=max(3.0 / scale, points))

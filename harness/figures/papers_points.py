@@ -1,6 +1,8 @@
-"""The paper's own points, for figures against n that draw ours: read from its reported numbers, drawn as open marks."""
+"""Numbers that a paper reported for several n, as open marks in figures of ours against n."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pandas as pd
 
@@ -10,90 +12,82 @@ from harness.evaluation.selection import label
 from harness.figures.panels import look
 
 TEXT = "open: the paper"  # in the legend
-ASIDE = 1.06  # times n: where the open marks stand
-NAMED = r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"  # a row of items.convergence_numbers
-POINT = ["problem", "n", "estimator", "value", "plus_minus"]
+OFFSET = 1.06  # factor between our n and that of the open mark
+ROW = (
+    r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"  # of items.convergence_numbers
+)
+CELL = ["problem", "n", "estimator"]
+POINT = [*CELL, "value", "plus_minus"]
 
 
 def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
-    """The reported numbers of one estimand that are named as `items.convergence_numbers` names them, by our ids.
+    """Return the reported numbers of one estimand, with our ids.
 
-    Of authors' single runs (items `<figure>_runs`) the mean: over the replications that we have of that cell, if there is a run
-    of each, and over all where we have none. Nothing where the configuration is no item of a paper.
+    Their rows are named as `items.convergence_numbers` names them. Items `<figure>_runs` hold
+    single runs, which are averaged: over the replications that we have of the same cell, or over
+    all runs if we have none. The frame is empty if the configuration is no item of a paper.
 
     Returns
     -------
     DataFrame
         problem, n, estimator, value, plus_minus: the standard error, NaN for one run.
     """
-    found = pd.DataFrame(columns=POINT)
+    parts = [pd.DataFrame(columns=POINT)]
+    first = next(iter(as_list(settings.figure.estimand)), None)
     for item in settings.compare or () if settings.item else ():
-        figure, _, named = item.partition("_runs")
-        if (
-            named.removeprefix("_") or next(iter(as_list(settings.figure.estimand)), None)
-        ) != estimand:
-            continue
-        reported = reproduction.reported(settings.paper, [item])
-        rows = _of_ids(
-            reported.join(reported["row"].str.extract(NAMED)).dropna(subset="n"), settings
-        )
-        point = rows[POINT] if figure == item else _means(rows, records, estimand)
-        new = pd.MultiIndex.from_frame(point[POINT[:3]]).isin(
-            pd.MultiIndex.from_frame(found[POINT[:3]])
-        )
-        found = (
-            pd.concat([found, point[~new]], ignore_index=True)
-            if len(found)
-            else point.reset_index(drop=True)
-        )
-    return found
+        figure, _, name = item.partition("_runs")
+        if (name.removeprefix("_") or first) == estimand:
+            reported = reproduction.reported(str(settings.paper), [item])
+            rows = reported.join(reported["row"].str.extract(ROW)).dropna(subset="n")
+            rows = _with_ids(rows, settings)
+            parts.append(rows[POINT] if figure == item else _means(rows, records, estimand))
+    points = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+    return points.drop_duplicates(CELL, ignore_index=True)
 
 
-def _of_ids(rows, settings):
-    """The rows with our ids in the place of the paper's names; those of others are left out."""
-    for column, group, named in (
-        ("problem", "problem", "model"),
-        ("estimator", "estimator", "column"),
-    ):
+def _with_ids(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Replace the paper's names by our ids, and leave out rows that have none."""
+    for group, column in (("problem", "model"), ("estimator", "column")):
         ids = {label(settings, group, name): name for name in settings.chosen(group)}
-        rows = rows.assign(**{column: rows[named].map(ids)})
+        rows = rows.assign(**{group: rows[column].map(ids)})
     rows = rows.dropna(subset=["problem", "estimator", "value"])
     return rows.assign(n=rows["n"].str.replace(",", "").astype(int))
 
 
-def _means(rows, records, estimand):
-    """The mean of single runs, with its standard error, over the replications that we have of the same cell."""
-    cell = POINT[:3]
-    fine = items.with_number(records, estimand)
-    ours = fine.groupby(cell)["rep"].agg(frozenset).to_dict()
-    theirs = rows.assign(seed=rows["seed"].astype(int))
+def _means(rows: pd.DataFrame, records: pd.DataFrame, estimand: str) -> pd.DataFrame:
+    """Average single runs over the replications that we have of the same cell."""
+    ours = items.with_number(records, estimand).groupby(CELL)["rep"].agg(frozenset).to_dict()
+    rows = rows.assign(seed=rows["seed"].astype(int))
     kept = [
-        one[one["seed"].isin(ours.get(key, one["seed"]))]
-        for key, one in theirs.groupby(cell, sort=False)
-        if key not in ours or ours[key] <= set(one["seed"])
+        runs[runs["seed"].isin(ours.get(key, runs["seed"]))]
+        for key, runs in rows.groupby(CELL, sort=False)
+        if key not in ours or ours[key] <= set(runs["seed"])
     ]
-    found = items.means(pd.concat(kept) if kept else theirs.head(0), cell)
-    return found.rename(columns={"mean": "value", "se": "plus_minus"})[POINT]
+    means = items.means(pd.concat(kept) if kept else rows.head(0), CELL)
+    points: pd.DataFrame = means.rename(columns={"mean": "value", "se": "plus_minus"})[POINT]
+    return points
 
 
-def draw(ax, points: pd.DataFrame, i: int, same_draws: bool = False) -> None:
-    """Open marks in the look of series `i`, without a line: beside ours with their errors, or, where both are of the same draws
-    and should coincide, as rings around ours; nothing where there are none."""
+def draw(ax: Any, points: pd.DataFrame, i: int, same_draws: bool = False) -> None:
+    """Draw open marks in the look of series `i`, beside ours with their errors.
+
+    On the same draws both should coincide: then they are rings around ours, without errors. An
+    empty frame draws nothing.
+    """
     if len(points):
         size = {"markersize": 6.4 if same_draws else 4.6, "markeredgewidth": 0.7}
         how = {**look(i, filled=False), **size, "elinewidth": 0.5, "zorder": 2.5}
         error = None if same_draws else points["plus_minus"]
-        ax.errorbar(
-            points["n"] * (1.0 if same_draws else ASIDE), points["value"], yerr=error, **how
-        )
+        x = points["n"] * (1.0 if same_draws else OFFSET)
+        ax.errorbar(x, points["value"], yerr=error, **how)
         ax.plot([], [], **{**look(0, filled=False, label=TEXT), **size, "color": "0.35"})
 
 
 def caption(points: pd.DataFrame, settings: Settings) -> str:
-    """The sentence on these marks, empty where there are none."""
+    """Return the sentence on the open marks, or an empty text without marks."""
     if not len(points):
         return ""
-    of_runs = all("_runs" in item for item in settings.compare)
-    whose = "the authors' published runs on the same draws" if of_runs else "the paper"
+    are_runs = all("_runs" in item for item in settings.compare or ())
+    source = "the authors' published runs on the same draws" if are_runs else "the paper"
     bars = "" if settings.same_draws_as_paper else ", with one standard error, beside ours"
-    return f"Open marks: {whose}{bars}."
+    return f"Open marks: {source}{bars}."

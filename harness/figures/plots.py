@@ -1,13 +1,17 @@
-"""Figures: convergence (estimate against n) and, where there is one n only, estimates side by side."""
+"""General figures: estimates against n, estimates side by side at one n, or over many problems."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from harness.common.wording import AXIS_NAMES
-from harness.configure.settings import as_list
+from harness.common.wording import AXIS_NAMES, notion_name
+from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
 from harness.evaluation.reproduction import TRUTH
 from harness.evaluation.selection import figure_estimands, label
@@ -20,271 +24,201 @@ from harness.figures.marks import (
     legend,
     marks,
     sample_ticks,
-    say_no_estimate,
     spacing,
     truth_line,
 )
-from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, pyplot
+from harness.figures.panels import row_note
+from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, subplots
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
 MAX_PANELS = 40
-PLACES = 20_000  # on an axis, far more than a picture has pixels
+MANY_DOTS = 5000  # so many and more are drawn as pixels, as an SVG of them would be slow
 
 
-def overview(records, settings):
-    """Convergence over n if there are several n, else the estimates side by side; a family of problems, too many for a panel
-    each, as one distribution."""
-    return _view(records)(records, replace(settings, item=None))
+class Panel(NamedTuple):
+    """Problem, notion and estimand of one panel."""
+
+    estimand: str
+    problem: str
+    notion: str
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of the table that belong to this panel."""
+        same = table["estimand"].eq(self.estimand) & table["problem"].eq(self.problem)
+        return table[same & table["notion"].eq(self.notion)]
 
 
-def _view(records):
+def overview(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw the figure that fits the records.
+
+    More than MAX_PANELS problems and notions give `across_problems`, several n `convergence`, and
+    one n `side_by_side`.
+    """
+    settings = replace(settings, item=None)
     if len(records.drop_duplicates(["problem", "notion"])) > MAX_PANELS:
-        return across_problems
-    return convergence if records["n"].nunique() > 1 else side_by_side
+        return across_problems(records, settings)
+    draw = convergence if records["n"].nunique() > 1 else side_by_side
+    return draw(records, settings)
 
 
-def convergence(records, settings):
-    """One panel per problem, notion and estimand: mean +- standard error over the reps against n (log axis); truth dashed, with
-    its error as a band; the paper's own points, where its reported numbers have them, as open marks."""
-    plt = pyplot()
-    table, panels, series = _prepared(records, settings)
+def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw the mean +- standard error over the reps against n, a panel per problem and estimand.
+
+    The truth is dashed, with its error as a band. Numbers that the paper reported in this way are
+    open marks.
+    """
+    table, panels, series = _prepare(records, settings)
     if not series:
         return nothing()
     rows, columns, places = _places(panels, settings)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=figure_size(settings, 0.6 + (1.95 + 0.15 * _several(panels)) * rows),
-        squeeze=False,
-        sharex=True,
-        layout="constrained",
-    )
+    size = figure_size(settings, 0.6 + (1.95 + 0.15 * _has_notions(panels)) * rows)
+    figure, axes = subplots(rows, columns, 0, figsize=size, sharex=True)
     sizes = sorted(table["n"].unique())
-    aside = spacing(table, series, sizes, settings)
-    theirs = {
-        name: papers_points.against_n(records, settings, name)
-        for name in dict.fromkeys(panel[0] for panel in panels)
+    step = spacing(table, series, sizes, settings)
+    paper = {
+        panel.estimand: papers_points.against_n(records, settings, panel.estimand)
+        for panel in panels
     }
     for panel, place in zip(panels, places):
-        ax, part = axes[place], _of(table, panel)
+        ax, part = axes[place], panel.rows(table)
         for i, estimator in enumerate(series):
             line = part[part["estimator"] == estimator].sort_values("n")
+            name = label(settings, "estimator", estimator)
             for kind in KIND_NAMES:
-                of_kind = line[line["kind"] == kind]
-                at = of_kind["n"] * aside ** (i - (len(series) - 1) / 2)
-                marks(
-                    ax,
-                    kind,
-                    at,
-                    of_kind,
-                    i,
-                    settings,
-                    upright=True,
-                    name=label(settings, "estimator", estimator),
-                )
-            points = theirs[panel[0]]
-            points = points[points["problem"].eq(panel[1]) & points["estimator"].eq(estimator)]
-            papers_points.draw(
-                ax, points[points["n"].isin(sizes)], i, bool(settings.same_draws_as_paper)
-            )
-        truth_line(ax, part, horizontal=True)
-        if len(sizes) == 1:  # of one place matplotlib would choose the limits, with a warning
+                rows_of_kind = line[line["kind"] == kind]
+                x = rows_of_kind["n"] * step ** (i - (len(series) - 1) / 2)
+                marks(ax, kind, x, rows_of_kind, i, settings, upright=True, name=name)
+            points = paper[panel.estimand]
+            same = points["problem"].eq(panel.problem) & points["estimator"].eq(estimator)
+            points = points[same & points["n"].isin(sizes)]
+            papers_points.draw(ax, points, i, bool(settings.same_draws_as_paper))
+        truth_line(ax, part, upright=False)
+        if len(sizes) == 1:  # matplotlib would choose the limits, with a warning
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         ax.set_xscale("log")
         sample_ticks(ax, sizes)
         ax.set_title(_panel_title(panel, panels, settings))
         if place[1] == 0:
-            ax.set_ylabel(AXIS_NAMES.get(panel[0], panel[0]))
+            ax.set_ylabel(AXIS_NAMES.get(panel.estimand, panel.estimand))
     _hide_unused(axes, places)
     for row, column in places:
         if (row + 1, column) not in places:
             axes[row, column].set_xlabel("number of samples $n$")
             axes[row, column].tick_params(labelbottom=True)
     names = [label(settings, "estimator", e) for e in series]
-    legend(figure, [axes[place] for place in places], [*names, papers_points.TEXT], settings, table)
+    shown = [axes[place] for place in places]
+    legend(figure, shown, [*names, papers_points.TEXT], settings, table)
     fit_texts(figure, axes, settings)
-    said = captions.of_figure(table[table["estimator"].isin(series)], settings, "convergence")
-    points = next((found for found in theirs.values() if len(found)), next(iter(theirs.values())))
-    figure.set_label(" ".join([said, papers_points.caption(points, settings)]).strip())
+    points = next((frame for frame in paper.values() if len(frame)), pd.DataFrame())
+    caption = _caption(table, series, settings, "convergence")
+    figure.set_label(f"{caption} {papers_points.caption(points, settings)}".strip())
     return figure
 
 
-def side_by_side(records, settings):
-    """One panel per problem, notion and estimand: the mean +- standard error of every estimator at the only n (dots of the single
-    reps behind), truth dashed."""
-    plt = pyplot()
-    table, panels, series = _prepared(records, settings)
+def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw the mean +- standard error of every estimator at one n, a panel per problem and estimand.
+
+    Dots behind are the single reps, and the truth is dashed.
+    """
+    table, panels, series = _prepare(records, settings)
     if not series:
         return nothing()
     rows, columns, places = _places(panels, settings)
-    height = 0.6 + rows * (0.55 + 0.2 * len(series))
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=figure_size(settings, height),
-        squeeze=False,
-        sharey=True,
-        layout="constrained",
-    )
-    fine = records.loc[
-        has_number(records), ["estimand", "problem", "notion", "estimator", "kind", "value"]
-    ]
+    size = figure_size(settings, 0.6 + rows * (0.55 + 0.2 * len(series)))
+    figure, axes = subplots(rows, columns, 0, figsize=size, sharey=True)
+    fine = records.loc[has_number(records), [*Panel._fields, "estimator", "kind", "value"]]
+    estimand_at = {place: panel.estimand for panel, place in zip(panels, places)}
     for panel, place in zip(panels, places):
-        ax, part, dots = axes[place], _of(table, panel), _of(fine, panel)
+        ax, part, dots = axes[place], panel.rows(table), panel.rows(fine)
         for i, estimator in enumerate(series):
             line = part[part["estimator"] == estimator]
-            at = len(series) - 1 - i
+            y = len(series) - 1 - i
             if not len(line):
-                say_no_estimate(ax, 0.98, at, ha="right")
+                row_note(ax, 0.98, y, "no estimate", ha="right")
             for kind in KIND_NAMES:
-                marks(
-                    ax,
-                    kind,
-                    [at] * line["kind"].eq(kind).sum(),
-                    line[line["kind"] == kind],
-                    i,
-                    settings,
-                    upright=False,
-                )
-            own = dots.loc[dots["estimator"].eq(estimator) & dots["kind"].ne("interval"), "value"]
-            if len(own) > 1:
-                dotted = _apart(own.to_numpy())
-                ax.plot(
-                    dotted,
-                    np.full(len(dotted), at),
-                    ".",
-                    color=pale(COLOURS[i % 8], 0.3),
-                    markersize=3,
-                    zorder=1.5,
-                    rasterized=len(own) > 5000,
-                )
-        truth_line(ax, part, horizontal=False)
-        ax.set_yticks(
-            range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
-        )
-        ax.set_ylim(-0.6, len(series) - 0.4)
-        ax.locator_params(
-            axis="x", nbins=8 if columns == 1 else 4
-        )  # more would run into each other
+                rows_of_kind = line[line["kind"] == kind]
+                heights = [y] * len(rows_of_kind)
+                marks(ax, kind, heights, rows_of_kind, i, settings, upright=False)
+            single = dots["estimator"].eq(estimator) & dots["kind"].ne("interval")
+            values = dots.loc[single, "value"]
+            if len(values) > 1:
+                style = {"color": pale(COLOURS[i % 8], 0.3), "markersize": 3, "zorder": 1.5}
+                heights = np.full(len(values), y)
+                ax.plot(values, heights, ".", rasterized=len(values) > MANY_DOTS, **style)
+        truth_line(ax, part, upright=True)
+        _name_series(ax, series, settings)
+        ax.locator_params(axis="x", nbins=8 if columns == 1 else 4)  # more would overlap
         ax.set_title(_panel_title(panel, panels, settings))
-        below = (
-            panels[places.index((place[0] + 1, place[1]))]
-            if (place[0] + 1, place[1]) in places
-            else None
-        )
-        if below is None or below[0] != panel[0]:
-            ax.set_xlabel(AXIS_NAMES.get(panel[0], panel[0]))
+        if estimand_at.get((place[0] + 1, place[1])) != panel.estimand:
+            ax.set_xlabel(AXIS_NAMES.get(panel.estimand, panel.estimand))
     _hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], settings, table, upright=False)
-    fit_texts(figure, axes, settings, named=len(series))
-    figure.set_label(
-        captions.of_figure(table[table["estimator"].isin(series)], settings, "side_by_side")
-    )
+    fit_texts(figure, axes, settings, names_per_panel=len(series))
+    figure.set_label(_caption(table, series, settings, "side_by_side"))
     return figure
 
 
-def _apart(values):
-    """The values, of many those that a picture tells apart: the first of every 20,000th of their range, and both ends."""
-    if len(values) <= PLACES:
-        return values
-    values = np.sort(values[np.isfinite(values)])
-    width = (values[-1] - values[0]) / PLACES if len(values) else 0.0
-    if not width > 0:
-        return values[:1]
-    return values[np.unique(np.floor((values - values[0]) / width), return_index=True)[1]]
+def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw the mean estimate of every problem as a dot: a column per notion, a row per estimand.
 
-
-def across_problems(records, settings):
-    """One panel per notion, a row per estimand: every problem's mean estimate (over reps and n) as a dot (a bound as a tick with
-    an arrow, an interval as a bar), the median over problems as a stroke."""
-    plt = pyplot()
-    table, _, series = _prepared(records, settings)
+    The mean is over reps and n. Bounds are ticks with an arrow, intervals bars. A stroke marks the
+    median over the problems.
+    """
+    table, _, series = _prepare(records, settings)
     if not len(table):
         return nothing()
-    estimands = [
-        name for name in figure_estimands(records, settings) if (table["estimand"] == name).any()
-    ]
-    notions = [notion for notion in NOTIONS if (table["notion"] == notion).any()]
-    height = 0.7 + 0.24 * len(series) * len(estimands)
-    shape = (len(estimands), len(notions))
-    figure, axes = plt.subplots(
-        *shape,
-        figsize=figure_size(settings, height),
-        squeeze=False,
-        sharey=True,
-        layout="constrained",
-    )
+    estimands = [e for e in figure_estimands(records, settings) if table["estimand"].eq(e).any()]
+    notions = [notion for notion in NOTIONS if table["notion"].eq(notion).any()]
+    size = figure_size(settings, 0.7 + 0.24 * len(series) * len(estimands))
+    figure, axes = subplots(len(estimands), len(notions), 0, figsize=size, sharey=True)
     jitter = np.random.default_rng(0)
     for (row, column), ax in np.ndenumerate(axes):
         part = table[table["notion"].eq(notions[column]) & table["estimand"].eq(estimands[row])]
         for i, estimator in enumerate(series):
-            own = part[part["estimator"] == estimator]
-            at, colour = len(series) - 1 - i, pale(COLOURS[i % 8], 0.4)
+            y, colour = len(series) - 1 - i, pale(COLOURS[i % 8], 0.4)
             for kind in KIND_NAMES:
-                means = own[own["kind"] == kind].groupby("problem")[["mean", "low", "high"]].mean()
-                spread = at + jitter.uniform(-0.22, 0.22, len(means))
-                many = len(means) > 500
-                ends = ["low", "high"] if kind == "interval" else ["mean"]
+                rows = part[part["estimator"].eq(estimator) & part["kind"].eq(kind)]
+                means = rows.groupby("problem")[["mean", "low", "high"]].mean()
+                spread = y + jitter.uniform(-0.22, 0.22, len(means))
+                style: dict[str, Any] = {"color": colour, "rasterized": len(means) > 500}
                 if kind == "interval":
-                    ax.hlines(
-                        spread,
-                        means["low"],
-                        means["high"],
-                        color=colour,
-                        linewidth=0.7,
-                        rasterized=many,
-                    )
+                    ax.hlines(spread, means["low"], means["high"], linewidth=0.7, **style)
                 else:
-                    mark = (
-                        {"marker": "."}
-                        if kind == "point"
-                        else {
-                            "marker": arrow(kind, upright=False),
-                            "markersize": 9,
-                            "markerfacecolor": "none",
-                        }
-                    )
-                    ax.plot(
-                        means["mean"],
-                        spread,
-                        linestyle="none",
-                        color=colour,
-                        rasterized=many,
-                        **mark,
-                    )
+                    marker: dict[str, Any] = {"marker": "."}
+                    if kind != "point":
+                        marker = {"marker": arrow(kind, upright=False), "markersize": 9}
+                        marker["markerfacecolor"] = "none"
+                    ax.plot(means["mean"], spread, linestyle="none", **marker, **style)
+                ends = ["low", "high"] if kind == "interval" else ["mean"]
                 for end in ends if len(means) else ():
                     ax.plot(
                         [means[end].median()] * 2,
-                        [at - 0.35, at + 0.35],
+                        [y - 0.35, y + 0.35],
                         color="0.1",
                         linewidth=1.4,
                         zorder=3,
                     )
-        ax.set_title(f"{notions[column].replace('_', '-')}: {part['problem'].nunique():,} problems")
+        title = f"{notion_name(notions[column])}: {part['problem'].nunique():,} problems"
+        ax.set_title(title)
         ax.set_xlabel(AXIS_NAMES.get(estimands[row], estimands[row]))
-    axes[0, 0].set_yticks(
-        range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
-    )
-    axes[0, 0].set_ylim(-0.6, len(series) - 0.4)
+    _name_series(axes[0, 0], series, settings)
     if set(table["kind"]) != {"point"}:
         legend(figure, [], [], settings, table, upright=False, ends_of_points=False)
-    fit_texts(figure, axes, settings, named=len(series))
-    figure.set_label(
-        captions.of_figure(table[table["estimator"].isin(series)], settings, "across_problems")
-    )
+    fit_texts(figure, axes, settings, names_per_panel=len(series))
+    figure.set_label(_caption(table, series, settings, "across_problems"))
     return figure
 
 
-def caption(records, settings) -> str:
-    """What `overview` draws of these records, in words. Every figure bears its caption as its label (figure.get_label())."""
-    table, _, series = _prepared(records, settings)
-    drawn = table[table["estimator"].isin(series)]
-    return captions.of_figure(drawn, replace(settings, item=None), _view(records).__name__)
+def _caption(table: pd.DataFrame, series: list[str], settings: Settings, drawn: str) -> str:
+    caption: str = captions.of_figure(table[table["estimator"].isin(series)], settings, drawn)
+    return caption
 
 
-def _prepared(records, settings):
-    """(evaluated estimates, panels (estimand, problem, notion) in their order, estimators in theirs)."""
+def _prepare(
+    records: pd.DataFrame, settings: Settings
+) -> tuple[pd.DataFrame, list[Panel], list[str]]:
+    """Return the evaluated estimates, the panels and the estimators, both in order."""
     estimands = figure_estimands(records, settings)
     table = evaluated_once(records, settings.files)
     table = table[table["estimand"].isin(estimands) & has_number(table)].reset_index(drop=True)
@@ -292,53 +226,45 @@ def _prepared(records, settings):
     seen = list(records[["problem", "notion"]].drop_duplicates().itertuples(index=False, name=None))
     ranked = sorted(seen, key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1])))
     with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
-    panels = [(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
-    have = dict.fromkeys(table["estimator"])
-    known = set(table["problem"]) == set(
-        table.loc[table["truth"].notna(), "problem"]
-    )  # a line of its own: drawn once
-    drawn = [
-        e for e in settings.estimator if not (known and label(settings, "estimator", e) == TRUTH)
-    ]
-    chosen = as_list(settings.figure.estimators) or [
-        *drawn,
-        *(e for e in have if e not in settings.estimator),
-    ]
-    return table, panels, [e for e in chosen if e in have]
+    panels = [Panel(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
+    present = dict.fromkeys(table["estimator"])
+    chosen = as_list(settings.figure.estimators)
+    if not chosen:
+        chosen = [*settings.estimator, *(e for e in present if e not in settings.estimator)]
+        # an estimator labelled as the truth is not drawn besides the line of the truth
+        if set(table["problem"]) == set(table.loc[table["truth"].notna(), "problem"]):
+            chosen = [e for e in chosen if label(settings, "estimator", e) != TRUTH]
+    return table, panels, [e for e in chosen if e in present]
 
 
-def _of(table, panel):
-    return table[
-        table["estimand"].eq(panel[0])
-        & table["problem"].eq(panel[1])
-        & table["notion"].eq(panel[2])
-    ]
-
-
-def _places(panels, settings):
-    """(rows, columns, [(row, column) of every panel]): an estimand begins a row of its own."""
-    blocks: dict[str, int] = {}
-    for estimand, *_ in panels:
-        blocks[estimand] = blocks.get(estimand, 0) + 1
+def _places(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tuple[int, int]]]:
+    """Return rows, columns and (row, column) of every panel. Every estimand begins a new row."""
+    blocks = Counter(panel.estimand for panel in panels)
     _, columns = grid_shape(max(blocks.values()), settings.figure.panels_per_row)
-    places, first = [], 0
+    places: list[tuple[int, int]] = []
+    first = 0
     for count in blocks.values():
         places += [(first + i // columns, i % columns) for i in range(count)]
         first += -(-count // columns)
     return first, columns, places
 
 
-def _hide_unused(axes, places):
+def _hide_unused(axes: Any, places: list[tuple[int, int]]) -> None:
     for place, ax in np.ndenumerate(axes):
         ax.set_visible(place in places)
 
 
-def _several(panels):
-    return len({notion for *_, notion in panels}) > 1
+def _name_series(ax: Any, series: list[str], settings: Settings) -> None:
+    """Name the estimators on the y axis, the first at the top."""
+    names = [label(settings, "estimator", e) for e in reversed(series)]
+    ax.set_yticks(range(len(series)), names)
+    ax.set_ylim(-0.6, len(series) - 0.4)
 
 
-def _panel_title(panel, panels, settings):
-    _, problem, notion = panel
-    return label(settings, "problem", problem) + (
-        f"\n{notion.replace('_', '-')}" if _several(panels) else ""
-    )
+def _has_notions(panels: list[Panel]) -> bool:
+    return len({panel.notion for panel in panels}) > 1
+
+
+def _panel_title(panel: Panel, panels: list[Panel], settings: Settings) -> str:
+    title: str = label(settings, "problem", panel.problem)
+    return f"{title}\n{panel.notion.replace('_', '-')}" if _has_notions(panels) else title

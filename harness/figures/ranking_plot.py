@@ -1,121 +1,97 @@
-"""The figure of a ranking: shares of trials in the right order."""
+"""Figure of a ranking: shares of trials in the right order."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter
 
+from harness.common.wording import notion_name
+from harness.configure.settings import Settings, as_list
 from harness.evaluation.rankings import POLICY, of_settings, one_estimand
 from harness.evaluation.selection import label
-from harness.figures.marks import legend, say_no_estimate
-from harness.figures.style import (
-    COLOURS,
-    STYLE,
-    figure_size,
-    grid_shape,
-    nothing,
-    pyplot,
-    series_style,
-)
+from harness.figures.marks import legend
+from harness.figures.panels import row_note
+from harness.figures.style import STYLE, figure_size, grid_shape, nothing, series_style, subplots
+
+SHARE = "share of trials in the right order"
 
 
-def render(records, settings):
-    """The figure of a ranking as configured: `shares` of the figure's estimand."""
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw `shares` of the estimand of the figure."""
     return shares(one_estimand(of_settings(records, settings), settings), settings)
 
 
-def shares(table, settings, orders=None, per_row=None):
-    """Shares of trials in the right order with Wilson intervals: one panel per order and notion, against n, or side by side if
-    there is one n.
+def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) -> Figure:
+    """Draw shares of trials in the right order with Wilson intervals, a panel per order and notion.
+
+    The x axis is n, or the share if there is one n.
 
     Parameters
     ----------
     table : DataFrame
         `harness.evaluation.rankings.score`, one estimand per estimator.
     settings : Settings
-        The configuration.
-    orders : list of str, optional
-        The orders to draw, in order; default all.
     per_row : int, optional
         Panels in a row; default `figure.panels_per_row`.
     """
-    plt = pyplot()
     if not len(table):
         return nothing()
-    several = table["notion"].nunique() > 1
-    shown = [
-        (o, n)
-        for n in dict.fromkeys(table["notion"])
-        for o in orders or dict.fromkeys(table["order"])
-    ]
-    series = [
-        e
-        for e in settings.figure.estimators or list(settings.estimator)
-        if e in set(table["estimator"])
-    ]
+    notions = list(dict.fromkeys(table["notion"]))
+    shown = [(order, notion) for notion in notions for order in dict.fromkeys(table["order"])]
+    chosen = as_list(settings.figure.estimators) or list(settings.estimator)
+    series = [e for e in chosen if e in set(table["estimator"])]
+    names = [label(settings, "estimator", e) for e in series]
     sizes = sorted(table["n"].unique())
+    by_n = len(sizes) > 1
     rows, columns = grid_shape(len(shown), per_row or settings.figure.panels_per_row)
-    height = (1.75 if len(sizes) > 1 else 0.5 + 0.22 * len(series)) + 0.15 * several
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=figure_size(settings, 0.5 + height * rows),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-    )
-    for (order, notion), ax in zip(shown, axes.flat):
+    height = (1.75 if by_n else 0.5 + 0.22 * len(series)) + 0.15 * (len(notions) > 1)
+    size = figure_size(settings, 0.5 + height * rows)
+    figure, axes = subplots(rows, columns, 0, figsize=size, sharex=True, sharey=True)
+    for i, ((order, notion), ax) in enumerate(zip(shown, axes.flat)):
         part = table[table["order"].eq(order) & table["notion"].eq(notion)]
-        for i, estimator in enumerate(series):
+        for j, estimator in enumerate(series):
             line = part[part["estimator"].eq(estimator)].sort_values("n")
-            if len(line):
-                style = {**series_style(i), "elinewidth": 0.7, "capsize": 1.5, "zorder": 3}
-                bars = [line["share"] - line["low"], line["high"] - line["share"]]
-                if len(sizes) > 1:
-                    name = label(settings, "estimator", estimator)
-                    beside = 1.03 ** (
-                        i - (len(series) - 1) / 2
-                    )  # intervals of equal shares would hide each other
-                    ax.errorbar(line["n"] * beside, line["share"], yerr=bars, label=name, **style)
-                else:
-                    ax.errorbar(
-                        line["share"],
-                        [len(series) - 1 - i],
-                        xerr=bars,
-                        **{**style, "linestyle": "none"},
-                    )
-            elif len(sizes) == 1:
-                say_no_estimate(ax, 0.5, len(series) - 1 - i, ha="center")
-        ax.set_title(order + (f"\n{notion.replace('_', '-')}" if several else ""))
+            y = len(series) - 1 - j
+            style: dict[str, Any] = {
+                **series_style(j),
+                "elinewidth": 0.7,
+                "capsize": 1.5,
+                "zorder": 3,
+            }
+            bars = [line["share"] - line["low"], line["high"] - line["share"]]
+            if by_n and len(line):
+                # beside each other: intervals of equal shares would hide each other
+                x = line["n"] * 1.03 ** (j - (len(series) - 1) / 2)
+                ax.errorbar(x, line["share"], yerr=bars, label=names[j], **style)
+            elif len(line):
+                ax.errorbar(line["share"], [y], xerr=bars, **{**style, "linestyle": "none"})
+            elif not by_n:
+                row_note(ax, 0.5, y, "no estimate", ha="center")
+        ax.set_title(order + (f"\n{notion_name(notion)}" if len(notions) > 1 else ""))
+        if i + columns >= len(shown):
+            ax.set_xlabel("number of samples $n$" if by_n else SHARE)
+            ax.tick_params(labelbottom=True)
     for ax in axes.flat[len(shown) :]:
         ax.set_visible(False)
-    share = "share of trials in the right order"
-    for i, ax in enumerate(axes.flat[: len(shown)]):
-        if i + columns >= len(shown):
-            ax.set_xlabel("number of samples $n$" if len(sizes) > 1 else share)
-            ax.tick_params(labelbottom=True)
-    if len(sizes) > 1:
-        axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03))
-        _sizes(axes[0, 0], sizes)
-        figure.supylabel(share, fontsize=STYLE["axes.labelsize"])
-        legend(
-            figure,
-            axes.flat[: len(shown)],
-            [label(settings, "estimator", e) for e in series],
-            settings,
-        )
+    first = axes[0, 0]
+    if by_n:
+        first.set(xscale="log", ylim=(-0.03, 1.03))
+        _label_sizes(first, sizes)
+        figure.supylabel(SHARE, fontsize=STYLE["axes.labelsize"])  # type: ignore[arg-type]
+        legend(figure, axes.flat[: len(shown)], names, settings)
     else:
-        axes[0, 0].set_yticks(
-            range(len(series)), [label(settings, "estimator", e) for e in reversed(series)]
-        )
-        axes[0, 0].set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
+        first.set_yticks(range(len(series)), names[::-1])
+        first.set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
     return figure
 
 
-def _sizes(ax, sizes):
-    """The sample sizes as ticks, those labelled that are twice the last labelled one or nearly so."""
+def _label_sizes(ax: Any, sizes: Sequence[int]) -> None:
+    """Tick all sample sizes; label those of at least about twice the last labelled one."""
     shown = [sizes[0]]
     for n in sizes:
         if n >= 1.9 * shown[-1]:
@@ -123,31 +99,3 @@ def _sizes(ax, sizes):
     ax.set_xticks(shown, [f"{n:,}" for n in shown])
     ax.xaxis.set_minor_locator(FixedLocator([n for n in sizes if n not in shown]))
     ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def histograms(ax, trials, full, models):
-    """How the estimates of the trials are distributed: a histogram per model as shares of its trials, and dashed its value on all
-    rows.
-
-    Parameters
-    ----------
-    ax : Axes
-        The panel.
-    trials, full : DataFrame
-        The values of the trials and those on all rows, of one estimator, with the label `model`.
-    models : list of str
-        The models' labels, in the order of their colours.
-    """
-    edges = np.linspace(*np.quantile(trials["value"], [0.0005, 0.9995]), 41)
-    for i, model in enumerate(models):
-        part = trials.loc[trials["model"].eq(model), "value"]
-        style = {
-            "bins": edges,
-            "color": COLOURS[i % len(COLOURS)],
-            "weights": np.full(len(part), 1.0 / max(len(part), 1)),
-        }
-        ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
-        ax.hist(part, histtype="step", linewidth=0.9, **style)
-        for value in full.loc[full["model"].eq(model), "value"]:
-            ax.axvline(value, color=style["color"], linestyle="--", linewidth=0.9)
-    ax.locator_params(axis="both", nbins=4)

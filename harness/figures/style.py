@@ -1,56 +1,63 @@
-"""The look of all figures: colours, markers, letters and sizes."""
+"""Style of all figures: colours, markers, lines, letters and sizes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import matplotlib
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
 from harness.configure.catalogue import defaults
-from harness.configure.figure import Figure
+from harness.configure.figure import Figure as FigureSettings
 from harness.configure.settings import Settings
 
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#999999",
-)  # Okabe and Ito, grey for yellow
+# Okabe and Ito, with grey instead of yellow
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+GREY = COLOURS[7]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", ":", "-.")  # one for every eight series
 STYLE = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5, "xtick.labelsize": 7, "ytick.labelsize": 7,
-    "mathtext.fontset": "cm", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
-    "grid.linewidth": 0.5, "lines.linewidth": 1.2, "lines.markersize": 3, "pdf.fonttype": 42, "svg.hashsalt": "calharness",
-    "svg.fonttype": "path", "legend.frameon": False,
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5,
+    "xtick.labelsize": 7, "ytick.labelsize": 7, "mathtext.fontset": "cm",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
+    "grid.linewidth": 0.5, "lines.linewidth": 1.2, "lines.markersize": 3, "pdf.fonttype": 42,
+    "svg.hashsalt": "calharness", "svg.fonttype": "path", "legend.frameon": False,
 }  # fmt: skip
 WIDTH = 6.75  # inches, two columns of a paper
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot with the style of all figures."""
-    import matplotlib
-
+    """Return matplotlib.pyplot with the style of all figures."""
     matplotlib.use("Agg", force=False)
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt  # after the choice of the backend
 
     plt.rcParams.update(STYLE)
     return plt
 
 
-def nothing(text="no cell gave a number to draw; the page says why"):
-    """A figure that says that there is nothing to draw."""
-    figure, ax = pyplot().subplots(figsize=(WIDTH, 1.2), layout="constrained")
+def subplots(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, Any]:
+    """Create a figure of this height in inches, with an array (rows, columns) of axes.
+
+    `more` goes to pyplot.subplots: sharex, sharey, width_ratios, figsize ...
+    """
+    options = {"figsize": (WIDTH, height), "squeeze": False, "layout": "constrained", **more}
+    figure, axes = pyplot().subplots(rows, columns, **options)
+    return figure, axes
+
+
+def nothing(text: str = "no cell gave a number to draw; the page says why") -> Figure:
+    """Return a figure with this text only."""
+    figure, axes = subplots(1, 1, 1.2)
+    ax = axes[0, 0]
     figure.set_label("No cell gave a number to draw.")
     ax.set_axis_off()
     ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
     return figure
 
 
-def series_style(i):
-    """Colour, marker and line of series i: no two of the first 64 are alike."""
+def series_style(i: int) -> dict[str, str]:
+    """Colour, marker and line of series i. The first 64 series all look different."""
     return {
         "color": COLOURS[i % 8],
         "marker": MARKERS[(i + 3 * (i // 8)) % 8],
@@ -58,28 +65,36 @@ def series_style(i):
     }
 
 
-def pale(colour, share):
-    """The colour mixed with white: EPS has no transparency."""
-    from matplotlib.colors import to_rgb
-
+def pale(colour: str, share: float) -> tuple[float, ...]:
+    """Mix the colour with white. EPS has no transparency."""
     return tuple(1.0 - share * (1.0 - c) for c in to_rgb(colour))
 
 
-def grid_shape(panels, per_row):
-    columns = max(1, min(per_row, panels))
-    return -(-panels // columns), columns
+def plain_table(ax: Any) -> None:
+    """Remove grid, ticks and frame from axes that show a table of coloured fields."""
+    ax.grid(False)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
 
 
-def figure_settings(settings: Settings | None) -> Figure:
-    """How a figure is drawn; without settings as conf/config.yaml has it."""
-    return settings.figure if settings else Figure.from_dict(defaults()["figure"])
+def grid_shape(count: int, per_row: int) -> tuple[int, int]:
+    """Rows and columns for `count` panels, at most `per_row` in a row."""
+    columns = max(1, min(per_row, count))
+    return -(-count // columns), columns
 
 
-def font_scale(settings):
-    return (figure_settings(settings).font or STYLE["font.size"]) / STYLE["font.size"]
+def figure_settings(settings: Settings | None) -> FigureSettings:
+    """Return the options figure.*, without settings those of conf/config.yaml."""
+    return settings.figure if settings else FigureSettings.from_dict(defaults()["figure"])
 
 
-def figure_size(settings, height):
-    """Inches: what the configuration says, else the usual width and the height that the content needs."""
-    asked = settings.figure.size
-    return tuple(asked) if asked else (WIDTH, height * max(1.0, font_scale(settings)))
+def font_scale(settings: Settings | None) -> float:
+    """Return the size of letters that is asked for, divided by the usual one."""
+    usual = float(STYLE["font.size"])  # type: ignore[arg-type]
+    return (figure_settings(settings).font or usual) / usual
+
+
+def figure_size(settings: Settings, height: float) -> tuple[float, ...]:
+    """Return figure.size, without one the usual width and this height, scaled with the letters."""
+    size = settings.figure.size
+    return tuple(size) if size else (WIDTH, height * max(1.0, font_scale(settings)))

@@ -1,318 +1,282 @@
-"""The figure of a sweep: estimates and CPU time with a swept parameter as the x axis, or a heat map over two."""
+"""Figure of a sweep: estimates and CPU time against a swept parameter, or a heat map over two."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.common.wording import AXIS_NAMES
+from harness.common.wording import AXIS_NAMES, notion_name
 from harness.configure import sweeps
+from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
 from harness.evaluation.selection import figure_estimands, has_bounds, label
 from harness.evaluation.summary import are_of
-from harness.evaluation.sweep_tables import are_numbers, comparable
+from harness.evaluation.sweep_tables import SweepResults, are_numbers, comparable
 from harness.figures import plots
 from harness.figures.marks import legend, marks
-from harness.figures.style import COLOURS, WIDTH, pyplot, series_style
+from harness.figures.panels import rule
+from harness.figures.style import COLOURS, WIDTH, grid_shape, series_style, subplots
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
-PANEL_VALUES = 4  # a second parameter with more values than these is the other axis of a heat map
-LOGARITHMIC_FROM = (
-    20.0  # values whose largest is this many times their smallest are on a logarithmic axis
-)
+PANEL_VALUES = 4  # a second parameter with more values is the other axis of a heat map
+LOG_RATIO = 20.0  # of the largest to the smallest value, from which an axis is logarithmic
 PLACE = ["problem", "notion", "n"]
+ROW = ["estimand", *PLACE]
 
 
-def render(results, records, settings):
-    """Estimates (mean and standard error) and CPU time against the swept parameter with the most values; a panel per problem,
-    notion, n, estimand and value of the other parameters, or a heat map over two of many values each. The figure bears its
-    caption as its label."""
-    plt = pyplot()
+def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw estimates (mean and standard error) and CPU time against the parameter with most values.
+
+    There is a panel per problem, notion, n, estimand and value of a further parameter. If a second
+    parameter has many values, too, draw a heat map over both.
+    """
     estimands = figure_estimands(records, settings)
     frame = results.rows(records[records["estimand"].isin(estimands)], settings)
     frame = frame[has_number(frame)]
-    chosen = settings.figure.estimators
-    frame = frame[frame["estimator"].isin(chosen)] if chosen and len(frame) else frame
-    axes = _axes(results, frame)
-    if not len(frame) or not axes:
+    chosen = as_list(settings.figure.estimators)
+    if chosen:
+        frame = frame[frame["estimator"].isin(chosen)]
+    swept = [p for p in results.plan.swept.values() if p in frame and frame[p].notna().any()]
+    if not swept:
         return plots.overview(records, settings)
-    x, *others = axes
+    # numbers before names, then the parameter with most values
+    values = {name: results.values(name) for name in swept}
+    x, *others = sorted(swept, key=lambda name: (not are_numbers(values[name]), -len(values[name])))
     crossed = [name for name in others if frame[[x, name]].notna().all(axis=1).any()]
-    wide = [name for name in crossed if len(results.values(name)) > PANEL_VALUES]
-    if wide and len(axes) == 2:
-        return _heat_maps(results, plt, frame, x, wide[0], settings)
-    return _lines(
-        results,
-        plt,
-        frame,
-        x,
-        others,
-        [e for e in estimands if frame["estimand"].eq(e).any()],
-        settings,
-    )
+    wide = [name for name in crossed if len(values[name]) > PANEL_VALUES]
+    if wide and len(others) == 1:
+        return _heat_maps(values, frame, x, wide[0], settings)
+    return _lines(values, frame, Axis(x, values[x]), others, estimands, settings)
 
 
-def _axes(results, frame):
-    """The swept parameters that change anything in the frame: numbers before names, then by how many values they have."""
-    names = [
-        name for name in results.plan.swept.values() if name in frame and frame[name].notna().any()
-    ]
-    return sorted(
-        names, key=lambda name: (not are_numbers(results.values(name)), -len(results.values(name)))
-    )
+@dataclass(frozen=True)
+class Axis:
+    """The x axis: a swept parameter and its values. Names stand one after the other."""
+
+    name: str
+    values: Sequence[Any]
+
+    @property
+    def places(self) -> dict[Any, float]:
+        """Return {value: coordinate}."""
+        numbers = are_numbers(self.values)
+        return {comparable(v): float(v if numbers else i) for i, v in enumerate(self.values)}
+
+    def of(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the coordinates of the rows."""
+        places = self.places
+        return np.array([places[comparable(value)] for value in frame[self.name]])
+
+    def scale(self, ax: Any) -> None:
+        """Set scale and ticks of an x axis."""
+        places, values = list(self.places.values()), list(self.values)
+        if not are_numbers(values):
+            rotation = 30 if len(values) > 4 else 0
+            ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=rotation)
+            return
+        if is_log(places):
+            ax.set_xscale("log")
+        if len(values) <= 5 or is_log(places):
+            step = -(-len(values) // 6)
+            ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
+            ax.minorticks_off()
 
 
-def _lines(results, plt, frame, x, others, estimands, settings):
-
-    swept = frame[frame[x].notna()]
-    count = {name: len(results.values(name)) for name in others}
-    across = max(
-        (name for name in others if count[name] <= PANEL_VALUES), key=count.get, default=None
-    )
+def _lines(
+    values: dict[str, Any],
+    frame: pd.DataFrame,
+    axis: Axis,
+    others: list[str],
+    estimands: list[str],
+    settings: Settings,
+) -> Figure:
+    swept = frame[frame[axis.name].notna()]
+    # a parameter with few values has a column of panels per value; the rest distinguishes series
+    few = [name for name in others if len(values[name]) <= PANEL_VALUES]
+    across = max(few, key=lambda name: len(values[name]), default=None)
     beside = [name for name in others if name != across]
     order = {name: i for i, name in enumerate(settings.problem)}
-    rows = {tuple(row) for row in swept[["estimand", *PLACE]].itertuples(index=False)}
     rows = sorted(
-        rows,
-        key=lambda row: (
-            estimands.index(row[0]),
-            order.get(row[1], len(order)),
-            NOTIONS.index(row[2]),
-            row[3],
+        set(swept[ROW].itertuples(index=False, name=None)),
+        key=lambda r: (
+            estimands.index(r[0]), order.get(r[1], len(order)), NOTIONS.index(r[2]), r[3],
         ),
-    )
-    sizes = sorted({n for *_, n in rows})
+    )  # fmt: skip
+    sizes = sorted(swept["n"].unique())
     if across is None:  # the sample sizes stand side by side
-        rows, columns = list(dict.fromkeys(row[:3] for row in rows)), sizes
+        rows, columns = list(dict.fromkeys((*row[:3], None) for row in rows)), sizes
     else:
-        columns = [
-            v
-            for v in results.values(across)
-            if any(comparable(v) == comparable(held) for held in swept[across])
-        ]
-    series = _series(results, frame, beside, settings)
-    at = _positions(results, x)
-    kept = settings.figure.size
-    figure, grid = plt.subplots(
-        len(rows) + 1,
-        len(columns),
-        figsize=kept or (max(WIDTH, 0.6 + 1.6 * len(columns)), 0.9 + 1.8 * len(rows) + 1.3),
-        squeeze=False,
-        sharex=True,
-        sharey="row",
-        layout="constrained",
-    )
-    several = len({row[2] for row in rows}) > 1
+        present = {comparable(v) for v in swept[across]}
+        columns = [v for v in values[across] if comparable(v) in present]
+    series = _series(values, frame, beside, settings)
+    size = (max(WIDTH, 0.6 + 1.6 * len(columns)), 0.9 + 1.8 * len(rows) + 1.3)
+    shape = {"figsize": settings.figure.size or size, "sharex": True, "sharey": "row"}
+    figure, grid = subplots(len(rows) + 1, len(columns), 0, **shape)
+    several_notions = swept["notion"].nunique() > 1
     drawn = []
     for j, column in enumerate(columns):
-        costs: dict[int, list] = {}
-        for i, row in enumerate(rows):
-            ax, n = grid[i, j], column if across is None else row[3]
-            here = frame[frame[["estimand", *PLACE]].eq([*row[:3], n]).all(axis=1)]
+        costs: dict[int, list[pd.DataFrame]] = {}
+        for i, (estimand, problem, notion, size_of_row) in enumerate(rows):
+            ax, n = grid[i, j], column if across is None else size_of_row
+            here = frame[frame[ROW].eq([estimand, problem, notion, n]).all(axis=1)]
             changed = across is not None and here[across].notna().any()
-            if (
-                across is not None and not changed and j > 0
-            ):  # a problem that the parameter does not change is drawn once
-                ax.set_visible(False)
-                continue
             if across is not None:
-                here = here[
-                    [comparable(value) in (None, comparable(column)) for value in here[across]]
-                ]
-            for position, (name, chosen) in enumerate(series.items()):
-                line = here[[key in chosen for key in _kinds(results, here, beside)]]
-                _draw(results, ax, line, x, at, position, settings, name)
-                costs.setdefault(position, []).append(line[line[x].notna()])
-            _truth(results, ax, here, x, at, beside)
+                if not changed and j > 0:  # draw what the parameter does not change only once
+                    ax.set_visible(False)
+                    continue
+                same = [comparable(v) in (None, comparable(column)) for v in here[across]]
+                here = here[same]
+            for position, (name, kind) in enumerate(series.items()):
+                line = here[[key == kind for key in _kinds(here, beside)]]
+                _draw(ax, line, axis, position, settings, name)
+                costs.setdefault(position, []).append(line[line[axis.name].notna()])
+            _truth(ax, here, axis, beside)
             drawn.append(here)
-            words = [
-                label(settings, "problem", row[1]),
-                *([row[2].replace("_", "-")] if several else []),
-            ]
+            words = [label(settings, "problem", problem)]
+            words += [notion_name(notion)] if several_notions else []
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
             words += [f"{across} = {sweeps.said(column)}"] if changed else []
-            ax.set_title(_folded(words, 34 if len(columns) < 4 else 26))
+            ax.set_title(_fold(words, 34 if len(columns) < 4 else 26))
+        below = grid[-1, j]
         for position, lines in costs.items():
-            _cost(results, grid[-1, j], lines, x, at, position)
-        grid[-1, j].set(xlabel=x, yscale="log")
-        _scale(results, grid[-1, j], x, at)
+            _cost(below, pd.concat(lines), axis, position)
+        below.set(xlabel=axis.name, yscale="log")
+        axis.scale(below)
     for ax, row in zip(grid[:-1, 0], rows):
         ax.set_ylabel(AXIS_NAMES.get(row[0], row[0]))
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
-    _room(grid[-1, 0])
+    _widen(grid[-1, 0])
     legend(figure, grid[:-1].flat, list(series), settings, swept)
-    figure.set_label(_caption(results, drawn, x, across, beside, settings))
+    figure.set_label(_caption(pd.concat(drawn), axis.name, across, beside, settings))
     return figure
 
 
-def _series(results, frame, beside, settings):
-    """{label: (estimator, values of the parameters that neither axis nor panels show)}, in the order of the configuration."""
-    chosen = settings.figure.estimators
-    order = [e for e in chosen or settings.estimator]
-    order += [] if chosen else [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
-    kinds = dict.fromkeys(_kinds(results, frame, beside))
-    shown = {comparable(v): sweeps.said(v) for name in beside for v in results.values(name)}
-    found = {}
-    for estimator in order:
-        for kind in (kind for kind in kinds if kind[0] == estimator):
-            values = {
-                name: shown[value] for name, value in zip(beside, kind[1:]) if value is not None
-            }
-            text = ", ".join(f"{name}={value}" for name, value in values.items())
-            found[label(settings, "estimator", estimator) + (f" ({text})" if text else "")] = [kind]
-    return found
+def _series(
+    values: dict[str, Any], frame: pd.DataFrame, beside: list[str], settings: Settings
+) -> dict[str, tuple[Any, ...]]:
+    """Return {label: (estimator, values of the parameters `beside`)} in the configured order."""
+    order = as_list(settings.figure.estimators)
+    if not order:
+        order = list(settings.estimator)
+        order += [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
+    kinds = dict.fromkeys(_kinds(frame, beside))
+    texts = {comparable(v): sweeps.said(v) for name in beside for v in values[name]}
+    series = {}
+    for kind in sorted(kinds, key=lambda kind: order.index(kind[0])):
+        pairs = [(name, v) for name, v in zip(beside, kind[1:]) if v is not None]
+        text = ", ".join(f"{name}={texts[value]}" for name, value in pairs)
+        series[label(settings, "estimator", kind[0]) + (f" ({text})" if text else "")] = kind
+    return series
 
 
-def _kinds(results, frame, beside):
-    """[(estimator, value of each of the parameters `beside`)] of the rows."""
-    return list(
-        zip(frame["estimator"], *([comparable(value) for value in frame[name]] for name in beside))
-    )
+def _kinds(frame: pd.DataFrame, beside: list[str]) -> list[tuple[Any, ...]]:
+    """Return (estimator, value of each parameter in `beside`) of every row."""
+    return list(zip(frame["estimator"], *(map(comparable, frame[name]) for name in beside)))
 
 
-def _draw(results, ax, line, x, at, position, settings, text):
-    """One series in one panel: against x where it was swept, else a level."""
-    swept = line[line[x].notna()]
+def _draw(
+    ax: Any, line: pd.DataFrame, axis: Axis, position: int, settings: Settings, name: str
+) -> None:
+    """Draw one series in one panel: against x if x was swept, else as a dotted level."""
+    swept = line[line[axis.name].notna()]
     if len(swept):
-        place = np.array([at[comparable(value)] for value in swept[x]])
-        order = np.argsort(place, kind="stable")
-        swept, place = swept.iloc[order], place[order]
-        for kind in dict.fromkeys(swept["kind"]):
-            mine = swept["kind"].eq(kind).to_numpy()
-            marks(ax, kind, place[mine], swept[mine], position, settings, True, text)
+        swept = swept.assign(_place=axis.of(swept)).sort_values("_place", kind="stable")
+        for kind, part in swept.groupby("kind", sort=False):
+            places = part["_place"].to_numpy()
+            marks(ax, str(kind), places, part, position, settings, True, name)
     elif len(line):
-        colour = COLOURS[position % 8]
         ax.axhline(
             line["mean"].iloc[0],
-            color=colour,
+            label=name,
+            zorder=2,
+            color=COLOURS[position % 8],
             linewidth=0.9,
             linestyle=(0, (1, 1.5)),
-            label=text,
-            zorder=2,
         )
 
 
-def _cost(results, ax, lines, x, at, position):
-    """CPU milliseconds of a cell of one series, mean over the panels of a column."""
-
-    line = pd.concat(lines)
+def _cost(ax: Any, line: pd.DataFrame, axis: Axis, position: int) -> None:
+    """Draw the CPU milliseconds of a cell of one series, averaged over a column of panels."""
     if len(line):
-        mean = line["cpu_seconds"].groupby([comparable(value) for value in line[x]]).mean()
-        points = sorted((at[value], 1e3 * seconds) for value, seconds in mean.items())
-        ax.plot(*zip(*points), **series_style(position))
+        mean = 1e3 * line["cpu_seconds"].groupby(axis.of(line)).mean()
+        ax.plot(mean.index, mean, **series_style(position))
 
 
-def _truth(results, ax, part, x, at, beside):
-    """The true value, a dashed level, or a dashed line where it changes with the parameter; one for each value of the
-    parameters `beside`, where it changes with these too."""
+def _truth(ax: Any, part: pd.DataFrame, axis: Axis, beside: list[str]) -> None:
+    """Draw the true value as a dashed level, or as a line if it changes with the parameter.
+
+    There is a line for each value of the parameters `beside` if the truth changes with them.
+    """
     known = part[part["truth"].notna()]
-    if not len(known):
-        return
-    dashed = {
-        "color": "0.2",
-        "linestyle": "--",
-        "linewidth": 1.0,
-        "label": "true value",
-        "zorder": 2,
-    }
-    moving = known[known[x].notna()]
+    moving = known[known[axis.name].notna()]
     if moving["truth"].nunique() <= 1:
-        ax.axhline(known["truth"].iloc[0], **dashed)
+        if len(known):
+            rule(ax, known["truth"].iloc[0], label="true value", zorder=2)
         return
-    lines: dict[tuple, dict] = {}
-    one = moving["truth"].groupby([comparable(value) for value in moving[x]]).nunique().max() == 1
-    for kind, value, truth in zip(_kinds(results, moving, beside), moving[x], moving["truth"]):
-        lines.setdefault(() if one else kind[1:], {})[at[comparable(value)]] = truth
+    places = axis.of(moving)
+    one = moving["truth"].groupby(places).nunique().max() == 1
+    lines: dict[tuple[Any, ...], dict[float, float]] = {}
+    for kind, place, truth in zip(_kinds(moving, beside), places, moving["truth"]):
+        lines.setdefault(() if one else kind[1:], {})[place] = truth
+    dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 2}
     for points in lines.values():
-        ax.plot(*zip(*sorted(points.items())), **dashed)
+        ax.plot(*zip(*sorted(points.items())), label="true value", **dashed)
 
 
-def _positions(results, name):
-    """{value: its place on the axis}: the number itself, or the names one after the other."""
-    values = results.values(name)
-    return {
-        comparable(v): float(v) if are_numbers(values) else float(i) for i, v in enumerate(values)
-    }
-
-
-def _scale(results, ax, name, at):
-    values = results.values(name)
-    places = list(at.values())
-    if not are_numbers(values):
-        ax.set_xticks(
-            places, [sweeps.said(v) for v in values], rotation=30 if len(values) > 4 else 0
-        )
-        return
-    if is_log(places):
-        ax.set_xscale("log")
-    if len(values) <= 5 or is_log(places):
-        step = -(-len(values) // 6)
-        ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
-        ax.minorticks_off()
-
-
-def _heat_maps(results, plt, frame, x, y, settings):
-
+def _heat_maps(
+    values: dict[str, Any], frame: pd.DataFrame, x: str, y: str, settings: Settings
+) -> Figure:
+    """Draw the RMSE (the mean, if a truth is unknown) over two parameters, a panel per estimator."""
     crossed = frame[[x, y]].notna().all(axis=1)
     frame = frame[crossed]
-    estimand, *more = dict.fromkeys(frame["estimand"])  # one scale of colours is of one quantity
+    estimand, *more = dict.fromkeys(frame["estimand"])  # one scale of colours for one quantity
     frame = frame[frame["estimand"].eq(estimand)]
     known = frame["truth"].notna().all()
-    what = "rmse" if known else "mean"
-    panels = [
-        tuple(row) for row in frame[[*PLACE, "estimator"]].drop_duplicates().itertuples(index=False)
-    ]
-    columns = min(len(panels), settings.figure.panels_per_row)
-    rows = -(-len(panels) // columns)
+    shown = "rmse" if known else "mean"
+    panels = list(frame.groupby([*PLACE, "estimator"], sort=False))
+    rows, columns = grid_shape(len(panels), settings.figure.panels_per_row)
     size = settings.figure.size or (max(WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
-    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    xs, ys = results.values(x), results.values(y)
-    low, high = frame[what].min(), frame[what].max()
-    for panel, ax in zip(panels, grid.flat):
-        problem, notion, n, estimator = panel
-        part = frame[(frame[[*PLACE, "estimator"]] == list(panel)).all(axis=1)]
-        values = np.full((len(ys), len(xs)), np.nan)
-        for _, row in part.iterrows():
-            values[_index(ys, row[y]), _index(xs, row[x])] = row[what]
-        image = ax.imshow(
-            values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high
-        )
+    figure, grid = subplots(rows, columns, 0, figsize=size)
+    xs, ys = values[x], values[y]
+    low, high = frame[shown].min(), frame[shown].max()
+    for ((problem, notion, n, estimator), part), ax in zip(panels, grid.flat):
+        fields = np.full((len(ys), len(xs)), np.nan)
+        positions = [[comparable(v) for v in many].index for many in (ys, xs)]
+        for row in part[[y, x, shown]].itertuples(index=False):
+            fields[positions[0](comparable(row[0])), positions[1](comparable(row[1]))] = row[2]
+        scale = {"cmap": "cividis", "vmin": low, "vmax": high}
+        image = ax.imshow(fields, origin="lower", aspect="auto", **scale)
         if len(xs) * columns <= 15:
-            for (i, j), value in np.ndenumerate(values):
+            for (i, j), value in np.ndenumerate(fields):
                 if math.isfinite(value):
-                    dark = value < (low + high) / 2
+                    colour = "white" if value < (low + high) / 2 else "black"
                     ax.text(
-                        j,
-                        i,
-                        f"{value:.3f}",
-                        ha="center",
-                        va="center",
-                        fontsize=6,
-                        color="white" if dark else "black",
+                        j, i, f"{value:.3f}", color=colour, ha="center", va="center", fontsize=6
                     )
-        ax.set_xticks(
-            range(len(xs)), [sweeps.said(v) for v in xs], rotation=45 if len(xs) > 6 else 0
-        )
+        rotation = 45 if len(xs) > 6 else 0
+        ax.set_xticks(range(len(xs)), [sweeps.said(v) for v in xs], rotation=rotation)
         ax.set_yticks(range(len(ys)), [sweeps.said(v) for v in ys])
-        ax.grid(False)
+        ax.grid(visible=False)
         ax.set(xlabel=x, ylabel=y)
-        ax.set_title(
-            f"{label(settings, 'estimator', estimator)}\n{label(settings, 'problem', problem)}, {notion}, n = {n:,}"
-        )
-    for ax in list(grid.flat)[len(panels) :]:
+        place = f"{label(settings, 'problem', problem)}, {notion_name(notion)}, n = {n:,}"
+        ax.set_title(f"{label(settings, 'estimator', estimator)}\n{place}")
+    for ax in grid.flat[len(panels) :]:
         ax.set_visible(False)
     name = AXIS_NAMES.get(estimand, estimand)
     figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
-    said = (
-        f"Root mean squared error of {estimand}"
-        if known
-        else f"Mean of {estimand}, whose truth is not known everywhere,"
-    )
-    sentences = [f"{said} by {x} and {y}, over {captions.count_range(frame['reps'])} replications."]
+    start = f"Mean of {estimand}, whose truth is not known everywhere,"
+    if known:
+        start = f"Root mean squared error of {estimand}"
+    reps = captions.count_range(frame["reps"])
+    sentences = [f"{start} by {x} and {y}, over {reps} replications."]
     if more:
         sentences.append(f"Not drawn, but in the table: {', '.join(more)}.")
     if not crossed.all():
@@ -321,13 +285,12 @@ def _heat_maps(results, plt, frame, x, y, settings):
     return figure
 
 
-def _caption(results, drawn, x, across, beside, settings):
-    """What the panels show, in words."""
-
-    table = pd.concat(drawn)
+def _caption(
+    table: pd.DataFrame, x: str, across: str | None, beside: list[str], settings: Settings
+) -> str:
+    """Describe the panels of `_lines`."""
     files, subsets = (
-        np.array(are_of(table, getattr(settings, name)), dtype=bool)
-        for name in ("files", "subsets")
+        np.array(are_of(table, pairs), dtype=bool) for pairs in (settings.files, settings.subsets)
     )
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(beside)}" if beside else ""
@@ -343,17 +306,14 @@ def _caption(results, drawn, x, across, beside, settings):
         sentences.append(f"Dotted levels: what {x} does not change.")
     if table["truth"].notna().any():
         sentences.append("Dashed: the true value.")
-    several = " (median over the replications)" if table["reps"].max() > 1 else ""
-    above = (
-        ", mean over the panels above"
-        if len(table[["problem", "notion"]].drop_duplicates()) > 1
-        else ""
-    )
-    return " ".join([*sentences, f"Below: CPU time of a cell{several}{above}."])
+    median = " (median over the replications)" if table["reps"].max() > 1 else ""
+    several = len(table[["problem", "notion"]].drop_duplicates()) > 1
+    mean = ", mean over the panels above" if several else ""
+    return " ".join([*sentences, f"Below: CPU time of a cell{median}{mean}."])
 
 
-def _folded(words, width):
-    """The words of a title on as many lines as they need."""
+def _fold(words: list[str], width: int) -> str:
+    """Join the words of a title by commas, in lines of at most `width` characters."""
     lines = [words[0]]
     for word in words[1:]:
         if len(f"{lines[-1]}, {word}") > width:
@@ -364,8 +324,8 @@ def _folded(words, width):
     return "\n".join(lines)
 
 
-def _room(ax):
-    """A logarithmic axis of at least a decade, so that noise of times does not look like a trend, and with its ticks labelled."""
+def _widen(ax: Any) -> None:
+    """Give a logarithmic y axis at least a decade, so that noise of times is no trend; label it."""
     low, high = ax.get_ylim()
     middle, reach = math.sqrt(low * high), max(math.sqrt(high / low), math.sqrt(10.0))
     ax.set_ylim(middle / reach, middle * reach)
@@ -374,10 +334,6 @@ def _room(ax):
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _index(values, value):
-    return [comparable(v) for v in values].index(comparable(value))
-
-
-def is_log(places) -> bool:
-    """Whether positive values span so much that they belong on a logarithmic axis."""
-    return min(places) > 0 and max(places) / min(places) >= LOGARITHMIC_FROM
+def is_log(places: Sequence[float]) -> bool:
+    """True if positive values span so much that they belong on a logarithmic axis."""
+    return min(places) > 0 and max(places) / min(places) >= LOG_RATIO

@@ -18,7 +18,7 @@ from harness.evaluation import (
     arena_pairs,
     arena_seeds,
 )
-from harness.figures import arena_pairs_plot, arena_plot, figure_files, interval_plot
+from harness.figures import arena_plot, figure_files, interval_plot
 from harness.pages import arena_pairs_page, arena_tables, leaderboard_rows, problem_cards
 from harness.pages.templating import environment
 from harness.problems.base import ProblemSpec
@@ -162,7 +162,7 @@ def _pictures(found, frame, families, settings):
             )
     if found.models is not None:
         for estimand, title in (("l1", "L1"), ("l2_squared", "squared error")):
-            drawn = arena_pairs_plot.render(arena_pairs.shares(found.models), estimand)
+            drawn = arena_plot.model_pairs(arena_pairs.shares(found.models), estimand)
             yield f"pairs_{estimand}", f"Which of two models is better calibrated: {title}", drawn
     apart = (
         frame[frame["experiment"].isin(arena_content.APART)]

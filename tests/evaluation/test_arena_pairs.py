@@ -7,7 +7,7 @@ import pytest
 from harness import load_problem
 from harness.configure.compose import compose
 from harness.evaluation import arena_pairs
-from harness.figures import arena_pairs_plot
+from harness.figures import arena_plot
 from harness.pages import arena_pairs_page
 from harness.problems.base import ProblemSpec
 
@@ -159,6 +159,6 @@ def test_the_section_and_the_picture(tmp_path):
         "cells"
     ] == ["50 %", "50 %"]
     assert arena_pairs_page.section(None, {}) is None
-    figure = arena_pairs_plot.render(arena_pairs.shares(table), "l1")
+    figure = arena_plot.model_pairs(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]
     assert arena_pairs.of_records(made().assign(experiment="arena"), {}, {}) is None

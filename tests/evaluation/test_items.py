@@ -9,6 +9,7 @@ import pytest
 from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures import panels
+from harness.figures.style import COLOURS
 
 SETTINGS = Settings.from_dict({
     "labels": {"problem": {"a": "A"}, "estimator": {"e": "E"}},
@@ -167,9 +168,7 @@ def test_panels():
     panels.marks(axes[1], [0, 1], part, scale=100, label="E", **panels.look(1, filled=False))
     panels.truth_line(axes[0], part)
     panels.name_rows(axes[1], ["E", "f"])
-    assert (
-        axes[0].get_xscale() == "log" and axes[0].containers[0][0].get_color() == panels.COLOURS[1]
-    )
+    assert axes[0].get_xscale() == "log" and axes[0].containers[0][0].get_color() == COLOURS[1]
     assert sorted(axes[1].containers[0][0].get_xdata()) == pytest.approx([30.0, 50.0])
     assert axes[1].get_ylim() == (1.5, -0.5) and [
         t.get_text() for t in axes[1].get_yticklabels()

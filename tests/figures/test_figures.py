@@ -62,6 +62,10 @@ def settings_of(records, chosen=None, **figure):
     return Settings.from_dict(values)
 
 
+def caption(records, settings):
+    return plots.overview(records, settings).get_label()
+
+
 @pytest.fixture
 def kinds():
     """Every kind of estimate at n = 100 and n = 1000, two replications each."""
@@ -142,17 +146,13 @@ def test_the_same_rows_again_have_no_standard_error():
     )
     assert (
         "random subsets of a file's rows, mean over 2 of them, whose spread is no standard error"
-        in plots.caption(both[both["problem"] == "file"], fewer)
+        in caption(both[both["problem"] == "file"], fewer)
     )
     steady = tables.wide(rows("e", [0.1, 0.1, 0.1 + 1e-16], problem="file"), settings)
     assert steady["e"].item() == "0.1000" and steady.columns.name == "l1: value"
-    caption = plots.caption(both[both["problem"] == "file"], settings)
-    assert (
-        "on the same rows" in caption
-        and "no standard error" in caption
-        and "replications" not in caption
-    )
     figure = plots.overview(both[both["problem"] == "file"], settings)
+    text = figure.get_label()
+    assert "on the same rows" in text and "no standard error" in text and "replications" not in text
     bars = [c for c in figure.axes[0].containers if c.has_xerr]
     assert all(
         np.isnan(path).any()
@@ -267,19 +267,15 @@ def test_caption_says_what_is_drawn(kinds):
     plain = kinds[kinds["estimator"] == "point"]
     settings = settings_of(kinds)
     assert (
-        plots.caption(plain, settings)
+        caption(plain, settings)
         == "Mean over 2 replications; bars: one standard error. Dashed: the true value."
     )
     one = plain[plain["rep"] == 0]
-    assert (
-        plots.caption(one, settings) == "One replication, so no error bars. Dashed: the true value."
-    )
-    assert "Dashed" not in plots.caption(plain.assign(truth=np.nan), settings)
-    assert "its band the error of the truth" in plots.caption(
-        plain.assign(truth_error=1e-3), settings
-    )
-    assert "Dots: the single replications" in plots.caption(plain[plain["n"] == 100], settings)
-    every = plots.caption(kinds, settings)
+    assert caption(one, settings) == "One replication, so no error bars. Dashed: the true value."
+    assert "Dashed" not in caption(plain.assign(truth=np.nan), settings)
+    assert "its band the error of the truth" in caption(plain.assign(truth_error=1e-3), settings)
+    assert "Dots: the single replications" in caption(plain[plain["n"] == 100], settings)
+    every = caption(kinds, settings)
     assert all(
         text in every
         for text in (
@@ -292,18 +288,12 @@ def test_caption_says_what_is_drawn(kinds):
     family = pd.concat(
         [rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)]
     )
-    words = plots.caption(family, settings_of(family))
+    words = caption(family, settings_of(family))
     assert (
         words
         == "Dots: estimates, one per problem, mean over 2 replications. Strokes: the median over the problems."
     )
-    for records in (plain, kinds, kinds[kinds["n"] == 100], family):
-        assert plots.overview(records, settings_of(records)).get_label() == plots.caption(
-            records, settings_of(records)
-        )
-    assert (
-        plots.caption(plain.assign(status="failed"), settings) == "No cell gave a number to draw."
-    )
+    assert caption(plain.assign(status="failed"), settings) == "No cell gave a number to draw."
 
 
 def test_no_two_of_many_series_look_alike():

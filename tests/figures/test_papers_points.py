@@ -95,7 +95,7 @@ def test_open_marks_in_the_colour_of_ours(found, tmp_path, monkeypatch, same):
         line.get_color() for line in lines if line not in opened
     ]
     assert opened[0].get_xdata() == pytest.approx(
-        np.array([100, 1000]) * (1.0 if same else papers_points.ASIDE)
+        np.array([100, 1000]) * (1.0 if same else papers_points.OFFSET)
     )
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["true value", "A", "B", papers_points.TEXT]

@@ -1,0 +1,57 @@
+"""Marks that only the figures of this paper need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.figures.style import COLOURS
+
+
+def column_line(ax, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how) -> None:
+    """Draw the rows whose `column` is this one as a line over the column `x`; `how` goes to plot."""
+    rows = frame[frame["column"].eq(column)]
+    ax.plot(rows[x], rows[value], **how)
+
+
+def dots_and_mean(
+    ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value"
+) -> None:
+    """Draw the values of every name as a column of dots, with a stroke at their mean."""
+    for i, name in enumerate(names):
+        values, colour = frame.loc[frame[by].eq(name), value], COLOURS[i % len(COLOURS)]
+        ax.plot(np.full(len(values), i), values, ".", color=colour, alpha=0.35, markersize=3)
+        ax.plot([i - 0.3, i + 0.3], [values.mean()] * 2, color=colour, linewidth=1.6)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_xticks(range(len(names)), [name.split()[0] for name in names], rotation=45, ha="right")
+    ax.grid(axis="x", visible=False)
+
+
+def histograms(ax, trials: pd.DataFrame, full: pd.DataFrame, models: Sequence[str]) -> None:
+    """Draw a histogram of the trials per model, as shares, and its value on all rows as a dashed line.
+
+    Parameters
+    ----------
+    ax : Axes
+        The panel.
+    trials, full : DataFrame
+        Values of one estimator in the trials and on all rows, with the label `model`.
+    models : sequence of str
+        Labels of the models, in the order of their colours.
+    """
+    edges = np.linspace(*np.quantile(trials["value"], [0.0005, 0.9995]), 41)
+    for i, model in enumerate(models):
+        part = trials.loc[trials["model"].eq(model), "value"]
+        colour = COLOURS[i % len(COLOURS)]
+        style = {
+            "bins": edges,
+            "color": colour,
+            "weights": np.full(len(part), 1 / max(len(part), 1)),
+        }
+        ax.hist(part, histtype="stepfilled", alpha=0.35, linewidth=0.0, label=model, **style)
+        ax.hist(part, histtype="step", linewidth=0.9, **style)
+        for value in full.loc[full["model"].eq(model), "value"]:
+            ax.axvline(value, color=colour, linestyle="--", linewidth=0.9)
+    ax.locator_params(axis="both", nbins=4)
