@@ -1,2 +1,5 @@
-"""Sources: bytes -> arrays. `files` reads what a user has, `logits` what authors published; `packs` finds, fetches and verifies
-published files."""
+"""Sources: bytes -> arrays.
+
+`files` reads a user's predictions, `logits` what authors published, `tabrepo` the predictions of
+TabRepo. `packs` lists, fetches and verifies published files.
+"""

@@ -1,6 +1,7 @@
-"""Prediction files: npz, csv, parquet, or logits as published (`sources.logits`) -> (probabilities, labels).
+"""Prediction files: npz, csv, parquet, or published logits -> (probabilities, labels).
 
-Bytes become arrays by name here; what the arrays mean is `sources.forms`."""
+Bytes become named arrays here; `sources.forms` says what the arrays mean.
+"""
 
 from __future__ import annotations
 
@@ -22,90 +23,89 @@ from harness.sources import forms
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
-ROOMY, RATIO = (
-    1 << 28,
-    100,
-)  # bytes that any file may unpack to; how many times its own size, beyond them
+ROOMY = 1 << 28  # bytes that any file may unpack to
+RATIO = 100  # larger files may unpack to this many times their size
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-REMEDIES = {
-    ".npy": "; one array has no labels: np.savez('preds.npz', probs=p, labels=y)",
-    ".xlsx": "; save the sheet as .csv",
-    ".xls": "; save the sheet as .csv",
-    ".json": "; pandas.read_json(...).to_csv('preds.csv', index=False) makes one",
-    ".jsonl": "; pandas.read_json(..., lines=True).to_csv('preds.csv', index=False) makes one",
-    ".txt": "; name it .csv if its columns are separated by commas, semicolons or tabs",
-    ".pt": "; np.savez('preds.npz', logits=logits.numpy(), labels=labels.numpy()) makes one",
-}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def read(path: str | Path, split: str = "test", **options: Any) -> forms.Understood:
-    """(p, y, what was understood, names of the classes or None) of a file or folder; `options` are those of `forms.Asked`.
+    """Read a file or folder of predictions and labels.
 
-    .npz, .csv (also .tsv, and either with .gz) and .parquet hold arrays or columns by name (`forms.understood`).
-    .p and .pkl: ((logits, labels) of validation, (logits, labels) of test); .safetensors: logits_test and labels_test, or
-    logits_val and labels_val; `split`, test or validation, chooses. A folder: nll_logits.npy and nll_labels.npy.
+    Parameters
+    ----------
+    path : path
+        .npz, .csv (also .tsv, and either with .gz) or .parquet with arrays or columns by name; .p
+        or .pkl with ((logits, labels) of validation, (logits, labels) of test); .safetensors with
+        logits_test and labels_test, or logits_val and labels_val; or a folder with nll_logits.npy
+        and nll_labels.npy.
+    split : {"test", "validation"}
+        Part of a pickle or safetensors file.
+    **options
+        The options of `forms.Asked`.
+
+    Returns
+    -------
+    tuple
+        p, y, one line on how the file was read, and names of the classes or None.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be used; the message names the remedy.
     """
     path = Path(path)
-    asked = forms.Asked(**options)
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInputError(f"{path} is an empty file; probabilities and labels are needed.")
-    arrays, notes = _arrays(path, split)
-    p, y, line, names = forms.understood(arrays, path, asked)
+    named, notes = _named_arrays(path, split)
+    p, y, line, names = forms.understood(named, path, forms.Asked(**options))
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
 
 
 def arrays(path: str | Path, split: str = "test") -> Arrays:
-    """All arrays or columns of a file, by name, of one part where it has two."""
-    return _arrays(Path(path), split)[0]
+    """Return all arrays or columns of a file by name, of one part if it has two."""
+    return _named_arrays(Path(path), split)[0]
 
 
-def _arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
-    """({name: array} of a file or folder, of one part where it has two; what is said of the format)."""
+def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
+    """Return the arrays of a file or folder by name, and notes on the format."""
     kind = "" if path.is_dir() else _kind(path)
     if kind in PICKLES:
         return published.read_parts(path)[split], []
     if kind == TENSORS:
-        end = {"test": "_test", "validation": "_val"}[split]
-        found = published.read_safetensors(path)
-        arrays = {
-            name.removesuffix(end): values for name, values in found.items() if name.endswith(end)
-        }
-        if not arrays:
-            raise BadInputError(
-                f"{path} holds {', '.join(found) or 'nothing'}; names that end in {end} are needed."
-            )
-        return arrays, []
+        return _tensors(path, split), []
     if split != "test":
         raise BadInputError(
             f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two."
         )
     if path.is_dir():
         return published.read_folder(path), []
-    if kind not in (".npz", *TEXTS, ".parquet"):
-        raise BadInputError(
-            f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
-            f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy{REMEDIES.get(kind, '')}."
-        )
     try:
         if kind == ".npz":
             return _npz(path), []
-        return _text(path, kind) if kind in TEXTS else (_parquet(path), [])
+        if kind == ".parquet":
+            return _parquet(path), []
+        if kind in TEXTS:
+            return _text(path, kind)
     except BadInputError:
         raise
     except Exception as error:
-        said = str(error).strip().partition(chr(10))[0].rstrip(".")
+        message = str(error).strip().partition("\n")[0].rstrip(".")
         raise BadInputError(
-            f"{path} cannot be read as {kind}: {type(error).__name__}: {said}{_remedy(error, kind)}."
+            f"{path} cannot be read as {kind}: {type(error).__name__}: {message}{_remedy(error, kind)}."
         ) from error
+    raise BadInputError(
+        f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
+        f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy."
+    )
 
 
 def _kind(path: Path) -> str:
-    """The ending that says the format, in small letters: .gz is looked through."""
+    """Return the ending that names the format, in small letters: .csv, .csv.gz."""
     endings = [ending.lower() for ending in path.suffixes]
-    packed = endings[-2:] if endings[-1:] == [".gz"] else []
-    return "".join(packed) if packed else path.suffix.lower()
+    return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
 
 def _remedy(error: Exception, kind: str) -> str:
@@ -116,111 +116,96 @@ def _remedy(error: Exception, kind: str) -> str:
     return "; write it anew, frame.to_parquet('preds.parquet')" if kind == ".parquet" else ""
 
 
+# Formats
+
+
+def _tensors(path: Path, split: str) -> Arrays:
+    end = {"test": "_test", "validation": "_val"}[split]
+    tensors = published.read_safetensors(path)
+    chosen = {name: values for name, values in tensors.items() if name.endswith(end)}
+    if not chosen:
+        raise BadInputError(
+            f"{path} holds {', '.join(tensors) or 'nothing'}; names that end in {end} are needed."
+        )
+    return {name.removesuffix(end): values for name, values in chosen.items()}
+
+
 def _npz(path: Path) -> Arrays:
     if not zipfile.is_zipfile(path):
         raise BadInputError(
             f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
-            f"np.savez('preds.npz', probs=p, labels=y) writes one."
+            "np.savez('preds.npz', probs=p, labels=y) writes one."
         )
     with zipfile.ZipFile(path) as archive:
         _refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
     with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    for name, array in arrays.items():
-        if not isinstance(
-            array, np.ndarray
-        ):  # numpy hands on the bytes of a member without its signature
+        named = {name: archive[name] for name in archive.files}
+    for name, values in named.items():
+        if not isinstance(values, np.ndarray):  # a member without numpy's signature comes as bytes
             raise BadInputError(
                 f"{path}: {name} is damaged, no array; write the file anew with np.savez."
             )
-    return arrays
+    return named
 
 
 def _parquet(path: Path) -> Arrays:
-    told = pq.read_metadata(
-        path
-    )  # of a damaged file its parts, told.row_group(i).column(j), would end the process
-    _refuse_bomb(path, 8 * told.num_rows * told.num_columns, 10)
+    # of a damaged file, metadata.row_group(i).column(j) would end the process
+    metadata = pq.read_metadata(path)
+    _refuse_bomb(path, 8 * metadata.num_rows * metadata.num_columns, 10 * RATIO)
     return _columns(pd.read_parquet(path), path)
 
 
-def _refuse_bomb(path: Path, unpacked: int, times: int = 1) -> None:
-    """Refuse a small file that becomes a huge one. (Nothing of an archive is written to the disk, whatever its members are
-    called.) `times` is how much better the format packs what is alike."""
-    if unpacked > max(ROOMY, RATIO * times * path.stat().st_size):
-        raise BadInputError(
-            f"{path} would unpack to {unpacked:,} bytes, more than {RATIO * times} times its size, which no predictions do; "
-            "write it anew, without compression."
-        )
-
-
-def _unpacked(path: Path) -> int:
-    """Bytes in a .gz, counted no further than where it is refused."""
-    found = 0
-    with gzip.open(path) as file:
-        while block := file.read(1 << 20):
-            found += len(block)
-            if found > max(ROOMY, RATIO * path.stat().st_size):
-                break
-    return found
-
-
 def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
-    """A table of text: its first line names the columns; commas, semicolons or tabs between them; with the latter two decimals
-    may have commas. Numbers are read to the last bit, so that a file gives what was written into it."""
-    if (
-        kind.endswith(".gz") and path.stat().st_size * 1100 > ROOMY
-    ):  # deflate packs at most 1,032 times
-        _refuse_bomb(path, _unpacked(path))
-    encoding, header = _header(path, kind)
-    counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
-    mark = max(counts, key=lambda mark: counts[mark])
-    if not counts[mark]:
-        raise BadInputError(
-            f"{path} has one column, {header.strip()[:60]!r}; separate columns by commas, semicolons or tabs."
-        )
-    names = [
-        name.strip() for name in next(csv.reader([header], delimiter=mark, skipinitialspace=True))
-    ]
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice:
-        raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
-    if all(_is_number(name) for name in names):
-        raise BadInputError(
-            f"{path} begins with numbers, {header.strip()[:60]!r}; its first line must name the columns."
-        )
-    how: dict[str, Any] = {
-        "sep": mark,
-        "encoding": encoding,
+    """Read a table of text, and return notes on its separators.
+
+    The first line names the columns. Numbers are read to the last bit.
+    """
+    if kind.endswith(".gz"):
+        _refuse_bomb(path, _unpacked_bytes(path))
+    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8-sig")
+        header = next((line for line in lines if line.strip()), "")
+    separator = max(SEPARATORS, key=header.count)
+    _check_header(header, separator, path)
+    options: dict[str, Any] = {
+        "sep": separator,
+        "encoding": "utf-8-sig",
         "skipinitialspace": True,
         "keep_default_na": False,
         "na_values": [""],
     }
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (
-        3,
-        1,
-    ):  # since then it is what pandas does unasked
-        how["float_precision"] = "round_trip"
-    frame = pd.read_csv(path, **how)
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions do so by default
+        options["float_precision"] = "round_trip"
+    frame = pd.read_csv(path, **options)
     if not isinstance(frame.index, pd.RangeIndex):
         raise BadInputError(
-            f"{path} has more values than names of columns, {len(names)}, in its rows; "
+            f"{path} has more values than names of columns, {frame.shape[1]}, in its rows; "
             "decimal commas need semicolons between the columns, and row numbers a name."
         )
-    notes = {",": [], ";": ["semicolons between columns"], "\t": ["tabs between columns"]}[mark]
-    if mark != "," and any(_has_decimal_commas(frame[column]) for column in frame.columns):
-        frame = pd.read_csv(path, decimal=",", **how)
-        notes = [f"{notes[0]}, decimal commas"]
-    return _columns(frame, path), notes
+    if separator == ",":
+        return _columns(frame, path), []
+    note = f"{SEPARATORS[separator]} between columns"
+    if any(_has_decimal_commas(frame[column]) for column in frame.columns):
+        frame = pd.read_csv(path, decimal=",", **options)
+        note += ", decimal commas"
+    return _columns(frame, path), [note]
 
 
-def _header(path: Path, kind: str) -> tuple[str, str]:
-    """(encoding, first line that is not blank): UTF-8 with or without a mark at its beginning, or UTF-16 with one."""
-    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as f:
-        encoding = "utf-16" if f.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        f.seek(0)
-        lines = io.TextIOWrapper(f, encoding=encoding)
-        return encoding, next((line for line in lines if line.strip()), "")
+def _check_header(header: str, separator: str, path: Path) -> None:
+    """Raise BadInputError if the first line does not name at least two columns."""
+    names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
+    names = [name.strip() for name in names]
+    start = repr(header.strip()[:60])
+    if len(names) < 2:
+        raise BadInputError(
+            f"{path} has one column, {start}; separate columns by commas, semicolons or tabs."
+        )
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
+    if all(_is_number(name) for name in names):
+        raise BadInputError(
+            f"{path} begins with numbers, {start}; its first line must name the columns."
+        )
 
 
 def _is_number(text: str) -> bool:
@@ -232,31 +217,57 @@ def _is_number(text: str) -> bool:
 
 
 def _has_decimal_commas(column: pd.Series) -> bool:
-    """Whether a column of text holds numbers all of which have a decimal comma or none."""
+    """Return True for a column of text whose values are numbers, some with a decimal comma."""
     if column.dtype.kind in "fiub":
         return False
-    values = [str(v).strip() for v in column.dropna()]
-    return any("," in v for v in values) and all(
-        re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", v) for v in values
+    values = [str(value).strip() for value in column.dropna()]
+    return any("," in value for value in values) and all(
+        re.fullmatch(r"[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?", value) for value in values
     )
 
 
+# Archives that unpack to much more than their size
+
+
+def _refuse_bomb(path: Path, unpacked: int, ratio: int = RATIO) -> None:
+    """Refuse a small file that unpacks to a huge one. Nothing of it is ever written to the disk."""
+    if unpacked > max(ROOMY, ratio * path.stat().st_size):
+        raise BadInputError(
+            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size, which no predictions do; "
+            "write it anew, without compression."
+        )
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Return the bytes in a .gz, counted up to the limit."""
+    size = path.stat().st_size
+    count = 0
+    with gzip.open(path) as file:
+        while (block := file.read(1 << 20)) and count <= max(ROOMY, RATIO * size):
+            count += len(block)
+    return count
+
+
+# Data frames
+
+
 def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
-    """{name: array} of a data frame; a column of lists becomes a matrix."""
+    """Return the columns of a data frame by name; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
-    names = ["" if str(c).startswith("Unnamed: ") else str(c).strip() for c in frame.columns]
-    names = [name or str(column) for name, column in zip(names, frame.columns)]
-    return {name: _array(frame.iloc[:, j], name, path) for j, name in enumerate(names)}
+    return {
+        str(name).strip(): _array(frame.iloc[:, position], str(name), path)
+        for position, name in enumerate(frame.columns)
+    }
 
 
 def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
-    plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub"
-    values: NDArray[Any] = column.to_numpy() if plain else column.to_numpy(dtype=object)
-    if plain:
-        return values
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        numbers: NDArray[Any] = column.to_numpy()
+        return numbers
+    values: NDArray[Any] = column.to_numpy(dtype=object)
     if isinstance(values[0], (list, np.ndarray)):
-        if len({np.shape(v) for v in values}) > 1:
+        if len({np.shape(value) for value in values}) > 1:
             raise BadInputError(
                 f"{path}: {name} holds lists of different lengths; one number per class and row is needed."
             )

@@ -1,8 +1,8 @@
-"""Published logits in the formats of their authors: pickles of arrays, safetensors, folders of npy files -> arrays by name.
+"""Published logits in their authors' formats: pickles of arrays, safetensors, folders of npy files.
 
-A pickle is a program, so none of it is run here: of the opcodes only those are let through that an array needs, and what stands
-for numpy's functions is a description of an array, which is checked before an array is made of it. Neither a type nor a function
-of a pickle's choice is ever looked up.
+A pickle is a program, and none of it is run here. Only the opcodes that an array needs are let
+through. Objects that describe an array stand for numpy's functions, and the description is checked
+before an array is made of it. No type or function is ever looked up by a name in a pickle.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from numpy.typing import NDArray
 from harness.common.data_files import FOLDER_FILES
 from harness.errors import BadInputError
 
-LARGEST = 1 << 30  # bytes of a pickle or safetensors file; both are read as a whole
+LARGEST = 1 << 30  # bytes of a pickle or safetensors file, which are read as a whole
 LONGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors format
+# the opcodes that an array needs; no dictionaries and sets, as a small nest of tuples can take for
+# ever to hash
 OPCODES = frozenset(
-    """PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL REDUCE BUILD EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST APPEND
-    APPENDS NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE
-    SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET
-    LONG_BINGET PERSID BINPERSID""".split()
-)  # no dictionaries and sets: hashing a small nest of tuples can take for ever
+    """PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL REDUCE BUILD EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3
+    EMPTY_LIST LIST APPEND APPENDS NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4
+    STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES
+    SHORT_BINBYTES BINBYTES8 BYTEARRAY8 PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET PERSID
+    BINPERSID""".split()
+)
 SAFETENSORS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
@@ -41,24 +44,33 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class RefusedPickleError(Exception):
-    """What a pickle asks for and does not get."""
+    """A pickle asks for something else than an array. The message says for what."""
 
 
 def read_parts(path: str | Path) -> dict[str, Arrays]:
-    """A pickle ((logits, labels) of validation, (logits, labels) of test), the layout of Kull et al. (2019) -> {"validation":
-    {"logits": (n, k), "labels": (n, 1)}, "test": ...}. Protocols 0 to 5, and what Python 2 wrote.
+    """Read a pickle ((logits, labels) of validation, (logits, labels) of test) of Kull et al. (2019).
 
-    Arrays may be of integers, of floats of at most 8 bytes or of booleans, in either byte and memory order; labels may be a list
-    of integers. Raises BadInputError that names what the pickle asked for: any function or type but the array's, a subclass,
-    arrays of objects or records, persistent ids, dictionaries, a memo larger than what is stored in it, another layout.
+    Protocols 0 to 5 are read, also of Python 2. Arrays hold integers, floats of at most 8 bytes or
+    booleans, in either byte order and memory order. Labels may be a list of integers.
+
+    Returns
+    -------
+    dict
+        {"validation": {"logits": (n, k), "labels": (n, 1)}, "test": ...}
+
+    Raises
+    ------
+    BadInputError
+        If the pickle asks for anything else: another function or type, a subclass, arrays of
+        objects or records, persistent ids, dictionaries, a memo larger than its content, another
+        layout. The message names it.
     """
     path = Path(path)
     data = _whole(path)
     try:
-        program, other = _needed(data)
-        value = _Unpickler(
-            io.BytesIO(program), encoding="latin1"
-        ).load()  # names what comes before `other`
+        program, other = _allowed_program(data)
+        # loading what comes before `other` may refuse an earlier request
+        value = _Unpickler(io.BytesIO(program), encoding="latin1").load()
         if other:
             raise RefusedPickleError(other)
         return _parts(value)
@@ -67,9 +79,9 @@ def read_parts(path: str | Path) -> dict[str, Arrays]:
             f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read."
         ) from None
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         raise BadInputError(
-            f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {said}."
+            f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {message}."
         ) from error
 
 
@@ -89,44 +101,39 @@ def _is_pair(value: Any) -> bool:
 
 def _numbers(value: Any) -> NDArray[Any]:
     if type(value) is _Array:
-        return value.made()
-    if type(value) is list and value and all(type(one) is int for one in value):
+        return value.to_array()
+    if type(value) is list and value and all(type(label) is int for label in value):
         return np.array(value)
     raise RefusedPickleError(f"{type(value).__name__.strip('_')} where an array is expected")
 
 
-def _needed(data: bytes) -> tuple[bytes, str | None]:
-    """(the opcodes up to the first one that an array does not need, without frames and ended by STOP; that one, or None)."""
+def _allowed_program(data: bytes) -> tuple[bytes, str | None]:
+    """Return the opcodes up to the first that an array does not need, and that opcode or None.
+
+    Frames are left out, and STOP is added at the end.
+    """
     stream, stored = io.BytesIO(data), 0
     kept: list[bytes] = []
     while True:
         start = stream.tell()
         code = stream.read(1).decode("latin1")
+        if not code:
+            raise ValueError(f"it ends at byte {start}, before its end")
         if code not in OPCODE_OF:
-            raise ValueError(
-                f"opcode {code!r} at byte {start}"
-                if code
-                else f"it ends at byte {start}, before its end"
-            )
+            raise ValueError(f"opcode {code!r} at byte {start}")
         opcode = OPCODE_OF[code]
-        argument: Any
-        if opcode.name in (
-            "STRING",
-            "PERSID",
-        ):  # pickletools takes them for ASCII, Python 2 wrote bytes
+        argument: Any = None
+        if opcode.name in ("STRING", "PERSID"):  # pickletools expects ASCII, Python 2 wrote bytes
             argument = stream.readline()
-        else:
-            argument = (
-                opcode.arg.reader(stream) if opcode.arg else None
-            )  # reads no more than there is
+        elif opcode.arg:
+            argument = opcode.arg.reader(stream)  # reads at most the rest of the data
         if opcode.name not in OPCODES:
-            named = f"{opcode.name} {argument}" if isinstance(argument, str) else opcode.name
-            return b"".join([*kept, b"N."]), _line(named)
+            name = f"{opcode.name} {argument}" if isinstance(argument, str) else opcode.name
+            return b"".join([*kept, b"N."]), _line(name)
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
             stored += 1
-            if (
-                argument is not None and not 0 <= argument <= stored
-            ):  # the memo is a table of that many places
+            # the memo is a table of that many places, so a large number would take all memory
+            if argument is not None and not 0 <= argument <= stored:
                 raise RefusedPickleError(f"place {argument} of a memo that holds {stored - 1}")
         if opcode.name != "FRAME":
             kept.append(data[start : stream.tell()])
@@ -137,11 +144,11 @@ def _needed(data: bytes) -> tuple[bytes, str | None]:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Looks nothing up: numpy's names stand for the descriptions below, any other is refused."""
+    """Unpickler that imports nothing: numpy's names stand for the descriptions below."""
 
     def find_class(self, module: str, name: str) -> Any:
         place, _, last = module.rpartition(".")
-        if place in ("numpy.core", "numpy._core"):  # before numpy 2, and since
+        if place in ("numpy.core", "numpy._core"):  # the latter since numpy 2
             module = f"numpy.core.{last}"
         makers: dict[tuple[str, str], Callable[..., Any]] = {
             ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
@@ -160,7 +167,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Function:
-    """A function that a pickle may call. It is no class and has no state: opcodes that make or change objects find nothing."""
+    """A function that a pickle may call. It is no class and has no state that opcodes could change."""
 
     __slots__ = ("make",)
 
@@ -175,32 +182,30 @@ class _Function:
 
 
 class _Type:
-    """Describes a numpy.dtype: one of integers, floats or booleans."""
+    """Description of a numpy.dtype of integers, floats or booleans."""
 
     __slots__ = ("text", "order")
 
     def __init__(self, text: Any, *options: Any) -> None:
-        if not (type(text) is str and re.fullmatch("[iu][1248]|f[248]|b1", text)):
-            raise RefusedPickleError(
-                f"an array of type {_line(text) if type(text) is str else type(text).__name__}"
-            )
+        if type(text) is not str:
+            raise RefusedPickleError(f"an array of type {type(text).__name__}")
+        if not re.fullmatch("[iu][1248]|f[248]|b1", text):
+            raise RefusedPickleError(f"an array of type {_line(text)}")
         self.text, self.order = text, "="
 
     def __setstate__(self, state: Any) -> None:
-        # version, byte order, and what makes it a type of records or objects: subarray, names, fields, size, alignment, flags
-        plain = (
-            type(state) is tuple and len(state) == 8 and state[2:] == (None, None, None, -1, -1, 0)
-        )
-        if not (plain and state[1] in ("<", ">", "|", "=")):
+        # version, byte order; subarray, names, fields, size, alignment, flags of other types
+        is_plain = type(state) is tuple and state[2:] == (None, None, None, -1, -1, 0)
+        if not (is_plain and state[1] in ("<", ">", "|", "=")):
             raise RefusedPickleError("an array whose type is not of plain numbers")
         self.order = state[1]
 
-    def made(self) -> np.dtype[Any]:
+    def to_dtype(self) -> np.dtype[Any]:
         return np.dtype(self.order + self.text)
 
 
 class _Array:
-    """Describes a numpy.ndarray: shape, type, memory order, bytes."""
+    """Description of a numpy.ndarray: shape, type, memory order, bytes."""
 
     __slots__ = ("shape", "type", "order", "axes", "data")
 
@@ -215,7 +220,7 @@ class _Array:
         _, self.shape, self.type, fortran, self.data = state
         self.order = "F" if fortran else "C"
 
-    def made(self) -> NDArray[Any]:
+    def to_array(self) -> NDArray[Any]:
         if type(self.type) is not _Type:
             raise RefusedPickleError("an array without a type")
         if type(self.data) not in (bytes, bytearray, str):
@@ -223,10 +228,9 @@ class _Array:
         sizes = self.shape if type(self.shape) is tuple and len(self.shape) <= 8 else (None,)
         if not all(type(size) is int and size >= 0 for size in sizes):
             raise RefusedPickleError("an array without a shape")
-        data = (
-            self.data.encode("latin1") if type(self.data) is str else self.data
-        )  # Python 2 wrote its bytes as text
-        kind = self.type.made()
+        # Python 2 wrote bytes as text
+        data = self.data.encode("latin1") if type(self.data) is str else self.data
+        kind = self.type.to_dtype()
         if len(data) != math.prod(self.shape) * kind.itemsize:
             raise RefusedPickleError(
                 f"an array of shape {self.shape} and type {kind} out of {len(data)} bytes"
@@ -256,15 +260,23 @@ def _frombuffer(data: Any, kind: Any, shape: Any, order: Any, axes: Any = None) 
 
 
 def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
-    """Python 3 writes bytes as latin1 text into protocols 0 to 2."""
+    """Stand for _codecs.encode: Python 3 writes bytes as latin1 text into protocols 0 to 2."""
     if not (type(text) is str and encoding == "latin1"):
         raise RefusedPickleError("_codecs.encode of other things than text in latin1")
     return text.encode("latin1")
 
 
 def read_safetensors(path: str | Path) -> Arrays:
-    """The tensors of a safetensors file: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
-    header, the data. Raises BadInputError unless the tensors cover the data without gap or overlap. bfloat16 becomes float32."""
+    """Read the tensors of a safetensors file. bfloat16 becomes float32.
+
+    The format: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
+    header, the data.
+
+    Raises
+    ------
+    BadInputError
+        If the header is broken, or the tensors do not cover the data without gap and overlap.
+    """
     path = Path(path)
     data = _whole(path)
     length = int.from_bytes(data[:8], "little")
@@ -276,8 +288,8 @@ def read_safetensors(path: str | Path) -> Arrays:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
         header.pop("__metadata__", None)
         tensors = sorted(
-            (*map(int, one["data_offsets"]), name, one["dtype"], one["shape"])
-            for name, one in header.items()
+            (*map(int, entry["data_offsets"]), name, entry["dtype"], entry["shape"])
+            for name, entry in header.items()
         )
     except Exception as error:
         raise BadInputError(
@@ -289,21 +301,17 @@ def read_safetensors(path: str | Path) -> Arrays:
             raise BadInputError(
                 f"{path}: {name} has type {kind}; allowed are {', '.join(SAFETENSORS)}."
             )
-        whole = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
         dtype = np.dtype(SAFETENSORS[kind])
-        if (
-            not whole
-            or first != end
-            or last - first != math.prod(shape) * dtype.itemsize
-            or start + last > len(data)
-        ):
+        fits = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
+        fits = fits and first == end and last - first == math.prod(shape) * dtype.itemsize
+        if not fits or start + last > len(data):
             raise BadInputError(
                 f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data."
             )
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
-        arrays[name] = (
-            (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
-        )
+        if kind == "BF16":
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        arrays[name] = values
         end = last
     if start + end != len(data):
         raise BadInputError(
@@ -320,15 +328,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_folder(path: str | Path) -> Arrays:
-    """A folder of nll_logits.npy (n, k) and nll_labels.npy (n, 1), the layout of Rahimi et al. (2020)."""
+    """Read a folder with nll_logits.npy (n, k) and nll_labels.npy (n, 1), of Rahimi et al. (2020)."""
     arrays = {}
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
         try:
             arrays[name] = np.load(Path(path) / file, allow_pickle=False)
         except Exception as error:
-            said = str(error).partition("\n")[0].rstrip(".")
+            message = str(error).partition("\n")[0].rstrip(".")
             raise BadInputError(
-                f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {said}."
+                f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {message}."
             ) from error
     return arrays
 
@@ -341,5 +349,5 @@ def _whole(path: Path) -> bytes:
 
 
 def _line(text: str) -> str:
-    """At most 100 characters of a text of the file's, printable and on one line."""
+    """Return at most 100 characters of a text in the file, printable and on one line."""
     return ascii(text)[1:-1][:100]

@@ -397,7 +397,6 @@ ACCEPTED = {
     "decimal commas": (table("p;y", P1, Y1, mark=";", comma=True), {}, P1, Y1, ["semicolons between columns, decimal commas"]),
     "tabs": (table("p\ty", P1, Y1, mark="\t"), {}, P1, Y1, ["tabs between columns"]),
     "a mark at the beginning": (("\ufeff" + table("p,y", P1, Y1)).encode(), {}, P1, Y1, ["probability column p;"]),
-    "UTF-16": (table("p,y", P1, Y1).encode("utf-16"), {}, P1, Y1, ["probability column p;"]),
     "white space": (table(" p , y ", P1, [f" {v} " for v in YES]), {"positive": "yes"}, P1, Y1,
             ["probability column p;", "1 = yes"]),
     "capitals": (table("P,Y_True", P1, Y1), {}, P1, Y1, ["column P;", "column Y_True"]),
@@ -507,6 +506,7 @@ REFUSED = {
     "no header": ("0.1,1\n0.6,0\n", {}, ["begins with numbers", "first line must name the columns"]),
     "one column": ("p y\n0.1 1\n", {}, ["one column, 'p y'", "commas, semicolons or tabs"]),
     "another encoding": ("p_n\u00e9,p_b,y\n0.5,0.5,b\n".encode("latin1"), {}, ["cannot be read as .csv", "save it as UTF-8"]),
+    "UTF-16": (table("p,y", P1, Y1).encode("utf-16"), {}, ["cannot be read as .csv", "save it as UTF-8"]),
     "names as objects": (dict(p=P1, y=YES.astype(object)), {}, ["cannot be read as .npz", "labels.astype(str)"]),
     "top_label for many": (dict(probs=PC, y=Y), {"top_label": True}, ["one column of confidences", "notion=[top_label]"]),
     "class_names as one word": (dict(probs=PC, y=Y), {"class_names": "cat"}, ["a list is needed"]),
@@ -526,15 +526,6 @@ def test_a_form_that_could_be_misread_is_refused_with_the_remedy(tmp_path, case)
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message, message
     assert all(word in message for word in words), message
-
-
-@pytest.mark.parametrize(
-    "name, remedy",
-    [("a.npy", "np.savez"), ("a.xlsx", "save the sheet as .csv"), ("a.json", "to_csv")],
-)
-def test_a_format_that_is_not_read_comes_with_the_remedy(tmp_path, name, remedy):
-    (tmp_path / name).write_bytes(b"x")
-    assert remedy in refusal(tmp_path / name)
 
 
 def test_packed_text_and_lists_in_a_column(tmp_path):

@@ -1,8 +1,9 @@
-"""Forms of predictions that are understood: named arrays -> probabilities, labels and one line on the reading.
+"""Read named arrays as probabilities and labels.
 
 Arrays are chosen by their names, and labels are matched with columns by names or numbers. Values
-are checked, but never decide a reading: a file that names neither is refused with the option that
-does. `harness.problems.Predictions` documents names, forms and options. Rows are counted from 0.
+are checked, but nothing is guessed from them: a file with other names is refused with the option
+that names its columns. `harness.problems.Predictions` documents names, forms and options. Rows are
+counted from 0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from numpy.typing import NDArray
 from harness.errors import BadInputError
 from harness.math.columns import as_text, few
 from harness.sources.forms.classes import encode, stored_class_names
-from harness.sources.forms.columns import label_name, labels_of, matrix_of, prediction_columns
+from harness.sources.forms.columns import (
+    label_name,
+    prediction_columns,
+    prediction_matrix,
+    read_labels,
+)
 from harness.sources.forms.numbers import (
     checked_probabilities,
     refuse_probabilities_as_logits,
@@ -29,15 +35,27 @@ Understood = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] 
 
 
 def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
-    """(p, y, line, names of the classes or None) of the arrays of a file, in the order of its rows.
+    """Read the arrays of a file, in the order of its rows.
 
-    p: (n,) or (n, k) float64; y: (n,) int64 in 0..k-1.
+    Parameters
+    ----------
+    arrays : dict
+        Arrays by name.
+    path : path
+        The file, for messages.
+    asked : Asked
+        The user's options.
+
+    Returns
+    -------
+    tuple
+        p, (n,) or (n, k) float64; y, (n,) int64 in 0..k-1; one line on how the arrays were read;
+        names of the classes or None.
 
     Raises
     ------
     BadInputError
-        If the file cannot be used; it names the array, what was found and the option or change that
-        mends it.
+        If the file cannot be used. The message names the array and the option or remedy.
     """
     everything = list(arrays)
     label_columns: tuple[str, ...]
@@ -47,10 +65,10 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
     else:
         title = label_name(arrays, asked.labels, path)
         label_columns, note = (title,), ""
-    labels = labels_of(title, arrays[title], path)
+    labels = read_labels(title, arrays[title], path)
     rest = {name: values for name, values in arrays.items() if name != title}
     columns, are_logits = prediction_columns(rest, asked, path)
-    matrix = matrix_of(columns, rest, "logits" if are_logits else "probabilities", path)
+    matrix = prediction_matrix(columns, rest, "logits" if are_logits else "probabilities", path)
     if len(matrix) == 0:
         raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
     if len(matrix) != len(labels.codes):
@@ -58,7 +76,7 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
             f"{path}: p has {len(matrix)} rows but y has {len(labels.codes)} labels; they must be equally "
             f"many ({columns.title}, {title})."
         )
-    p, p_note = _probabilities(matrix, columns, are_logits, asked, path)
+    p, p_note = _to_probabilities(matrix, columns, are_logits, asked, path)
     k = 1 if p.ndim == 1 else p.shape[1]
     stored = None
     if not (asked.class_names or asked.top_label or asked.positive is not None):
@@ -73,7 +91,7 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
     parts = [
         f"{len(y):,} rows",
         "confidences of predicted labels" if asked.top_label else classes,
-        _described(columns, matrix, are_logits) + p_note,
+        _array_text(columns, matrix, are_logits) + p_note,
         f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}"
         + (f" ({note})" if note else ""),
         f"classes named by {stored}" if stored else "",
@@ -83,7 +101,7 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
 
 
 def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
-    """Replace predicted and true labels by `correct`, 1 where they agree."""
+    """Replace predicted and true labels by `correct`, which is 1 if they agree."""
     if not asked.top_label:
         raise BadInputError(
             f"{path} holds confidences of predicted labels, not the probability of a class; add "
@@ -99,10 +117,10 @@ def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
     return {**rest, "correct": (predicted == true).astype(np.int64)}
 
 
-def _probabilities(
+def _to_probabilities(
     matrix: NDArray[Any], columns: Columns, are_logits: bool, asked: Asked, path: object
 ) -> tuple[NDArray[np.float64], str]:
-    """(n,) or (n, k) probabilities, and a note on how they were made."""
+    """Return (n,) or (n, k) probabilities, and a note on how they were computed."""
     if are_logits:
         matrix = matrix.astype(np.float32 if asked.float32 else np.float64)
         refuse_probabilities_as_logits(matrix, columns.title, bool(asked.logits), path)
@@ -114,7 +132,8 @@ def _probabilities(
     return checked_probabilities(p, columns, asked.renormalise, path)
 
 
-def _described(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:
+def _array_text(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:
+    """Return which arrays hold the predictions."""
     noun = "logit" if are_logits else "probability"
     if len(columns.names) > 1:
         return f"{noun} columns {few(columns.names)}"

@@ -1,4 +1,4 @@
-"""Class that each label stands for, and the names of the classes."""
+"""Match labels with the classes of the columns, and name the classes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, guess
 from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix
-from harness.sources.forms.columns import named_among
+from harness.sources.forms.columns import matching_names
 from harness.sources.forms.terms import CLASS_NAMES, Arrays, Asked, Columns, Labels
 
 Encoded = tuple[NDArray[np.int64], tuple[str, ...] | None, str]
 
 
 def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object) -> Encoded:
-    """(y in 0..k-1, names of the classes or None, a note on the labels). k = 1: one column of p.
+    """Return labels 0..k-1, names of the classes or None, and a note on the labels.
+
+    k = 1: one column of p.
 
     Raises
     ------
     BadInputError
-        If names and types of columns and labels do not say which is which; it names `positive` or
-        `class_names`.
+        If names and types do not say which label belongs to which column. The message names the
+        option that does, `positive` or `class_names`.
     """
     if k > 1 and asked.top_label:
         raise BadInputError(
@@ -41,16 +43,18 @@ def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object)
 
 
 def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
-    """Name of the array (k,) that names the classes in the order of the columns, as scikit-learn's classes_."""
+    """Return the name of an array (k,) with the classes in the order of the columns, or None."""
     k = max(k, 2)
     names = (
-        name for name in named_among(arrays, CLASS_NAMES) if arrays[name].shape == (k,) != (rows,)
+        name
+        for name in matching_names(arrays, CLASS_NAMES)
+        if arrays[name].shape == (k,) != (rows,)
     )
     return next(names, None)
 
 
 def _one_column(labels: Labels, columns: Columns, asked: Asked, path: object) -> Encoded:
-    """Labels where p is the probability of one of two classes: 0 and 1, booleans, or `positive`."""
+    """Match labels with one column, the probability of 1, of True, or of `positive`."""
     if asked.positive is not None:
         wanted = as_text(asked.positive)
         if wanted not in labels.texts:
@@ -72,7 +76,7 @@ def _one_column(labels: Labels, columns: Columns, asked: Asked, path: object) ->
 
 
 def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
-    """Labels where every class has a column of p: its number, or the class that it is named by."""
+    """Match labels with columns of all classes, by number or by the names of the columns."""
     classes, numbers = columns.classes, tuple(map(str, range(k)))
     if classes is None or classes == numbers:
         for texts, note in ((numbers, ""), (("False", "True"), "booleans")):
@@ -103,7 +107,7 @@ def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
 def _by_class_names(
     labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object
 ) -> Encoded:
-    """Labels that are among the given names, or their numbers; columns of other names keep their order."""
+    """Match labels with the given names, or with their numbers. Other columns keep their order."""
     count = max(k, 2)
     if len(names) != count or len(set(names)) != count:
         raise BadInputError(
@@ -126,24 +130,26 @@ def _by_class_names(
 
 
 def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -> list[int]:
-    """Place of the column of each class: by name where the columns have these names, else in order."""
-    own = columns.classes
-    if own is None:
+    """Return the position of each class's column: by name if the columns are so named, else in order."""
+    classes = columns.classes
+    if classes is None:
         _refuse_first_of_two(columns, names, path)
         return list(range(len(names)))
-    for stated in (columns.names, own):
+    for stated in (columns.names, classes):
         if set(stated) == set(names):
             return [stated.index(name) for name in names]
-    if all(text.isdecimal() for text in own) or (columns.is_listed and not set(own) & set(names)):
+    if all(text.isdecimal() for text in classes) or (
+        columns.is_listed and not set(classes) & set(names)
+    ):
         return list(range(len(names)))
-    absent = next(name for name in names if name not in own)
+    absent = next(name for name in names if name not in classes)
     raise BadInputError(
-        f"{path}: class_names has {absent}, for which there is no column; the classes of the columns are {few(own)}."
+        f"{path}: class_names has {absent}, for which there is no column; the classes of the columns are {few(classes)}."
     )
 
 
 def _refuse_first_of_two(columns: Columns, names: tuple[str, ...], path: object) -> None:
-    """Refuse one column that is named by the first of two classes, as it is taken to be of the second."""
+    """Refuse one column named by the first of two classes: it is read as that of the second."""
     stated = (columns.title, *(suffix(columns.title, prefix) for prefix in PROBABILITY_NAMES))
     if len(names) == 2 and names[0] in stated:
         raise BadInputError(
@@ -153,7 +159,7 @@ def _refuse_first_of_two(columns: Columns, names: tuple[str, ...], path: object)
 
 
 def _places(labels: Labels, names: Sequence[str]) -> NDArray[np.int64]:
-    """Place of each row's label among the names."""
+    """Return the position of each row's label among the names."""
     return np.array([names.index(text) for text in labels.texts], dtype=np.int64)[labels.codes]
 
 
@@ -170,5 +176,5 @@ def _no_class(
 
 
 def _option(names: Sequence[str]) -> str:
-    """The first names as a list on the command line: [cat,dog,cow,...]."""
+    """Return the first names as on the command line: [cat,dog,cow,...]."""
     return f"[{','.join(names[:3])}{',...' if len(names) > 3 else ''}]"

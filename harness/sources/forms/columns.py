@@ -1,7 +1,8 @@
-"""Choice of the arrays that hold the labels and the predictions, by their names alone."""
+"""Choose the arrays of labels and predictions by their names alone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +17,12 @@ MOST = 20  # names of arrays in a message
 
 
 def label_name(arrays: Arrays, asked: str | None, path: object) -> str:
-    """Name of the array of labels: the one that is asked for, else the only one with a known name."""
+    """Return the name of the labels: the given one, else the only array with a known name."""
     if asked:
         if asked not in arrays:
             raise _absent(arrays, asked, "labels", path)
         return asked
-    known = named_among(arrays, LABEL_NAMES)
+    known = matching_names(arrays, LABEL_NAMES)
     if len(known) > 1:
         raise BadInputError(
             f"{path} holds {' and '.join(known)}; say which are the labels by labels=."
@@ -33,8 +34,8 @@ def label_name(arrays: Arrays, asked: str | None, path: object) -> str:
     return known[0]
 
 
-def labels_of(title: str, values: NDArray[Any], path: object) -> Labels:
-    """Labels of an array (n,), or of one with an axis of length 1; a label that is missing is refused."""
+def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
+    """Read labels of an array (n,), or (n, 1). Raise BadInputError if a label is missing."""
     values = np.asarray(values)
     if values.ndim == 2 and 1 in values.shape:
         values = values.reshape(-1)
@@ -48,11 +49,10 @@ def labels_of(title: str, values: NDArray[Any], path: object) -> Labels:
         raise BadInputError(
             f"{path}: {title} has type {values.dtype}; labels are numbers, booleans or names."
         )
-    missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-    if missing.any():
-        row, many = int(np.argmax(missing)), int(missing.sum())
+    missing = [row for row, value in enumerate(values.tolist()) if _is_missing(value)]
+    if missing:
         raise BadInputError(
-            f"{path}: {title} holds no label at row {row}; leave out such rows, {many:,} in all."
+            f"{path}: {title} holds no label at row {missing[0]}; leave out such rows, {len(missing):,} in all."
         )
     if values.dtype.kind == "O":
         values = np.array([as_text(value) for value in values.tolist()], dtype=str)
@@ -64,9 +64,9 @@ def labels_of(title: str, values: NDArray[Any], path: object) -> Labels:
 
 
 def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Columns, bool]:
-    """Arrays of the predictions, and whether these are logits.
+    """Return the arrays of the predictions, and True if they are logits.
 
-    They are those asked for by `probabilities` or `logits`, else the only ones with a known name.
+    The options `probabilities` and `logits` name them; else they have the only known name.
     """
     if asked.probabilities and asked.logits:
         raise BadInputError(
@@ -78,7 +78,7 @@ def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Colu
         return _asked_for(arrays, asked.logits, "logits", path), True
     probabilities = _known(arrays, PROBABILITY_NAMES, path)
     logits = _known(arrays, LOGIT_NAMES, path)
-    titles = [one.title for one in (*probabilities, *logits)]
+    titles = [columns.title for columns in (*probabilities, *logits)]
     if not titles:
         raise BadInputError(
             f"{path} holds neither probabilities nor logits among {few(list(arrays), MOST)}; name them by "
@@ -96,13 +96,13 @@ def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Colu
     return (*probabilities, *logits)[0], bool(logits)
 
 
-def named_among(arrays: Arrays, names: Sequence[str]) -> list[str]:
-    """Arrays whose name, in small letters, is one of `names`, in the order of `names`."""
+def matching_names(arrays: Arrays, names: Sequence[str]) -> list[str]:
+    """Return the arrays with one of these names, in small letters or not, in the order of `names`."""
     return [name for known in names for name in arrays if name.lower() == known]
 
 
-def matrix_of(columns: Columns, arrays: Arrays, what: str, path: object) -> NDArray[Any]:
-    """Predictions as numbers, (n,) or (n, k) with k of at least 2, in C order."""
+def prediction_matrix(columns: Columns, arrays: Arrays, what: str, path: object) -> NDArray[Any]:
+    """Return predictions as numbers, (n,) or (n, k) with k >= 2, in C order."""
     parts = [_numbers(arrays[name], name, what, path) for name in columns.names]
     matrix = parts[0] if len(parts) == 1 else np.column_stack(parts)
     if matrix.ndim == 2 and matrix.shape[1] == 0:
@@ -117,17 +117,18 @@ def matrix_of(columns: Columns, arrays: Arrays, what: str, path: object) -> NDAr
 
 
 def _known(arrays: Arrays, names: Sequence[str], path: object) -> list[Columns]:
-    """Arrays with one of these names, and groups of columns that begin with one of them."""
-    single = [Columns(name, (name,)) for name in named_among(arrays, names)]
+    """Return arrays with one of these names, and groups of columns that begin with one."""
+    single = [Columns(name, (name,)) for name in matching_names(arrays, names)]
     groups = [group for group in (_group(arrays, name, path) for name in names) if group]
-    taken = [one.title for one in single]
+    taken = [array.title for array in single]
     return single + [
-        one._replace(title=f"{one.title}_*") if one.title in taken else one for one in groups
+        group._replace(title=f"{group.title}_*") if group.title in taken else group
+        for group in groups
     ]
 
 
 def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path: object) -> Columns:
-    """The array, the columns with a common beginning, or the list of columns that the user named."""
+    """Return the array, the columns with a common beginning, or the listed columns."""
     if not isinstance(wanted, str):
         absent = next((name for name in wanted if name not in arrays), None)
         if absent is not None:
@@ -148,7 +149,7 @@ def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path:
 
 
 def _group(arrays: Arrays, prefix: str, path: object) -> Columns | None:
-    """At least two columns <prefix>0, <prefix>_0 or <prefix>_cat, numbered ones by their numbers."""
+    """Return columns <prefix>0, <prefix>_0 or <prefix>_cat, sorted by number; None below two."""
     names: dict[str, str] = {}
     for name, values in arrays.items():
         end = suffix(name, prefix)
@@ -162,11 +163,11 @@ def _group(arrays: Arrays, prefix: str, path: object) -> Columns | None:
     if len(names) < 2:
         return None
     classes = tuple(sorted(names, key=int) if all(map(_is_whole, names)) else names)
-    return Columns(prefix, tuple(names[one] for one in classes), classes)
+    return Columns(prefix, tuple(names[name] for name in classes), classes)
 
 
 def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArray[Any]:
-    """An array of numbers; text that is none is refused with its row."""
+    """Return an array as numbers. Text that is no number raises BadInputError with its row."""
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.kind not in "OU":
@@ -175,11 +176,11 @@ def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArra
         return values.astype(np.float64)
     except (TypeError, ValueError):
         pass
-    for at, value in np.ndenumerate(values):
+    for index, value in np.ndenumerate(values):
         try:
             float(value)
         except (TypeError, ValueError):
-            row = at[0] if len(at) == 1 else at
+            row = index[0] if len(index) == 1 else index
             raise BadInputError(
                 f"{path}: {what} has type {values.dtype}: {name} holds {str(value)[:40]!r} at row "
                 f"{row}; numbers are needed, with a decimal point."
@@ -195,9 +196,9 @@ def _absent(arrays: Arrays, name: str, option: str, path: object) -> BadInputErr
 
 
 def _is_missing(value: Any) -> bool:
-    """True for None, NaN, pandas' NA and NaT, and empty text."""
+    """Return True for None, NaN, pandas' NA and NaT, and empty text."""
     if isinstance(value, float):
-        return value != value
+        return math.isnan(value)
     return value is None or str(value).strip() in ("", "<NA>", "NaT")
 
 

@@ -1,4 +1,4 @@
-"""Checks of probabilities and logits: whether the numbers can be what they are called."""
+"""Checks that numbers can be probabilities or logits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from harness.errors import BadInputError
 from harness.math.notions import ROW_SUM_TOLERANCE
 from harness.sources.forms.terms import Columns
 
-ROUNDED = 0.005  # what rounding to 2 digits can add to one probability
+ROUNDED = 0.005  # largest error of a probability that was rounded to 2 digits
 
 
 def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
-    """(n, k) logits -> probabilities, in the precision given; (n,) -> logistic function.
+    """Return the softmax of (n, k) logits, or the logistic function of (n,) logits.
 
-    Raises BadInputError if a logit is infinite or NaN.
+    The precision of the logits is kept. NaN and infinite logits raise BadInputError.
     """
     if not np.isfinite(z).all():
         raise BadInputError(
@@ -32,13 +32,11 @@ def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
 def refuse_probabilities_as_logits(
     z: NDArray[Any], name: str, is_asked_for: bool, path: object
 ) -> None:
-    """Refuse rows in [0, 1] that sum to 1, and a column within (0, 1) unless the user calls it logits."""
+    """Refuse rows in [0, 1] that sum to 1, and a column in [0, 1] that the user did not call logits."""
     if not _in_unit(z):
         return
-    if (
-        z.ndim == 2
-        and (np.abs(z.sum(axis=1, dtype=np.float64) - 1.0) <= _tolerance(z.shape[1])).all()
-    ):
+    sums = z.sum(axis=-1, dtype=np.float64)
+    if z.ndim == 2 and (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
         raise BadInputError(
             f"{path}: {name} holds no logits but probabilities: every row lies in [0, 1] and sums to 1; "
             f"say so by probabilities={name}, or store the logits."
@@ -53,7 +51,7 @@ def refuse_probabilities_as_logits(
 def checked_probabilities(
     p: NDArray[np.float64], columns: Columns, renormalise: bool, path: object
 ) -> tuple[NDArray[np.float64], str]:
-    """The probabilities, validated, and a note on what was done to them. Nothing is clipped."""
+    """Return the probabilities and a note on how they were changed. Nothing is clipped."""
     if not _in_unit(p):
         _refuse_values(p, columns, path)
     if p.ndim == 1:
@@ -62,17 +60,17 @@ def checked_probabilities(
     off = np.abs(sums - 1.0)
     worst = int(np.argmax(off))
     if off[worst] > ROW_SUM_TOLERANCE:
-        found = (
+        message = (
             f"{path}: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows ({columns.title}); "
             f"every row must sum to 1 within {ROW_SUM_TOLERANCE:g}"
         )
         if off[worst] > _tolerance(p.shape[1]):
             raise BadInputError(
-                f"{found}: a class is missing, or one too many; probabilities=[...] lists the columns."
+                f"{message}: a class is missing, or one too many; probabilities=[...] lists the columns."
             )
         if not renormalise:
             raise BadInputError(
-                f"{found}: if they were rounded, renormalise=true divides each row by its sum."
+                f"{message}: if they were rounded, renormalise=true divides each row by its sum."
             )
     if not renormalise:
         return p, ""
@@ -82,12 +80,12 @@ def checked_probabilities(
 
 
 def _in_unit(values: NDArray[Any]) -> bool:
-    """True if there are values, all in [0, 1]; NaN is not."""
+    """Return True if there are values and all are in [0, 1]. NaN is not."""
     return values.size > 0 and bool(((values >= 0) & (values <= 1)).all())
 
 
 def _tolerance(k: int) -> float:
-    """Largest distance from 1 of the sum of k probabilities that were rounded to 2 digits."""
+    """Return how far from 1 the sum of k probabilities can be that were rounded to 2 digits."""
     return min(k * ROUNDED, 0.5) + ROW_SUM_TOLERANCE
 
 
@@ -97,12 +95,10 @@ def _refuse_values(p: NDArray[np.float64], columns: Columns, path: object) -> No
     name = columns.names[column[0]] if column and len(columns.names) > 1 else columns.names[0]
     place = f"row {row}" + (f", column {column[0]}" if column and len(columns.names) == 1 else "")
     value = p[row, column[0]] if column else p[row]
-    remedy = (
-        "fill in or leave out the rows that lack one"
-        if np.isnan(value)
-        else f"divide percent by 100, and name logits by logits={columns.title.rstrip('*_')}"
-    )
-    shown = "NaN" if np.isnan(value) else f"{value:.10g}"
+    shown = f"{value:.10g}"
+    remedy = f"divide percent by 100, and name logits by logits={columns.title.rstrip('*_')}"
+    if np.isnan(value):
+        shown, remedy = "NaN", "fill in or leave out the rows that lack one"
     raise BadInputError(
         f"{path}: {name} holds {shown} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]: {remedy}."
     )

@@ -1,4 +1,4 @@
-"""Names that are recognised in a file of predictions, and the types that describe what was found."""
+"""Known names in a file of predictions, and the types that describe its arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 
 
 class Asked(NamedTuple):
-    """Options of Predictions that say how a file is read."""
+    """Options of `Predictions` on how to read a file."""
 
     probabilities: str | tuple[str, ...] | None = None
     logits: str | tuple[str, ...] | None = None
@@ -31,20 +31,22 @@ class Asked(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Arrays that hold the probabilities or logits, in their order.
+    """Arrays with probabilities or logits, in their order.
 
-    `title`: name in messages. `names`: names of the arrays. `classes`: class that each of several
-    columns is named by; None for a single array.
+    title       name in messages
+    names       names of the arrays
+    classes     the classes that several columns are named by; None for a single array
+    is_listed   the user listed the columns, in the order of the classes
     """
 
     title: str
     names: tuple[str, ...]
     classes: tuple[str, ...] | None = None
-    is_listed: bool = False  # the user gave the columns, in the order of the classes
+    is_listed: bool = False
 
 
 class Labels(NamedTuple):
-    """Labels as distinct texts, and for each row the place of its text among them."""
+    """Labels as distinct texts, and for each row the position of its text."""
 
     title: str
     texts: tuple[str, ...]
@@ -52,5 +54,5 @@ class Labels(NamedTuple):
     are_numbers: bool
 
     def first_row(self, text: str) -> int:
-        """Row in which a label occurs first."""
+        """Return the first row with a label."""
         return int(np.argmax(self.codes == self.texts.index(text)))
