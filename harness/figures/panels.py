@@ -61,14 +61,8 @@ def curve(
     """
     if len(part):
         part = part.sort_values(x)
-        ax.errorbar(
-            part[x],
-            part[value],
-            yerr=None if error is None else part[error],
-            capsize=1.5,
-            elinewidth=0.7,
-            **how,
-        )
+        bars = {"capsize": 1.5, "elinewidth": 0.7, **how}
+        ax.errorbar(part[x], part[value], yerr=None if error is None else part[error], **bars)
     if log:
         ax.set_xscale("log")
 
