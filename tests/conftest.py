@@ -33,7 +33,7 @@ def out(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def no_code_but_ours(monkeypatch):
     """Forget which user code this process imported, so that cells may be computed in it."""
-    monkeypatch.setattr(user_code, "_ran", set())
+    monkeypatch.setattr(user_code, "_imported", set())
 
 
 @pytest.fixture(autouse=True)

@@ -138,7 +138,7 @@ def _finding(item: str, examine: Callable[[Any], str], cases: Any) -> Finding:
         except UndefinedError as reason:
             outcome, sentence = "not applicable", message_of(reason)
         except Exception as error:
-            outcome, sentence = "failed", user_code.said(error)
+            outcome, sentence = "failed", user_code.error_text(error)
         said[outcome].setdefault(sentence, []).append(case.notion)
     outcome = next(o for o, sentences in said.items() if sentences)
     if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:

@@ -19,7 +19,7 @@ import pandas  # noqa: F401  imported once, for all processes that are forked
 import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import message_of
-from harness.common.user_code import ours
+from harness.common.user_code import is_ours
 from harness.execute import chunk, supervise, truths  # noqa: F401
 
 # MB beyond max_memory that a process may reserve: one giant array is refused at once, while slow
@@ -89,7 +89,7 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
         return "returned", getattr(importlib.import_module(module), name)(value)
     except Exception as error:
         kind = type(error).__module__
-        if ours(kind) or kind in sys.stdlib_module_names:
+        if is_ours(kind) or kind in sys.stdlib_module_names:
             return "raised", error
         # the class of the error may not exist in the supervisor
         return "raised", RuntimeError(f"{type(error).__name__}: {message_of(error)}")

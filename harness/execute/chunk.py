@@ -18,7 +18,7 @@ from harness.common import buckets
 from harness.common.escaping import escape, message_of
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
-from harness.common.user_code import said
+from harness.common.user_code import error_text
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
 from harness.execute import supervise
@@ -242,7 +242,7 @@ def _rows(estimates: dict[str, Estimate]) -> list[dict[str, Any]]:
 def _traceback_tail(error: BaseException) -> str:
     """Return the end of the traceback; its last line has type, message, and place in the user's code."""
     try:
-        lines, last = traceback.format_exception(error), said(error)
+        lines, last = traceback.format_exception(error), error_text(error)
         if last.startswith(f"{type(error).__name__}: {message_of(error)}"):
             lines = lines[:-1]
         return f"{''.join(lines)[-TRACEBACK_CHARACTERS:].rstrip()}\n{last}"

@@ -24,7 +24,13 @@ from omegaconf import OmegaConf
 from harness.common.escaping import escape
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
-from harness.common.user_code import current, is_foreign, ours, said, sources
+from harness.common.user_code import (
+    error_text,
+    import_current,
+    is_foreign,
+    is_ours,
+    source_digests,
+)
 from harness.configure import trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
@@ -179,7 +185,7 @@ def _build(value: Any, where: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise BadInputError(
-            f"{where}: {value['_target_']} cannot be made of {given} ({said(error)})."
+            f"{where}: {value['_target_']} cannot be made of {given} ({error_text(error)})."
         ) from error
 
 
@@ -213,7 +219,7 @@ def imported(path: Any, where: str) -> Any:
     if not module:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
     try:
-        found = current(module)
+        found = import_current(module)
     except BadInputError:
         raise
     except (Exception, SystemExit) as error:
@@ -229,14 +235,16 @@ def imported(path: Any, where: str) -> Any:
             raise BadInputError(
                 f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?"
             ) from error
-        raise BadInputError(f"{where}: importing {module!r} failed ({said(error)}).") from error
+        raise BadInputError(
+            f"{where}: importing {module!r} failed ({error_text(error)})."
+        ) from error
     try:
         named = getattr(found, name)
     except AttributeError as error:
         raise BadInputError(
             f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}."
         ) from error
-    if ours(module) and not ours(str(getattr(named, "__module__", ""))):
+    if is_ours(module) and not is_ours(str(getattr(named, "__module__", ""))):
         raise BadInputError(
             f"{where}: {path} is not of {module!r}, which only imports it; name it where it is defined."
         )
@@ -288,7 +296,9 @@ def _class_name(kind: Any) -> str:
 
 def strangers_sources(config: Any) -> list[str]:
     """What identifies the source files behind every _target_ of a configuration, nested ones included, that is not ours."""
-    return sorted({source for module in _target_modules(config) for source in sources(module)})
+    return sorted(
+        {source for module in _target_modules(config) for source in source_digests(module)}
+    )
 
 
 def foreign_modules(config: Any) -> tuple[str, ...]:
@@ -303,7 +313,7 @@ def _target_modules(config: Any) -> set[str]:
     for target in targets(config):
         module = target.rpartition(".")[0]
         modules |= {module, getattr(imported(target, "_target_"), "__module__", None) or module}
-    return {module for module in modules if not ours(module)}
+    return {module for module in modules if not is_ours(module)}
 
 
 def _object_modules(config: Any) -> set[str]:

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from harness.common.user_code import ours
+from harness.common.user_code import is_ours
 from harness.configure import catalogue, options
 from harness.plan.components import build
 
@@ -60,7 +60,7 @@ def parts_in(
     )
     for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
         value = getattr(part, field.name)
-        if dataclasses.is_dataclass(value) and ours(type(value).__module__):
+        if dataclasses.is_dataclass(value) and is_ours(type(value).__module__):
             yield from parts_in(
                 type(value).__name__, value, given.get(field.name), {}, f"{path}{field.name}: "
             )
@@ -97,7 +97,7 @@ def _text(value: Any) -> str:
     if dataclasses.is_dataclass(value):
         return (
             f"{type(value).__name__}, below"
-            if ours(type(value).__module__)
+            if is_ours(type(value).__module__)
             else type(value).__name__
         )
     if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from harness.common.escaping import message_of
-from harness.common.user_code import ours
+from harness.common.user_code import is_ours
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec, WrongAnswerError, apply, takes_rng
 from harness.math import estimands
@@ -42,7 +42,7 @@ _tried: set[tuple[str, ...]] = set()
 
 def verify(group: str, made: Component) -> None:
     """Raise BadInputError if a problem or estimator in which there is a stranger's part cannot be what it is used as."""
-    foreign = [target for target in targets(made.config) if not ours(target)]
+    foreign = [target for target in targets(made.config) if not is_ours(target)]
     if not foreign:
         return
     try:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.common.user_code import ours, said, where
+from harness.common.user_code import error_place, error_text, is_ours
 from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.math import estimands
@@ -321,12 +321,12 @@ def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
     except Exception as raised:
         if (
             isinstance(raised, BadInputError)
-            or ours(type(problem).__module__)
-            and not where(raised)
+            or is_ours(type(problem).__module__)
+            and not error_place(raised)
         ):
             raise
         raise BadInputError(
-            f"{asked} raises {said(raised)}; where it is unknown it must return None."
+            f"{asked} raises {error_text(raised)}; where it is unknown it must return None."
         ) from raised
     if found is None:
         return None

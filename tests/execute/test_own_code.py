@@ -7,7 +7,7 @@ from slow_params import slow
 
 import harness
 from harness import BadInputError
-from harness.common.user_code import said, sources, where
+from harness.common.user_code import error_place, error_text, source_digests
 from harness.plan.components import configured
 
 RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
@@ -99,7 +99,7 @@ def test_packages_submodules_and_cycles(out, files):
         }
     )
     assert value("own_pack.main.mine")[0] == 0.5
-    named = {text.split(":")[0] for text in sources("own_pack.main")}
+    named = {text.split(":")[0] for text in source_digests("own_pack.main")}
     assert named == {"own_pack", "own_pack.main", "own_pack.sub", "own_pack.sub.deep"}
     files({"own_pack/__init__.py": "SCALE = 0.50\n"})
     restart()
@@ -132,7 +132,7 @@ def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
             "own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"
         }
     )
-    assert [text.split(":")[0] for text in sources("own_main")] == ["own_main"]
+    assert [text.split(":")[0] for text in source_digests("own_main")] == ["own_main"]
 
 
 def test_a_helper_of_a_strangers_part_inside_our_object_counts(out, files):
@@ -205,10 +205,13 @@ def test_the_innermost_line_is_the_strangers_own(files):
     with pytest.raises(Exception, match="Singular") as error:
         own_deep.f([[0.0]])
     assert (
-        said(error.value)
+        error_text(error.value)
         == "LinAlgError: Singular matrix (own_deep.py, line 3, in f: return np.linalg.inv(p))"
     )
-    assert where(ValueError("no traceback")) == "" and said(ValueError("a\nb")) == "ValueError: a b"
+    assert (
+        error_place(ValueError("no traceback")) == ""
+        and error_text(ValueError("a\nb")) == "ValueError: a b"
+    )
 
 
 def test_a_long_message_is_kept_whole_in_the_record(out, files):
@@ -496,7 +499,7 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     from harness.common import user_code
     from harness.plan.components import configured
 
-    assert user_code.ours("experiments.berta2026.authors") and user_code.ours("harness.math")
+    assert user_code.is_ours("experiments.berta2026.authors") and user_code.is_ours("harness.math")
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -505,7 +508,7 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     theirs = {"_target_": "experiments.berta2026.authors.Variational"}
     ours = configured("estimator", "theirs", theirs)
     assert type(ours.object).__module__ == "harness.experiments.berta2026.authors"
-    assert not user_code.ours("experiments.mine")
+    assert not user_code.is_ours("experiments.mine")
     before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
     del sys.modules["experiments.mine"]  # as a restart would
