@@ -1,24 +1,26 @@
-"""calharness: one place where every estimator of calibration error meets every problem on which it can be judged.
+"""Benchmark of estimators of calibration error on problems with known truth.
 
-On one's own predictions:
+Your own predictions:
 
-    print(harness.judge(p, y))                                  -> is it calibrated, how far off, where, what would it gain ...
-    harness.ece(p, y, notion="top_label", bins=15)              -> one number: the plain binned error
-    harness.estimate("binned15", p, y, notion="top_label")      -> {estimand: Estimate}
-    harness.reduce(p, y, notion)                                -> the (p, y) of a notion, validated
-    harness.paired_difference(p_first, p_second, y, rng)        -> {estimand: interval of the difference of two models' errors}
-    harness.perturb(p, h, rng)                                  -> scores after the sech perturbation, for which bounds without
-                                                                   assumptions on the model exist
+    harness.judge(p, y)                                      a judgement: calibrated? how far off, where?
+    harness.ece(p, y, notion="top_label", bins=15)           the plain binned error
+    harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate}
+    harness.reduce(p, y, notion)                             the (p, y) of a notion, validated
+    harness.paired_difference(p_first, p_second, y, rng)     {estimand: interval of the difference of
+                                                             two models' errors}
+    harness.perturb(p, h, rng)                               scores after the sech perturbation, for
+                                                             which bounds need no assumptions
 
-The parts by their ids, and runs of them:
+Components by their ids, and runs:
 
     harness.list_problems()   harness.list_estimators()   harness.list_experiments()
-    harness.load_problem("beta_overconfident", **overrides)     harness.load_estimator("binned15", **overrides)
-    harness.run(["experiment=smoke", "reps=2"])                 -> DataFrame of records, one row per estimate
-    harness.load_records(path)                                  -> the same, of a results folder
-    harness.compare("my_module.mine")                           -> where an own estimator stands in the arena, by setting
-    harness.evaluate(records)                                   -> bias, sd, rmse, coverage ... by problem, notion, n, estimator,
-                                                                   estimand
+    harness.load_problem("beta_overconfident", **overrides)
+    harness.load_estimator("binned15", **overrides)
+    harness.run(["experiment=smoke", "reps=2"])              DataFrame of records, a row per estimate
+    harness.load_records(path)                               the records of a results folder
+    harness.compare("my_module.mine")                        your estimator in the arena, by setting
+    harness.evaluate(records)                                bias, sd, rmse, coverage ... by problem,
+                                                             notion, n, estimator, estimand
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# where the rest of __all__ is defined: imported when first asked for, so that the command line completes and helps at once
+# Modules of the other names. They are imported on first use, so that the command line starts fast.
 _LAZY = {
     "Judgement": "harness.judging.judgement", "ece": "harness.judging.ece",
     "estimate": "harness.judging.ece", "judge": "harness.judging.judge",
@@ -63,21 +65,21 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """A name of __all__, or a module of the package (`harness.math.divergences`), imported when first asked for."""
+    """Import a name of __all__, or a module of the package (`harness.math`), on first use."""
     if name in ("BadInput", "Undefined"):  # of version 0.1
         renamed: Any = getattr(errors, name)
         return renamed
     if name in _LAZY:
-        found = getattr(importlib.import_module(_LAZY[name]), name)
+        value = getattr(importlib.import_module(_LAZY[name]), name)
     else:
         try:
-            found = importlib.import_module(f"harness.{name}")
+            value = importlib.import_module(f"harness.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"harness.{name}":
                 raise
             raise AttributeError(f"module 'harness' has no attribute {name!r}") from None
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
@@ -85,19 +87,19 @@ def __dir__() -> list[str]:
 
 
 def load_problem(name: str, **overrides: Any) -> Problem:
-    """The problem of an id.
+    """Make the problem with an id.
 
     Parameters
     ----------
     name : str
         An id of `list_problems()`.
     **overrides
-        Parameters that take the place of the configured ones.
+        Parameters that replace the configured ones.
 
     Raises
     ------
     BadInputError
-        If there is no such id, or it has no such parameter.
+        If there is no such id or parameter.
 
     Examples
     --------
@@ -109,24 +111,24 @@ def load_problem(name: str, **overrides: Any) -> Problem:
     """
     from harness.plan.components import load
 
-    made: Problem = load("problem", name, overrides)
-    return made
+    problem: Problem = load("problem", name, overrides)
+    return problem
 
 
 def load_estimator(name: str, **overrides: Any) -> Estimator:
-    """The estimator of an id.
+    """Make the estimator with an id.
 
     Parameters
     ----------
     name : str
         An id of `list_estimators()`.
     **overrides
-        Parameters that take the place of the configured ones.
+        Parameters that replace the configured ones.
 
     Raises
     ------
     BadInputError
-        If there is no such id, or it has no such parameter.
+        If there is no such id or parameter.
 
     Examples
     --------
@@ -135,12 +137,12 @@ def load_estimator(name: str, **overrides: Any) -> Estimator:
     """
     from harness.plan.components import load
 
-    made: Estimator = load("estimator", name, overrides)
-    return made
+    estimator: Estimator = load("estimator", name, overrides)
+    return estimator
 
 
 def list_problems() -> list[str]:
-    """Ids of all problems, for `load_problem`.
+    """Return the ids of all problems, for `load_problem`.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def list_problems() -> list[str]:
 
 
 def list_estimators() -> list[str]:
-    """Ids of all estimators, for `load_estimator` and `estimate`.
+    """Return the ids of all estimators, for `load_estimator` and `estimate`.
 
     Examples
     --------
@@ -166,7 +168,7 @@ def list_estimators() -> list[str]:
 
 
 def list_experiments() -> list[str]:
-    """Ids of all experiments, for run(["experiment=ID"]).
+    """Return the ids of all experiments, for run(["experiment=ID"]).
 
     Examples
     --------
@@ -179,19 +181,22 @@ def list_experiments() -> list[str]:
 
 
 def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
-    """Run a configuration and return its records. Cells that the results folder already holds are not computed again.
+    """Run a configuration and return its records.
+
+    Cells that the results folder already holds are not computed again.
 
     Parameters
     ----------
     overrides : list of str
         Options as on the command line, in Hydra's grammar.
     quiet : bool
-        Whether nothing is said of the progress.
+        Show no progress.
 
     Returns
     -------
     pandas.DataFrame
-        One row per estimate, with the name of the experiment, and a row for every cell that left none, with the reason.
+        One row per estimate, with the name of the experiment. A cell without an estimate has one
+        row with the reason.
 
     Raises
     ------
@@ -221,44 +226,47 @@ def compare(
     calibrator: Any = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Compare an own estimator, problem or calibrator with the arena's stored baseline; only its own cells are computed.
+    """Compare your estimator, problem or calibrator with the arena's stored baseline.
+
+    Only the cells of your component are computed.
 
     Parameters
     ----------
     estimator : str, callable
-        "module.Name", an id, a function or class of a module, or an instance of a dataclass. What is typed at a prompt is
-        computed in this process, without a limit of time, and its records are not kept.
+        "module.Name", an id, a function or class of a module, or an instance of a dataclass. Code
+        typed at a prompt runs in this process, without a time limit, and its records are not kept.
     problem : str or object, optional
-        In its place a problem, on which the arena's cheap estimators are run.
+        A problem instead, on which the arena's cheap estimators are run.
     calibrator : str or object, optional
-        In its place a calibrator, which is judged in the variational estimator.
+        A calibrator instead, which is judged in the variational estimator.
     **options
-        n, reps, family, notion, estimand: parts of the arena, values or lists; out, jobs, limit (seconds of a cell), baseline:
-        as of `calharness compare`.
+        n, reps, family, notion, estimand: parts of the arena, values or lists. out, jobs, limit
+        (seconds of a cell), baseline: as in `calharness compare`.
 
     Returns
     -------
     DataFrame
-        One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse, rmse_se, regret (the RMSE over
-        that of the best published estimator), best, over, coverage, width, cpu_seconds and others
-        (`harness.evaluation.arena.settings`); of the own estimator and of the best published one of each setting. With a problem,
-        of all estimators.
+        One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse,
+        rmse_se, regret (the RMSE divided by that of the best published estimator), best, over,
+        coverage, width, cpu_seconds and others (`harness.evaluation.arena.settings`). There are
+        rows for your estimator and for the best published one of each setting. For a problem,
+        there are rows for all estimators.
 
     Raises
     ------
     BadInputError
-        If it cannot be compared: it fails, hangs, is no estimator; or there is no baseline, or one of another arena.
+        If it fails, hangs or is no estimator; or if there is no baseline, or one of another arena.
 
     Notes
     -----
-    Page, figure and LaTeX table are written to compare/<name> of the folder of results. The page says where it wins and loses,
-    with a false discovery rate of 5 %.
+    A page, a figure and a LaTeX table are written to compare/<name> of the results folder. The page
+    says where it wins and loses, with a false discovery rate of 5 %.
 
     Examples
     --------
     >>> compare("my_module.mine", n=[200, 1000], notion="binary")  # doctest: +SKIP
     """
-    from harness.commands.comparison import compare as against
+    from harness.commands import comparison
 
     given = {"estimator": estimator, "problem": problem, "calibrator": calibrator}
     kinds = [kind for kind, target in given.items() if target is not None]
@@ -266,5 +274,5 @@ def compare(
         raise BadInputError(
             f"compare takes one of estimator, problem and calibrator, found {', '.join(kinds) or 'none'}."
         )
-    found: pd.DataFrame = against(given[kinds[0]], kinds[0], **options)
-    return found
+    table: pd.DataFrame = comparison.compare(given[kinds[0]], kinds[0], **options)
+    return table

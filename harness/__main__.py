@@ -1,4 +1,4 @@
-"""python -m harness: the command line."""
+"""Run the command line: python -m harness."""
 
 import sys
 

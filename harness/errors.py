@@ -1,7 +1,7 @@
-"""The two errors of the library, and the "did you mean" of their messages.
+"""The two errors of the library, and helpers for their messages.
 
-`BadInputError` means that the caller can mend the call; `UndefinedError` means that the call was right, but that this sample has
-no such number.
+`BadInputError`: the caller can correct the call. `UndefinedError`: the call was right, but this
+sample has no such number.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ from collections.abc import Sequence
 
 
 class BadInputError(ValueError):
-    """The caller gave something that cannot be used. The message is one sentence: which argument, what was found,
-    what is allowed. The command line prints it and exits with status 2."""
+    """The caller gave something that cannot be used.
+
+    The message is one sentence: the argument, its value, what is allowed. The command line prints
+    it and exits with status 2.
+    """
 
 
 class UndefinedError(Exception):
-    """The estimate does not exist for this sample (too few samples, an infinite loss). Recorded with its reason."""
+    """The estimate does not exist for this sample (too few samples, an infinite loss).
+
+    It is recorded with its reason.
+    """
 
 
 _SYSTEM = {
@@ -41,7 +47,7 @@ _SYSTEM = {
 
 
 def system_sentence(error: OSError) -> str:
-    """What the operating system refused, as one sentence: what happened, to which file, and the remedy.
+    """Return an error of the operating system as one sentence: what happened, file, remedy.
 
     >>> system_sentence(OSError(errno.ENOSPC, "No space left on device", "a.parquet"))
     'there is no room left to write a.parquet; make room, or give another folder with out=DIR, and run the same command again.'
@@ -50,20 +56,21 @@ def system_sentence(error: OSError) -> str:
         return " ".join(str(error).split()) or type(error).__name__
     file = error.filename2 or error.filename  # a file is renamed to the second
     name = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
-    for numbers, (what, remedy) in _SYSTEM.items():
+    for numbers, (event, remedy) in _SYSTEM.items():
         if error.errno in numbers:
-            return f"{what.format(name or 'a file')}; {remedy}."
-    return f"the system refused {name or 'something'} ({(error.strerror or type(error).__name__).lower()}); see to it and run again."
+            return f"{event.format(name or 'a file')}; {remedy}."
+    reason = (error.strerror or type(error).__name__).lower()
+    return f"the system refused {name or 'something'} ({reason}); see to it and run again."
 
 
 def guess(word: str, known: Sequence[str]) -> str:
-    """The end of a sentence about an unknown word: ' (did you mean ...?)' with the known word closest to it, or nothing."""
+    """Return " (did you mean 'word'?)" with the closest known word, or ''."""
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def __getattr__(name: str) -> type[Exception]:
-    """The errors by the names that they had in version 0.1, with a warning."""
+    """Return an error by its name of version 0.1, with a warning."""
     renamed: dict[str, type[Exception]] = {"BadInput": BadInputError, "Undefined": UndefinedError}
     if name not in renamed:
         raise AttributeError(f"module 'harness.errors' has no attribute {name!r}")

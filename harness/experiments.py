@@ -1,9 +1,8 @@
-"""The papers' modules, importable as `harness.experiments.<paper>.<module>`.
+"""Modules of the papers, importable as `harness.experiments.<paper>.<module>`.
 
-Their files are the folder experiments/ of a checkout, and harness/_experiments in an installed
-package. Neither installs a top-level package called `experiments`, so that somebody's own folder of
-that name keeps it. Configurations, keys and records write `experiments.<paper>...`; the functions
-here translate.
+Their files are in experiments/ of a checkout, and in harness/_experiments of an installed package.
+No top-level package called `experiments` is installed, because users have folders of that name.
+Configurations, keys and records say `experiments.<paper>...`; the functions here translate.
 
 >>> module_name("experiments.berta2026.authors"), module_name("experiments.of_mine")
 ('harness.experiments.berta2026.authors', 'experiments.of_mine')
@@ -19,13 +18,13 @@ __path__ = [str(EXPERIMENTS)]
 
 
 def module_name(name: str) -> str:
-    """Name to import for a dotted path of a configuration; of a module that is not ours the same."""
+    """Return the name to import for a dotted path of a configuration. Other modules keep theirs."""
     package, _, rest = name.partition(".")
     paper = rest.partition(".")[0]
-    ours = package == "experiments" and paper and (EXPERIMENTS / paper).is_dir()
-    return f"harness.{name}" if ours else name
+    is_ours = package == "experiments" and paper and (EXPERIMENTS / paper).is_dir()
+    return f"harness.{name}" if is_ours else name
 
 
 def written_name(module: str) -> str:
-    """Name of a module as configurations and keys have it."""
+    """Return the name of a module in configurations and keys."""
     return module.removeprefix("harness.") if module.startswith("harness.experiments.") else module

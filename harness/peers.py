@@ -1,8 +1,8 @@
-"""Estimators of other libraries, as they are: what relplot, netcal, uncertainty-calibration, torchmetrics and probmetrics give.
+"""Estimators of other libraries: relplot, netcal, uncertainty-calibration, torchmetrics, probmetrics.
 
-They are the optional extra `peers`; without it `unavailable` says so, and their cells are skipped with that reason. Nothing is
-mended: p is checked here and handed over in double precision, and what a library makes of it, its known defects included, is
-its value. Libraries are imported when they are first called.
+They are the optional extra `peers`. Without it their cells are skipped with that reason. Nothing is
+corrected: p is checked here and passed on in double precision, and the library's result is the
+value, with all known defects. Libraries are imported when they are first called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCALAR = ("binary", "top_label", "classwise")
 
 
 def installed(package: str) -> str | None:
-    """The version of an installed distribution, None without it.
+    """Return the version of an installed distribution, or None.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def installed(package: str) -> str | None:
 
 
 class _Peer:
-    """What all share. A subclass gives `package` and `value(p, y, rng)`, {estimand: number}."""
+    """Base of all. A subclass has `package` and `value(p, y, rng)` -> {estimand: number}."""
 
     package: str
     notions: tuple[str, ...] = SCALAR
@@ -49,22 +49,19 @@ class _Peer:
         return "exact"
 
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
-        """The library's own numbers, by estimand."""
+        """Return the library's numbers by estimand."""
         raise NotImplementedError
 
     @property
     def unavailable(self) -> str | None:
-        """Why it cannot run here, or None."""
-        absent = installed(self.package) is None
-        return (
-            f"the package {self.package} is not installed; install calharness[peers]"
-            if absent
-            else None
-        )
+        """Reason why it cannot run here, or None."""
+        if installed(self.package) is not None:
+            return None
+        return f"the package {self.package} is not installed; install calharness[peers]"
 
     @property
     def revision(self) -> tuple[int, str]:
-        """Another version of the library may give other numbers."""
+        """Part of the key: another version of the library may give other numbers."""
         return (1, installed(self.package) or "absent")
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
@@ -77,17 +74,18 @@ class _Peer:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = self.value(p.copy(), y.copy(), rng)
-        if not all(np.isfinite(float(x)) for x in found.values()):
-            raise UndefinedError(
-                f"{self.package} gives {', '.join(f'{name} = {float(x)}' for name, x in found.items())}"
-            )
-        return {name: Estimate(float(x)) for name, x in found.items()}
+            values = {
+                name: float(value) for name, value in self.value(p.copy(), y.copy(), rng).items()
+            }
+        if not np.isfinite([*values.values()]).all():
+            text = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise UndefinedError(f"{self.package} gives {text}")
+        return {name: Estimate(value) for name, value in values.items()}
 
 
 @contextlib.contextmanager
 def _seeded(rng: Any) -> Iterator[None]:
-    """numpy's global generator, which some libraries draw from, seeded from rng; afterwards it is as it was."""
+    """Seed numpy's global generator, from which some libraries draw, and restore it afterwards."""
     state = np.random.get_state()
     np.random.seed(as_seed(rng))
     try:
@@ -98,7 +96,7 @@ def _seeded(rng: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Relplot(_Peer):
-    """Measures of relplot, by their authors: smooth ECE, interval CE, Laplace-kernel CE, and binned ECE.
+    """Measures of relplot, by their authors: smooth, interval, Laplace-kernel and binned error.
 
         smooth_ece    smECE: L1 norm of the smoothed residual, at the bandwidth that equals it
         interval_ce   intCE_rand: min over widths of (mean binned error over random grids) + width
@@ -111,9 +109,10 @@ class Relplot(_Peer):
 
     Notes
     -----
-    smooth_ece is on a grid of 200 points, the bandwidth from ten bisections. interval_ce takes 100 random grids per width.
-    laplace_kce never draws the last sample, pairs samples with themselves, and is the root of an absolute value: biased upwards,
-    as the others. l1: p = 1 has a bin of its own. Cost: n, and n times 1,000 for interval_ce.
+    smooth_ece uses a grid of 200 points; the bandwidth is from ten bisections. interval_ce uses 100
+    random grids per width. laplace_kce never draws the last sample, pairs samples with themselves,
+    and is the root of an absolute value. All are biased upwards. l1: p = 1 has its own bin. Cost: n,
+    and n times 1,000 for interval_ce.
 
     References
     ----------
@@ -177,9 +176,10 @@ class Netcal(_Peer):
 
     Notes
     -----
-    p is clipped to [2.2e-16, 1 - 2.2e-16]. Of one probability per sample, mmce compares "the predicted class is 1" with y, but
-    keeps p as the confidence: where p <= 1/2 its residual is of the wrong class, and a calibrated prediction scores far above 0
-    (null_bias). All are biased upwards. Cost: n log n, n^2 for mmce.
+    p is clipped to [2.2e-16, 1 - 2.2e-16]. For one probability per sample, mmce compares "the
+    predicted class is 1" with y, but takes p as the confidence. For p <= 1/2 this is the residual of
+    the wrong class, so calibrated predictions score far above 0 (null_bias). All are biased
+    upwards. Cost: n log n, n^2 for mmce.
 
     References
     ----------
@@ -220,10 +220,9 @@ class Netcal(_Peer):
         if self.measure == "mmce":
             return {"mmce": metrics.MMCE().measure(p, y)}
         kind = {"l1": metrics.ECE, "ace_average": metrics.ACE, "linf": metrics.MCE}[self.measure]
+        metric = kind(self.bins, equal_intervals=self.rule == "width")
         try:
-            return {
-                self.measure: kind(self.bins, equal_intervals=self.rule == "width").measure(p, y)
-            }
+            return {self.measure: metric.measure(p, y)}
         except ValueError as error:  # ties among the quantiles
             raise UndefinedError(f"netcal: {error}") from error
 
@@ -244,9 +243,9 @@ class UncertaintyCalibration(_Peer):
 
     Notes
     -----
-    debiased: as `debiased15`; rms is biased upwards near calibration. normal_debiased: undefined where a bin has fewer than two
-    samples; may be negative, and is biased downwards where bins hold gaps of both signs. Widths are (a, b]. Cost: a Python loop
-    over n.
+    debiased: as `debiased15`; rms is biased upwards near calibration. normal_debiased: undefined if
+    a bin has fewer than two samples. It may be negative, and is biased downwards if bins hold gaps
+    of both signs. Bins are (a, b]. Cost: a Python loop over n.
 
     References
     ----------
@@ -280,10 +279,8 @@ class UncertaintyCalibration(_Peer):
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from calibration import utils
 
-        edges = (utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins)(
-            p.tolist(), num_bins=self.bins
-        )
-        binned = utils.bin(list(zip(p, y)), edges)
+        get_edges = utils.get_equal_bins if self.rule == "mass" else utils.get_equal_prob_bins
+        binned = utils.bin(list(zip(p, y)), get_edges(p.tolist(), num_bins=self.bins))
         if self.measure == "debiased":
             squared = utils.unbiased_square_ce(binned)
             return {"l2_squared": squared, "rms": max(squared, 0.0) ** 0.5}
@@ -307,7 +304,7 @@ class Torchmetrics(_Peer):
 
     Notes
     -----
-    p = 1 falls into a bin of its own, beside the last one, so that what would cancel there does not. Biased upwards. Cost: n.
+    p = 1 has its own bin next to the last one, so their gaps do not cancel. Biased upwards. Cost: n.
 
     References
     ----------
@@ -350,8 +347,9 @@ class Probmetrics(_Peer):
 
     Notes
     -----
-    Single precision. kuiper and ks take equal p one after another, so that their order matters. For l1, p is clipped to [1e-7,
-    1 - 1e-7], and classes that do not occur are taken out. Biased upwards. Cost: n log n.
+    Single precision. kuiper and ks take equal p one after the other, so their order matters. For
+    l1, p is clipped to [1e-7, 1 - 1e-7], and absent classes are removed. Biased upwards. Cost:
+    n log n.
 
     References
     ----------
@@ -380,7 +378,7 @@ class Probmetrics(_Peer):
         from probmetrics import metrics
 
         if self.measure == "l1" and y.min() == y.max():
-            raise UndefinedError("probmetrics takes out classes that do not occur, and one is left")
+            raise UndefinedError("probmetrics removes absent classes, and one is left")
         kind = {
             "smooth_ece": metrics.SmoothCalibrationError, "kuiper": metrics.KuiperCalibrationMetric,
             "ks": metrics.KolmogorovSmirnovCalibrationMetric, "l1": metrics.CalibrationError,
@@ -390,7 +388,7 @@ class Probmetrics(_Peer):
 
 @dataclass(frozen=True)
 class ProbmetricsGain(_Peer):
-    """What recalibration gains, by probmetrics: the variational estimate of Brier score and log-loss.
+    """Gain from recalibration, by probmetrics: the variational estimate of two losses.
 
         l2_squared, kl = mean loss(f, y) - mean loss(q(f), y),   q fitted on the other folds, mixed with the uniform
 
@@ -402,8 +400,9 @@ class ProbmetricsGain(_Peer):
 
     Notes
     -----
-    A lower bound in expectation but for the stratification of the folds, as `harness.estimators.Variational` with
-    `stratified`; in-sample biased upwards. Single precision. Cost: `folds` fits.
+    The losses are the Brier score and the log-loss. A lower bound in expectation, up to the
+    stratification of the folds, as `harness.estimators.Variational` with `stratified`. In-sample it
+    is biased upwards. Single precision. Cost: `folds` fits.
 
     References
     ----------
@@ -447,21 +446,18 @@ class ProbmetricsGain(_Peer):
             random_state=None if self.folds == 1 else as_seed(rng),
         )
         try:
-            found = gain.compute_all(*_distributions(p, y))
-        except (
-            ValueError,
-            IndexError,
-        ) as error:  # too few samples for folds of its own, or a class that a fold lacks
+            metrics = gain.compute_all(*_distributions(p, y))
+        except (ValueError, IndexError) as error:  # too few samples for its folds, or a class lacks
             raise UndefinedError(f"probmetrics: {error}") from error
         brier, logloss = (
-            next(v for name, v in found.items() if name.startswith(f"calib-err_{of}_"))
-            for of in ("brier", "logloss")
+            next(value for name, value in metrics.items() if name.startswith(f"calib-err_{loss}_"))
+            for loss in ("brier", "logloss")
         )
         return {"l2_squared": brier / (2.0 if p.ndim == 1 else 1.0), "kl": logloss}
 
 
 def _distributions(p: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    """(y, p) in probmetrics' words."""
+    """Return (y, p) as distributions of probmetrics."""
     import torch
     from probmetrics.distributions import CategoricalDirac, CategoricalProbs
 

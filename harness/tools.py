@@ -1,6 +1,6 @@
-"""The checkout's scripts that make stand-ins for data nobody can fetch, as `harness.tools.stand_ins`.
+"""Scripts that make stand-ins for data that cannot be fetched, as `harness.tools.stand_ins`.
 
-They are the folder tools/ of a checkout; an installed package has none.
+Their files are in tools/ of a checkout. An installed package has none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __path__ = [str(CHECKOUT / "tools")] if CHECKOUT else []
 
 
 def stand_in(name: str) -> ModuleType:
-    """Import tools/stand_ins/<name>.py; BadInputError without a checkout."""
+    """Import tools/stand_ins/<name>.py. Raise BadInputError without a checkout."""
     if CHECKOUT is None:
         raise BadInputError(
             f"data make {name} needs a checkout of the repository, whose tools/stand_ins trains the "

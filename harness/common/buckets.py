@@ -1,11 +1,11 @@
-"""Files of a folder of results: on this disk, or in a bucket (out=s3://BUCKET/FOLDER).
+"""Files of a results folder on this disk, or in a bucket (out=s3://BUCKET/FOLDER).
 
-Records, truths and runs are read and written here, by their name GROUP/FILE. In a bucket they are
-read and written through the file systems of pyarrow (s3, gs, abfs, hdfs, file) or of fsspec, where
-that is installed. Nothing is kept of them on this host.
+Records, truths and runs are read and written here, by their name GROUP/FILE. For buckets the file
+systems of pyarrow are used (s3, gs, abfs, hdfs, file), else those of fsspec if it is installed.
+Nothing of a bucket is kept on this host.
 
-The folder of a bucket is a folder of this host that holds its address in the file `.store`, and
-the figures, tables and pages that were drawn here from its records.
+A bucket has a folder on this host. It holds the address in the file `.store`, and the figures,
+tables and pages that are drawn from the bucket's records.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from harness.common import writing
 from harness.common.escaping import escape
 from harness.errors import BadInputError
 
-CONNECTIONS = 16  # files of a bucket that are read at the same time
+CONNECTIONS = 16  # files of a bucket that are read at once
 
 
 def is_address(given: Any) -> bool:
-    """True for the address of a bucket, False for a path."""
+    """Return True for the address of a bucket, False for a path."""
     return isinstance(given, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", given) is not None
 
 
 def folder_of(address: str) -> Path:
-    """Return the folder of this host for a bucket.
+    """Return the folder on this host for a bucket.
 
     Raises
     ------
     BadInputError
-        If the address has a password or no folder, or the bucket is absent or cannot be read.
+        If the address holds a password or no folder, or if the bucket cannot be read.
     """
     if re.match(r"[^/]*//[^/@]*:[^/@]*@", address):
         raise BadInputError(
@@ -55,7 +55,7 @@ def folder_of(address: str) -> Path:
 
 
 def here(given: str) -> Path:
-    """Return the folder to write to in a worker, for what `named` gave."""
+    """Return the folder on this host for a path or address, without a check."""
     if not is_address(given):
         return Path(given)
     folder = _folder(given)
@@ -66,12 +66,12 @@ def here(given: str) -> Path:
 
 
 def named(out: Path) -> str:
-    """Return how workers on other hosts find a folder of results: the bucket's address or the path."""
+    """Return the address of a folder's bucket, or its path: where workers on other hosts find it."""
     return store_of(out) or str(out)
 
 
 def store_of(out: Path) -> str | None:
-    """Return the address of the bucket that holds the records of a folder, None if it holds them."""
+    """Return the address of a folder's bucket, None for a plain folder."""
     try:
         return (Path(out) / ".store").read_text()
     except (FileNotFoundError, NotADirectoryError):
@@ -79,19 +79,19 @@ def store_of(out: Path) -> str | None:
 
 
 def names(out: Path, group: str, pattern: str = "*.json") -> list[str]:
-    """Return the sorted names GROUP/FILE of the files of `records`, `truths` or `runs`."""
+    """Return the sorted names GROUP/FILE of a group: records, truths or runs."""
     address = store_of(out)
     if address is None:
         return sorted(f"{group}/{path.name}" for path in (Path(out) / group).glob(pattern))
     files, base = _opened(address)
     with _reading(address):
         selector = fs.FileSelector(f"{base}/{group}", allow_not_found=True)
-        found = [info.base_name for info in files.get_file_info(selector) if info.is_file]
-    return sorted(f"{group}/{name}" for name in found if fnmatch(name, pattern))
+        listed = [info.base_name for info in files.get_file_info(selector) if info.is_file]
+    return sorted(f"{group}/{name}" for name in listed if fnmatch(name, pattern))
 
 
 def read(out: Path, name: str) -> bytes:
-    """Return the content of a file. Raises FileNotFoundError if there is none."""
+    """Return the content of a file. Raise FileNotFoundError if there is none."""
     address = store_of(out)
     if address is None:
         return (Path(out) / name).read_bytes()
@@ -111,7 +111,7 @@ def write_json(out: Path, name: str, content: Any) -> None:
 
 
 def put(temporary: Path, out: Path, name: str) -> None:
-    """Give a written file its new, random name in the folder, or send it to the bucket."""
+    """Move a written file to its name in the folder, or send it to the bucket."""
     address = store_of(out)
     if address is not None:
         _send(address, name, temporary.read_bytes())
@@ -121,13 +121,13 @@ def put(temporary: Path, out: Path, name: str) -> None:
         os.fsync(file.fileno())
     try:
         os.replace(temporary, target)
-    except FileNotFoundError:  # NFS says so of a rename that it did twice
+    except FileNotFoundError:  # NFS reports this for a rename that it did twice
         if not target.is_file():
             raise
 
 
 def remove(out: Path, name: str) -> None:
-    """Delete a file. Raises FileNotFoundError if another process did."""
+    """Delete a file. Raise FileNotFoundError if another process did."""
     address = store_of(out)
     if address is None:
         (Path(out) / name).unlink()
@@ -138,7 +138,7 @@ def remove(out: Path, name: str) -> None:
 
 
 def set_aside(out: Path, name: str, target: Path) -> None:
-    """Move a file to `target`, a path of this host."""
+    """Move a file to `target`, a path on this host."""
     if store_of(out) is None:
         os.replace(Path(out) / name, target)
     else:
@@ -147,23 +147,24 @@ def set_aside(out: Path, name: str, target: Path) -> None:
 
 
 def paths(out: Path, group: str, pattern: str) -> list[Path]:
-    """Return the paths of the files of a group; of a bucket, copies that end with this process.
+    """Return the paths of the files of a group, for a bucket those of temporary copies.
 
-    DuckDB reads files of this host only. A file of `records` never changes, so it is copied once.
-    Raises FileNotFoundError if a file went after the listing.
+    DuckDB reads local files only. Files of `records` never change, so each is copied once. The
+    copies are deleted when this process ends. A file that was deleted after the listing raises
+    FileNotFoundError.
     """
-    found = names(out, group, pattern)
+    listed = names(out, group, pattern)
     address = store_of(out)
     if address is None:
-        return [Path(out) / name for name in found]
+        return [Path(out) / name for name in listed]
     if address not in _copies:
         _copies[address] = tempfile.TemporaryDirectory()
     with ThreadPoolExecutor(CONNECTIONS) as threads:
-        return list(threads.map(lambda name: _copy(out, address, name), found))
+        return list(threads.map(lambda name: _copy(out, address, name), listed))
 
 
 def shown(path: Path) -> str:
-    """Return the name of a file in messages: of a copy, where it lies in the bucket."""
+    """Return the name of a file in messages: for a copy, its address in the bucket."""
     for address, folder in _copies.items():
         if path.is_relative_to(folder.name):
             return f"{address}/{path.relative_to(folder.name)}"
@@ -172,7 +173,7 @@ def shown(path: Path) -> str:
 
 @contextmanager
 def scratch(out: Path) -> Iterator[Path]:
-    """Give a temporary path for a part: beside the records of a folder, or anywhere for a bucket."""
+    """Yield a temporary path for a part: in the folder of records, or anywhere for a bucket."""
     is_local = store_of(out) is None
     folder = Path(out) / "records" if is_local else Path(tempfile.gettempdir())
     temporary = folder / f".part-{os.urandom(8).hex()}.parquet.tmp"
@@ -180,7 +181,8 @@ def scratch(out: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield temporary
     except OSError as error:
-        if error.errno is not None:  # a full disk names no file, and ours is temporary
+        # the error of a full disk has no file name, and other errors have our temporary one
+        if error.errno is not None:
             error.filename, error.filename2 = str(folder / temporary.name[1:-4]), None
         raise
     finally:
@@ -207,7 +209,7 @@ def _folder(address: str) -> Path:
 
 
 def _check_bucket(address: str) -> None:
-    """Raise BadInputError if the bucket is absent: it would list like an empty one."""
+    """Raise BadInputError if the bucket is absent. Listed, it would look empty."""
     files, base = _opened(address)
     if not base and files.type_name != "local":
         raise BadInputError(
@@ -224,7 +226,7 @@ def _check_bucket(address: str) -> None:
 
 
 def _opened(address: str) -> tuple[Any, str]:
-    """Return the file system and the folder in it. A forked process opens its own."""
+    """Return the file system of a bucket and the folder in it, for each process its own."""
     return _opened_in(address, os.getpid())
 
 
@@ -239,8 +241,8 @@ def _opened_in(address: str, process: int) -> tuple[Any, str]:
         try:
             import fsspec
 
-            other, base = fsspec.core.url_to_fs(address)
-            files = fs.PyFileSystem(fs.FSSpecHandler(other))
+            adapted, base = fsspec.core.url_to_fs(address)
+            files = fs.PyFileSystem(fs.FSSpecHandler(adapted))
         except (ImportError, ValueError) as second:
             raise BadInputError(
                 f"out is {address!r}, where no file system is known ({_message(error)}; "
@@ -255,7 +257,7 @@ def _opened_in(address: str, process: int) -> tuple[Any, str]:
 
 @contextmanager
 def _reading(address: str) -> Iterator[None]:
-    """Turn what a server refuses into one sentence; that a file is absent stays what it is."""
+    """Raise a server's error as BadInputError; FileNotFoundError stays."""
     try:
         yield
     except FileNotFoundError:
@@ -267,7 +269,7 @@ def _reading(address: str) -> Iterator[None]:
 
 
 def _send(address: str, name: str, content: bytes) -> None:
-    """Write a file: an object is there as a whole or not at all, a file gets its name at the end."""
+    """Write a file as a whole. In a file system that has renames, it gets its name at the end."""
     files, base = _opened(address)
     path = f"{base}/{name}"
     is_tree = files.type_name in ("local", "hdfs")
@@ -287,7 +289,7 @@ def _send(address: str, name: str, content: bytes) -> None:
 
 
 def _message(error: Exception) -> str:
-    """Return one escaped line on what a library or a server said."""
+    """Return an error of a library or server as one escaped line."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and not error.strerror.startswith("["):
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else "")

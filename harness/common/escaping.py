@@ -1,12 +1,12 @@
-"""Text of other people's code and servers, made safe for a record and for a terminal."""
+"""Make text of other people's code and servers safe for records and terminals."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, TextIO
 
-# control characters but tab and line feed, marks that turn the direction of text,
-# line separators of Unicode, and lone surrogates, which UTF-8 cannot encode
+# control characters except tab and line feed, marks that change the direction of text, line
+# separators of Unicode, and lone surrogates, which UTF-8 cannot encode
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -18,7 +18,7 @@ def escape(text: str) -> str:
     >>> escape("red \x1b[31m, no UTF-8 \udc80, turned \u202e")
     'red \\x1b[31m, no UTF-8 \\udc80, turned \\u202e'
     """
-    if text.isprintable():  # the usual case, and cheap; no unsafe character is printable
+    if text.isprintable():  # the usual case; no unsafe character is printable
         return text
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
@@ -32,7 +32,7 @@ def message_of(error: BaseException) -> str:
 
 
 class EscapedStream:
-    """A text stream whose texts are escaped before they are written. All else is the stream's."""
+    """A text stream that escapes what is written to it. All other methods are the stream's."""
 
     def __init__(self, stream: TextIO):
         self.unescaped = stream

@@ -1,5 +1,4 @@
-"""Where things lie: the package, the checkout it may be part of, configuration, experiments, list of packs, table of earlier
-keys, cache of downloads, the arena's stored records."""
+"""Paths of the package, its data, and the checkout that it may be part of."""
 
 from __future__ import annotations
 
@@ -11,6 +10,6 @@ CONF = CHECKOUT / "conf" if CHECKOUT else PACKAGE / "_conf"
 EXPERIMENTS = CHECKOUT / "experiments" if CHECKOUT else PACKAGE / "_experiments"
 _DATA = CHECKOUT / "data" if CHECKOUT else PACKAGE / "_data"
 PACKS = _DATA / "packs.yaml"
-KEYS = _DATA / "keys.csv"
+KEYS = _DATA / "keys.csv"  # keys of earlier versions
 CACHE = CHECKOUT / "data" / "cache" if CHECKOUT else Path.home() / ".cache" / "calharness"
 BASELINE = CHECKOUT / "results" / "baseline" if CHECKOUT else PACKAGE / "_baseline"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-WIDEST = 10_000  # columns; lines are whole, and a terminal wraps them
+WIDEST = 10_000  # columns: lines are not cut, a terminal wraps them
 
 
 def text_table(
@@ -23,9 +23,9 @@ def text_table(
     Parameters
     ----------
     rows : sequence of sequences
-        The cells of each row. Numbers are grouped by thousands.
+        The entries of each row. Thousands of integers are separated.
     head : sequence of str
-        Names of the columns; without any, there is no head.
+        Names of the columns; empty for a table without a head.
     right : sequence of int
         Columns that are aligned to the right.
     indent : int
@@ -44,7 +44,8 @@ def text_table(
         name = Text(head[position]) if position < len(head) else ""
         table.add_column(name, justify="right" if position in right else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
+        texts = (f"{value:,}" if isinstance(value, int) else str(value) for value in row)
+        table.add_row(*map(Text, texts))
     console = Console(file=io.StringIO(), width=WIDEST, color_system=None)
     with console.capture() as captured:
         console.print(table)

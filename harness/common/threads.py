@@ -1,4 +1,4 @@
-"""One thread for linear algebra: every worker process of this project uses one, for parallelism is over cells."""
+"""One thread for linear algebra in every worker process, because cells run in parallel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 def one_thread() -> Iterator[None]:
     """Limit linear algebra and OpenMP to one thread inside the block.
 
-    The limit holds for libraries that are loaded already and, through the environment variables that they read when they are
-    loaded, for those that the block imports.
+    The limit holds for loaded libraries. For libraries that the block imports, environment
+    variables set it.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
@@ -24,4 +24,6 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value

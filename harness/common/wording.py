@@ -1,4 +1,4 @@
-"""Words and numbers as people read them: names of notions and estimands, every number format, texts that come from data."""
+"""Words and numbers for people: names of notions and estimands, number formats, texts from data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ESTIMANDS = {
     "top_class_l1_under": "under-confident part of the L1 error of the top class",
 }  # fmt: skip
 SCORES = {"brier": "Brier score", "log": "log-loss"}
-AXIS_NAMES = {  # the names on the axes of figures, with formulas in mathtext
+AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
     "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
     "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
     "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
@@ -45,7 +45,7 @@ AXIS_NAMES = {  # the names on the axes of figures, with formulas in mathtext
 
 
 def notion_name(name: str) -> str:
-    """The name of a notion in a sentence.
+    """Return the name of a notion in a sentence.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def notion_name(name: str) -> str:
 
 
 def estimand_name(name: str) -> str:
-    """The name of an estimand in a sentence.
+    """Return the name of an estimand in a sentence.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def estimand_name(name: str) -> str:
 
 
 def score_name(name: str) -> str:
-    """The name of a proper score."""
+    """Return the name of a proper score."""
     return SCORES.get(name, name)
 
 
 def axis_name(name: str) -> str:
-    """The name of an estimand on the axes of figures, without formulas.
+    """Return the name of an estimand as on the axes of figures, without formulas.
 
     Examples
     --------
@@ -86,12 +86,14 @@ def axis_name(name: str) -> str:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """True if there is a number: neither None nor NaN."""
+    """Return True for a number that is neither None nor NaN."""
     return value is not None and not math.isnan(value)
 
 
 def format_number(value: float | str | None, digits: int = 3) -> str:
-    """A number to `digits` significant digits, without zeros at its end. A dash for None and NaN; a text stays as it is.
+    """Format a number with `digits` significant digits, without trailing zeros.
+
+    None and NaN give a dash. A text stays as it is.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def format_number(value: float | str | None, digits: int = 3) -> str:
 
 
 def format_significant(value: float, digits: int = 3) -> str:
-    """A number to `digits` significant digits with exponents where they are shorter, as in the tables that are written.
+    """Format a number with `digits` significant digits, and an exponent if that is shorter.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def format_significant(value: float, digits: int = 3) -> str:
 
 
 def format_amount(value: float | str | None, error: float | None, digits: int = 6) -> str:
-    """A number with its error to two digits, where there is one.
+    """Format a number with its error, if there is one, to two digits.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def format_amount(value: float | str | None, error: float | None, digits: int = 
 
 
 def format_printed(value: float, error: float, precision: float | None) -> str:
-    """A paper's number with its error, both with the decimals that were printed where `precision` tells them.
+    """Format a paper's number with its error, with the decimals that `precision` implies.
 
     Examples
     --------
@@ -165,7 +167,7 @@ def format_printed(value: float, error: float, precision: float | None) -> str:
 
 
 def format_tolerance(share: float | None) -> str:
-    """What is still accepted as agreement, relative to a number; nothing for none.
+    """Format the relative difference that is accepted as agreement, '' for none.
 
     Examples
     --------
@@ -174,16 +176,20 @@ def format_tolerance(share: float | None) -> str:
     """
     if not is_known(share):
         return ""
-    if math.isinf(share) or share < 1e-6:
-        return "any" if math.isinf(share) else "exact"
-    digits = (
-        ",.0f" if share >= 1.0 else ".3g" if share >= 0.1 else ".2g"
-    )  # 50.4 % is more than half
+    if math.isinf(share):
+        return "any"
+    if share < 1e-6:
+        return "exact"
+    digits = ".2g"
+    if share >= 1.0:
+        digits = ",.0f"
+    elif share >= 0.1:
+        digits = ".3g"  # 50.4 % is more than half
     return f"± {100 * share:{digits}} %"
 
 
 def format_fixed(value: float, error: float = math.nan, digits: int = 4) -> str:
-    """A number with its standard error, both with `digits` decimals; a dash for NaN.
+    """Format a number with its standard error, both with `digits` decimals; NaN gives a dash.
 
     Examples
     --------
@@ -196,7 +202,7 @@ def format_fixed(value: float, error: float = math.nan, digits: int = 4) -> str:
 
 
 def format_signed(value: float | None) -> str:
-    """A difference to two digits, with its sign.
+    """Format a difference to two digits, with its sign.
 
     Examples
     --------
@@ -208,12 +214,12 @@ def format_signed(value: float | None) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """A share in percent to three digits: '95 %', '4.82 %'; a dash for none."""
+    """Format a share in percent to three digits: '95 %', '4.82 %'. None gives a dash."""
     return f"{100 * value:.3g} %" if is_known(value) else DASH
 
 
 def format_whole_percent(value: float | None) -> str:
-    """A share in whole percent, halves rounded up as JavaScript does; a dash for none.
+    """Format a share in whole percent, halves rounded up as JavaScript does. None gives a dash.
 
     Examples
     --------
@@ -224,7 +230,7 @@ def format_whole_percent(value: float | None) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """Seconds to two digits, with their unit.
+    """Format seconds to two digits, with their unit.
 
     Examples
     --------
@@ -239,7 +245,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def format_factor(value: float) -> str:
-    """A ratio to three digits or so, with trailing zeros; leaderboard.js writes the same.
+    """Format a ratio to about three digits, with trailing zeros, as leaderboard.js does.
 
     Examples
     --------
@@ -249,11 +255,13 @@ def format_factor(value: float) -> str:
     if math.isnan(value):
         return DASH
     rounded = float(f"{value:.3g}")
-    return f"{rounded:,.{2 if rounded < 10 else 1 if rounded < 100 else 0}f}"
+    if rounded < 10:
+        return f"{rounded:.2f}"
+    return f"{rounded:.1f}" if rounded < 100 else f"{rounded:,.0f}"
 
 
 def format_interval(value: float, low: float, high: float) -> str:
-    """A ratio with its interval.
+    """Format a ratio with its interval.
 
     Examples
     --------
@@ -266,7 +274,7 @@ def format_interval(value: float, low: float, high: float) -> str:
 
 
 def format_rank(value: float, low: float, high: float) -> str:
-    """A rank with its interval.
+    """Format a rank with its interval.
 
     Examples
     --------
@@ -275,15 +283,13 @@ def format_rank(value: float, low: float, high: float) -> str:
     """
     if math.isnan(value):
         return DASH
-    return (
-        f"{value:.0f}"
-        if math.isnan(low) or low == high
-        else f"{value:.0f} ({low:.0f} to {high:.0f})"
-    )
+    if math.isnan(low) or low == high:
+        return f"{value:.0f}"
+    return f"{value:.0f} ({low:.0f} to {high:.0f})"
 
 
 def format_ends(low: float | None, high: float | None) -> str:
-    """The ends of an interval in words; nothing where it has none.
+    """Format the ends of an interval, '' if there are none.
 
     Examples
     --------
@@ -298,7 +304,7 @@ def format_ends(low: float | None, high: float | None) -> str:
 
 
 def format_p_value(value: float | None) -> str:
-    """A p-value, to be put behind a p; a dash for none.
+    """Format a p-value, to follow a p. None gives a dash.
 
     Examples
     --------
@@ -311,7 +317,7 @@ def format_p_value(value: float | None) -> str:
 
 
 def decimals_of(width: float) -> int:
-    """Decimals with which the ends of an interval of this width differ in two digits, from 3 to 7.
+    """Return the decimals with which the ends of an interval differ in two digits, from 3 to 7.
 
     Examples
     --------
@@ -325,7 +331,7 @@ def decimals_of(width: float) -> int:
 
 
 def join_numbers(values: Collection[Any]) -> str:
-    """Numbers as a list in a sentence.
+    """Join numbers in a sentence.
 
     Examples
     --------
@@ -337,7 +343,7 @@ def join_numbers(values: Collection[Any]) -> str:
 
 
 def format_count(count: int, what: str) -> str:
-    """A count with its noun.
+    """Format a count with its noun.
 
     Examples
     --------
@@ -351,9 +357,9 @@ def format_count(count: int, what: str) -> str:
 
 
 def clean(text: object) -> str:
-    """A text from data without line breaks and without characters that do harm where they are printed.
+    """Remove line breaks and harmful characters from a text of data.
 
-    Control characters go, as a terminal would obey them, and so do those that turn the direction of the text behind them.
+    Control characters would command a terminal; others change the direction of the text after them.
 
     Examples
     --------
@@ -361,13 +367,11 @@ def clean(text: object) -> str:
     'a[31mred b'
     """
     spaced = re.sub(r"\s+", " ", str(text))
-    return "".join(
-        c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
-    ).strip()
+    return "".join(c for c in spaced if not unicodedata.category(c).startswith("C")).strip()
 
 
 def fitted(text: object, most: int = 24) -> str:
-    """The text, cleaned, its middle left out where it is longer than `most` characters.
+    """Clean a text, and leave out its middle if it is longer than `most` characters.
 
     Examples
     --------
@@ -375,8 +379,6 @@ def fitted(text: object, most: int = 24) -> str:
     'abc…hij'
     """
     whole = clean(text)
-    return (
-        whole
-        if len(whole) <= most
-        else f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
-    )
+    if len(whole) <= most:
+        return whole
+    return f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"

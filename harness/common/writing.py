@@ -1,4 +1,7 @@
-"""Files that are replaced as a whole: a reader sees the old or the new one, never a half."""
+"""Write files as a whole: a reader sees the old or the new one, never a half.
+
+Numbers in tables are written so that they are the same on every processor.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,22 @@ from harness.errors import BadInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-DIGITS = (
-    10  # of the numbers in tables: processors differ in the last few of the 17 that a double has
-)
-SMALLEST = 1e-12  # a smaller number in a table is rounding, whose size depends on the processor: it is written as 0
+DIGITS = 10  # significant digits in tables: processors differ in the last few of a double's 17
+SMALLEST = 1e-12  # smaller numbers are rounding errors, which depend on the processor: written as 0
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to, which takes the place of `path` when the block ends without an error."""
+    """Yield a temporary path. It replaces `path` if the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
     try:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        if (
-            error.errno is not None
-        ):  # else the text is all there is, and with a name it would not be shown
-            error.filename, error.filename2 = (
-                os.fspath(path),
-                None,
-            )  # of a full disk none is named, and ours is temporary
+        # the error of a full disk has no file name, and other errors have our temporary one
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
         raise
     finally:
         with contextlib.suppress(OSError):
@@ -44,12 +41,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Replace a text file that the user named as a whole.
+    """Replace a text file that the user named.
 
     Raises
     ------
     BadInputError
-        If it cannot be written; it names the file and why.
+        If it cannot be written.
     """
     try:
         with whole_file(Path(path)) as temporary:
@@ -59,14 +56,13 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file as a whole; what JSON does not know is written as text."""
+    """Replace a JSON file. Objects that JSON does not know are written as text."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=1, default=str))
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table of results with the same bytes on every processor, whose numbers are the same but for rounding: ten
-    significant digits, and 0 below 1e-12."""
+    """Write a table of results, with ten significant digits, and 0 for numbers below 1e-12."""
     numbers = frame.select_dtypes("float")
     frame = frame.assign(
         **{str(name): numbers[name].mask(numbers[name].abs() < SMALLEST, 0.0) for name in numbers}
@@ -75,8 +71,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def stated_error(error: float) -> float:
-    """The error of a truth as records and results state it: two significant digits, and 0 below 1e-12, where it is rounding
-    that depends on the processor.
+    """Return the error of a truth to two significant digits, and 0 below 1e-12.
 
     Examples
     --------
@@ -87,7 +82,9 @@ def stated_error(error: float) -> float:
 
 
 def difference(a: Any, b: Any) -> Any:
-    """a - b of two columns, rounded to the twelfth digit of the larger: what is left of nearly equal numbers is rounding.
+    """Return a - b of two columns, rounded to the twelfth digit of the larger one.
+
+    Further digits are rounding errors, which depend on the processor.
 
     Examples
     --------
