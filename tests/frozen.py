@@ -74,9 +74,10 @@ def cells() -> list[dict]:
     share, rest = divmod(CELLS, len(runs))
     rows = []
     for position, (name, made) in enumerate(plans.items()):
-        wanted = min(len(made.cells), share + (position < rest))
+        cells = list(made.cells)
+        wanted = min(len(cells), share + (position < rest))
         rows += [
-            {"run": name, **made.cells[i * len(made.cells) // wanted]._asdict()}
+            {"run": name, **cells[i * len(cells) // wanted]._asdict()}
             for i in range(wanted)
         ]
     return rows
