@@ -76,10 +76,7 @@ def cells() -> list[dict]:
     for position, (name, made) in enumerate(plans.items()):
         cells = list(made.cells)
         wanted = min(len(cells), share + (position < rest))
-        rows += [
-            {"run": name, **cells[i * len(cells) // wanted]._asdict()}
-            for i in range(wanted)
-        ]
+        rows += [{"run": name, **cells[i * len(cells) // wanted]._asdict()} for i in range(wanted)]
     return rows
 
 

@@ -115,9 +115,9 @@ def _describe(
 
 def _print_parts(made: Any, node: dict[str, Any], comments: dict[str, str]) -> None:
     """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
-    from harness.plan.parts import parts_in, title_of
+    from harness.plan.parts import parts_in
 
-    for one in parts_in(title_of(made), made, node, comments):
+    for one in parts_in(made, node, comments):
         print(f"{one.path}{one.title}: {one.doc or 'no docstring'}\n")
         if one.rows:
             print(f"{text_table(one.rows, head=HEAD)}\n")

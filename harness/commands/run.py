@@ -58,39 +58,30 @@ def command(overrides: Overrides = None) -> int:
 
 def run_settings(settings: Settings) -> int:
     """Run a composed configuration. Returns the exit status."""
-    if not settings.profile:
-        return _run_whole(settings)[1]
-    from harness.execute import profile
-
-    with profile.of_run() as made:
-        experiment, status = _run_whole(settings)
-    table, path = made.table(), experiment.folder / f"{experiment.stem}_profile.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, index=False)
-    print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
-    return status
-
-
-def _run_whole(settings: Settings) -> tuple[Any, int]:
-    """Plan, compute and draw. Returns the experiment and the exit status."""
-    from harness.commands import file_diagrams
+    from harness.commands import file_diagrams, profile
     from harness.commands.experiment import Experiment
-    from harness.execute import profile
 
+    began = time.time()
     with profile.stage("plan"):
         experiment = Experiment.of_settings(settings)
     if experiment.is_variation:
         print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
     for line in file_diagrams.notes(experiment):
         print(line)
-    return experiment, _compute(experiment, finish=True)
+    status = _compute(experiment, finish=True)
+    if settings.profile:
+        table, path = profile.table(experiment.records(), began), experiment.folder
+        path.mkdir(parents=True, exist_ok=True)
+        path = path / f"{experiment.stem}_profile.csv"
+        table.to_csv(path, index=False)
+        print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
+    return status
 
 
 def _compute(experiment: Any, finish: bool, later: float = 0.0, name: str | None = None) -> int:
     """Compute the cells that no record holds and print a summary; with `finish`, draw. Returns the
     exit status."""
-    from harness.commands import summary
-    from harness.execute import profile
+    from harness.commands import profile, summary
 
     started = time.monotonic()
     with profile.stage("compute"):

@@ -1,21 +1,26 @@
-"""The contract test of a calibrator: what is expected of anybody's, item by item (see harness.contract.check)."""
+"""The contract test of a calibrator, item by item (see harness.contract.check)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.calibrators.base import CalibrationMap, CalibratorSpec
 from harness.contract.items import (
+    CONSTANT,
     DECLARED,
+    FEW,
+    ONE,
     SAME,
     SEED,
+    TIES,
+    UNSEEN_CLASS,
     ContractBrokenError,
     documented,
-    global_states,
-    unseeded_generators,
+    examine_samples,
+    read_only,
+    without_global_draws,
 )
 from harness.errors import UndefinedError
 from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
@@ -25,11 +30,12 @@ from harness.problems.maps import LogitAffine, Power
 
 SAMPLES, POINTS = 120, 77
 
-Sample: TypeAlias = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-
 
 class Case(NamedTuple):
-    """A calibrator of scalars or of vectors, with ordinary data to fit (miscalibrated, no ties) and other points to predict."""
+    """A calibrator, with ordinary data to fit (miscalibrated, no ties) and other points x to predict.
+
+    `notion` is "scalars" or "vectors".
+    """
 
     calibrator: Any
     notion: str
@@ -37,27 +43,35 @@ class Case(NamedTuple):
     y: np.ndarray
     x: np.ndarray
 
+    @property
+    def classes(self) -> int:
+        """Number of classes, 2 for scalars."""
+        return 2 if self.p.ndim == 1 else int(self.p.shape[1])
+
 
 def cases(calibrator: Any) -> list[Case]:
-    """Scalars, and vectors of three classes where it takes so many."""
+    """Return a case of scalars and one of vectors (of three classes, if it takes so many)."""
     spec = CalibratorSpec.of(calibrator)
     n = min(SAMPLES, spec.max_n or SAMPLES)
     classes = max(2, min(3, spec.max_classes or 3))
-    found = []
-    for name, problem in (
-        ("scalars", Beta(map=LogitAffine(0.4, 0.3))),
-        ("vectors", Dirichlet(classes, map=Power(0.3))),
-    ):
+    problems: dict[str, Any] = {
+        "scalars": Beta(map=LogitAffine(0.4, 0.3)),
+        "vectors": Dirichlet(classes, map=Power(0.3)),
+    }
+    result = []
+    for name, problem in problems.items():
         p, y = problem.sample(n, np.random.default_rng([SEED, 0]))
-        found.append(
-            Case(
-                calibrator, name, p, y, problem.sample(POINTS, np.random.default_rng([SEED, 1]))[0]
-            )
-        )
-    return found
+        x, _ = problem.sample(POINTS, np.random.default_rng([SEED, 1]))
+        result.append(Case(calibrator, name, p, y, x))
+    return result
 
 
-def _fit(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0) -> CalibrationMap:
+def _fit(
+    case: Case, p: np.ndarray | None = None, y: np.ndarray | None = None, seed: int = 0
+) -> CalibrationMap:
+    """Fit the calibrator to copies of p and y, by default of the ordinary data."""
+    p = case.p.copy() if p is None else p
+    y = case.y.copy() if y is None else y
     q = case.calibrator.fit(p, y, np.random.default_rng([SEED, seed]))
     if not callable(q):
         raise ContractBrokenError(
@@ -66,100 +80,76 @@ def _fit(case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0) -> Calibration
     return q
 
 
-def _predicted(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
-    """q(x), which must lie in [0, 1]."""
-    found = q(x)
-    values = np.asarray(found)
+def _predict(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
+    """Return q(x). Raise ContractBrokenError if it has another shape, or is not in [0, 1]."""
+    values = np.asarray(q(x))
     if values.shape != x.shape:
         raise ContractBrokenError(
             f"q has shape {values.shape} for p of shape {x.shape}; they must be the same"
         )
-    if values.dtype.kind not in "fiu" or not (
-        values.min() >= -SAME and values.max() <= 1.0 + SAME
-    ):  # also false for NaN
-        span = (
-            f"goes from {values.min():.6g} to {values.max():.6g}"
-            if values.dtype.kind in "fiu"
-            else f"has {values.dtype}"
+    if values.dtype.kind not in "fiu":
+        raise ContractBrokenError(f"q has {values.dtype}; probabilities in [0, 1] are needed")
+    if not (values.min() >= -SAME and values.max() <= 1.0 + SAME):  # also for NaN
+        raise ContractBrokenError(
+            f"q goes from {values.min():.6g} to {values.max():.6g}; probabilities in [0, 1] are "
+            "needed"
         )
-        raise ContractBrokenError(f"q {span}; probabilities in [0, 1] are needed")
     return values
 
 
+def returns_probabilities(case: Case) -> str:
+    """Predictions are probabilities of the shape of p."""
+    values = _predict(_fit(case), case.x.copy())
+    return f"from {values.min():.3g} to {values.max():.3g}"
+
+
 def rows_sum_to_one(case: Case) -> str:
-    """Also far from what was fitted."""
+    """Rows sum to 1, also far from the points that were fitted."""
     if case.p.ndim == 1:
         raise UndefinedError("scalars have no rows")
-    few, same = np.arange(len(case.p)) % 3, np.zeros(len(case.p), dtype=int)
-    for rows, which in (
-        (slice(None), "ordinary samples"),
-        (few, "three distinct p"),
-        (same, "one distinct p"),
-    ):
-        sums = _predicted(_fit(case, case.p[rows].copy(), case.y.copy()), case.x.copy()).sum(axis=1)
+    fitted = {
+        "ordinary samples": case.p.copy(),
+        "three distinct p": case.p[np.arange(len(case.p)) % 3],
+        "one distinct p": case.p[np.zeros(len(case.p), dtype=int)],
+    }
+    for name, p in fitted.items():
+        sums = _predict(_fit(case, p), case.x.copy()).sum(axis=1)
         if np.abs(sums - 1.0).max() > ROW_SUM_TOLERANCE:
             raise ContractBrokenError(
-                f"fitted to {which}, q has rows that sum to {sums.min():.6g} ... {sums.max():.6g}; 1 is needed"
+                f"fitted to {name}, q has rows that sum to {sums.min():.6g} ... {sums.max():.6g}; "
+                "1 is needed"
             )
     return f"within {ROW_SUM_TOLERANCE:g}"
 
 
-def returns_probabilities(case: Case) -> str:
-    values = _predicted(_fit(case, case.p.copy(), case.y.copy()), case.x.copy())
-    return f"from {values.min():.3g} to {values.max():.3g}"
-
-
-def _certain(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions of 0 and 1, and their labels, a quarter of them wrong."""
-    k = 2 if case.p.ndim == 1 else case.p.shape[1]
-    top = np.arange(min(40, len(case.p))) % k
-    p = top.astype(np.float64) if case.p.ndim == 1 else one_hot(top, k)
-    return p, np.where(np.arange(len(top)) % 4 == 3, (top + 1) % k, top)
+def _is_fitted(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
+    _predict(_fit(case, p.copy(), y.copy()), case.x.copy())
+    return True
 
 
 def zero_and_one(case: Case) -> str:
-    p, y = _certain(case)
-    _predicted(_fit(case, case.p.copy(), case.y.copy()), p)
-    return _unless_undefined(case, p, y)
-
-
-def _unless_undefined(case: Case, p: np.ndarray, y: np.ndarray) -> str:
-    try:
-        _predicted(_fit(case, p.copy(), y.copy()), case.x.copy())
-    except UndefinedError:
-        return "undefined"
-    return "probabilities"
-
-
-def _unusual(*samples: Sample) -> Callable[[Case], str]:
-    """An item: fitted on these samples, functions of (p, y, classes), it gives probabilities elsewhere, or is UndefinedError."""
-
-    def examine(case: Case) -> str:
-        k = 2 if case.p.ndim == 1 else case.p.shape[1]
-        said = {_unless_undefined(case, *sample(case.p, case.y, k)) for sample in samples}
-        return said.pop() if len(said) == 1 else "sometimes undefined"
-
-    return examine
+    """It predicts at p of 0 and 1, and is fitted to them, with a quarter of wrong outcomes."""
+    top = np.arange(min(40, len(case.p))) % case.classes
+    p = top.astype(np.float64) if case.p.ndim == 1 else one_hot(top, case.classes)
+    y = np.where(np.arange(len(top)) % 4 == 3, (top + 1) % case.classes, top)
+    _predict(_fit(case), p)
+    return examine_samples([lambda *_: (p, y)], _is_fitted)(case)
 
 
 def one_point(case: Case) -> str:
-    _predicted(_fit(case, case.p.copy(), case.y.copy()), case.x[:1].copy())
+    """It predicts at a single point."""
+    _predict(_fit(case), case.x[:1].copy())
     return "predicted"
 
 
 def determinism(case: Case) -> str:
+    """Predictions repeat as declared, and draw from the given rng only."""
     declared = CalibratorSpec.of(case.calibrator).determinism
 
     def values(seed: int = 0) -> np.ndarray:
-        return _predicted(_fit(case, case.p.copy(), case.y.copy(), seed), case.x.copy())
+        return _predict(_fit(case, seed=seed), case.x.copy())
 
-    with unseeded_generators():
-        before = global_states()
-        first = values()
-        if global_states() != before:
-            raise ContractBrokenError(
-                "a global random generator was used; draw from the rng that is given"
-            )
+    first = without_global_draws(values)
     tolerance = 0.0 if declared == "exact" else SAME
     if (gap := np.abs(first - values()).max()) > tolerance:
         raise ContractBrokenError(
@@ -173,34 +163,32 @@ def determinism(case: Case) -> str:
 
 
 def input_kept(case: Case) -> str:
-    given = case.p.copy(), case.y.copy(), case.x.copy()
-    for array in given:
-        array.flags.writeable = False
-    q = _fit(case, *given[:2])
-    first = _predicted(q, given[2])
-    if not all(np.array_equal(a, b) for a, b in zip(given, (case.p, case.y, case.x))):
+    """It accepts read-only arrays and does not change them."""
+    p, y, x = read_only(case.p, case.y, case.x)
+    q = _fit(case, p, y)
+    first = _predict(q, x)
+    if not all(np.array_equal(a, b) for a, b in zip((p, y, x), (case.p, case.y, case.x))):
         raise ContractBrokenError("the arrays given were changed")
-    if np.abs(first - _predicted(q, given[2])).max() > SAME:
-        raise ContractBrokenError("q gives other probabilities when it is asked again")
+    if np.abs(first - _predict(q, x)).max() > SAME:
+        raise ContractBrokenError("q gives other probabilities when it is called again")
     return "read-only arrays are accepted and unchanged"
 
 
 def declarations(case: Case) -> str:
-    return (
-        ", ".join(requirements.calibrator(case.calibrator))
-        or "nothing is declared: taken as statistical"
-    )
+    """Its declared properties are valid."""
+    declared = requirements.calibrator(case.calibrator)
+    return ", ".join(declared) or "nothing is declared: taken as statistical"
 
 
 ITEMS = {
     "returns probabilities": returns_probabilities,
     "rows sum to 1": rows_sum_to_one,
     "p of 0 and 1": zero_and_one,
-    "ties": _unusual(lambda p, y, k: (p[np.arange(len(p)) % 3], y)),
-    "few samples": _unusual(lambda p, y, k: (p[:7], y[:7])),
-    "unseen class": _unusual(lambda p, y, k: (p, y % (k - 1)), lambda p, y, k: (p, 0 * y + k - 1)),
-    "constant p": _unusual(lambda p, y, k: (p[np.zeros(len(p), dtype=int)], y)),
-    "one sample": _unusual(*(lambda p, y, k, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(4))),
+    "ties": examine_samples(TIES, _is_fitted),
+    "few samples": examine_samples(FEW, _is_fitted),
+    "unseen class": examine_samples(UNSEEN_CLASS, _is_fitted),
+    "constant p": examine_samples(CONSTANT, _is_fitted),
+    "one sample": examine_samples(ONE, _is_fitted),
     "one point": one_point,
     "determinism": determinism,
     "input not modified": input_kept,

@@ -1,21 +1,24 @@
-"""The contract test: what is expected of anybody's estimator, problem or calibrator, item by item.
+"""The contract test: requirements of anybody's estimator, problem or calibrator, item by item.
 
     calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
     calharness check binned15           an id of conf/estimator or conf/problem
 
-What has a method `sample` is a problem (check_problems), what is callable an estimator (check_estimators), and what has a method
-`fit` a calibrator (check_calibrators). Every item is tried under every notion that the object declares ("binary" if it declares
-none); a calibrator is tried on scalars and on vectors. Seeds are fixed: a check says the same twice.
+An object with a method `sample` is a problem, a callable is an estimator, and an object with a method
+`fit` is a calibrator. Each item is tried under every notion that the object declares ("binary" if it
+declares none); a calibrator is tried on scalars and on vectors. Seeds are fixed, so that a check
+repeats itself.
 
-An item is a function of a case, an object under one notion. It returns a sentence on what it found. It raises ContractBrokenError
-where the contract is not kept and UndefinedError where there is nothing to examine; any other exception counts as a failure.
-Wherever the data are unusual, the object itself may raise UndefinedError.
+An item is a function of a case: an object under one notion. It returns a sentence. It raises
+ContractBrokenError if the contract is not kept, and UndefinedError if there is nothing to examine.
+Any other exception counts as a failure. On unusual data the object itself may raise UndefinedError.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from harness.calibrators.base import CalibratorSpec
@@ -31,6 +34,8 @@ from harness.plan import requirements
 from harness.plan.components import build, load
 from harness.problems.base import ProblemSpec, members_of
 
+OUTCOMES = ("failed", "ok", "not applicable")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -42,109 +47,97 @@ class Finding:
 
 
 def check(target: str) -> list[Finding]:
-    """Examine the estimator, problem or calibrator `target`, module.Name or an id. Raises BadInputError if it cannot be made."""
-    made = _made(target)
-    members = members_of(made)
-    return examine(
-        next(iter(members.values())) if members else made, target
-    )  # a family of problems: its first member
+    """Examine an estimator, problem or calibrator, given as module.Name or an id.
+
+    Of a family of problems, the first member is examined.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be made.
+    """
+    value = _load(target)
+    members = members_of(value)
+    return examine(next(iter(members.values())) if members else value, target)
 
 
-def examine(made: Any, target: str) -> list[Finding]:
-    """The findings on an estimator, a problem or a calibrator, which a sentence calls `target`."""
+def examine(value: Any, target: str) -> list[Finding]:
+    """Examine an estimator, problem or calibrator; messages call it `target`."""
     from threadpoolctl import threadpool_limits
 
-    items, cases_of, rules, reason = _contract_of(made, target)
-    if isinstance(reason, str):
-        return [Finding(item, "not applicable", f"it cannot run here: {reason}") for item in items]
-    getattr(
-        made, "notions", None
-    )  # a problem whose file is not given raises the sentence that says so
+    contract, verify, unavailable = _contract_of(value, target)
+    items = contract.ITEMS
+    if isinstance(unavailable, str):
+        detail = f"it cannot run here: {unavailable}"
+        return [Finding(item, "not applicable", detail) for item in items]
+    getattr(value, "notions", None)  # raises BadInputError for a problem whose file is not given
     try:
-        rules(made)
+        verify(value)
     except BadInputError as wrong:
-        found = Finding(DECLARED, "failed", str(wrong).rstrip("."))
-        return [
-            found if item == DECLARED else Finding(item, "not applicable", f"{DECLARED} come first")
-            for item in items
-        ]
-    findings = []
+        first = f"{DECLARED} come first"
+        findings = {item: Finding(item, "not applicable", first) for item in items}
+        findings[DECLARED] = Finding(DECLARED, "failed", str(wrong).rstrip("."))
+        return list(findings.values())
+    results = []
     with generators_put_back():
-        cases = cases_of(made)
+        cases = contract.cases(value)
         for item, rule in items.items():
-            with threadpool_limits(
-                1
-            ):  # anew for each item: libraries loaded meanwhile are limited too
-                findings.append(_finding(item, rule, cases))
-    return findings
+            # anew for each item, because it may load further libraries
+            with threadpool_limits(1):
+                results.append(_finding(item, rule, cases))
+    return results
 
 
-def _contract_of(made: Any, target: str) -> tuple[Any, Any, Any, str | None]:
-    """(the items, the function that makes the cases, the rules of what is declared, why it cannot run here) by what the object
-    is."""
-    if callable(getattr(made, "sample", None)):
-        return (
-            problems.ITEMS,
-            problems.cases,
-            requirements.problem,
-            ProblemSpec.of(made).unavailable,
-        )
-    if callable(made):
-        return (
-            estimators.ITEMS,
-            estimators.cases,
-            requirements.estimator,
-            EstimatorSpec.of(made).unavailable,
-        )
-    if callable(getattr(made, "fit", None)):
-        return (
-            calibrators.ITEMS,
-            calibrators.cases,
-            requirements.calibrator,
-            CalibratorSpec.of(made).unavailable,
-        )
+def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], Any], str | None]:
+    """Return the module of its contract, the check of its declarations, and why it cannot run here."""
+    if callable(getattr(value, "sample", None)):
+        return problems, requirements.problem, ProblemSpec.of(value).unavailable
+    if callable(value):
+        return estimators, requirements.estimator, EstimatorSpec.of(value).unavailable
+    if callable(getattr(value, "fit", None)):
+        return calibrators, requirements.calibrator, CalibratorSpec.of(value).unavailable
     raise BadInputError(
-        f"{target} is a {type(made).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a problem (with a method "
-        "sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is needed."
+        f"{target} is a {type(value).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a "
+        "problem (with a method sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is "
+        "needed."
     )
 
 
 def report(findings: list[Finding]) -> str:
-    """One aligned line per finding."""
-    outcome = {"failed": "FAILED"}
-    rows = [(outcome.get(f.outcome, f.outcome), f.item, f.detail) for f in findings]
+    """Return one aligned line per finding."""
+    words = {"failed": "FAILED"}
+    rows = [(words.get(f.outcome, f.outcome), f.item, f.detail) for f in findings]
     return text_table(rows, indent=0)
 
 
-def _made(target: str) -> Any:
+def _load(target: str) -> Any:
     if "." in target:
         return build("target", target.rpartition(".")[2], {"_target_": target})
-    known = {name: group for group in ("problem", "estimator") for name in ids(group)}
-    if target not in known:
+    groups = {name: group for group in ("problem", "estimator") for name in ids(group)}
+    if target not in groups:
         raise BadInputError(
-            f"there is no estimator or problem {target!r}{guess(target, list(known))}; `calharness list estimators` and "
-            "`calharness list problems` show all, and one's own is module.Name."
+            f"there is no estimator or problem {target!r}{guess(target, list(groups))}; `calharness "
+            "list estimators` and `calharness list problems` show all, and one's own is module.Name."
         )
-    return load(known[target], target, {})
+    return load(groups[target], target, {})
 
 
-def _finding(item: str, examine: Callable[[Any], str], cases: Any) -> Finding:
-    said: dict[str, dict[str, list[str]]] = {"failed": {}, "ok": {}, "not applicable": {}}
+def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding:
+    """Examine one item in all cases. The worst outcome counts, with its sentences by notion."""
+    notions: dict[str, dict[str, list[str]]] = {outcome: defaultdict(list) for outcome in OUTCOMES}
     for case in cases:
         try:
-            outcome, sentence = "ok", examine(case)
+            outcome, sentence = "ok", rule(case)
         except ContractBrokenError as broken:
             outcome, sentence = "failed", message_of(broken)
         except UndefinedError as reason:
             outcome, sentence = "not applicable", message_of(reason)
         except Exception as error:
             outcome, sentence = "failed", user_code.error_text(error)
-        said[outcome].setdefault(sentence, []).append(case.notion)
-    outcome = next(o for o, sentences in said.items() if sentences)
-    if outcome != "failed" and [len(notions) for notions in said[outcome].values()] == [len(cases)]:
-        return Finding(item, outcome, next(iter(said[outcome])))
-    return Finding(
-        item,
-        outcome,
-        "; ".join(f"{', '.join(notions)}: {s}" for s, notions in said[outcome].items()),
-    )
+        notions[outcome][sentence].append(case.notion)
+    outcome = next(outcome for outcome in OUTCOMES if notions[outcome])
+    by_sentence = notions[outcome]
+    if outcome != "failed" and [len(names) for names in by_sentence.values()] == [len(cases)]:
+        return Finding(item, outcome, next(iter(by_sentence)))
+    detail = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_sentence.items())
+    return Finding(item, outcome, detail)

@@ -1,4 +1,4 @@
-"""What the items of the contract tests of estimators, problems and calibrators share (see harness.contract.check)."""
+"""Shared parts of the contract tests of estimators, problems and calibrators (see harness.contract.check)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,28 @@ import functools
 import inspect
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from harness.errors import BadInputError
+from harness.errors import UndefinedError
+
+T = TypeVar("T")
+Sample = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 SEED = 20260801
 DECLARED = "declared properties"
 SAME = 1e-9  # numbers that differ by less are equal up to rounding
+
+# unusual samples, made from ordinary (p, y, number of classes)
+TIES: list[Sample] = [lambda p, y, k: (p[np.arange(len(p)) % 3], y)]
+FEW: list[Sample] = [lambda p, y, k: (p[:7], y[:7])]
+UNSEEN_CLASS: list[Sample] = [
+    lambda p, y, k: (p, y % (k - 1)),
+    lambda p, y, k: (p, np.zeros_like(y) + k - 1),
+]
+CONSTANT: list[Sample] = [lambda p, y, k: (p[np.zeros(len(p), dtype=int)], y)]
+ONE: list[Sample] = [lambda p, y, k, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(6)]  # type: ignore[misc]
 
 
 class ContractBrokenError(Exception):
@@ -25,6 +38,7 @@ class ContractBrokenError(Exception):
 
 @contextlib.contextmanager
 def generators_put_back() -> Iterator[None]:
+    """Restore the global random generators after the block."""
     states = np.random.get_state(), random.getstate()
     try:
         yield
@@ -33,36 +47,61 @@ def generators_put_back() -> Iterator[None]:
         random.setstate(states[1])
 
 
-@contextlib.contextmanager
-def unseeded_generators() -> Iterator[None]:
-    """The global generators in a state that what is examined has not set before, and put back afterwards."""
+def without_global_draws(function: Callable[[], T]) -> T:
+    """Return function(). Raise ContractBrokenError if it uses a global random generator."""
     with generators_put_back():
-        np.random.seed(SEED)
-        yield
+        np.random.seed(SEED)  # a state that nobody else has set
+        before = _global_states()
+        value = function()
+        if _global_states() != before:
+            raise ContractBrokenError(
+                "a global random generator was used; draw from the rng that is given"
+            )
+    return value
 
 
-def kept(rule: Callable[..., Any], *given: Any) -> Any:
-    """rule(*given); ContractBrokenError in place of BadInputError."""
-    try:
-        return rule(*given)
-    except BadInputError as error:
-        raise ContractBrokenError(str(error).rstrip(".")) from error
-
-
-def global_states() -> tuple[Any, ...]:
-    """The states of the global random generators."""
+def _global_states() -> tuple[Any, ...]:
     state: Any = np.random.get_state()
     return state[1].tobytes(), state[2:], random.getstate()
 
 
-def documented(made: Any, wanted: str) -> str:
-    """The first line of the docstring; ContractBrokenError without one, with what it should say."""
-    target = made
-    while isinstance(target, functools.partial):
-        target = target.func
-    target = target if inspect.isroutine(target) else type(target)
-    text = (target.__doc__ or "").strip()
-    name = target.__name__
-    if not text or dataclasses.is_dataclass(target) and text.startswith(f"{name}("):
-        raise ContractBrokenError(f"{name} has no docstring; say {wanted}")
+def read_only(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Return read-only copies."""
+    copies = [array.copy() for array in arrays]
+    for array in copies:
+        array.flags.writeable = False
+    return copies
+
+
+def examine_samples(
+    samples: list[Sample], is_finite: Callable[[Any, np.ndarray, np.ndarray], bool]
+) -> Callable[[Any], str]:
+    """Return an item: on these samples, nothing is raised but UndefinedError.
+
+    `is_finite(case, p, y)` examines one sample. It returns False for values that are not finite.
+    """
+
+    def examine(case: Any) -> str:
+        finite = []
+        for sample in samples:
+            try:
+                finite.append(is_finite(case, *sample(case.p, case.y, case.classes)))
+            except UndefinedError:
+                finite.append(False)
+        if all(finite):
+            return "a value"
+        return "sometimes undefined" if any(finite) else "undefined"
+
+    return examine
+
+
+def documented(value: Any, wanted: str) -> str:
+    """Return the first line of the docstring. Raise ContractBrokenError without one; `wanted`: what to say in it."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    named = value if inspect.isroutine(value) else type(value)
+    text = (named.__doc__ or "").strip()
+    is_generated = dataclasses.is_dataclass(named) and text.startswith(f"{named.__name__}(")
+    if not text or is_generated:
+        raise ContractBrokenError(f"{named.__name__} has no docstring; say {wanted}")
     return text.splitlines()[0]

@@ -9,7 +9,6 @@ import resource
 import sys
 import time
 import traceback
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ from harness.records import parts
 PEAK_SECONDS = 5e-4  # cells that take less do not make the process larger
 FLUSH_SECONDS = 10.0  # age of its first row at which a part is written
 TRACEBACK_CHARACTERS = 1500  # of a failure, in its record
-Times = dict[tuple[str, str], list[float]]  # see harness.execute.profile
 
 
 class CellFailedError(Exception):
@@ -51,7 +49,7 @@ _components: dict[tuple[str, str], Component] = {}
 _identities: dict[str, str] = {}
 
 
-def run_chunk(argument: tuple[bytes, list[int]]) -> tuple[int, Times]:
+def run_chunk(argument: tuple[bytes, list[int]]) -> int:
     """Compute cells of a pickled chunk, by their positions, in a computing process. See `compute`."""
     supervise.note(0, False, 0)  # unpickling may import modules; that is not the cell's time
     payload, positions = argument
@@ -59,19 +57,15 @@ def run_chunk(argument: tuple[bytes, list[int]]) -> tuple[int, Times]:
     return compute({**task, "cells": [task["cells"][position] for position in positions]})
 
 
-def compute(task: dict[str, Any]) -> tuple[int, Times]:
+def compute(task: dict[str, Any]) -> int:
     """Compute the cells of a chunk in this process, on one thread, and write their part.
 
-    Returns
-    -------
-    tuple
-        The number of cells that failed, and CPU time by stage (see `harness.execute.profile`).
+    Return the number of cells that failed.
     """
-    pid, began = os.getpid(), time.process_time()
+    pid = os.getpid()
     part = parts.Part(buckets.here(task["out"]), task["after"])
     samples = _Samples(task["foreign"])
-    failed, recorded, cpu, peak = 0, 0, _cpu_seconds(), _peak_mb()
-    times: Times = defaultdict(lambda: [0, 0.0])
+    failed, recorded, peak = 0, 0, _peak_mb()
     try:
         with one_thread():
             for position, cell in enumerate(task["cells"]):
@@ -79,13 +73,11 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
                 problem = _component("problem", cell.problem, task)
                 estimator = _component("estimator", cell.estimator, task)
                 columns = record_columns(problem, estimator, cell, task["run_id"])
-                wall = time.perf_counter()
+                wall, cpu = time.perf_counter(), _cpu_seconds()
                 try:
-                    p, y, is_new = samples.reduced(problem, cell)
+                    p, y = samples.reduced(problem, cell)
                     rng = _estimator_stream(problem, estimator, cell)
-                    wall, before, cpu = time.perf_counter(), cpu, _cpu_seconds()
-                    if is_new:
-                        _charge(times, "draw", problem.id, cpu - before)
+                    wall, cpu = time.perf_counter(), _cpu_seconds()
                     supervise.note(position, True, recorded)
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
@@ -99,13 +91,10 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
                     failed += 1
                 supervise.exit_if_forked(pid)
-                # if the draw failed, `cpu` is still the end of the previous cell
-                before, cpu = cpu, _cpu_seconds()
                 seconds = time.perf_counter() - wall
-                _charge(times, "estimate", estimator.id, cpu - before)
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
-                used = {"seconds": seconds, "cpu_seconds": cpu - before, "peak_mb": peak}
+                used = {"seconds": seconds, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak}
                 part.add({**columns, **used}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     raise CellFailedError(f"{cell.described}: {rows[0]['reason']}")
@@ -115,9 +104,7 @@ def compute(task: dict[str, Any]) -> tuple[int, Times]:
     finally:
         supervise.exit_if_forked(pid)
         part.write()
-    accounted = sum(seconds for _, seconds in times.values())
-    _charge(times, "cells", "", time.process_time() - began - accounted)
-    return failed, dict(times)
+    return failed
 
 
 class _Samples:
@@ -134,12 +121,11 @@ class _Samples:
         self.sample: list[Any] | None = None
         self.reductions: dict[str, list[Any]] = {}
 
-    def reduced(self, problem: Component, cell: Cell) -> tuple[Any, Any, bool]:
-        """Return p and y as the notion of the cell has them, and True if the sample was drawn anew."""
+    def reduced(self, problem: Component, cell: Cell) -> list[Any]:
+        """Return p and y as the notion of the cell has them."""
         wanted = cell.problem, cell.rep, cell.n, cell.seed
         if self.drawn != wanted:
             self.drawn, self.sample, self.reductions = wanted, None, {}
-        is_new = self.sample is None
         if self.sample is None:
             spec = ProblemSpec.of(problem.object)
             stream = problem_rng(cell.seed, spec, problem.key, cell.rep)
@@ -147,8 +133,7 @@ class _Samples:
         if cell.notion not in self.reductions:
             p, y = reduce(self.sample[0], self.sample[1], cell.notion)
             self.reductions[cell.notion] = [self.protect(p), self.protect(y)]
-        p, y = self.reductions[cell.notion]
-        return p, y, is_new
+        return self.reductions[cell.notion]
 
 
 def _read_only(values: Any) -> Any:
@@ -164,12 +149,6 @@ def _unwritable(values: Any) -> Any:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         return _unwritable(array.T).T
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
-
-
-def _charge(times: Times, stage: str, name: str, seconds: float) -> None:
-    account = times[stage, name]
-    account[0] += 1
-    account[1] += seconds
 
 
 def _cpu_seconds() -> float:

@@ -1,7 +1,7 @@
 """Engines: this process, its child processes, or the workers of a Dask or Ray cluster.
 
 On every engine a supervised process (harness.execute.supervise) computes a chunk and writes the
-records. A worker sends back counts, times and the cells that ended their process. Dask and Ray give
+records. A worker sends back counts and the cells that ended their process. Dask and Ray give
 the chunk of a lost worker to another.
 """
 
@@ -35,8 +35,7 @@ PACKAGES = {"dask": "distributed", "ray": "ray"}
 ANSWERS_WITHIN = 10.0  # seconds for the cluster at an address
 SEEN_WITHIN = 60.0  # seconds until other hosts see a new file: NFS caches that it was absent
 TRIES = 3  # times that Ray gives the chunk of a lost worker to another
-# (number of a chunk, its answer, True if this process computed it)
-Answers = Generator[tuple[int, Answer, bool], None, None]
+Answers = Generator[tuple[int, Answer], None, None]  # number of a chunk, and its answer
 Submit = Callable[..., Future[Answer]]
 
 
@@ -51,10 +50,9 @@ class Here:
         """Yield the answers to tasks."""
         for task in tasks:
             if task.is_typed or not user_code.have_run():
-                failed, times = run_chunk((task.payload, list(range(task.cells))))
-                yield task.number, Answer(failed, times), True
+                yield task.number, Answer(run_chunk((task.payload, list(range(task.cells)))))
             else:
-                yield task.number, supervise.compute(task, self.limits), False
+                yield task.number, supervise.compute(task, self.limits)
 
 
 @dataclass
@@ -76,7 +74,7 @@ class Workers:
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    yield futures.pop(future), future.result(), False
+                    yield futures.pop(future), future.result()
         except BaseException:
             self.stop()
             for future in futures:

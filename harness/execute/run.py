@@ -17,7 +17,7 @@ from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
-from harness.execute import engines, profile, supervise
+from harness.execute import engines, supervise
 from harness.execute.chunk import CellFailedError
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
@@ -120,8 +120,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
             tasks = _tasks(plan, chunks, out, run_id, sent)
             # closing the generator stops the workers, also when an answer cannot be recorded
             with contextlib.closing(pool.answers(tasks)) as answers:
-                for done, (number, answer, is_here) in enumerate(answers, 1):
-                    profile.add(answer.times, is_here)
+                for done, (number, answer) in enumerate(answers, 1):
                     _record_broken(plan, sent[number], answer, out, run_id)
                     chunk = sent.pop(number)
                     failed += answer.failed

@@ -107,10 +107,9 @@ class Task(NamedTuple):
 
 @dataclass
 class Answer:
-    """Result of a chunk: number of failed cells, CPU time (`profile.Times`), and the broken cells."""
+    """Result of a chunk: number of failed cells, and the broken cells."""
 
     failed: int = 0
-    times: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
 
 
@@ -381,8 +380,8 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
         with _borrowed(task.owner) as child:
             try:
                 argument = pickle.dumps((task.payload, todo))
-                counts = child.call(RUN_CHUNK, argument, task.surroundings, limits, is_stopped)
-                answer.failed, answer.times = counts
+                surroundings = task.surroundings
+                answer.failed = child.call(RUN_CHUNK, argument, surroundings, limits, is_stopped)
                 break
             except EndedError as end:
                 position, _, recorded = child.noted()

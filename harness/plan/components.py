@@ -1,12 +1,14 @@
-"""Components: an id and its configuration, `_target_` and parameters -> the object, what identifies it, and its key.
+"""Components: an id and its configuration (`_target_` and parameters) become an object with a key.
 
-The key is a pure function of group, id, class, parameters, version or revision, and, for classes and functions of strangers
-(also those inside our own objects), of the source file they come from and of all local modules that it imports. A user's module
-of which any of these changed since it was imported is refused, so that key and code always belong together
-(harness.common.user_code). Files of data that it reads are not seen: `refresh=true` computes its cells anew.
+The key is a pure function of group, id, class, parameters, and version or revision. For user code,
+also inside our own objects, it covers the source file and all local modules that it imports. A user
+module that changed since it was imported is refused, so that key and code always belong together
+(harness.common.user_code). Data files that user code reads are not seen: `refresh=true` computes its
+cells anew.
 
-Records and random streams go by the key. Where a class or a field of ours is renamed, the key would be another one though every
-number is the same; data/keys.csv therefore lists such keys, (group, key now, key before), and the component keeps the key before.
+Records and random streams go by the key. If a class or field of ours is renamed, the key would change
+though every number stays the same. data/keys.csv lists such keys, (group, key now, key before), and
+the component keeps the key before.
 """
 
 from __future__ import annotations
@@ -24,13 +26,7 @@ from omegaconf import OmegaConf
 from harness.common.escaping import escape
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
-from harness.common.user_code import (
-    error_text,
-    import_current,
-    is_foreign,
-    is_ours,
-    source_digests,
-)
+from harness.common.user_code import error_text, import_current, is_foreign, is_ours, source_digests
 from harness.configure import trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
@@ -50,17 +46,17 @@ class Component(NamedTuple):
     config : dict
         Its configuration: `_target_` and parameters.
     object : object
-        What is made of that.
+        The problem or estimator.
     parameters : str
-        What identifies the object, as JSON.
+        The class and parameters of the object, as JSON.
     key : str
-        16 hexadecimal digits: the same for everything that gives the same numbers.
+        16 hexadecimal digits, equal for all components that give the same numbers.
     origin : str
-        The name in the configuration that it comes from: of a member of a family, the name of the family.
+        Its name in the configuration. For the member of a family, the name of the family.
     stream : str
-        The key that its random stream is seeded by.
+        The key that seeds its random stream.
     foreign : tuple of str
-        The modules of its code that are not ours.
+        Modules of its code that are not ours.
     """
 
     id: str
@@ -74,40 +70,45 @@ class Component(NamedTuple):
 
 
 def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
-    """The object of conf/<group>/<name>.yaml, with fields replaced by `overrides`."""
+    """Return the object of an id in conf/, with fields replaced by `overrides`."""
     if name not in ids(group):
         raise BadInputError(
-            f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` shows all."
+            f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` "
+            "shows all."
         )
     config: Any = OmegaConf.to_container(OmegaConf.create(option(group, name).config), resolve=True)
     foreign = next((path for path in targets(config) if not trust.is_allowed(path)), None)
     if foreign:
-        raise BadInputError(f"{group} {name!r} is {foreign!r} by its file, which is code neither of harness nor of experiments; "
-                            "name that itself if you trust it.")  # fmt: skip
+        raise BadInputError(
+            f"{group} {name!r} is {foreign!r} by its file, which is code neither of harness nor of "
+            "experiments; name that itself if you trust it."
+        )
     return build(group, name, {**config, **overrides})
 
 
 def configured(group: str, name: str, config: dict[str, Any]) -> Component:
-    """The component that a configuration, `_target_` and parameters, describes."""
+    """Return the component of a configuration: `_target_` and parameters."""
     return component(group, name, build(group, name, config), config)
 
 
 def component(group: str, name: str, made: Any, config: dict[str, Any] | None = None) -> Component:
-    """The component of an object, with the configuration that it was made of, or else one that makes an equal object."""
+    """Return the component of an object.
+
+    `config` is the configuration that it was made from. By default, one that makes an equal object.
+    """
     if escape(name) != name:
         raise BadInputError(
-            f"the {group} id {escape(name)!r} has characters that a terminal would obey; give another."
+            f"the {group} id {escape(name)!r} has characters that would steer a terminal; give "
+            "another."
         )
     config = configuration(made) if config is None else config
-    described = describe(made, config)
-    revision = (
-        ProblemSpec.of(made).version if group == "problem" else EstimatorSpec.read(made, "revision")
-    )
-    stamp = {"revision": revision}
-    read = strangers_sources(config)
-    if read:
-        stamp["source"] = read
-    parameters = json.dumps(described, sort_keys=True, default=_class_of)
+    if group == "problem":
+        stamp: dict[str, Any] = {"revision": ProblemSpec.of(made).version}
+    else:
+        stamp = {"revision": EstimatorSpec.read(made, "revision")}
+    if source := user_sources(config):
+        stamp["source"] = source
+    parameters = json.dumps(describe(made, config), sort_keys=True, default=_described_class)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
     key = keys_before(KEYS).get((group, key), key)
     wrapped = None if group == "problem" else EstimatorSpec.read(made, "keeps_values_of")
@@ -117,33 +118,37 @@ def component(group: str, name: str, made: Any, config: dict[str, Any] | None = 
 
 @functools.cache
 def keys_before(path: Path) -> dict[tuple[str, str], str]:
-    """{(group, key now): key before}, of components whose class or fields were renamed without changing a number: the table
-    data/keys.csv."""
+    """Return {(group, key now): key before} of renamed components, from the table data/keys.csv."""
     with path.open(newline="") as file:
         return {(row["group"], row["now"]): row["before"] for row in csv.DictReader(file)}
 
 
-def configuration(made: Any) -> Any:
-    """The configuration that makes an equal object: of a dataclass its class and fields, recursively; any other value as it
-    is."""
-    if isinstance(made, (list, tuple)):
-        return [configuration(one) for one in made]
-    if isinstance(made, dict):
-        return {name: configuration(one) for name, one in made.items()}
-    if not dataclasses.is_dataclass(made) or isinstance(made, type):
-        return made
+def configuration(value: Any) -> Any:
+    """Return the configuration that makes an equal object.
+
+    It is class and fields of a dataclass, recursively, and any other value itself.
+    """
+    if isinstance(value, (list, tuple)):
+        return [configuration(item) for item in value]
+    if isinstance(value, dict):
+        return {name: configuration(item) for name, item in value.items()}
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
     fields = {
-        f.name: configuration(getattr(made, f.name)) for f in dataclasses.fields(made) if f.init
+        f.name: configuration(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init
     }
-    return {
-        "_target_": f"{written_name(type(made).__module__)}.{type(made).__qualname__}",
-        **fields,
-    }
+    kind = type(value)
+    return {"_target_": f"{written_name(kind.__module__)}.{kind.__qualname__}", **fields}
 
 
 def build(group: str, name: str, config: dict[str, Any]) -> Any:
-    """Make the object that a configuration describes: a class is instantiated with the parameters, and a bare function is taken
-    as it is."""
+    """Make the object of a configuration: an instance of a class, or a function.
+
+    Raises
+    ------
+    BadInputError
+        If the class cannot be imported, or does not take the parameters.
+    """
     where = f"{group} {name!r}"
     if not isinstance(config, dict) or "_target_" not in config:
         raise BadInputError(
@@ -154,161 +159,136 @@ def build(group: str, name: str, config: dict[str, Any]) -> Any:
 
 def _build(value: Any, where: str) -> Any:
     if isinstance(value, list):
-        return tuple(_build(v, where) for v in value)
+        return tuple(_build(item, where) for item in value)
     if not isinstance(value, dict):
         return value
+    arguments = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
     if "_target_" not in value:
-        return {k: _build(v, where) for k, v in value.items()}
+        return arguments
     target = imported(value["_target_"], where)
-    given = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
+    where = f"{where}: {value['_target_']}"
+    _check_parameters(target, arguments, where)
     if not inspect.isclass(target):
-        _refuse_unknown(target, list(given), f"{where}: {value['_target_']}")
-        return functools.partial(target, **given) if given else target
+        return functools.partial(target, **arguments) if arguments else target
     try:
-        inspect.signature(target).bind(**given)
-    except TypeError as error:
-        known = (
-            [f.name for f in dataclasses.fields(target) if f.init]
-            if dataclasses.is_dataclass(target)
-            else []
-        )
-        unknown = [name for name in given if known and name not in known] or list(given)
-        close = guess(unknown[0], known) if unknown else ""
-        listed = f"; its parameters are {', '.join(known)}" if known else ""
-        taken = f"does not take {', '.join(unknown)}{close}" if unknown else "needs parameters"
-        raise BadInputError(f"{where}: {value['_target_']} {taken}{listed} ({error}).") from error
-    except ValueError:  # a class without a signature: its own call decides
-        pass
-    try:
-        return target(**given)
+        return target(**arguments)
     except BadInputError:
         raise
     except (Exception, SystemExit) as error:
         raise BadInputError(
-            f"{where}: {value['_target_']} cannot be made of {given} ({error_text(error)})."
+            f"{where} cannot be made of {arguments} ({error_text(error)})."
         ) from error
 
 
-def _refuse_unknown(function: Any, given: list[str], what: str) -> None:
-    """Raise BadInputError on a parameter that a function does not have."""
+def _check_parameters(target: Any, arguments: dict[str, Any], where: str) -> None:
+    """Raise BadInputError for a parameter that `target` does not have, or a class lacks."""
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # one without a signature: its own call decides
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):  # no signature: the call itself decides
         return
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
-    by_name = [
-        one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-    ]
-    unknown = [name for name in given if name not in {one.name for one in by_name}]
-    if unknown:
-        known = [
-            one.name
-            for one in by_name
-            if one.default is not one.empty or one.kind is one.KEYWORD_ONLY
-        ]
-        raise BadInputError(
-            f"{what} does not take {', '.join(unknown)}{guess(unknown[0], known)}; its parameters are "
-            f"{', '.join(known) or 'none'}."
-        )
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    needed = [p.name for p in named if p.default is p.empty]
+    known = [p.name for p in named]
+    if not inspect.isclass(target):  # p, y and rng of a function are given at its call
+        known = [p.name for p in named if p.default is not p.empty or p.kind is p.KEYWORD_ONLY]
+        needed = []
+    listed = f"its parameters are {', '.join(known) or 'none'}"
+    if unknown := [name for name in arguments if name not in {p.name for p in named}]:
+        close = guess(unknown[0], known)
+        raise BadInputError(f"{where} does not take {', '.join(unknown)}{close}; {listed}.")
+    if missing := [name for name in needed if name not in arguments]:
+        raise BadInputError(f"{where} needs {', '.join(missing)}; {listed}.")
 
 
 def imported(path: Any, where: str) -> Any:
-    """What the dotted path module.Name stands for; `where` begins the sentence of the BadInputError if nothing."""
-    module, _, name = str(path).rpartition(".")
-    if not module:
+    """Return the object at a dotted path, module.Name. Errors are BadInputError that begin with `where`."""
+    module_path, _, name = str(path).rpartition(".")
+    if not module_path:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
     try:
-        found = import_current(module)
+        module = import_current(module_path)
     except BadInputError:
         raise
     except (Exception, SystemExit) as error:
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
-        outer = module.rpartition(".")[0]
-        if absent and "is not a package" in str(error) and outer == absent.rpartition(".")[0]:
-            inner = path.removeprefix(f"{outer}.")
+        if absent and f"{module_path}.".startswith(f"{absent}."):
             raise BadInputError(
-                f"{where}: {outer!r} is a module, in which {inner!r} cannot be found; a class or function is named module.Name: "
-                f"give one within a class a name at the end of its module, {name} = {inner}."
-            ) from error
-        if absent and f"{module}.".startswith(f"{absent}."):
-            raise BadInputError(
-                f"{where}: cannot import {module!r} ({error}); is it in this folder or installed?"
+                f"{where}: cannot import {module_path!r} ({error}); is it in this folder or "
+                "installed? A class or function is named module.Name, at the top of its module."
             ) from error
         raise BadInputError(
-            f"{where}: importing {module!r} failed ({error_text(error)})."
+            f"{where}: importing {module_path!r} failed ({error_text(error)})."
         ) from error
-    try:
-        named = getattr(found, name)
-    except AttributeError as error:
+    if not hasattr(module, name):
+        close = guess(name, list(vars(module)))
+        raise BadInputError(f"{where}: module {module_path!r} has no {name!r}{close}.")
+    value = getattr(module, name)
+    # our modules import os and others, which a configuration must not reach through them
+    if is_ours(module_path) and not is_ours(str(getattr(value, "__module__", ""))):
         raise BadInputError(
-            f"{where}: module {module!r} has no {name!r}{guess(name, list(vars(found)))}."
-        ) from error
-    if is_ours(module) and not is_ours(str(getattr(named, "__module__", ""))):
-        raise BadInputError(
-            f"{where}: {path} is not of {module!r}, which only imports it; name it where it is defined."
+            f"{where}: {path} is not of {module_path!r}, which only imports it; name it where it is "
+            "defined."
         )
-    return named
+    return value
 
 
 def describe(value: Any, config: Any = None) -> Any:
-    """JSON-ready data that identify a value: an object with a `fingerprint` (a dictionary: the checksums of files it stands for)
-    by class name and that, a dataclass by class name and fields, recursively; another object of a stranger's by its class and
-    the parameters it was made of."""
+    """Return JSON-ready data that identify a value.
+
+    An object with a `fingerprint` (a dict with checksums of files) is its class name and the
+    fingerprint. A dataclass is its class name and fields, recursively. Any other object of user code
+    is the configuration that it was made from.
+    """
     fingerprint = getattr(value, "fingerprint", None)
     if fingerprint is not None:
         return {"class": _class_name(type(value)), **fingerprint}
+    configs = config if isinstance(config, dict) else {}
     if dataclasses.is_dataclass(value):
-        given = config if isinstance(config, dict) else {}
         fields = {
-            f.name: describe(getattr(value, f.name), given.get(f.name))
+            f.name: describe(getattr(value, f.name), configs.get(f.name))
             for f in dataclasses.fields(value)
         }
         return {"class": _class_name(type(value)), **fields}
     if isinstance(value, (list, tuple)):
-        configs = (
-            config
-            if isinstance(config, list) and len(config) == len(value)
-            else [None] * len(value)
-        )
-        return [describe(v, c) for v, c in zip(value, configs)]
-    if isinstance(config, dict) and "_target_" in config:
+        fits = isinstance(config, list) and len(config) == len(value)
+        return [describe(v, c) for v, c in zip(value, config if fits else [None] * len(value))]
+    if "_target_" in configs:
         return config
     if isinstance(value, dict):
-        given = config if isinstance(config, dict) else {}
-        return {k: describe(v, given.get(k)) for k, v in value.items()}
+        return {k: describe(v, configs.get(k)) for k, v in value.items()}
     return value
 
 
-def _class_of(value: Any) -> str:
-    return _class_name(
-        value if inspect.isfunction(value) or inspect.isclass(value) else type(value)
-    )
+def _described_class(value: Any) -> str:
+    is_name = inspect.isfunction(value) or inspect.isclass(value)
+    return _class_name(value if is_name else type(value))
 
 
 def _class_name(kind: Any) -> str:
-    """A class of the library by its bare name, which no other has; every other class, a paper's included, with its module."""
+    """Return the bare name of a class of the library, which is unique; any other with its module."""
     module = written_name(kind.__module__)
     return (
         kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
     )
 
 
-def strangers_sources(config: Any) -> list[str]:
-    """What identifies the source files behind every _target_ of a configuration, nested ones included, that is not ours."""
+def user_sources(config: Any) -> list[str]:
+    """Return digests of the source files behind each `_target_` of a configuration that is not ours."""
     return sorted(
         {source for module in _target_modules(config) for source in source_digests(module)}
     )
 
 
 def foreign_modules(config: Any) -> tuple[str, ...]:
-    """Modules, not ours, that a configuration names or that its objects are of."""
+    """Return the modules, not ours, that a configuration names or that define its objects."""
     objects = {module for module in _object_modules(config) if is_foreign(module)}
     return tuple(sorted(_target_modules(config) | objects))
 
 
 def _target_modules(config: Any) -> set[str]:
-    """Modules, not ours, of every _target_ of a configuration: as named there, and as defined."""
+    """Return the modules, not ours, of each `_target_`: the named one and the defining one."""
     modules = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
@@ -317,7 +297,7 @@ def _target_modules(config: Any) -> set[str]:
 
 
 def _object_modules(config: Any) -> set[str]:
-    """Modules of the objects in a configuration: members of a family may have such parameters."""
+    """Return the modules of objects in a configuration. Members of a family may have such parameters."""
     if isinstance(config, (list, tuple)):
         return {module for item in config for module in _object_modules(item)}
     if isinstance(config, dict):
@@ -326,19 +306,14 @@ def _object_modules(config: Any) -> set[str]:
 
 
 def targets(config: Any) -> list[str]:
-    """Every _target_ of a configuration, nested ones included."""
-    if isinstance(config, list):
-        return [target for item in config for target in targets(item)]
-    if not isinstance(config, dict):
-        return []
-    own = [str(config["_target_"])] if "_target_" in config else []
-    return own + [target for item in config.values() for target in targets(item)]
+    """Return each `_target_` of a configuration, nested ones included."""
+    return [path for _, path in trust.targets(config, "")]
 
 
 def record_columns(
     problem: Component, estimator: Component, cell: Cell, run_id: str
 ) -> dict[str, Any]:
-    """Return the columns that all records of one cell share."""
+    """Return the columns that all records of a cell share."""
     return {
         "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
         "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,

@@ -306,7 +306,6 @@ def text(p, y): return "0.5"
 def complex_(p, y): return 0.5 + 0.1j
 def bool_(p, y): return True
 def unknown(p, y): return {"ece": 0.1}
-def canonical_only(p, y): return {"top_class_l1": 0.1}
 def one(p): return 0.1
 def four(p, y, rng, bins): return 0.1
 class NoArguments:
@@ -363,14 +362,23 @@ CALIBRATOR = [
     "estimator=[variational_isotonic]",
     "estimator.variational_isotonic.calibrator._target_=own_wrong",
 ]
-ESTIMATORS = {
+# refused when the cells run: their results are wrong
+RETURNED = {
     "none": "the estimator returned None; allowed are a float",
     "listed": "the estimator returned a list; allowed are a float",
     "text": "l1 is Estimate(value='0.5'",
     "complex_": "l1 is Estimate(value=(0.5+0.1j)",
     "bool_": "value, low, high, level and diagnostics must be numbers",
-    "unknown": "estimand is 'ece'; allowed for the binary notion are l1",
-    "canonical_only": "estimand is 'top_class_l1'; allowed for the binary notion",
+    "unknown": "estimand is 'ece'; allowed",
+}
+SAMPLED = ("SampleOfThree", "Range")
+TRUTHS = {
+    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'; a number, harness.Truth",
+    "PairTruth": "is (0.1, 0.01); a number, harness.Truth",
+    "RaisingTruth": "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' (own_wrong.py, line ",
+}
+# refused before anything is computed: their declarations and signatures are wrong
+ESTIMATORS = {
     "one": "it takes (p), but is called as (p, y) or (p, y, rng)",
     "four": "it takes (p, y, rng, bins), but is called as",
     "NoArguments": "it takes (), but is called as",
@@ -388,76 +396,64 @@ ESTIMATORS = {
 }
 PROBLEMS = {
     "NoSample": "it is a NoSample without a method sample(n, rng)",
-    "SampleOfThree": "sample returned 3 things; a pair (p, y) is needed",
     "SampleWithoutRng": "sample takes (n), but is called as (n, rng)",
-    "Range": "sample under the binary notion: p holds",
-    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'; a number, harness.Truth",
-    "PairTruth": "is (0.1, 0.01); a number, harness.Truth",
-    "RaisingTruth": "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' (own_wrong.py, line ",
     "TruthOfOne": "truth takes (estimand), but is called as (estimand, notion)",
     "ProblemNotion": "notions is 'binary'; a tuple of binary",
     "OtherDefault": "default_notions holds 'canonical', which is none of its notions binary",
     "Classes": "classes is 'two'; an integer of at least 2 is needed",
 }
+CALIBRATORS = {
+    "NoFit": "without a method fit(p, y, rng)",
+    "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)",
+}
+
+
+def problem_run(name):
+    return [
+        "problem=[]",
+        "n=20",
+        "estimator=[binned15]",
+        f"+problem.mine._target_=own_wrong.{name}",
+    ]
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, *PROBLEMS, "NoFit", "FitOfTwo"])
 def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name):
-    """One sentence: what was found, what is allowed, and the command that examines it."""
+    """One sentence: the wrong value, the allowed values, and the command that examines the object."""
     files({"own_wrong.py": WRONG})
+    overrides = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
     if name in ESTIMATORS:
-        given, says = [*RUN, f"+estimator.mine._target_=own_wrong.{name}"], ESTIMATORS[name]
+        overrides = [*RUN, f"+estimator.mine._target_=own_wrong.{name}"]
     elif name in PROBLEMS:
-        given, says = (
-            [
-                "problem=[]",
-                "n=20",
-                "estimator=[binned15]",
-                f"+problem.mine._target_=own_wrong.{name}",
-            ],
-            PROBLEMS[name],
-        )
-    else:
-        given = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
-        says = {
-            "NoFit": "without a method fit(p, y, rng)",
-            "FitOfTwo": "fit takes (p, y), but is called as (p, y, rng)",
-        }[name]
+        overrides = problem_run(name)
     with pytest.raises(BadInputError) as error:
-        harness.run([*given, "jobs=1"])
+        harness.run([*overrides, "jobs=1"])
     text = str(error.value)
-    assert (
-        says in text
-        and f"`calharness check own_wrong.{name}` tells more." in text
-        and "\n" not in text
-    )
+    assert f"`calharness check own_wrong.{name}` tells more." in text and "\n" not in text
+    assert {**ESTIMATORS, **PROBLEMS, **CALIBRATORS}[name] in text
     assert not (out / "records").exists()
 
 
-@pytest.mark.slow
-def test_a_trial_neither_ends_nor_delays_the_run(out, files):
-    """What crashes, hangs, prints or raises on the trial's 16 samples does so in a copy of the process; the cells themselves,
-    of more samples here, are computed."""
-    source = """
-import os, signal, time
-def crash(p, y):
-    if len(p) == 16: os.kill(os.getpid(), signal.SIGKILL)
-    return 0.1
-def hang(p, y):
-    if len(p) == 16: time.sleep(60)
-    return 0.2
-def leave(p, y):
-    print("printed")
-    if len(p) == 16: raise SystemExit(3)
-    return 0.3
-def refuse(p, y):
-    if len(p) == 16: raise ValueError("too few")
-    return 0.4
-"""
-    files({"own_rough.py": source})
-    names = ("crash", "hang", "leave", "refuse")
-    frame = harness.run([*RUN, *(f"+estimator.{name}._target_=own_rough.{name}" for name in names)])
-    assert set(frame["status"]) == {"ok"} and set(frame["value"]) == {0.1, 0.2, 0.3, 0.4}
+def test_a_wrong_result_fails_its_own_cells(out, files):
+    files({"own_wrong.py": WRONG})
+    estimators = [f"+estimator.{name}._target_=own_wrong.{name}" for name in RETURNED]
+    problems = [f"+problem.{name}._target_=own_wrong.{name}" for name in SAMPLED]
+    frame = harness.run([RUN[0], "estimator=binned15", *RUN[2:], *estimators, *problems])
+    ours = frame["estimator"].eq("binned15") & frame["problem"].eq("beta_wavy")
+    assert ours.any() and frame["status"].eq("ok").eq(ours).all()
+    for name, text in RETURNED.items():
+        reasons = frame.loc[
+            frame["estimator"].eq(name) & frame["problem"].eq("beta_wavy"), "reason"
+        ]
+        assert len(reasons) and reasons.str.contains(text, regex=False).all()
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_a_wrong_truth_is_one_sentence(out, files, name):
+    files({"own_wrong.py": WRONG})
+    with pytest.raises(BadInputError) as error:
+        harness.run([*problem_run(name), "jobs=1"])
+    assert TRUTHS[name] in str(error.value) and "\n" not in str(error.value)
 
 
 NUMBER = """
