@@ -56,7 +56,7 @@ def p_values(p, y, k, rng):
     classes = class_tests(*harness.reduce(p, y, "classwise"), LEVEL, rng, RESAMPLES)
     return {
         "top_label": scalar_test(*harness.reduce(p, y, "top_label"), rng, RESAMPLES).p_value,
-        "classwise": min(1.0, k * min(one.p_value for one in classes)),
+        "classwise": min(1.0, k * min(p_value for _, p_value in classes)),
         "canonical": vector_test(*harness.reduce(p, y, "canonical"), rng, RESAMPLES).p_value,
     }
 

@@ -41,8 +41,9 @@ import harness
 from harness.common.threads import one_thread
 from harness.judging import gain, howfar
 from harness.judging.data import from_arrays
-from harness.judging.gaps import gap_of
+from harness.judging.gaps import measure_gap
 from harness.judging.measured import COVERAGE
+from harness.judging.scores import CLIP
 from harness.judging.versus import VECTOR_ROWS, versus
 
 LEVEL = 0.95
@@ -149,7 +150,7 @@ def intervals(p, y, rng):
         name = {"brier": "brier.miscalibration", "log": "log_loss.miscalibration"}[one.score]
         rows.append((name, name, one.miscalibration))
     score, event = harness.reduce(data.p[:, 1] if data.k == 2 else data.p, data.y, data.notions[0])
-    whole = gap_of(score, event, LEVEL)
+    whole = measure_gap(score, event, LEVEL)
     rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
     if data.k > 2:
         for j in range(data.k):
@@ -157,7 +158,7 @@ def intervals(p, y, rng):
                 (
                     "class.l1",
                     "class.l1",
-                    gap_of(data.p[:, j], (data.y == j).astype(int), LEVEL).error,
+                    measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL).error,
                 )
             )
     return rows
@@ -209,7 +210,7 @@ def noisy(p, rng):
 
 def expected_scores(p, c):
     """Return the mean log-loss and Brier score, as `judge` counts them, of p (n, k) where the labels have probabilities c."""
-    log_loss = -(c * np.log(np.clip(p, gain.CLIP, 1.0))).sum(axis=1)
+    log_loss = -(c * np.log(np.clip(p, CLIP, 1.0))).sum(axis=1)
     if p.shape[1] == 2:
         brier = c[:, 1] * p[:, 0] ** 2 + c[:, 0] * p[:, 1] ** 2
     else:
@@ -244,7 +245,7 @@ def changes(cell, index):
     c_of_maps = c[:ROWS_OF_MAPS]
     before = [expected_scores(one, c_of_maps) for one in maps_on]
     rows = []
-    for one in gain.gains(first, LEVEL, seed).gains:
+    for one in gain.gains(first, LEVEL, np.random.default_rng(seed)).gains:
         if one.log_loss.value is None:
             continue
         after = mean_after(one.method, first.p, y, fold, first.classes, maps_on[0], c_of_maps)
@@ -253,7 +254,7 @@ def changes(cell, index):
             (f"log_loss.gain.{one.method}", truth[0], one.log_loss),
             (f"brier.gain.{one.method}", truth[1], one.brier),
         ]
-    answer = versus([first, second], LEVEL, seed)
+    answer = versus([first, second], LEVEL, np.random.default_rng(seed))
     method = (
         "beta" if cell.k == 2 else "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
     )

@@ -59,7 +59,6 @@ def judgement(k=10, n=600, classes=None, groups=True, drawn=12):
         where=where(of, groups, drawn),
         gains=gains(),
         versus=None,
-        seconds={"calibrated": 1.0},
     )
 
 
@@ -201,7 +200,6 @@ def gains():
             label,
             Interval(0.02 - 0.008 * j, 0.01 - 0.008 * j, 0.03 - 0.008 * j),
             Interval(0.002, -0.001, 0.004),
-            0.1,
         )
         for j, (name, label) in enumerate(named)
     ]
@@ -210,7 +208,6 @@ def gains():
         "matrix scaling",
         Interval(None),
         Interval(None),
-        0.0,
         "1,000 rows are too few for 110 parameters.",
     )
     return Gains(

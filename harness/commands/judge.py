@@ -106,14 +106,15 @@ def command(
     if not 0.5 <= level < 1.0:
         raise BadInputError(f"--level is {level}; a number in [0.5, 1) is needed, such as 0.95.")
     files, reader = files_and_reader(words or [])
-    limits = tuple(thresholds.parsed(text) for text in fail_above or [])
+    limits = tuple(thresholds.parse(text) for text in fail_above or [])
     outputs = Outputs(html, json, save_calibrator)
     outputs.refuse()
     from harness.judging.data import from_file
-    from harness.judging.judge import judge_data
 
     first = from_file(files[0], group=group or [], **reader)
-    printer = _Printer(first, level, alone=len(files) == 1, quiet=json == STDOUT)
+    printer = _Printer(first, level, quiet=json == STDOUT)
+    from harness.judging.judge import judge_data  # takes a second, during which the head is read
+
     datas = [first, *(from_file(path, **reader) for path in files[1:])]
     found = judge_data(datas, level=level, seed=seed, on_answer=printer.answer)
     status = 0
@@ -129,13 +130,12 @@ def command(
 
 
 class _Printer:
-    """Prints the lines of each question as soon as it is answered, or known to have no answer; of the first file alone."""
+    """Print the answers about the first file, each as soon as it is known."""
 
-    def __init__(self, data: Judged, level: float, alone: bool, quiet: bool) -> None:
+    def __init__(self, data: Judged, level: float, quiet: bool) -> None:
         from harness.judging import terminal
 
-        self.quiet, self.seen, self.name = quiet, set[str](), data.name
-        self.answers = terminal.Answers(alone, colour=sys.stdout.isatty())
+        self.quiet, self.name = quiet, data.name
         self._print(terminal.head(data, level))
 
     def _print(self, lines: Sequence[str]) -> None:
@@ -143,11 +143,11 @@ class _Printer:
             print(line, file=unescaped(sys.stdout))  # bold on a terminal; texts of data are clean
         sys.stdout.flush()
 
-    def answer(self, question: str, found: Any, data: Judged) -> None:
-        if data.name == self.name and question not in self.seen:
-            self.seen.add(question)
-            reason = {question: found} if isinstance(found, str) else None
-            self._print(self.answers.lines(question, None if reason else found, reason))
+    def answer(self, question: str, answer: Any, data: Judged) -> None:
+        from harness.judging import terminal
+
+        if data.name == self.name:
+            self._print(terminal.answer_lines(question, answer, sys.stdout.isatty()))
 
     def end(self, judgement: Judgement, written: Sequence[str]) -> None:
         from harness.judging import terminal

@@ -41,7 +41,7 @@ class Outputs:
         if self.html is not None:
             from harness.judging import page
 
-            page.allowed(self.html)
+            page.refuse_other_files(self.html)
         if self.json is not None and self.json != STDOUT:
             from harness.judging.as_json import SCHEMA
 

@@ -1,1 +1,1 @@
-"""`calharness judge`: what a file of predictions says about its model, in words, numbers and pictures."""
+"""`calharness judge`: a file of predictions becomes a judgement in words, numbers and pictures."""

@@ -1,53 +1,45 @@
-"""Is it calibrated? Exact tests of the notions, corrected for there being several."""
+"""Question 1: are the predictions calibrated? Exact tests, corrected for their number."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import binomtest
 
-from harness.common.wording import format_p_value, format_percent, notion_name
-from harness.judging import detectable
+from harness.common.wording import format_count, format_p_value, format_percent, notion_name
+from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.findings import Calibrated, CalibrationTest, Interval, Judged
-from harness.judging.measured import size_of
+from harness.judging.detectable import detectable_by_scores, detectable_by_vectors
+from harness.judging.estimates import share
+from harness.judging.findings import Calibrated, CalibrationTest, Judged
+from harness.judging.measured import nearest_rows
 from harness.judging.scalar_test import ScalarTest, scalar_test
-from harness.judging.vector_test import VectorTest, vector_test
-
-Array = NDArray[np.float64]
+from harness.judging.vector_test import vector_test
 
 SCALAR_NAME = "exact resampling test (tilt and smooth departures)"
 CLASSWISE_NAME = "the same test of each class by itself, Bonferroni's correction"
 VECTOR_NAME = "exact resampling test (temperature, linear and local departures of the whole vector)"
 RESAMPLES = 4999
-SCREEN, SCREENED = (
-    499,
-    0.1,
-)  # resamples of the first look at a class; those with a p-value of at most 0.1 get a second look
-MOST_RESAMPLES = 20_000  # of the second look
-STREAMS = ("scalar", "classwise", "canonical", "power")
+SCREEN = 499  # resamples of the first test of a class
+SCREENED = 0.1  # largest p-value of the first test that leads to a second one
+MOST_RESAMPLES = 20_000  # of the second test
 
 
 def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
-    """The answer to the first question.
+    """Answer question 1 by a test for each notion.
 
-    Hypotheses and what the resamples are exact for: binary and top-label, P(event given score) = score (`scalar_test`);
-    class-wise, that of each class by itself, without any assumption on how the classes depend on one another, hence Bonferroni's
-    correction; canonical, the whole vector (`vector_test`). As canonical calibration implies the others, the correction for
-    making three tests is that of the closed test with Bonferroni's local tests:
-
-        canonical   3 min(p_t, p_w, p_c)
-        top-label   max(p_t, 2 min(p_t, p_w), 3 min(p_t, p_w, p_c)), and likewise class-wise
-
-    so that the probability of any false rejection is at most 1 - level, whichever of the three hold. A rejection of top-label
-    calibration is one of canonical calibration.
+    The hypotheses, for which the resamples are exact: binary and top-label, P(event given score) =
+    score (`scalar_test`); class-wise, the same of each class by itself, corrected by Bonferroni as
+    the classes may depend on one another; canonical, that of the whole vector (`vector_test`).
+    Canonical calibration implies the others. The correction for three tests is therefore that of
+    the closed test with Bonferroni's local tests (`closed`). The probability of any false rejection
+    is at most 1 - level, whichever of the hypotheses hold.
 
     Parameters
     ----------
     data : Judged
+        The predictions.
     level : float
         A notion is rejected if its corrected p-value is at most 1 - level.
     rng : numpy.random.Generator
@@ -57,43 +49,54 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     --------
     >>> from harness.judging.data import from_arrays
     >>> p = np.linspace(0.05, 0.95, 200)
-    >>> found = tests(from_arrays(p, (p > 0.5).astype(int)), 0.95, np.random.default_rng(0))
-    >>> found.sentence
+    >>> data = from_arrays(p, (p > 0.5).astype(int))
+    >>> tests(data, 0.95, np.random.default_rng(0)).sentence
     'The predictions are not calibrated (binary: p = 0.0002).'
     """
-    streams = dict(zip(STREAMS, rng.spawn(len(STREAMS))))
+    for_scalar, for_classes, for_vector, for_power = rng.spawn(4)
     alpha = (1.0 - level) / len(data.notions)
-    made: list[CalibrationTest] = []
+    rows: list[CalibrationTest] = []
     for notion in data.notions:
         p, y = reduced(data, notion)
         if notion == "classwise":
-            classes = class_tests(p, y, level, streams["classwise"])
-            found = _of_classes(data, classes, level)
-            reach = detectable.of_classes(p, [one.test for one in classes], alpha, streams["power"])
+            classes = class_tests(p, y, level, for_classes)
+            row = _classwise_row(data, classes, level)
+            scalar_tests = [test for test, _ in classes]
+            detectable = detectable_by_scores(p, scalar_tests, alpha, for_power)
         elif notion == "canonical":
-            vector = vector_test(p, y, streams["canonical"])
-            found = _of_vector(data, vector, level)
-            reach = detectable.of_vector(p, vector, alpha)
+            vector = vector_test(p, y, for_vector)
+            note = f"A random part of {vector.rows:,} rows was tested."
+            note = _impossible(vector.impossible) + (note if vector.rows < data.n else "")
+            largest = float(vector.observed.max())
+            row = _row(notion, VECTOR_NAME, largest, vector.p_value, level, note)
+            detectable = detectable_by_vectors(p, vector, alpha)
         else:
-            scalar = scalar_test(p, y, streams["scalar"], RESAMPLES)
-            found = _of_scalar(notion, scalar, level)
-            reach = detectable.of_scalar(p, scalar, alpha, streams["power"])
-        made.append(replace(found, detectable=reach, **_size(notion, data.n, data.k, level)))
-    adjusted = closed({one.notion: one.p_value if one.p_value is not None else 1.0 for one in made})
-    done = tuple(
+            scalar = scalar_test(p, y, for_scalar, RESAMPLES)
+            row = _scalar_row(notion, scalar, level)
+            detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
+        measured = _false_alarms(notion, data.n, data.k, level)
+        rows.append(replace(row, detectable=detectable, **measured))
+    adjusted = closed({row.notion: row.p_value or 0.0 for row in rows})
+    rows = [
         replace(
-            one,
-            adjusted=adjusted[one.notion],
-            rejected=bool(adjusted[one.notion] <= 1.0 - level + 1e-12),
+            row,
+            adjusted=adjusted[row.notion],
+            rejected=adjusted[row.notion] <= 1.0 - level + 1e-12,
         )
-        for one in made
-    )
-    rejected = any(one.rejected for one in done)
-    return Calibrated(_sentence(data, done, level), rejected, done)
+        for row in rows
+    ]
+    rejected = any(row.rejected for row in rows)
+    return Calibrated(_sentence(data, rows, level), rejected, tuple(rows))
 
 
 def closed(p: dict[str, float]) -> dict[str, float]:
-    """p-values corrected for there being several tests of which the canonical one, if any, implies the others.
+    """Correct the p-values of several notions, of which the canonical one implies the others.
+
+        canonical   3 min(p_t, p_w, p_c)
+        top-label   max(p_t, 2 min(p_t, p_w), 3 min(p_t, p_w, p_c)), and likewise class-wise
+
+    A rejection of top-label calibration is thus one of canonical calibration. A single p-value
+    stays as it is.
 
     Examples
     --------
@@ -103,132 +106,122 @@ def closed(p: dict[str, float]) -> dict[str, float]:
     if len(p) == 1:
         return dict(p)
     weak = [value for notion, value in p.items() if notion != "canonical"]
-    everything = min(1.0, len(p) * min(p.values()))
-    found = {}
-    for notion, value in p.items():
-        together = 0.0 if notion == "canonical" else max(value, min(1.0, len(weak) * min(weak)))
-        found[notion] = float(max(everything, together))
-    return found
-
-
-@dataclass(frozen=True)
-class ClassTest:
-    """The test of one class against the rest, and its p-value: that of a first look, or of a second one at more resamples."""
-
-    test: ScalarTest
-    p_value: float
+    of_all = min(1.0, len(p) * min(p.values()))
+    of_weak = min(1.0, len(weak) * min(weak))
+    return {
+        notion: of_all if notion == "canonical" else max(value, of_weak, of_all)
+        for notion, value in p.items()
+    }
 
 
 def class_tests(
-    p: Array, y: NDArray[np.int64], level: float, rng: np.random.Generator, screen: int = SCREEN
-) -> list[ClassTest]:
-    """The tests of every column of p (n, k) for indicators y (n, k); p-values not corrected for there being k.
+    p: Array, y: Integers, level: float, rng: np.random.Generator, screen: int = SCREEN
+) -> list[tuple[ScalarTest, float]]:
+    """Test every column of p (n, k) against its indicators y (n, k); return (test, p-value) each.
 
-    A class whose first p-value, of 499 resamples, is at most 0.1 is looked at a second time with resamples of its own. The
-    p-value is the first one where that exceeds 0.1, else the second. That is valid: P(p <= a) is at most P(second <= a) for
-    a < 0.1, and at most P(first <= a) from there on.
+    A class whose first p-value (499 resamples) is at most 0.1 is tested a second time, with new
+    resamples. The p-value is the first one if that exceeds 0.1, else the second. This is valid:
+    P(p <= a) is at most P(second <= a) for a < 0.1, and at most P(first <= a) above. The p-values
+    are not corrected for their number.
 
     Examples
     --------
     >>> p = np.tile([0.5, 0.3, 0.2], (100, 1))
     >>> y = np.eye(3, dtype=int)[np.arange(100) % 3]
-    >>> [one.p_value < 0.05 for one in class_tests(p, y, 0.95, np.random.default_rng(0))]
+    >>> [value < 0.05 for _, value in class_tests(p, y, 0.95, np.random.default_rng(0))]
     [True, False, True]
     """
     k = p.shape[1]
-    more = int(min(MOST_RESAMPLES, max(2000, 10 * k / (1.0 - level)))) - 1
-    found = []
+    resamples = int(min(MOST_RESAMPLES, max(2000, 10 * k / (1.0 - level)))) - 1
+    classes = []
     for j, stream in enumerate(rng.spawn(k)):
         first = scalar_test(p[:, j], y[:, j], stream, screen)
         value = first.p_value
         if 0.0 < value <= SCREENED:
-            value = scalar_test(p[:, j], y[:, j], stream, more, first.cells).p_value
-        found.append(ClassTest(first, value))
-    return found
+            value = scalar_test(p[:, j], y[:, j], stream, resamples, first.bins).p_value
+        classes.append((first, value))
+    return classes
 
 
-def _of_scalar(notion: str, test: ScalarTest, level: float) -> CalibrationTest:
-    note = ""
+def _row(
+    notion: str, name: str, statistic: float, p_value: float, level: float, note: str
+) -> CalibrationTest:
+    return CalibrationTest(notion, name, statistic, p_value, None, None, level, note=note.strip())
+
+
+def _scalar_row(notion: str, test: ScalarTest, level: float) -> CalibrationTest:
+    note = _impossible(test.impossible)
     if test.impossible:
-        note = f"{_outcomes(test.impossible)} had probability 0; of the rows with probabilities between 0 and 1 the test finds "
-        note += f"p = {test.p_possible:.3g}."
-    elif test.cells.m == 0:
-        note = "All probabilities are 0 or 1 and all outcomes as predicted: there is nothing that a test could see."
-    return CalibrationTest(
-        notion, SCALAR_NAME, test.p_possible, test.p_value, None, None, level, note=note
-    )
-
-
-def _of_classes(data: Judged, classes: list[ClassTest], level: float) -> CalibrationTest:
-    values = np.array([one.p_value for one in classes])
-    worst = int(np.argmin(values))
-    note = f"The smallest p-value is that of class {data.classes[worst]}, {values[worst]:.3g} before Bonferroni's correction."
-    impossible = sum(one.test.impossible for one in classes)
-    if impossible:
-        note += f" {_outcomes(impossible)} had probability 0."
-    if len(values) * 3.0 / MOST_RESAMPLES > 1.0 - level:
-        note += f" With {len(values)} classes the resamples are too few to reject by one class, unless an outcome was impossible."
-    corrected = float(min(1.0, len(values) * values.min()))
-    return CalibrationTest(
-        "classwise", CLASSWISE_NAME, float(values.min()), corrected, None, None, level, note=note
-    )
-
-
-def _of_vector(data: Judged, test: VectorTest, level: float) -> CalibrationTest:
-    note = f"A random part of {test.rows:,} rows was tested." if test.rows < data.n else ""
-    if test.impossible:
-        note = f"{_outcomes(test.impossible)} had probability 0. {note}".strip()
-    return CalibrationTest(
-        "canonical",
-        VECTOR_NAME,
-        float(test.observed.max()),
-        test.p_value,
-        None,
-        None,
-        level,
-        note=note,
-    )
-
-
-def _outcomes(count: int) -> str:
-    return "1 outcome that occurred" if count == 1 else f"{count:,} outcomes that occurred"
-
-
-def _size(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
-    """What the arena's calibrated problems showed of the test's false alarms at the nearest (n, k); nothing at other levels."""
-    row = size_of(notion, n, k)
-    if row is None or abs(row["level"] - level) > 1e-9:
-        return {}
-    bounds = binomtest(row["false_alarms"], row["trials"]).proportion_ci(0.95)
-    share = row["false_alarms"] / row["trials"]
-    return {
-        "size": Interval(share, float(bounds.low), float(bounds.high), 0.95),
-        "size_trials": row["trials"],
-        "size_at": (row["n"], row["k"]),
-    }
-
-
-def _sentence(data: Judged, found: tuple[CalibrationTest, ...], level: float) -> str:
-    rejected = [one for one in found if one.rejected]
-    several = f", corrected for {len(found)} tests" if len(found) > 1 else ""
-    if rejected:
-        values = ", ".join(
-            f"{notion_name(one.notion)}: p {format_p_value(one.adjusted or 0.0)}"
-            for one in rejected
+        note += (
+            f"For the rows with probabilities between 0 and 1 the test gives p = "
+            f"{test.p_possible:.3g}."
         )
-        text = f"The predictions are not calibrated ({values}{several})."
-        if any(one.p_value == 0.0 for one in rejected):
-            if data.confidences:
-                text += " A prediction of confidence 1 was wrong, or one of confidence 0 right, which never happens to calibrated "
-                return text + "predictions (unless rounding made it so)."
-            text += " Something happened to which they gave probability 0, which calibrated predictions never do "
-            text += "(unless rounding made it 0)."
-        return text
-    main = found[0]
+    elif test.bins.m == 0:
+        note = "All probabilities are 0 or 1, and all outcomes as predicted: nothing can be tested."
+    return _row(notion, SCALAR_NAME, test.p_possible, test.p_value, level, note)
+
+
+def _classwise_row(
+    data: Judged, classes: list[tuple[ScalarTest, float]], level: float
+) -> CalibrationTest:
+    values = np.array([value for _, value in classes])
+    worst, k = int(np.argmin(values)), len(values)
+    smallest = float(values[worst])
+    note = (
+        f"Class {data.classes[worst]} has the smallest p-value, {smallest:.3g} before Bonferroni's "
+        "correction. "
+    )
+    note += _impossible(sum(test.impossible for test, _ in classes))
+    if k * 3.0 / MOST_RESAMPLES > 1.0 - level:
+        note += (
+            f"With {k} classes there are too few resamples to reject by one class, unless an "
+            "outcome was impossible."
+        )
+    return _row("classwise", CLASSWISE_NAME, smallest, min(1.0, k * smallest), level, note)
+
+
+def _impossible(count: int) -> str:
+    """Return a sentence about outcomes of probability 0, with a space behind; empty for none."""
+    return f"{format_count(count, 'outcome')} that occurred had probability 0. " if count else ""
+
+
+def _false_alarms(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
+    """Return the measured false alarms of a test at the nearest (n, k); empty at other levels."""
+    rows = nearest_rows("size", n, k, notion=notion)
+    if rows.empty or abs(rows["level"].iloc[0] - level) > 1e-9:
+        return {}
+    count, trials, n, k = (int(rows[name].iloc[0]) for name in ("false_alarms", "trials", "n", "k"))
+    return {"size": share(count, trials), "size_trials": trials, "size_at": (n, k)}
+
+
+def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
+    rejected = [row for row in rows if row.rejected]
+    if rejected:
+        values = [
+            f"{notion_name(row.notion)}: p {format_p_value(row.adjusted)}" for row in rejected
+        ]
+        if len(rows) > 1:
+            values.append(f"corrected for {len(rows)} tests")
+        text = f"The predictions are not calibrated ({', '.join(values)})."
+        if all(row.p_value for row in rejected):
+            return text
+        if data.confidences:
+            return (
+                f"{text} A prediction of confidence 1 was wrong, or one of confidence 0 was right. "
+                "This never happens with calibrated predictions, unless rounding made it so."
+            )
+        return (
+            f"{text} An outcome occurred that had probability 0. This never happens with "
+            "calibrated predictions, unless rounding made it 0."
+        )
+    main = rows[0]
     error = f"{notion_name(main.notion)} calibration error"
     if data.confidences:
         error = "calibration error of the confidences"
     text = f"No miscalibration was found at the {format_percent(level)} level"
     if main.detectable is None:
-        return f"{text}; at n = {data.n:,} even a large {error} could have been missed."
-    return f"{text}; at n = {data.n:,} a {error} (L1) below {float(f'{main.detectable:.2g}')} could not have been shown reliably."
+        return f"{text}; with {data.n:,} rows even a large {error} could have been missed."
+    return (
+        f"{text}; with {data.n:,} rows a {error} (L1) below {float(f'{main.detectable:.2g}')} could "
+        "have been missed."
+    )

@@ -1,4 +1,4 @@
-"""What is judged: arrays or a file -> `Judged`, validated once."""
+"""Read and validate predictions: arrays or a file become `Judged`."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ def from_arrays(
     name: str = "predictions",
     confidences: bool = False,
 ) -> Judged:
-    """Predictions and labels as arrays.
+    """Return predictions and labels given as arrays.
 
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities of class 1, or of k classes with rows that sum to 1; with `confidences` those of the predicted classes.
+        Probabilities of class 1, or of k classes with rows that sum to 1. With `confidences`, the
+        confidences in the predicted classes, (n,).
     y : array_like, (n,)
-        Labels 0..k-1, or names of `classes`; with `confidences` whether each prediction was right.
+        Labels 0..k-1, or names of `classes`. With `confidences`, 1 where a prediction was right.
     classes : sequence, optional
-        Names of the k classes, in the order of the columns. Columns of a data frame are matched by name.
-    groups : mapping of name to array_like (n,), or one array_like, optional
-        What splits the rows, or a data frame of such columns; a bare array is named "group".
+        Names of the k classes, in the order of the columns. Columns of a data frame are matched by
+        name.
+    groups : mapping of name to array_like (n,), data frame, or one array_like, optional
+        Columns that split the rows; a bare array is named "group".
     name : str
-        What the predictions are called.
+        Name of the model.
     confidences : bool
-        Whether p (n,) holds confidences.
+        True if p (n,) holds confidences.
 
     Raises
     ------
     BadInputError
-        If an argument cannot be used; it names the argument, what was found and what is allowed.
+        If an argument cannot be used.
 
     Examples
     --------
@@ -61,37 +63,40 @@ def from_arrays(
     p, y = checked(p, y)
     if confidences and p.ndim != 1:
         raise BadInputError(
-            f"confidences is true, but p has shape {p.shape}; confidences are one number per row, (n,)."
+            f"confidences is true, but p has shape {p.shape}; give one number per row, (n,)."
         )
-    k = 2 if p.ndim == 1 else p.shape[1]
+    p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+    k = p.shape[1]
+    default_names = ("wrong", "right") if confidences else tuple(map(str, range(k)))
+    columns = "confidences of predictions" if confidences else f"{k} classes"
     return Judged(
         name=str(name),
-        p=np.column_stack([1.0 - p, p]) if p.ndim == 1 else p,
+        p=p,
         y=y,
-        classes=names or (("wrong", "right") if confidences else tuple(map(str, range(k)))),
-        understood=f"{len(y):,} rows, "
-        + ("confidences of predictions" if confidences else f"{k} classes"),
-        groups=_groups(groups, len(y)),
+        classes=names or default_names,
+        understood=f"{len(y):,} rows, {columns}",
+        groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
     )
 
 
-def from_file(path: str | Path, group: str | Iterable[str] | None = None, **options: Any) -> Judged:
-    """Predictions and labels of a file, as `harness.problems.Predictions` reads it, in the order of its rows.
+def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any) -> Judged:
+    """Read predictions and labels from a file with `harness.problems.Predictions`, in its order.
 
     Parameters
     ----------
     path : str or Path
         A .npz, .csv, .tsv or .parquet file, or published logits.
-    group : str or several, optional
+    group : str or iterable of str
         Columns or arrays (n,) of the file that split the rows.
     **options
-        Those of `Predictions`: probabilities, logits, labels, top_label, split, positive, class_names, renormalise, float32.
+        Options of `Predictions`: probabilities, logits, labels, top_label, split, positive,
+        class_names, renormalise, float32.
 
     Raises
     ------
     BadInputError
-        If the file cannot be read in one way only; one sentence with the remedy.
+        If the file cannot be read in exactly one way.
 
     Examples
     --------
@@ -102,104 +107,93 @@ def from_file(path: str | Path, group: str | Iterable[str] | None = None, **opti
     >>> data.name, data.p[:, 1].tolist(), data.groups["site"].tolist()
     ('preds', [0.2, 0.7, 0.4], ['a', 'b', 'a'])
     """
-    allowed = set(Predictions.__dataclass_fields__) - {"path", "order", "by_content"}
-    unknown = sorted(set(options) - allowed)
-    if unknown:
-        raise BadInputError(
-            f"{unknown[0]} is no option of a file of predictions; allowed are {', '.join(sorted(allowed))}."
-        )
     problem: Any = Predictions(str(path), order="file", **options)
     p, y = problem.sample(problem.n_max, np.random.default_rng(0))
     confidences = p.ndim == 1 and problem.top_label
-    asked = [group] if isinstance(group, str) else list(group or [])
-    data = from_arrays(p, y, classes=None, name=_stem(path), confidences=confidences)
-    return Judged(
-        name=data.name,
-        p=data.p,
-        y=data.y,
-        classes=data.classes if confidences or problem.names is None else tuple(problem.names),
+    name = Path(path).name
+    stem = name.removesuffix(".gz").rsplit(".", 1)[0] or name
+    data = from_arrays(p, y, name=stem, confidences=confidences)
+    named = problem.names is not None and not confidences
+    columns = [group] if isinstance(group, str) else list(group)
+    return replace(
+        data,
+        classes=tuple(problem.names) if named else data.classes,
         understood=problem.described,
-        groups=_groups(_columns(path, problem.split, asked), data.n),
-        confidences=confidences,
+        groups=_checked_groups(_read_columns(path, problem.split, columns), data.n),
     )
 
 
 def reduced(data: Judged, notion: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(p, y) of a notion, as `harness.math.notions.reduce`; of confidences the scores as they are."""
+    """Return (p, y) of a notion as `harness.math.notions.reduce` does; confidences as they are."""
     return (data.p[:, 1], data.y) if data.confidences else reduce(data.p, data.y, notion)
 
 
 def aligned(first: Judged, other: Judged) -> Judged:
-    """The other predictions, with their classes in the order of the first.
+    """Return `other` with its classes in the order of `first`.
 
     Raises
     ------
     BadInputError
-        Unless both are of the same rows: as many, of the same classes, with the same labels; it names the first difference.
+        If the two do not have the same number of rows, classes and labels. The message names the
+        first difference.
     """
     both = f"{first.name} and {other.name}"
     if first.n != other.n:
         raise BadInputError(
-            f"{both} have {first.n:,} and {other.n:,} rows; models are compared on the same rows."
+            f"{both} have {first.n:,} and {other.n:,} rows; give predictions for the same rows."
         )
     if first.confidences != other.confidences:
-        raise BadInputError(f"of {both} one holds confidences only; give both in the same form.")
+        raise BadInputError(f"Only one of {both} holds confidences; give both in the same form.")
     if first.k != other.k:
         raise BadInputError(
-            f"{both} have {first.k} and {other.k} classes; models are compared on the same classes."
+            f"{both} have {first.k} and {other.k} classes; give predictions of the same classes."
         )
     if first.classes != other.classes and set(first.classes) == set(other.classes):
-        order = [other.classes.index(one) for one in first.classes]
+        order = [other.classes.index(name) for name in first.classes]
         place = np.argsort(order)
         other = replace(other, p=other.p[:, order], y=place[other.y], classes=first.classes)
-    named = tuple(map(str, range(first.k)))
-    if first.classes != other.classes and named not in (first.classes, other.classes):
+    numbers = tuple(map(str, range(first.k)))
+    if first.classes != other.classes and numbers not in (first.classes, other.classes):
         j = next(j for j in range(first.k) if first.classes[j] != other.classes[j])
         raise BadInputError(
-            f"{both} name class {j} {first.classes[j]!r} and {other.classes[j]!r}; models are compared on the same classes."
+            f"{both} name class {j} {first.classes[j]!r} and {other.classes[j]!r}; give "
+            "predictions of the same classes."
         )
-    if not first.confidences and not np.array_equal(
-        first.y, other.y
-    ):  # two models are right on different rows
+    # Two models that give confidences are right on different rows.
+    if not first.confidences and not np.array_equal(first.y, other.y):
         i = int(np.argmax(first.y != other.y))
-        found = first.classes[first.y[i]], other.classes[other.y[i]]
+        labels = first.classes[first.y[i]], other.classes[other.y[i]]
         raise BadInputError(
-            f"{both} have different labels, first in row {i}: {found[0]!r} and {found[1]!r}; "
-            "the same rows in the same order are needed."
+            f"{both} have different labels, first in row {i}: {labels[0]!r} and {labels[1]!r}; "
+            "give the same rows in the same order."
         )
     return other
 
 
-def _groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
+def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     if groups is None:
         return {}
     if hasattr(groups, "columns"):  # a data frame
         groups = {name: groups[name] for name in groups.columns}
-    given = groups if isinstance(groups, Mapping) else {"group": groups}
-    found = {}
-    for name, values in given.items():
-        values = np.asarray(values)
+    if not isinstance(groups, Mapping):
+        groups = {"group": groups}
+    columns = {str(name): np.asarray(values) for name, values in groups.items()}
+    for name, values in columns.items():
         if values.shape != (n,):
             raise BadInputError(
                 f"group {name!r} has shape {values.shape}; one value per row is needed, ({n},)."
             )
-        found[str(name)] = values
-    return found
+    return columns
 
 
-def _columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:
-    """Those columns of a file; it is read a second time, and only if there are any."""
+def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:
+    """Read columns of a file by name. The file is read a second time if there are any."""
     if not names:
         return {}
-    held = files.arrays(data_files.find(str(path)), split)
+    arrays = files.arrays(data_files.find(str(path)), split)
     for name in names:
-        if name not in held:
+        if name not in arrays:
             raise BadInputError(
-                f"{path} has no column {name!r} to group by; it has {', '.join(held)}."
+                f"{path} has no column {name!r} to group by; it has {', '.join(arrays)}."
             )
-    return {name: held[name] for name in names}
-
-
-def _stem(path: str | Path) -> str:
-    name = Path(path).name
-    return name.removesuffix(".gz").rsplit(".", 1)[0] or name
+    return {name: arrays[name] for name in names}

@@ -1,10 +1,12 @@
-"""How large an error the test would have found: what a test that found nothing could not have shown.
+"""How large an error the test would have detected.
 
-Labels are drawn from a tempered version of the very predictions, q = sigma(b logit p), with b < 1 (the predictions are
-overconfident) and b > 1 (underconfident); the L1 error of that law is mean |q - p|. Bisection gives in either direction the error
-that is found with probability 0.8; the larger of the two is returned, and none if errors larger than that, of the other
-direction, would be missed. Power is a share of 160 draws (of fewer with many classes),
-so that it is off by 0.03 (one standard error) and the error by some 5 % of itself. Errors of other kinds may need to be larger.
+Labels follow a tempered version of the predictions, q = sigma(b logit p), with b < 1 (the
+predictions are overconfident) or b > 1 (underconfident). The L1 error of this law is mean |q - p|.
+Bisection finds in each direction the error that is detected with probability 0.8, and the larger of
+the two is returned. There is none if larger errors in the other direction would be missed.
+
+The power is a share of 160 draws (fewer with many classes). Its standard error is 0.03, and the
+error is known to some 5 % of itself. Errors of other kinds may have to be larger to be detected.
 """
 
 from __future__ import annotations
@@ -12,146 +14,145 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from harness.judging.cells import Array
-from harness.judging.scalar_test import ScalarTest, critical, statistics
+from harness.judging.bins import Array, Integers
+from harness.judging.scalar_test import ScalarTest, critical_values, statistics
 from harness.judging.vector_test import VectorTest
 
 POWER = 0.8
 DRAWS = 160
 STRONGEST = 4.0  # |log b|
 STEPS = 7
-MOST_ROWS = 4_000  # of which the tempered law is computed; cells of more rows are scaled up
-NORMAL = 9.0  # variance of a cell's events from which they are drawn from the normal law
-LEAST_TAIL = 2.5  # resamples beyond a threshold that is read off them
+MOST_ROWS = 4_000  # rows on which the tempered law is computed; bins of more rows are scaled up
+NORMAL = 9.0  # smallest variance of a bin's count that is drawn from the normal law
+LEAST_TAIL = 2.5  # smallest number of resamples beyond a threshold that is read off them
 
-PowerOf = Callable[[float], tuple[float, float]]  # log b -> (power, L1 error)
+PowerAt = Callable[[float], tuple[float, float]]  # log b -> (power, L1 error)
 
 
-def of_scalar(p: Array, test: ScalarTest, alpha: float, rng: np.random.Generator) -> float | None:
-    """The L1 error that the test of scores p (n,) finds at level alpha; None if no tempered law is found so often.
+def detectable_by_scores(
+    p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator
+) -> float | None:
+    """Return the mean L1 error of the columns of p (n, k) that one of the k tests detects.
+
+    Each test has level alpha / k. The columns are drawn independently of one another. None if no
+    tempered law is detected often enough.
 
     Examples
     --------
     >>> from harness.judging.scalar_test import scalar_test
     >>> p = np.linspace(0.01, 0.99, 2000)
     >>> test = scalar_test(p, (p > 0.5).astype(int), np.random.default_rng(0), 999)
-    >>> 0.02 < of_scalar(p, test, 0.05, np.random.default_rng(1)) < 0.06
+    >>> 0.02 < detectable_by_scores(p[:, None], [test], 0.05, np.random.default_rng(1)) < 0.06
     True
     """
-    return of_classes(p[:, None], [test], alpha, rng)
-
-
-def of_classes(
-    p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator
-) -> float | None:
-    """Of the columns of p (n, k) the mean L1 error that one of the k tests finds, at level alpha / k each; the classes are drawn
-    independently of one another."""
-    k = len(tests)
-    rows = _part(len(p), rng)
+    n, k = p.shape
+    rows = np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))
     draws = max(40, min(DRAWS, 4000 // k))
     columns = [_Column(p[rows, j], test, alpha / k, rows) for j, test in enumerate(tests)]
 
-    def power_of(log_b: float) -> tuple[float, float]:
-        found = [column(log_b, draws, rng) for column in columns]
-        return 1.0 - float(np.prod([1.0 - power for power, _ in found])), float(
-            np.mean([error for _, error in found])
-        )
+    def power_at(log_b: float) -> tuple[float, float]:
+        powers, errors = zip(*(column(log_b, draws, rng) for column in columns))
+        return 1.0 - float(np.prod([1.0 - power for power in powers])), float(np.mean(errors))
 
-    return _larger(power_of)
+    return larger_error(power_at)
 
 
-def of_vector(p: Array, test: VectorTest, alpha: float) -> float | None:
-    """The same of whole vectors p (n, k), L1 the mean of sum_j |q_j - p_j|, q_j proportional to p_j^b: by the statistic of
-    temperature alone, its law taken as normal (the others can only add to the power)."""
-    every = max(1, len(p) // 5000)
-    part = p[::every]
+def detectable_by_vectors(p: Array, test: VectorTest, alpha: float) -> float | None:
+    """Return the mean of sum_j |q_j - p_j| of vectors p (n, k) that the test detects.
+
+    q_j is proportional to p_j^b. Only the temperature statistic is used, with a normal law; the
+    other statistics can only add to the power. None if no tempered law is detected often enough.
+    """
+    part = p[:: max(1, len(p) // 5000)]
     scale = test.rows / len(part)
     log = np.log(np.maximum(part, np.finfo(float).tiny))
-    mean = (part * log).sum(axis=1)
-    spread = np.sqrt(scale * np.sum((part * log**2).sum(axis=1) - mean**2))
+
+    def sd_of_log(q: Array) -> float:
+        mean = (q * log).sum(axis=1)
+        return float(np.sqrt(scale * np.sum((q * log**2).sum(axis=1) - mean**2)))
+
+    spread = sd_of_log(part)
     if not spread > 0.0:
         return None
-    coarse = alpha * len(test.null) < LEAST_TAIL
-    least = float(-ndtri(alpha / 8.0)) if coarse else float(critical(test.null, alpha)[0])
+    if alpha * len(test.null) < LEAST_TAIL:
+        least = float(-ndtri(alpha / 8.0))
+    else:
+        least = float(critical_values(test.null, alpha)[0])
 
-    def power_of(log_b: float) -> tuple[float, float]:
+    def power_at(log_b: float) -> tuple[float, float]:
         q = np.exp(np.exp(log_b) * (log - log.max(axis=1, keepdims=True)))
         q /= q.sum(axis=1, keepdims=True)
-        moved = scale * np.sum((q - part) * log)
-        own = np.sqrt(scale * np.sum((q * log**2).sum(axis=1) - (q * log).sum(axis=1) ** 2))
-        power = ndtr((abs(moved) - least * spread) / max(own, 1e-12))
+        shift = abs(scale * np.sum((q - part) * log))
+        power = ndtr((shift - least * spread) / max(sd_of_log(q), 1e-12))
         return float(power), float(np.abs(q - part).sum(axis=1).mean())
 
-    return _larger(power_of)
+    return larger_error(power_at)
 
 
 class _Column:
-    """One score: what its cells hold under a tempered law, and how often its test rejects that."""
+    """One score under a tempered law: (power of its test, L1 error) as a function of log b."""
 
-    def __init__(self, p: Array, test: ScalarTest, alpha: float, rows: NDArray[np.int64]) -> None:
-        self.test, self.p = test, p
-        cells = test.cells
-        self.inside = cells.of_row[rows] >= 0
-        self.cell = cells.of_row[rows][self.inside]
-        x = p[self.inside]
-        self.x = x
-        self.logit = np.log(x) - np.log1p(-x)
-        size = np.bincount(cells.of_row[cells.of_row >= 0], minlength=cells.m)
-        self.scale = size / np.maximum(np.bincount(self.cell, minlength=cells.m), 1)
-        self.size = size
-        if (
-            alpha * len(test.null) < LEAST_TAIL
-        ):  # beyond what the resamples say: tilt is nearly chi-square of two degrees
-            enough = cells.variance.sum() >= NORMAL
-            self.least = np.array([-2.0 * np.log(alpha / 2.0) if enough else np.inf, np.inf])
+    def __init__(self, p: Array, test: ScalarTest, alpha: float, rows: Integers) -> None:
+        bins = test.bins
+        index = bins.index[rows]
+        self.bins, self.n = bins, len(p)
+        self.index, self.x = index[index >= 0], p[index >= 0]
+        self.logit = np.log(self.x) - np.log1p(-self.x)
+        self.scale = bins.size / np.maximum(np.bincount(self.index, minlength=bins.m), 1)
+        if alpha * len(test.null) < LEAST_TAIL:
+            # Too few resamples for this level: tilt is nearly chi-square with 2 degrees of freedom.
+            is_normal = bins.variance.sum() >= NORMAL
+            self.least = np.array([-2.0 * np.log(alpha / 2.0) if is_normal else np.inf, np.inf])
         else:
-            self.least = critical(test.null, alpha)
+            self.least = critical_values(test.null, alpha)
 
     def __call__(self, log_b: float, draws: int, rng: np.random.Generator) -> tuple[float, float]:
-        cells = self.test.cells
-        if cells.m == 0:
+        bins = self.bins
+        if bins.m == 0:
             return 0.0, 0.0
         q = expit(np.exp(log_b) * self.logit)
-        error = float(np.abs(q - self.x).sum() / len(self.p))
-        moved = self.scale * np.bincount(self.cell, q - self.x, cells.m)
-        spread = self.scale * np.bincount(self.cell, q * (1.0 - q), cells.m)
-        mean = np.clip(cells.expected + moved, 0.0, self.size)
-        drawn = mean + np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal((draws, cells.m))
-        few = np.flatnonzero(spread < NORMAL)
+        shift = self.scale * np.bincount(self.index, q - self.x, bins.m)
+        variance = self.scale * np.bincount(self.index, q * (1.0 - q), bins.m)
+        mean = np.clip(bins.expected + shift, 0.0, bins.size)
+        noise = rng.standard_normal((draws, bins.m))
+        counts = mean + np.sqrt(np.maximum(variance, 0.0)) * noise
+        few = np.flatnonzero(variance < NORMAL)
         if len(few):
-            mean, spread = mean[few], spread[few]
-            trials = np.clip(
-                np.rint(mean**2 / np.maximum(mean - spread, 1e-12)), 1.0, self.size[few]
-            ).astype(np.int64)
-            drawn[:, few] = rng.binomial(trials, np.minimum(mean / trials, 1.0), (draws, len(few)))
-        drawn -= cells.expected
-        found = statistics(cells, drawn)
-        return float(np.mean(np.any(found >= self.least - 1e-9, axis=1))), error
+            mean, variance, size = mean[few], variance[few], bins.size[few]
+            trials = np.rint(mean**2 / np.maximum(mean - variance, 1e-12))
+            trials = np.clip(trials, 1.0, size).astype(np.int64)
+            share = np.minimum(mean / trials, 1.0)
+            counts[:, few] = rng.binomial(trials, share, (draws, len(few)))
+        is_detected = statistics(bins, counts - bins.expected) >= self.least - 1e-9
+        error = float(np.abs(q - self.x).sum() / self.n)
+        return float(np.mean(np.any(is_detected, axis=1))), error
 
 
-def _larger(power_of: PowerOf) -> float | None:
-    ends = [power_of(sign * STRONGEST) for sign in (-1.0, 1.0)]
-    found = [
-        _bisected(power_of, sign, end[1]) for sign, end in zip((-1.0, 1.0), ends) if end[0] >= POWER
-    ]
-    missed = max((error for power, error in ends if power < POWER), default=0.0)
-    return max(found) if found and max(found) >= missed else None
+def larger_error(power_at: PowerAt) -> float | None:
+    """Return the larger of the errors detected with probability 0.8 in the two directions.
+
+    None if there is none, or if a larger error in the other direction would be missed.
+    """
+    errors, missed = [], 0.0
+    for sign in (-1.0, 1.0):
+        power, error = power_at(sign * STRONGEST)
+        if power >= POWER:
+            errors.append((sign, error))
+        else:
+            missed = max(missed, error)
+    largest = max((_bisect(power_at, sign, error) for sign, error in errors), default=None)
+    return largest if largest is not None and largest >= missed else None
 
 
-def _bisected(power_of: PowerOf, sign: float, error: float) -> float:
+def _bisect(power_at: PowerAt, sign: float, error: float) -> float:
     low, high = 0.0, STRONGEST
     for _ in range(STEPS):
         middle = (low + high) / 2.0
-        power, here = power_of(sign * middle)
+        power, error_here = power_at(sign * middle)
         if power >= POWER:
-            high, error = middle, here
+            high, error = middle, error_here
         else:
             low = middle
     return error
-
-
-def _part(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))

@@ -1,4 +1,4 @@
-"""One number in one line: the plain binned error, or what any estimator gives."""
+"""One number in one line: the plain binned error, or the value of any estimator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ece(
     bins: int = 15,
     classes: Sequence[Any] | None = None,
 ) -> float:
-    """The plain binned L1 calibration error over bins of equal width, as most papers report it ("ECE").
+    """Return the binned L1 calibration error over bins of equal width, as most papers do ("ECE").
 
         sum_b n_b / n |mean y in b - mean p in b|
 
@@ -33,17 +33,17 @@ def ece(
     y : array_like, (n,)
         Labels.
     notion : {"top_label", "binary", "classwise"}
-        What is judged; classwise is the mean over the classes.
+        The reduction that is judged; classwise is the mean over the classes.
     bins : int
-        Bins of equal width in [0, 1].
+        Number of bins of equal width in [0, 1].
     classes : sequence, optional
         Names of the classes, as for `harness.estimate`.
 
     Returns
     -------
     float
-        In [0, 1], not in percent. Too high by the noise of the bins at small n, too low where errors cancel within a bin;
-        `harness.judge` says by how much, and how sure one can be.
+        In [0, 1], not in percent. Too high by the noise of the bins at small n, too low if errors
+        cancel within a bin. `harness.judge` returns estimates with intervals.
 
     Raises
     ------
@@ -70,42 +70,44 @@ def estimate(
     rng: np.random.Generator | int | None = None,
     classes: Sequence[Any] | None = None,
 ) -> dict[str, Estimate]:
-    """The calibration errors of one's own predictions, as one estimator gives them.
+    """Return the calibration errors of predictions that one estimator computes.
 
     Parameters
     ----------
     estimator : str or callable
-        An id of `list_estimators()`, an estimator, or a bare function (p, y) -> float, whose value is taken as l1.
+        An id of `list_estimators()`, an estimator, or a function (p, y) -> float, whose value is
+        taken as l1.
     p : array_like of shape (n,) or (n, k)
-        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and the notion "top_label", p is
-        the confidence, and y says whether the prediction was right.
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and
+        the notion "top_label", p is the confidence, and y says which predictions were right.
     y : array_like of shape (n,)
         Labels, integers in {0, 1} or in 0..k-1, or names of classes.
     notion : {"top_label", "binary", "classwise", "canonical"}
-        Which reduction of (p, y) is judged: the confidence in the predicted class, the probability of class 1, every class by
-        itself (the mean over the classes is returned), or the whole vector.
+        The reduction of (p, y) that is judged: the confidence in the predicted class, the
+        probability of class 1, each class by itself (the mean over the classes is returned), or the
+        whole vector.
     rng : numpy.random.Generator or int, optional
-        What an estimator draws from that needs randomness; an integer is its seed. The default is the seed 0: the same call gives
-        the same numbers.
+        Generator, or its seed, for an estimator that draws random numbers. The default is the seed
+        0: the same call gives the same numbers.
     classes : sequence, optional
-        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array. Columns of a data frame that are
-        named by class (cat, p_cat, prob_cat) are matched by name.
+        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array. Columns
+        of a data frame that are named by class (cat, p_cat, prob_cat) are matched by name.
 
     Returns
     -------
     dict of str to Estimate
-        By estimand. Values are in the unit of the estimand, not in percent.
+        Estimates by estimand, in the unit of the estimand, not in percent.
 
     Raises
     ------
     BadInputError
-        If p, y or notion cannot be used, or the estimator does not take them.
+        If p, y or notion cannot be used, or the estimator does not accept them.
     UndefinedError
         If the estimator has no value for this sample.
 
     Notes
     -----
-    Bias, cost and source are the estimator's: `calharness info ID` shows them.
+    `calharness info ID` shows bias, cost and source of an estimator.
 
     Examples
     --------
@@ -118,25 +120,24 @@ def estimate(
     >>> round(harness.estimate(gap_of_means, p, y, notion="binary")["l1"].value, 3)
     0.15
     """
-    made: Any = load("estimator", estimator, {}) if isinstance(estimator, str) else estimator
-    if not callable(made) or isinstance(made, type):
+    function: Any = load("estimator", estimator, {}) if isinstance(estimator, str) else estimator
+    if not callable(function) or isinstance(function, type):
         raise BadInputError(
-            f"estimator is {made!r}; an id, an object that can be called as (p, y, rng), or a function is needed."
+            f"estimator is {function!r}; give an id, an object that can be called as (p, y, rng), "
+            "or a function."
         )
-    spec = EstimatorSpec.of(made)
-    reduced_p, reduced_y = reduce(p, y, notion, classes)
-    k = reduced_p.shape[1] if reduced_p.ndim == 2 else 2
-    reason = spec.out_of_range(notion, len(reduced_p), k) or spec.unavailable
+    spec = EstimatorSpec.of(function)
+    p, y = reduce(p, y, notion, classes)
+    k = p.shape[1] if p.ndim == 2 else 2
+    reason = spec.out_of_range(notion, len(p), k) or spec.unavailable
     if spec.needs_posterior:
         reason = "the estimator needs the true posterior, which only a problem knows"
     if reason:
         raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
     if spec.replication_rng is None:
-        return apply(
-            made, reduced_p, reduced_y, notion, np.random.default_rng(0 if rng is None else rng)
-        )
+        return apply(function, p, y, notion, np.random.default_rng(0 if rng is None else rng))
     if isinstance(rng, np.random.Generator):
         raise BadInputError(
-            f"rng is a Generator, but estimator {estimator!r} makes its own of an integer seed; give that."
+            f"rng is a Generator, but estimator {estimator!r} makes its own; give an integer seed."
         )
-    return apply(made, reduced_p, reduced_y, notion, spec.replication_rng(rng or 0))
+    return apply(function, p, y, notion, spec.replication_rng(rng or 0))

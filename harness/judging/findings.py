@@ -1,13 +1,13 @@
-"""What is found about a file of predictions: plain values, of which page, terminal text and JSON are made.
+"""The answers about predictions as plain values, of which page, text and JSON are made.
 
-Values are in the unit of the estimand (never percent). A number that cannot be given is None, and `reason` says why in a
-sentence. Sentences are whole English sentences of what may be said at the stated level, and no more.
+Values are in the unit of the estimand, never percent. A number that cannot be given is None, and
+`reason` says why. Sentences claim only what holds at the stated level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,28 +15,30 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from harness.evaluation.reliability import Panel
+    from harness.judging.saved import FittedMap
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The predictions that are judged.
+    """Predictions to be judged.
 
     Attributes
     ----------
     name : str
-        What the reader calls it: the file's name without its ending, or "predictions".
+        Name of the model: the file's name without its ending, or "predictions".
     p : ndarray (n, k)
         Probabilities; k = 2 for a single column, whose values are p[:, 1].
     y : ndarray (n,) of int
         Labels in 0..k-1.
     classes : tuple of str
-        Names of the classes, k of them.
+        Names of the k classes.
     understood : str
-        One line on how the file was read.
+        How the file was read, in one line.
     groups : mapping of str to ndarray (n,)
         Other columns that split the rows, by name.
     confidences : bool
-        Whether a single column holds confidences of predictions and y says which were right: top-label is all that can be judged.
+        True if p[:, 1] holds confidences and y says which predictions were right. Only top-label
+        calibration can then be judged.
     """
 
     name: str
@@ -49,15 +51,17 @@ class Judged:
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return len(self.y)
 
     @property
     def k(self) -> int:
+        """Number of classes."""
         return int(self.p.shape[1])
 
     @property
     def notions(self) -> tuple[str, ...]:
-        """Those that are judged, the main one first."""
+        """The notions that are judged, the main one first."""
         if self.confidences:
             return ("top_label",)
         return ("binary",) if self.k == 2 else ("top_label", "classwise", "canonical")
@@ -65,12 +69,31 @@ class Judged:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its interval. low or high is None where none can be given."""
+    """A value with its interval. `low` or `high` is None where there is none."""
 
     value: float | None
     low: float | None = None
     high: float | None = None
     level: float = 0.95
+
+    def with_zero(self) -> Interval:
+        """Return the interval extended to 0.
+
+        Examples
+        --------
+        >>> Interval(0.2, 0.1, 0.3).with_zero().low, Interval(-0.2, -0.3, -0.1).with_zero().high
+        (0.0, 0.0)
+        """
+        low = None if self.low is None else min(self.low, 0.0)
+        high = None if self.high is None else max(self.high, 0.0)
+        return replace(self, low=low, high=high)
+
+    @property
+    def sign(self) -> int:
+        """1 if the interval is above 0, -1 if it is below, else 0."""
+        if self.low is not None and self.low > 0.0:
+            return 1
+        return -1 if self.high is not None and self.high < 0.0 else 0
 
 
 # ---- 1. Is it calibrated?
@@ -78,16 +101,24 @@ class Interval:
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """One test of "the predictions are calibrated" under a notion.
+    """A test of calibration under one notion.
 
-    `adjusted` is the p-value corrected for the number of tests made together; `rejected` is adjusted <= 1 - level. `size` is the
-    share of false alarms at this level that was measured on calibrated problems (an Interval over `size_trials` samples at
-    `size_at`, the nearest (n, k) that was measured). `detectable` is the L1 error of a tempered version of these predictions
-    that the test would have found with probability `power`; errors below it could not have been shown at this n.
+    Attributes
+    ----------
+    adjusted : float or None
+        The p-value corrected for the number of tests; `rejected` is adjusted <= 1 - level.
+    size : Interval or None
+        Share of false alarms at this level on calibrated problems, measured on `size_trials`
+        samples at `size_at`, the nearest (n, k) that was measured.
+    detectable : float or None
+        L1 error of a tempered version of these predictions that the test would have detected with
+        probability `power`. Smaller errors could have been missed.
+    note : str
+        Remarks, such as impossible outcomes, or that only a part of the rows was tested.
     """
 
     notion: str
-    test: str  # plain name
+    test: str
     statistic: float | None
     p_value: float | None
     adjusted: float | None
@@ -99,12 +130,12 @@ class CalibrationTest:
     detectable: float | None = None
     power: float = 0.8
     reason: str | None = None
-    note: str = ""  # what else is to be known: impossible outcomes, a part of the rows only ...
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The answer to the first question: one sentence, and the tests that it rests on."""
+    """The answer to question 1."""
 
     sentence: str
     rejected: bool | None
@@ -116,29 +147,38 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """One estimate of a calibration error.
+    """An estimate of a calibration error.
 
-    `interval.low/high` bear `interval.level`; `coverage` is what was measured for such intervals in the arena near this n and k
-    (None: not measured, and `coverage_note` says so). `regret`: how far its RMSE was above the best published estimator's, there.
+    Attributes
+    ----------
+    kind : str
+        point, lower or upper.
+    coverage : Interval or None
+        Measured coverage of such intervals at `measured_at`, the nearest measured (n, k).
+        `coverage_note` says how it was measured, or that it was not.
+    regret : float or None
+        RMSE over that of the best published estimator, as measured in the arena near this n and k.
+    headline : bool
+        True for the estimate that is quoted for its notion.
     """
 
     notion: str
-    estimand: str  # as in harness.math.estimands
-    estimator: str  # id
-    label: str  # plain name
+    estimand: str
+    estimator: str
+    label: str
     interval: Interval
-    kind: str  # point | lower | upper | interval
+    kind: str
     coverage: Interval | None = None
     coverage_note: str = ""
     regret: float | None = None
     measured_at: tuple[int, int] | None = None
-    headline: bool = False  # the one number that is quoted for its notion
+    headline: bool = False
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A bound that holds at this very n under an assumption in words."""
+    """A bound that is proved at this n under an assumption in words."""
 
     notion: str
     estimand: str
@@ -149,7 +189,7 @@ class Certified:
 
 @dataclass(frozen=True)
 class Direction:
-    """Over- or under-confidence: mean confidence minus accuracy of the predicted class (binary: mean p minus rate of class 1)."""
+    """Over- or underconfidence: mean confidence minus accuracy (binary: mean p minus frequency)."""
 
     mean_confidence: float
     accuracy: float
@@ -159,9 +199,12 @@ class Direction:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A proper score = miscalibration - discrimination + uncertainty, with the calibration part estimated by `how`."""
+    """A proper score ("brier" or "log") = miscalibration - discrimination + uncertainty.
 
-    score: str  # brier | log
+    `how` says how the miscalibration was estimated.
+    """
+
+    score: str
     mean_score: float
     miscalibration: Interval
     discrimination: float
@@ -171,16 +214,15 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class HowFar:
-    """The answer to the second question."""
+    """The answer to question 2, with at most four estimates for each notion."""
 
     sentence: str
-    errors: tuple[ErrorEstimate, ...]  # at most five for each notion
+    errors: tuple[ErrorEstimate, ...]
     certified: tuple[Certified, ...]
     direction: Direction | None
     scores: tuple[Decomposition, ...]
-    # a sentence where estimates differ by more than their intervals allow, with the likely reason
     disagreement: str | None = None
-    cautions: tuple[str, ...] = ()  # ties, saturation, n too small, one class only ...
+    cautions: tuple[str, ...] = ()
 
 
 # ---- 3. Where?
@@ -188,7 +230,7 @@ class HowFar:
 
 @dataclass(frozen=True)
 class ClassFinding:
-    """One class against the rest: mean p, frequency, estimated L1 error with interval, and its p-value among all classes."""
+    """A class against the rest: mean p, frequency, L1 error, p-value corrected for all classes."""
 
     name: str
     mean_p: float
@@ -200,7 +242,7 @@ class ClassFinding:
 
 @dataclass(frozen=True)
 class Region:
-    """Rows with scores in [low, high]: what was said, what happened, the share of the whole L1 error that lies there."""
+    """Rows with scores in [low, high]: mean score, frequency, and share of the whole L1 error."""
 
     low: float
     high: float
@@ -212,7 +254,7 @@ class Region:
 
 @dataclass(frozen=True)
 class GroupFinding:
-    """Rows of one group: gap of mean score and frequency with interval, error, p-value corrected for all groups looked at."""
+    """Rows of a group: mean score minus frequency, L1 error, p-value corrected for all groups."""
 
     column: str
     value: str
@@ -225,12 +267,16 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class Where:
-    """The answer to the third question. panels: CORP diagrams with bands, the overall one first, then the worst classes."""
+    """The answer to question 3.
+
+    `panels` are reliability diagrams: of all rows first, then of the worst classes. `classes` and
+    `groups` are ordered from worst to best, `regions` by score.
+    """
 
     sentence: str
     panels: tuple[Panel, ...]
-    classes: tuple[ClassFinding, ...]  # worst first
-    regions: tuple[Region, ...]  # by score
+    classes: tuple[ClassFinding, ...]
+    regions: tuple[Region, ...]
     groups: tuple[GroupFinding, ...]
     notes: tuple[str, ...] = ()
 
@@ -240,25 +286,27 @@ class Where:
 
 @dataclass(frozen=True)
 class Gain:
-    """Cross-fitted gain of one calibrator: score before minus score after on rows it was not fitted on; positive is better."""
+    """Score before minus score after a cross-fitted recalibration; positive is better."""
 
-    method: str  # temperature | vector | matrix | isotonic
+    method: str
     label: str
     log_loss: Interval
     brier: Interval
-    seconds: float
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Gains:
-    """The answer to the fourth question. best: the method with the largest gain in log-loss whose interval is above 0, or None.
-    fitted: the map of `best` (or of the method asked for) fitted on all rows, ready to be saved."""
+    """The answer to question 4.
+
+    `best` is the method of the largest gain in log-loss whose interval is above 0, or None.
+    `fitted` is its map, fitted on all rows.
+    """
 
     sentence: str
     gains: tuple[Gain, ...]
     best: str | None
-    fitted: Any = None
+    fitted: FittedMap | None = None
 
 
 # ---- 5. Which model is better?
@@ -266,8 +314,10 @@ class Gains:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """First minus second on the same rows; an interval that excludes 0 tells them apart. quantity: accuracy error, log-loss,
-    Brier score, calibration error, refinement ..."""
+    """First minus second model on the same rows.
+
+    `better` is the name of the better model; None if the interval holds 0.
+    """
 
     first: str
     second: str
@@ -276,41 +326,13 @@ class PairedDifference:
     first_value: float | None
     second_value: float | None
     difference: Interval
-    better: str | None  # name of the better model, None: cannot be told at this n
+    better: str | None
     sentence: str
 
 
 @dataclass(frozen=True)
 class Versus:
-    """The answer to the fifth question."""
+    """The answer to question 5."""
 
     sentence: str
     differences: tuple[PairedDifference, ...]
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All that is said about one file, or about several on the same rows. A question that was not asked or cannot be answered is
-    None, and `unanswered` says why, by question."""
-
-    data: Judged
-    level: float
-    seed: int
-    calibrated: Calibrated | None
-    how_far: HowFar | None
-    where: Where | None
-    gains: Gains | None
-    versus: Versus | None
-    others: tuple[
-        Findings, ...
-    ] = ()  # the second and further files, each with its own answers to questions 1 and 2
-    unanswered: Mapping[str, str] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(
-        default_factory=dict
-    )  # by question; never part of page or JSON unless asked for
-
-    @property
-    def sentences(self) -> Sequence[str]:
-        """The answers in one sentence each, in the order of the questions."""
-        found = (self.calibrated, self.how_far, self.where, self.gains, self.versus)
-        return [answer.sentence for answer in found if answer is not None]

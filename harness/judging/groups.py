@@ -1,187 +1,148 @@
-"""Groups of rows by the other columns of a file: which groups there are, and how far off the scores are in each."""
+"""Groups of rows by other columns of a file, and how far off the scores are in each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from harness.judging.bins import Array, Integers
 from harness.judging.findings import GroupFinding
-from harness.judging.gaps import Gap, gap_of, holm, worst_first
-from harness.judging.words import with_zero
+from harness.judging.gaps import Gap, holm, measure_gap, worst_first
 
-SMALLEST = 20  # rows; smaller groups are pooled
-MOST_GROUPS = 20  # of a column, the largest; the rest are pooled
+FEWEST_ROWS = 20  # smaller groups are pooled
+MOST_GROUPS = 20  # largest groups of a column that are kept; the others are pooled
 MOST_COLUMNS = 20
-MOST_VALUES = 10  # of a numeric column that is taken as it is
-CUTS = (0.2, 0.4, 0.6, 0.8)
+MOST_VALUES = 10  # a numeric column with more distinct values is cut at its quintiles
+QUINTILES = (0.2, 0.4, 0.6, 0.8)
 
 
-def groups_of(
-    columns: Mapping[str, NDArray[Any]],
-    x: NDArray[np.float64],
-    hit: NDArray[np.int64],
-    level: float,
-) -> tuple[tuple[GroupFinding, ...], list[str]]:
-    """The groups of all columns, worst first, and notes on what was cut, pooled or left out.
+def judge_groups(
+    columns: Mapping[str, NDArray[Any]], x: Array, hit: Integers, level: float
+) -> tuple[list[GroupFinding], list[str]]:
+    """Return the groups of all columns, worst first, and notes on groups cut, pooled or left out.
 
     Parameters
     ----------
     columns : mapping of str to array (n,)
-        Texts or numbers, missing values allowed.
+        Texts or numbers; values may be missing.
     x, hit : array (n,)
         Scores, and events in {0, 1}.
     level : float
-        Of the intervals, each on its own; p-values are corrected (Holm) over all groups of all columns.
+        Level of each interval by itself. P-values are corrected (Holm) over all groups of all
+        columns.
 
     Examples
     --------
     >>> sex = np.repeat(["f", "m"], 100)
-    >>> found, notes = groups_of({"sex": sex}, np.full(200, 0.5), np.r_[np.repeat([0, 1], 50), np.ones(100, int)], 0.95)
-    >>> [(one.value, round(one.gap.value, 2), round(one.adjusted, 3)) for one in found]
+    >>> hit = np.r_[np.repeat([0, 1], 50), np.ones(100, int)]
+    >>> groups, notes = judge_groups({"sex": sex}, np.full(200, 0.5), hit, 0.95)
+    >>> [(one.value, round(one.gap.value, 2), round(one.adjusted, 3)) for one in groups]
     [('m', -0.5, 0.0), ('f', 0.0, 1.0)]
     """
     notes: list[str] = []
     gaps: list[tuple[str, str, Gap]] = []
-    names = list(columns)
-    if len(names) > MOST_COLUMNS:
-        notes.append(
-            f"Only the first {MOST_COLUMNS} of {len(names)} columns of groups were looked at."
-        )
-    for column in names[:MOST_COLUMNS]:
-        labels, texts, said = split(column, np.asarray(columns[column]))
-        notes += said
+    if len(columns) > MOST_COLUMNS:
+        notes.append(f"Only the first {MOST_COLUMNS} of {len(columns)} group columns were used.")
+    for column in list(columns)[:MOST_COLUMNS]:
+        labels, texts, column_notes = split(column, np.asarray(columns[column]))
+        notes += column_notes
         for i, text in enumerate(texts):
             rows = labels == i
-            gaps.append((column, text, gap_of(x[rows], hit[rows], level)))
-    adjusted = holm([gap.p_value for _, _, gap in gaps])
-    found = [
-        _finding(column, text, gap, p, level) for (column, text, gap), p in zip(gaps, adjusted)
-    ]
-    order = worst_first(
-        adjusted,
-        [gap.p_value for _, _, gap in gaps],
-        [one.error.value or 0.0 for one in found],
-        1.0 - level,
-    )
-    return tuple(found[i] for i in order), notes
+            gaps.append((column, text, measure_gap(x[rows], hit[rows], level)))
+    p_values = [gap.p_value for _, _, gap in gaps]
+    adjusted = holm(p_values)
+    findings = [_finding(*group, p, level) for group, p in zip(gaps, adjusted)]
+    sizes = [one.error.value or 0.0 for one in findings]
+    order = worst_first(adjusted, p_values, sizes, 1.0 - level)
+    return [findings[i] for i in order], notes
 
 
-def split(column: str, values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str], list[str]]:
-    """The group of every row (-1: none), the groups' names and notes.
+def split(column: str, values: NDArray[Any]) -> tuple[Integers, list[str], list[str]]:
+    """Return the group of every row (-1: none), the names of the groups, and notes.
 
-    Numbers of more than 10 distinct values are cut at their quintiles; groups of fewer than 20 rows, and those beyond the 20
-    largest, are pooled; missing values are a group. A column of one value, or of nearly as many as rows, has no groups.
+    Numbers with more than 10 distinct values are cut at their quintiles. Groups of fewer than 20
+    rows, and those beyond the 20 largest, are pooled. Missing values (None, NaN, empty texts) are a
+    group. A column with one value, or with only rare ones, has no groups.
     """
-    missing = _missing(values)
-    notes: list[str] = []
-    texts: list[str]
-    number = _numbers(values, missing)
-    if number is not None and len(np.unique(number[~missing])) > MOST_VALUES:
-        edges = np.unique(np.quantile(number[~missing], CUTS))
-        labels = np.searchsorted(edges, np.where(missing, edges[0], number), side="left")
+    nothing = np.full(len(values), -1)
+    missing = pd.isna(values) | (values.astype(object) == "")
+    known = values[~missing]
+    if len(known) == 0:
+        return nothing, [], [f"{column} is empty and was left out."]
+    notes = []
+    numbers = _numbers(known)
+    labels = np.full(len(values), -1)
+    if numbers is not None and len(np.unique(numbers)) > MOST_VALUES:
+        edges = np.unique(np.quantile(numbers, QUINTILES))
+        labels[~missing] = np.searchsorted(edges, numbers, side="left")
         shown = [f"{edge:.4g}" for edge in edges]
-        texts = [
-            f"at most {shown[0]}",
-            *(f"{a} to {b}" for a, b in zip(shown[:-1], shown[1:])),
-            f"above {shown[-1]}",
-        ]
+        middle = [f"{low} to {high}" for low, high in zip(shown[:-1], shown[1:])]
+        texts = [f"at most {shown[0]}", *middle, f"above {shown[-1]}"]
         notes.append(f"{column} has many values and was cut at its quintiles ({', '.join(shown)}).")
     else:
-        kept = np.array([_text(v) for v in values[~missing]], dtype=object)
-        if len(kept) == 0:
-            return np.full(len(values), -1), [], [f"{column} is empty and was not looked at."]
-        names, own, counts = np.unique(kept, return_inverse=True, return_counts=True)
-        if len(names) > MOST_GROUPS and counts.max() < SMALLEST:
-            return (
-                np.full(len(values), -1),
-                [],
-                [f"{column} has {len(names):,} different values, each too rare to be a group."],
-            )
-        labels, texts = np.full(len(values), -1), [str(name) for name in names]
-        labels[~missing] = own
-    labels = np.where(missing, len(texts), labels)
-    texts = [*texts, "(missing)"]
+        names = np.array([str(value) for value in known.tolist()], dtype=object)
+        unique, index, counts = np.unique(names, return_inverse=True, return_counts=True)
+        if len(unique) > MOST_GROUPS and counts.max() < FEWEST_ROWS:
+            note = f"{column} has {len(unique):,} different values, each too rare to be a group."
+            return nothing, [], [note]
+        labels[~missing], texts = index, list(unique)
+    labels[missing] = len(texts)
+    texts.append("(missing)")
     sizes = np.bincount(labels, minlength=len(texts))
     if (sizes > 0).sum() < 2:
-        return np.full(len(values), -1), [], [f"{column} has a single value and was not looked at."]
-    return _pooled(column, labels, texts, sizes, notes)
+        return nothing, [], [f"{column} has a single value and was left out."]
+    return _pool(column, labels, texts, sizes, notes)
 
 
-def _pooled(
-    column: str,
-    labels: NDArray[np.intp],
-    texts: list[str],
-    sizes: NDArray[np.intp],
-    notes: list[str],
-) -> tuple[NDArray[np.intp], list[str], list[str]]:
-    largest = np.argsort(-sizes, kind="stable")[:MOST_GROUPS]
-    own = np.array([i for i in sorted(largest) if sizes[i] >= SMALLEST], dtype=np.intp)
-    rest = int((sizes > 0).sum()) - len(own)
+def _numbers(values: NDArray[Any]) -> Array | None:
+    """Return the values as numbers if they all are finite numbers, else None."""
+    if values.dtype.kind == "b":
+        return None
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _pool(
+    column: str, labels: Integers, texts: list[str], sizes: Integers, notes: list[str]
+) -> tuple[Integers, list[str], list[str]]:
+    """Keep the largest groups and pool the others, as `split` returns them."""
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_GROUPS])
+    kept = largest[sizes[largest] >= FEWEST_ROWS]
     new = np.full(len(texts), -1)
-    new[own] = np.arange(len(own))
-    found = [texts[i] for i in own]
-    if rest == 1 and len(own) < MOST_GROUPS:
-        name = texts[next(i for i in np.flatnonzero(sizes) if i not in own)]
-        notes.append(f"{column} = {name} has too few rows to be judged (fewer than {SMALLEST}).")
-    elif rest:
-        others = new < 0
-        pooled = int(sizes[others].sum())
-        if pooled >= SMALLEST:
-            new[others] = len(found)
-            found.append(f"{rest:,} others")
-            notes.append(
-                f"Of {column}, the {rest:,} smallest groups were pooled ({pooled:,} rows)."
-            )
-        else:
-            notes.append(
-                f"Of {column}, {rest:,} groups have too few rows to be judged ({pooled:,} rows together)."
-            )
-    return new[labels], found, notes
+    new[kept] = np.arange(len(kept))
+    names = [texts[i] for i in kept]
+    others = np.setdiff1d(np.flatnonzero(sizes), kept)
+    rows, count = int(sizes[others].sum()), len(others)
+    if count == 1 and len(kept) < MOST_GROUPS:
+        notes.append(
+            f"{column} = {texts[others[0]]} has too few rows to be judged (fewer than "
+            f"{FEWEST_ROWS})."
+        )
+    elif rows >= FEWEST_ROWS:
+        new[others] = len(names)
+        names.append(f"{count:,} others")
+        notes.append(f"The {count:,} smallest groups of {column} were pooled ({rows:,} rows).")
+    elif count:
+        notes.append(
+            f"{count:,} groups of {column} have too few rows to be judged ({rows:,} rows together)."
+        )
+    return new[labels], names, notes
 
 
 def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) -> GroupFinding:
-    value = gap.gap.value or 0.0
+    interval, error = gap.gap, gap.error
+    means = f"({gap.said:.3f} said, {gap.happened:.3f} happened)"
     if adjusted > 1.0 - level:
-        gap = replace(gap, gap=with_zero(gap.gap), error=with_zero(gap.error))
-        sentence = f"{column} = {text}: nothing stands out ({gap.said:.3f} said, {gap.happened:.3f} happened)."
-    elif gap.gap.low is not None and gap.gap.high is not None and gap.gap.low * gap.gap.high > 0.0:
-        way = "high" if value > 0.0 else "low"
-        about = f"({gap.said:.3f} said, {gap.happened:.3f} happened)"
-        sentence = (
-            f"{column} = {text}: scores are too {way} by {abs(value):.3f} on average {about}."
-        )
+        interval, error = interval.with_zero(), error.with_zero()
+        sentence = f"{column} = {text}: nothing stands out {means}."
+    elif interval.sign:
+        way = "high" if interval.sign > 0 else "low"
+        size = abs(interval.value or 0.0)
+        sentence = f"{column} = {text}: scores are too {way} by {size:.3f} on average {means}."
     else:
-        sentence = f"{column} = {text}: scores are right on average, and wrong by score."
-    return GroupFinding(column, text, gap.n, gap.gap, gap.error, adjusted, sentence)
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "f":
-        return np.array(np.isnan(values))
-    if values.dtype.kind == "O":
-        return np.array([v is None or v != v or v == "" for v in values], dtype=bool)
-    return (
-        np.array(values == "") if values.dtype.kind in "US" else np.zeros(len(values), dtype=bool)
-    )
-
-
-def _numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.float64] | None:
-    """The values as floats where all that are there are numbers."""
-    if values.dtype.kind in "fiu":
-        return values.astype(np.float64)
-    if values.dtype.kind == "b" or missing.all():
-        return None
-    found = np.full(len(values), np.nan)
-    try:
-        found[~missing] = values[~missing].astype(np.float64)
-    except (TypeError, ValueError):
-        return None
-    return found if np.isfinite(found[~missing]).all() else None
-
-
-def _text(value: Any) -> str:
-    return str(value.item() if isinstance(value, np.generic) else value)
+        sentence = f"{column} = {text}: scores are right on average but not at each score."
+    return GroupFinding(column, text, gap.n, interval, error, adjusted, sentence)

@@ -1,169 +1,158 @@
-"""What an answer means: plain sentences beside it, out of the same numbers, on what they allow and what they do not."""
+"""What the answers mean: plain sentences for the page, made from the same numbers."""
 
 from __future__ import annotations
 
-from harness.common import wording
-from harness.common.wording import clean, format_number, format_percent, is_known
-from harness.judging.findings import Calibrated, Findings, Gains, HowFar, Versus, Where
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harness.common.wording import clean, format_number, format_percent, notion_name
+from harness.judging.findings import Calibrated, Gains, HowFar, Versus, Where
+
+if TYPE_CHECKING:
+    from harness.judging.judgement import Judgement
 
 
-def verdict(judgement: Findings) -> tuple[str, str]:
-    """Return a few words on the first question, and their tone: bad | good | open.
+def headline(judgement: Judgement) -> tuple[str, str]:
+    """Return a few words on the first question, and their tone: bad, good or open.
 
-    "No miscalibration was found" never stands above an interval that excludes 0: those of the error are extended to 0 where the
-    test does not reject (`howfar.errors`), and a class, a group or a gain that stands out changes these words.
+    "No miscalibration was found" never stands above an interval that excludes 0: intervals of the
+    error are extended to 0 if the test does not reject (`howfar.errors`). A class, a group or a
+    gain that stands out changes these words.
     """
-    answer = judgement.calibrated
+    answer, where, gains = judgement.calibrated, judgement.where, judgement.gains
     if answer is None or answer.rejected is None:
-        return "It cannot be said whether it is calibrated", "open"
+        return "No answer to whether it is calibrated", "open"
     if answer.rejected:
         return "Not calibrated", "bad"
-    where = judgement.where
-    parts = (
-        [*(one.adjusted for one in where.classes), *(one.adjusted for one in where.groups)]
-        if where is not None
-        else []
-    )
-    if any(adjusted is not None and adjusted <= 1.0 - judgement.level for adjusted in parts):
+    if where is not None and _off(where.classes, judgement.level) + _off(
+        where.groups, judgement.level
+    ):
         return "Nothing was found over all rows, but a class or a group stands out", "open"
-    if judgement.gains is not None and judgement.gains.best is not None:
+    if gains is not None and gains.best is not None:
         return "The tests found nothing, but recalibration gains something", "open"
     return "No miscalibration was found", "good"
 
 
-def calibrated(found: Calibrated) -> list[str]:
-    seen = [test for test in found.tests if is_known(test.detectable)]
-    if found.rejected is None:
-        return ["Nothing is said for or against these predictions."]
-    if found.rejected:
-        said = [
-            "The probabilities cannot be taken at face value: they differ from what happened by more than chance would do.",
-            "The test says that there is a difference, not that it is large or matters; the next answer says how large it is.",
+def _off(findings: tuple[Any, ...], level: float) -> int:
+    """Count the classes or groups that are off by more than chance."""
+    return sum(one.adjusted is not None and one.adjusted <= 1.0 - level for one in findings)
+
+
+def explain_calibrated(answer: Calibrated, level: float) -> list[str]:
+    """Explain the tests."""
+    if answer.rejected is None:
+        return ["Nothing can be said for or against these predictions."]
+    if answer.rejected:
+        return [
+            "The probabilities cannot be taken at face value: they differ from the outcomes by "
+            "more than chance.",
+            "The test says that there is a difference, not that it is large or matters. The next "
+            "answer says how large it is.",
         ]
-    else:
-        said = [
-            "The predictions may be taken at face value as far as these rows can tell. That is no proof that they are "
-            "calibrated: "
-            "a small error stays hidden among few rows."
-        ]
-    if seen and not found.rejected:
-        least = ", ".join(
-            f"{format_number(test.detectable)} ({wording.notion_name(test.notion)})"
-            for test in seen
-        )
-        said.append(
-            f"An error of this size would have been found with a chance of {format_percent(seen[0].power)}: {least}; "
-            "smaller ones not."
-        )
-    return said
-
-
-def how_far(found: HowFar) -> list[str]:
-    said = []
-    quoted = next(
-        (
-            one
-            for one in found.errors
-            if one.headline and one.estimand == "l1" and is_known(one.interval.value)
-        ),
-        None,
-    )
-    if quoted is not None and quoted.interval.value is not None:
-        points = 100 * quoted.interval.value
-        of = (
-            "a stated probability"
-            if quoted.notion != "canonical"
-            else "a whole row of probabilities, all classes added up,"
-        )
-        said.append(
-            f"On average, {of} is off by about {points:.2g} percentage points ({wording.notion_name(quoted.notion)})."
-        )
-    if found.direction is not None:
-        said.append(clean(found.direction.sentence))
-    said.append(
-        "Different methods give different numbers because each makes another compromise on few data. Where their intervals "
-        "overlap, they agree."
-    )
-    if any(
-        one.interval.low is not None or one.interval.high is not None for one in found.certified
-    ):
-        said.append(
-            "A certified interval is wider, and holds without trust in a method, as long as its assumption does."
-        )
-    return said
-
-
-def where(found: Where) -> list[str]:
-    said = []
-    if found.panels:
-        top = found.panels[0].score
-        said.append(
-            f"Read the picture from left to right, by {clean(top)}. Where the curve is below the dashed diagonal, things "
-            f"happen less often "
-            "than was said; above it, more often. Inside the grey band, chance alone may explain it."
-        )
-    told = [
-        one
-        for one in found.classes
-        if one.adjusted is not None and one.adjusted <= 1.0 - one.error.level
+    texts = [
+        "As far as these rows can tell, the predictions may be taken at face value. This does not "
+        "prove that they are calibrated: with few rows a small error stays hidden."
     ]
-    if found.classes:
-        level = format_percent(found.classes[0].error.level)
-        said.append(
-            f"{len(told)} of {len(found.classes)} classes can be told from calibrated ones at the {level} level, with a "
-            f"correction for "
-            "looking at all of them."
-        )
-    if found.groups:
-        some = [
-            one
-            for one in found.groups
-            if one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level
+    tests = [test for test in answer.tests if test.detectable is not None]
+    if tests:
+        errors = [
+            f"{format_number(test.detectable)} ({notion_name(test.notion)})" for test in tests
         ]
-        said.append(
-            f"{len(some)} of {len(found.groups)} groups are off by more than chance, corrected for their number "
-            f"({format_percent(found.groups[0].gap.level)} level)."
+        texts.append(
+            f"An error of this size would have been detected with probability "
+            f"{format_percent(tests[0].power)}: {', '.join(errors)}. Smaller errors could have "
+            "been missed."
         )
-    return said
+    return texts
 
 
-def band(found: Where | None) -> str:
-    """What the band of the first diagram is."""
-    one = found.panels[0].band if found is not None and found.panels else None
-    if one is None:
-        return "not drawn."
-    held = (
-        "the line of calibrated predictions"
-        if one.kind == "consistency"
-        else "the line of further such data"
+def explain_how_far(answer: HowFar, level: float) -> list[str]:
+    """Explain the estimates."""
+    texts = []
+    for error in answer.errors:
+        if error.headline and error.interval.value is not None:
+            subject = "a stated probability"
+            if error.notion == "canonical":
+                subject = "a whole row of probabilities, all classes added up,"
+            texts.append(
+                f"On average, {subject} is off by about {100 * error.interval.value:.2g} "
+                f"percentage points ({notion_name(error.notion)})."
+            )
+            break
+    if answer.direction is not None:
+        texts.append(clean(answer.direction.sentence))
+    texts.append(
+        "Different methods give different numbers, because each makes another compromise on few "
+        "data. If their intervals overlap, they agree."
     )
-    return f"where {held} would lie with a chance of {format_percent(one.level)}, at any one prediction."
-
-
-def gains(found: Gains) -> list[str]:
-    best = next((one for one in found.gains if one.method == found.best), None)
-    if best is None:
-        said = [
-            "No recalibration that was tried improves these predictions for certain; leave them as they are, or collect "
-            "more rows."
-        ]
-    else:
-        said = [
-            f"Recalibrate by {clean(best.label)}: it was better on rows that it had not seen. The predictions change, the "
-            f"model does not.",
-            "It is fitted to data like these. Once the data change, fit it again.",
-        ]
-    return [*said, "An interval that holds 0 says that the map may as well do harm."]
-
-
-def versus(found: Versus) -> list[str]:
-    told = [one for one in found.differences if one.better is not None]
-    said = [
-        "Both were judged on the same rows, so that luck with the rows cancels.",
-        "“Cannot be told” is an answer: whichever is better, the difference is too small for this number of rows.",
-    ]
-    if told:
-        said.append(
-            "A model can be right more often and yet be worse calibrated; see which of the rows matters for the use."
+    if any(bound.reason is None for bound in answer.certified):
+        texts.append(
+            "A certified interval is wider. It holds whatever the method, as long as its "
+            "assumption does."
         )
-    return said
+    return texts
+
+
+def explain_where(answer: Where, level: float) -> list[str]:
+    """Explain the diagrams and tables."""
+    texts = []
+    if answer.panels:
+        texts.append(
+            f"Read the diagram from left to right, by {clean(answer.panels[0].score)}. Where the "
+            "curve is below the dashed diagonal, the event happens less often than predicted; "
+            "above it, more often. Inside the grey band, chance alone may explain the difference."
+        )
+    percent = format_percent(level)
+    if answer.classes:
+        texts.append(
+            f"{_off(answer.classes, level)} of {len(answer.classes)} classes are off by more than "
+            f"chance ({percent} level, corrected for the number of classes)."
+        )
+    if answer.groups:
+        texts.append(
+            f"{_off(answer.groups, level)} of {len(answer.groups)} groups are off by more than "
+            f"chance ({percent} level, corrected for the number of groups)."
+        )
+    return texts
+
+
+def explain_gains(answer: Gains, level: float) -> list[str]:
+    """Explain the gains."""
+    interval = "If an interval holds 0, the recalibration may as well do harm."
+    for gain in answer.gains:
+        if gain.method == answer.best:
+            return [
+                f"Recalibrate by {clean(gain.label)}: it was better on rows that it had not seen. "
+                "The predictions change, the model does not.",
+                "The map is fitted to data like these. If the data change, fit it again.",
+                interval,
+            ]
+    return [
+        "None of these recalibrations is sure to improve the predictions. Leave them as they are, "
+        "or collect more rows.",
+        interval,
+    ]
+
+
+def explain_versus(answer: Versus, level: float) -> list[str]:
+    """Explain the differences between models."""
+    texts = [
+        "All models were judged on the same rows, so luck with the rows cancels.",
+        "“Cannot be told apart” is an answer: if one model is better, the difference is too small "
+        "for this number of rows.",
+    ]
+    if any(row.better is not None for row in answer.differences):
+        texts.append(
+            "A model can be right more often and still be worse calibrated. Choose the row that "
+            "matters for your use."
+        )
+    return texts
+
+
+EXPLAIN: dict[str, Callable[[Any, float], list[str]]] = {
+    "calibrated": explain_calibrated,
+    "how_far": explain_how_far,
+    "where": explain_where,
+    "gains": explain_gains,
+    "versus": explain_versus,
+}

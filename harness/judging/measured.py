@@ -1,126 +1,62 @@
-"""Measurements that `judge` quotes.
+"""Measurements that `judge` quotes: false alarms of its tests, regret of estimators, coverage.
 
-measured.json is made by benchmarks/distil_arena.py, coverage.csv by benchmarks/interval_coverage.py.
+benchmarks/distil_arena.py writes measured.json. benchmarks/interval_coverage.py writes
+coverage.csv.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import math
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import pandas as pd
 
 FILE = Path(__file__).with_name("measured.json")
 COVERAGE = Path(__file__).with_name("coverage.csv")
-MEASURED_LEVEL = 0.95  # of the intervals whose coverage is stored
+MEASURED_LEVEL = 0.95  # of the intervals in coverage.csv
 
 
-@lru_cache(maxsize=1)
-def measured() -> dict[str, Any]:
-    """Return {"size": [...], "estimators": [...]}: rows with notion, n, k and a measurement."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+@cache
+def measurements(table: str) -> pd.DataFrame:
+    """Return a table of measurements: "size", "estimators" or "coverage".
+
+    size: notion ("any" for all tests together), n, k, trials, false_alarms, level.
+    estimators: notion, estimand, n, k, estimator, regret (smallest first).
+    coverage: quantity, n, k, kind of predictions, truth, draws, covered, mean_width. `covered` is
+    not an integer if a draw has several intervals, one for each class.
+    """
+    if table == "coverage":
+        return pd.read_csv(COVERAGE)
+    return pd.DataFrame(json.loads(FILE.read_text(encoding="utf-8"))[table])
 
 
-def nearest(rows: list[dict[str, Any]], n: int, k: int) -> dict[str, Any] | None:
-    """The row whose n and k are nearest on a logarithmic scale; of two as near, the one of smaller n.
+def nearest_rows(table: str, n: int, k: int, **values: str) -> pd.DataFrame:
+    """Return the rows with these values, at the measured n and k nearest to the given ones.
+
+    Near is on a logarithmic scale; of two sizes that are equally near, the smaller n counts.
 
     Examples
     --------
-    >>> nearest([{"n": 200, "k": 3}, {"n": 5000, "k": 3}], 900, 4)["n"]
-    200
+    >>> nearest_rows("size", 300, 2, notion="binary")[["n", "k"]].to_numpy().tolist()
+    [[200, 2]]
     """
-
-    def distance(row: dict[str, Any]) -> tuple[float, int]:
-        return round(abs(math.log(row["n"] / n)) + abs(math.log(row["k"] / k)), 9), row["n"]
-
-    return min(rows, key=distance, default=None)
-
-
-def size_of(notion: str, n: int, k: int) -> dict[str, Any] | None:
-    """False alarms of the test of a notion (or of "any" of them together) near n and k: n, k, trials, false_alarms, level."""
-    return nearest([row for row in measured().get("size", []) if row["notion"] == notion], n, k)
+    rows = measurements(table)
+    for column, value in values.items():
+        rows = rows[rows[column] == value]
+    if rows.empty:
+        return rows
+    distance = (np.log(rows["n"] / n).abs() + np.log(rows["k"] / k).abs()).round(9)
+    nearest = rows.assign(distance=distance).sort_values(["distance", "n"], kind="stable").iloc[0]
+    return rows[(rows["n"] == nearest["n"]) & (rows["k"] == nearest["k"])]
 
 
-def estimators_of(notion: str, estimand: str, n: int, k: int) -> list[dict[str, Any]]:
-    """What was measured of every estimator of an estimand at the nearest n and k, smallest regret first."""
-    rows = [
-        row
-        for row in measured().get("estimators", [])
-        if (row["notion"], row["estimand"]) == (notion, estimand)
-    ]
-    at = nearest(rows, n, k)
-    if at is None:
-        return []
-    return [row for row in rows if (row["n"], row["k"]) == (at["n"], at["k"])]
+def coverage_rows(quantity: str, n: int, k: int) -> pd.DataFrame:
+    """Return the measured coverage of a quantity, a row for each kind of predictions.
 
-
-def estimator_of(name: str, notion: str, estimand: str, n: int, k: int) -> dict[str, Any] | None:
-    """What was measured of one estimator at the nearest n and k at which it was run."""
-    rows = measured().get("estimators", [])
-    return nearest(
-        [
-            row
-            for row in rows
-            if (row["estimator"], row["notion"], row["estimand"]) == (name, notion, estimand)
-        ],
-        n,
-        k,
-    )
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How often the intervals of one quantity held its true value, on one kind of predictions of n rows and k classes."""
-
-    k: int
-    n: int
-    kind: str
-    quantity: str
-    draws: int
-    covered: (
-        float  # of the draws; not an integer where a draw has several intervals, one for each class
-    )
-
-    @property
-    def error(self) -> float:
-        """The L1 error of the kind, top-label or binary."""
-        return 0.0 if self.kind == "calibrated" else float(self.kind.removeprefix("l1_"))
-
-
-@lru_cache(maxsize=1)
-def coverages() -> dict[str, list[Coverage]]:
-    """Return the rows of coverage.csv by quantity (benchmarks/interval_coverage.py makes the file)."""
-    table: dict[str, list[Coverage]] = {}
-    with COVERAGE.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            one = Coverage(
-                int(row["k"]),
-                int(row["n"]),
-                row["kind"],
-                row["quantity"],
-                int(row["draws"]),
-                float(row["covered"]),
-            )
-            table.setdefault(one.quantity, []).append(one)
-    return table
-
-
-def coverage_of(quantity: str, n: int, k: int) -> list[Coverage]:
-    """Return the coverage of a quantity at the measured size nearest to n and k, one row for each kind of predictions.
-
-    Nothing if n or k is more than a factor of two away from every measured size.
+    Empty if n or k differs by more than a factor of two from every measured size.
     """
-    rows = coverages().get(quantity, [])
-    size = nearest([{"n": row.n, "k": row.k} for row in rows], n, k)
-    if size is None or not (is_near(size["n"], n) and is_near(size["k"], k)):
-        return []
-    return [row for row in rows if (row.n, row.k) == (size["n"], size["k"])]
-
-
-def is_near(measured_size: int, size: int) -> bool:
-    """True if the two differ by at most a factor of two."""
-    return measured_size / 2 <= size <= measured_size * 2
+    rows = nearest_rows("coverage", n, k, quantity=quantity)
+    is_near = (rows["n"] / n).between(0.5, 2.0) & (rows["k"] / k).between(0.5, 2.0)
+    return rows[is_near]

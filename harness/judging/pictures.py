@@ -1,53 +1,77 @@
-"""The figures of the page, as SVG in the colours of the page; each is drawn once and scaled by its viewBox.
+"""The figures of the page, as SVG in its colours; each is drawn once and scaled by its viewBox.
 
-Letters stay text: the browser has more scripts than matplotlib, and finds them with its search. No text is read as mathematics,
-because names of classes and groups come from the data.
+Letters stay text: the browser has more scripts than matplotlib, and can search them. No text is
+read as mathematics, because names of classes and groups come from the data.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.common import wording
-from harness.common.wording import clean, fitted, format_number, format_percent, is_known
+from harness.common.wording import (
+    DASH,
+    clean,
+    estimand_name,
+    fitted,
+    format_ends,
+    format_number,
+    format_percent,
+    is_known,
+    notion_name,
+)
+from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
 from harness.figures.style import COLOURS, pyplot
-from harness.judging.findings import ErrorEstimate, Gains, HowFar, Interval, Versus, Where
-from harness.judging.words import ends
-
-WIDTH = (
-    4.6  # inches: letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one
+from harness.judging.findings import (
+    Certified,
+    ErrorEstimate,
+    Gains,
+    HowFar,
+    Interval,
+    Versus,
+    Where,
 )
-LETTERS = 21  # of a line of a label
+
+if TYPE_CHECKING:
+    from harness.judging.judgement import Judgement
+
+# Inches. Letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one.
+WIDTH = 4.6
+LETTERS = 21  # in a line of a label
 MOST_CLASSES = 12
-MOST_ROWS = 24  # of one figure of intervals
-LARGEST = 1.9  # pixels that a point of the drawing may become
-# Colours of the drawing, and what they are on the page, where they follow the scheme of light and dark.
+MOST_ROWS = 24  # in a figure of intervals
+LARGEST_SCALE = 1.9  # pixels for a point of the drawing, at most
+# Colours of the drawing, and the variables of the page that follow its light or dark scheme.
 PAGE_COLOURS = {
-    "#000000": "--ink", "#404040": "--ink", "#4c4c4c": "--soft", "#4d4d4d": "--soft", "#737373": "--soft", "#8c8c8c": "--soft",
+    "#000000": "--ink",
+    "#404040": "--ink",
+    "#4c4c4c": "--soft",
+    "#4d4d4d": "--soft",
+    "#737373": "--soft",
+    "#8c8c8c": "--soft",
     "#b0b0b0": "--line",
-    COLOURS[0].lower(): "--first", COLOURS[1].lower(): "--second",
-}  # fmt: skip
+    COLOURS[0].lower(): "--first",
+    COLOURS[1].lower(): "--second",
+}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG, and what is seen, in words."""
+    """An SVG, and its content in words."""
 
     svg: str
-    said: str
+    words: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a figure of intervals. kind: point | main | lower | upper | certified."""
+    """A row of a figure of intervals. kind: point, main, lower, upper or certified."""
 
     label: str
     interval: Interval
@@ -56,123 +80,72 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows on one scale."""
+    """Rows on one scale. `has_zero`: 0 is the value to compare with."""
 
     title: str
     lines: Sequence[Line]
-    unit: str
-    zero: bool = False  # whether 0 is the value that is compared with
+    unit: str = ""
+    has_zero: bool = False
 
 
-def overall(found: Where) -> Picture | None:
-    """The reliability diagram of the first panel, with its band and the histogram of the scores."""
-    if not found.panels:
-        return None
-    panel = _cleaned(found.panels[0])
-    drawn = _diagrams([panel], 1, (3.55, 4.5), whole=True)
-    curve, band = panel.curve, panel.band
-    outside = ""
-    if band is not None and len(band.at):
-        fit = curve.fit[curve.at.searchsorted(band.at).clip(max=len(curve.at) - 1)]
-        share = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
-        outside = (
-            f" It is outside of the {format_percent(band.level)} band of calibrated predictions at {100 * share:.0f} % "
-            "of the places looked at."
-        )
-    said = (
-        f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the diagonal of perfect "
-        f"calibration. The curve goes from {format_number(curve.at[0])}, where it is {format_number(curve.fit[0])}, "
-        f"to {format_number(curve.at[-1])}, where it is {format_number(curve.fit[-1])}.{outside} "
-        "Below, a histogram of the scores."
-    )
-    return Picture(drawn, said)
-
-
-def classes(found: Where) -> Picture | None:
-    """The diagrams of the worst classes as small multiples."""
-    panels = [_cleaned(one) for one in found.panels[1 : MOST_CLASSES + 1] if one.drawn]
-    if not panels:
-        return None
-    columns = min(2, len(panels))
-    drawn = _diagrams(panels, 2, (WIDTH * columns / 2, 0.65 + 2.2 * -(-len(panels) // 2)))
-    named = ", ".join(one.title.removeprefix("class ") for one in panels)
-    return Picture(drawn, f"Reliability diagrams of {len(panels)} classes, worst first: {named}.")
-
-
-def errors(found: HowFar) -> Picture | None:
-    """The estimates with their intervals, the certified ones below; a block for every notion and estimand."""
-    blocks: dict[tuple[str, str], list[Line]] = {}
-    for one in found.errors:
-        if is_known(one.interval.value) or ends(one.interval):
-            blocks.setdefault((one.notion, one.estimand), []).append(
-                Line(one.label, one.interval, _kind(one))
-            )
-    for bound in found.certified:
-        if ends(bound.interval):
-            line = Line("certified", bound.interval, "certified")
-            blocks.setdefault((bound.notion, bound.estimand), []).append(line)
-    titled = [
-        Block(f"{wording.notion_name(notion)}, {wording.estimand_name(estimand)}", lines, "")
-        for (notion, estimand), lines in blocks.items()
-    ]
-    return _intervals(titled, "Estimates of the calibration error with their intervals.")
-
-
-def _kind(one: ErrorEstimate) -> str:
-    return one.kind if one.kind in ("lower", "upper") else "main" if one.headline else "point"
-
-
-def gains(found: Gains) -> Picture | None:
-    """What each recalibration gains, around 0."""
-    blocks = []
-    for name, title in (("log_loss", "log-loss"), ("brier", "Brier score")):
-        lines = [
-            Line(one.label, getattr(one, name), "main" if one.method == found.best else "point")
-            for one in found.gains
-            if is_known(getattr(one, name).value)
-        ]
-        blocks.append(Block(title, lines, f"{title} gained; right of 0 is better", True))
-    return _intervals(blocks, "What recalibration gains, with intervals.")
-
-
-def differences(found: Versus) -> Picture | None:
-    """The paired differences, around 0, a block for every quantity."""
-    blocks: dict[str, list[Line]] = {}
-    for one in found.differences:
-        if is_known(one.difference.value):
-            line = Line(
-                f"{fitted(one.first, 18)} − {fitted(one.second, 18)}",
-                one.difference,
-                "main" if one.better else "point",
-            )
-            blocks.setdefault(one.label, []).append(line)
-    titled = [
-        Block(label, lines, "left of 0 the first is lower, right of 0 the second", True)
-        for label, lines in blocks.items()
-    ]
-    return _intervals(titled, "Differences between the models on the same rows, with intervals.")
-
-
-def groups(found: Where) -> Picture | None:
-    """Mean score minus frequency by group, around 0, a block for every column."""
-    blocks: dict[str, list[Line]] = {}
-    for one in found.groups:
-        if is_known(one.gap.value):
-            told = one.adjusted is not None and one.adjusted <= 1.0 - one.gap.level
-            blocks.setdefault(one.column, []).append(
-                Line(one.value, one.gap, "main" if told else "point")
-            )
-    titled = [
-        Block(column, lines, "said minus happened; right of 0 too high", True)
-        for column, lines in blocks.items()
-    ]
-    return _intervals(titled, "Mean prediction minus frequency by group, with intervals.")
+def draw(judgement: Judgement) -> dict[str, Picture | None]:
+    """Return all pictures by name; None if there is nothing to draw."""
+    where, how_far = judgement.where, judgement.how_far
+    gains, versus = judgement.gains, judgement.versus
+    return {
+        "overall": draw_overall(where) if where else None,
+        "classes": draw_classes(where) if where else None,
+        "groups": draw_groups(where) if where else None,
+        "errors": draw_errors(how_far) if how_far else None,
+        "gains": draw_gains(gains) if gains else None,
+        "versus": draw_differences(versus) if versus else None,
+    }
 
 
 # Reliability diagrams
 
 
-def _cleaned(panel: Any) -> Any:
+def draw_overall(answer: Where) -> Picture | None:
+    """Draw the diagram of all rows, with its band and the histogram of the scores."""
+    if not answer.panels:
+        return None
+    panel = _clean_names(answer.panels[0])
+    curve, band = panel.curve, panel.band
+    words = (
+        f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the "
+        "diagonal of perfect calibration. The curve goes from "
+        f"{format_number(curve.at[0])}, where it is {format_number(curve.fit[0])}, to "
+        f"{format_number(curve.at[-1])}, where it is {format_number(curve.fit[-1])}."
+    )
+    if band is not None and len(band.at):
+        fit = curve.fit[curve.at.searchsorted(band.at).clip(max=len(curve.at) - 1)]
+        outside = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
+        words += (
+            f" At {100 * outside:.0f} % of the scores it is outside the "
+            f"{format_percent(band.level)} band of calibrated predictions."
+        )
+    figure = _draw_diagrams([panel], 1, (3.55, 4.5))
+    return Picture(_svg(figure, "overall"), f"{words} Below, a histogram of the scores.")
+
+
+def draw_classes(answer: Where) -> Picture | None:
+    """Draw the diagrams of the worst classes as small multiples."""
+    panels = [_clean_names(one) for one in answer.panels[1 : MOST_CLASSES + 1] if one.drawn]
+    if not panels:
+        return None
+    size = (WIDTH * min(2, len(panels)) / 2, 0.65 + 2.2 * -(-len(panels) // 2))
+    figure = _draw_diagrams(panels, 2, size)
+    # The first diagram of the page has the legend, and the tables have n and the discrimination.
+    for legend in figure.legends:
+        legend.remove()
+    for text in figure.findobj(pyplot().Text):
+        text.set_text(re.sub(r"\s+\(n = [\d,]+\)$|  DSC .*$", "", text.get_text()))
+    names = ", ".join(one.title.removeprefix("class ") for one in panels)
+    words = f"Reliability diagrams of {len(panels)} classes, worst first: {names}."
+    return Picture(_svg(figure, "classes"), words)
+
+
+def _clean_names(panel: Panel) -> Panel:
     return replace(
         panel,
         title=clean(panel.title),
@@ -181,63 +154,110 @@ def _cleaned(panel: Any) -> Any:
     )
 
 
-def _diagrams(
-    panels: Sequence[Any], per_row: int, size: tuple[float, float], whole: bool = False
-) -> str:
-    """`harness.figures.reliability_plot` in this size; with `whole` the parts of the Brier score are told, else MCB alone."""
-    figure = reliability_plot.figure(list(panels), per_row, size)
-    for drawn in figure.legends if not whole else ():
-        drawn.remove()  # the first diagram has it
+def _draw_diagrams(panels: list[Panel], per_row: int, size: tuple[float, float]) -> Any:
+    figure = reliability_plot.figure(panels, per_row, size)
     for text in figure.findobj(pyplot().Text):
-        said = text.get_text().replace(r"\$", "$").replace("($n$ = ", "(n = ")
-        if not whole:
-            said = re.sub(r"\s+\(n = [\d,]+\)$|  DSC .*$", "", said)
-        text.set_text(said)
+        text.set_text(text.get_text().replace(r"\$", "$").replace("($n$ = ", "(n = "))
         text.set_parse_math(False)
-    return _svg(figure)
+    return figure
 
 
 # Intervals
 
 
-def _intervals(blocks: Iterable[Block], what: str) -> Picture | None:
-    kept = [block for block in blocks if block.lines]
-    if not kept:
-        return None
+def draw_errors(answer: HowFar) -> Picture | None:
+    """Draw the estimates with their intervals and certified bounds, by notion and estimand."""
+    blocks: dict[str, list[Line]] = {}
+
+    def add(row: ErrorEstimate | Certified, label: str, kind: str) -> None:
+        interval = row.interval
+        if is_known(interval.value) or is_known(interval.low) or is_known(interval.high):
+            title = f"{notion_name(row.notion)}, {estimand_name(row.estimand)}"
+            blocks.setdefault(title, []).append(Line(label, interval, kind))
+
+    for error in answer.errors:
+        kind = "main" if error.headline else "point"
+        add(error, error.label, kind if error.kind == "point" else error.kind)
+    for bound in answer.certified:
+        add(bound, "certified", "certified")
+    words = "Estimates of the calibration error with their intervals."
+    return _draw_blocks([Block(*block) for block in blocks.items()], "errors", words)
+
+
+def draw_gains(answer: Gains) -> Picture | None:
+    """Draw the gain of each recalibration, around 0."""
+    blocks = []
+    for score, title in (("log_loss", "log-loss"), ("brier", "Brier score")):
+        lines = [
+            Line(
+                gain.label, getattr(gain, score), "main" if gain.method == answer.best else "point"
+            )
+            for gain in answer.gains
+            if is_known(getattr(gain, score).value)
+        ]
+        blocks.append(Block(title, lines, f"{title} gained; right of 0 is better", True))
+    return _draw_blocks(blocks, "gains", "Gains by recalibration, with intervals.")
+
+
+def draw_differences(answer: Versus) -> Picture | None:
+    """Draw the paired differences, around 0, a block for every quantity."""
+    blocks: dict[str, list[Line]] = {}
+    for row in answer.differences:
+        if is_known(row.difference.value):
+            label = f"{fitted(row.first, 18)} − {fitted(row.second, 18)}"
+            line = Line(label, row.difference, "main" if row.better else "point")
+            blocks.setdefault(row.label, []).append(line)
+    unit = "left of 0 the first is lower, right of 0 the second"
+    words = "Differences between the models on the same rows, with intervals."
+    titled = [Block(title, lines, unit, True) for title, lines in blocks.items()]
+    return _draw_blocks(titled, "versus", words)
+
+
+def draw_groups(answer: Where) -> Picture | None:
+    """Draw mean score minus frequency of each group, around 0, a block for every column."""
+    blocks: dict[str, list[Line]] = {}
+    for group in answer.groups:
+        is_off = group.adjusted is not None and group.adjusted <= 1.0 - group.gap.level
+        line = Line(group.value, group.gap, "main" if is_off else "point")
+        blocks.setdefault(group.column, []).append(line)
+    unit = "mean score minus frequency; right of 0 too high"
+    words = "Mean score minus frequency by group, with intervals."
+    titled = [Block(title, lines, unit, True) for title, lines in blocks.items()]
+    return _draw_blocks(titled, "groups", words)
+
+
+def _draw_blocks(blocks: Iterable[Block], name: str, words: str) -> Picture | None:
+    """Draw the first 24 rows of the blocks; None if there are none."""
     shown: list[Block] = []
     room = MOST_ROWS
-    for block in kept:
-        if room > 0:
+    for block in blocks:
+        if block.lines and room > 0:
             shown.append(replace(block, lines=block.lines[:room]))
             room -= len(block.lines)
-    units = [block.unit for block in shown]
-    shown = [
-        replace(one, unit="") if one.unit in units[i + 1 :] else one for i, one in enumerate(shown)
-    ]  # once, below the last
-    said = [what]
+    if not shown:
+        return None
+    texts = [words]
     for block in shown:
-        each = "; ".join(
-            f"{clean(one.label)} {format_number(one.interval.value)}{_between(one.interval)}"
-            for one in block.lines
-        )
-        said.append(f"{clean(block.title)}: {each}.")
-    return Picture(_rows(shown), " ".join(said))
+        rows = [f"{clean(line.label)} {_in_words(line.interval)}" for line in block.lines]
+        texts.append(f"{clean(block.title)}: {'; '.join(rows)}.")
+    return Picture(_svg(_draw_rows(shown), name), " ".join(texts))
 
 
-def _between(interval: Interval) -> str:
-    between = ends(interval)
-    return f" ({format_percent(interval.level)} interval {between})" if between else ""
+def _in_words(interval: Interval) -> str:
+    ends = format_ends(interval.low, interval.high)
+    text = format_number(interval.value)
+    return f"{text} ({format_percent(interval.level)} interval {ends})" if ends else text
 
 
-def _rows(blocks: Sequence[Block]) -> str:
-    """Draw one axis per block, with a dot and a bar per row."""
-    plt = pyplot()
-    labels = [[_label(one.label, LETTERS) for one in block.lines] for block in blocks]
-    heights = [
-        sum(0.1 + 0.125 * (1 + text.count("\n")) for text in of_block) + 0.12 for of_block in labels
-    ]
-    height = sum(heights) + sum(0.62 if block.unit else 0.46 for block in blocks)
-    figure, axes = plt.subplots(
+def _draw_rows(blocks: Sequence[Block]) -> Any:
+    """Draw one axis for each block, with a dot and a bar for each row."""
+    labels = [[_label(line.label, LETTERS) for line in block.lines] for block in blocks]
+    heights = [sum(0.225 + 0.125 * text.count("\n") for text in texts) + 0.12 for texts in labels]
+    # A unit that several blocks share stands below the last of them.
+    units = [block.unit for block in blocks]
+    units = ["" if unit in units[i + 1 :] else unit for i, unit in enumerate(units)]
+    height = sum(heights) + sum(0.62 if unit else 0.46 for unit in units)
+    figure, axes = pyplot().subplots(
         len(blocks),
         1,
         figsize=(WIDTH, height),
@@ -246,128 +266,85 @@ def _rows(blocks: Sequence[Block]) -> str:
         layout="constrained",
     )
     figure.get_layout_engine().set(w_pad=0.1)  # a browser's letters may be wider
-    for ax, block, texts in zip(axes[:, 0], blocks, labels):
-        at = [-float(i) for i in range(len(texts))]
-        for y, one in zip(at, block.lines):
-            _row(ax, y, one)
-        ax.set_yticks(at, texts, parse_math=False)
+    for ax, block, texts, unit in zip(axes[:, 0], blocks, labels, units):
+        places = [-float(i) for i in range(len(texts))]
+        for place, line in zip(places, block.lines):
+            _draw_row(ax, place, line)
+        ax.set_yticks(places, texts, parse_math=False)
         ax.set_ylim(-len(texts) + 0.4, 0.6)
         ax.set_title(_label(block.title, 60), loc="left", fontweight="bold", parse_math=False)
-        ax.set_xlabel(block.unit, parse_math=False)
+        ax.set_xlabel(unit, parse_math=False)
         ax.locator_params(axis="x", nbins=5)
         ax.grid(visible=False, axis="y")
-        if block.zero:
+        low, high = ax.get_xlim()
+        if block.has_zero:
             ax.axvline(0.0, color="0.25", linestyle="--", linewidth=0.9, zorder=1)
-            reach = max(map(abs, ax.get_xlim()))
-            low, high = ax.get_xlim()
-            ax.set_xlim(min(low, -0.15 * reach), max(high, 0.15 * reach))
-        else:
-            ax.set_xlim(left=0.0 if ax.get_xlim()[0] < 0.3 * ax.get_xlim()[1] else None)
-    return _svg(figure)
+            margin = 0.15 * max(abs(low), abs(high))
+            ax.set_xlim(min(low, -margin), max(high, margin))
+        elif low < 0.3 * high:
+            ax.set_xlim(left=0.0)
+    return figure
 
 
-def _row(ax: Any, y: float, one: Line) -> None:
-    """A filled dot is the one that is quoted or told apart from 0, an open one any other; orange is certified; an arrow says that
-    the interval has no end on that side."""
-    colour = COLOURS[1] if one.kind == "certified" else COLOURS[0]
-    value, low, high = (
-        (one.interval.value if is_known(one.interval.value) else None),
-        one.interval.low,
-        one.interval.high,
-    )
-    bar = {
-        "color": colour,
-        "linewidth": 2.2 if one.kind in ("main", "certified") else 1.3,
-        "zorder": 2,
-    }
-    reach = [end for end in (low, value, high) if end is not None and is_known(end)]
+def _draw_row(ax: Any, place: float, line: Line) -> None:
+    """Draw a row: a filled dot is quoted or differs from 0, an open one is any other.
+
+    Certified bounds are orange. An arrow marks a side on which the interval has no end.
+    """
+    colour = COLOURS[1] if line.kind == "certified" else COLOURS[0]
+    value, low, high = line.interval.value, line.interval.low, line.interval.high
+    mark = {"color": colour, "linestyle": "none", "markeredgewidth": 1.3, "zorder": 3}
+    is_bound = line.kind in ("lower", "upper")
+    ends = [end for end in (low, value, high) if is_known(end)]
     if is_known(low) and is_known(high):
-        ax.plot([low, high], [y, y], solid_capstyle="butt", **bar)
-        ax.plot(
-            [low, high],
-            [y, y],
-            marker="|",
-            linestyle="none",
-            color=colour,
-            markersize=7,
-            markeredgewidth=1.3,
-            zorder=2,
-        )
-    elif reach and (one.kind in ("lower", "upper") or is_known(low) != is_known(high)):
-        upwards = one.kind == "lower" or (is_known(low) and not is_known(high))
-        ax.plot(
-            reach[:1],
-            [y],
-            marker=">" if upwards else "<",
-            color=colour,
-            markersize=6,
-            linestyle="none",
-            zorder=3,
-        )
-    if value is not None and one.kind not in ("lower", "upper", "certified"):
-        filled = {"markerfacecolor": colour if one.kind == "main" else "none"}
-        ax.plot(
-            [value],
-            [y],
-            marker="o",
-            color=colour,
-            markersize=5.5,
-            markeredgewidth=1.3,
-            zorder=3,
-            **filled,
-        )
+        width = 2.2 if line.kind in ("main", "certified") else 1.3
+        bar = {"color": colour, "linewidth": width, "zorder": 2, "solid_capstyle": "butt"}
+        ax.plot([low, high], [place, place], **bar)
+        ax.plot([low, high], [place, place], marker="|", markersize=7, **mark)
+    elif ends and (is_bound or is_known(low) or is_known(high)):
+        is_lower = line.kind == "lower" or is_known(low)
+        ax.plot(ends[:1], [place], marker=">" if is_lower else "<", markersize=6, **mark)
+    if is_known(value) and not is_bound and line.kind != "certified":
+        fill = colour if line.kind == "main" else "none"
+        ax.plot([value], [place], marker="o", markersize=5.5, markerfacecolor=fill, **mark)
 
 
 def _label(text: str, letters: int) -> str:
-    """At most three lines of so many letters."""
-    return "\n".join(textwrap.wrap(fitted(text, 3 * letters - 9), letters)[:3]) or wording.DASH
+    """Break a label into at most three lines of so many letters."""
+    return "\n".join(textwrap.wrap(fitted(text, 3 * letters - 9), letters)[:3]) or DASH
 
 
 # SVG
 
 
-def _svg(figure: Any) -> str:
-    """The figure as an SVG element for use in a page: no size, colours as CSS variables, no identifiers."""
+def _svg(figure: Any, name: str) -> str:
+    """Return the figure as an SVG element for a page: no size, colours as CSS variables.
+
+    Identifiers contain a digest that depends on `name`. So two drawings of a page never share a
+    clip path, which would vanish with the drawing that is hidden.
+    """
     plt = pyplot()
-    text = io.StringIO()
-    with plt.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # letters that matplotlib's font lacks; the browser draws them
-        figure.savefig(
-            text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
+    file = io.StringIO()
+    options = {"svg.fonttype": "none", "svg.hashsalt": name}
+    with plt.rc_context(options), warnings.catch_warnings():
+        # matplotlib's font lacks some letters, but the browser has them.
+        warnings.simplefilter("ignore")
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(file, format="svg", transparent=True, metadata=metadata)
     plt.close(figure)
-    drawn = text.getvalue()
-    drawn = re.sub(
-        r"<metadata>.*?</metadata>|<style.*?</style>", "", drawn[drawn.index("<svg") :], flags=re.S
-    )
-    drawn = re.sub(r"\s*\n\s*", " ", drawn).replace("> <", "><")
-    drawn = re.sub(
-        r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn
-    )  # hundredths of a point; no text
-    box = re.search(r'viewBox="([^"]*)"', drawn)
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.S)
+    svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
+    # Hundredths of a point are exact enough. Texts stay.
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)
+    box = re.search(r'viewBox="([^"]*)"', svg)
     assert box is not None
-    width = float(box[1].split()[2])
-    opening = (
-        f'<svg viewBox="{box[1]}" style="max-width: {LARGEST * width:.0f}px" aria-hidden="true">'
-    )
-    drawn = re.sub(r"<svg [^>]*>", opening, drawn, count=1)
-    drawn = re.sub(
-        r"; font-family: [^;\"]*|(?<=\")font-family: [^;\"]*; ", "", drawn
-    )  # as the page
-    for colour, name in PAGE_COLOURS.items():
-        drawn = re.sub(rf"(fill|stroke): {colour}", rf"\1: var({name})", drawn)
-    return _own_ids(drawn)
-
-
-def _own_ids(drawn: str) -> str:
-    """Identifiers that nothing refers to go; the others, of clip paths and marks, get the digest of the drawing, so that two
-    drawings of a page do not share them: one that is hidden would take its clip paths with it."""
-    own = hashlib.blake2b(drawn.encode(), digest_size=3).hexdigest()
-    used = set(re.findall(r'(?:url\(#|href="#)([\w-]+)', drawn))
-    drawn = re.sub(
-        r' id="([\w.-]+)"', lambda m: f' id="{m[1]}-{own}"' if m[1] in used else "", drawn
-    )
-    drawn = drawn.replace("xlink:href", "href")
-    return re.sub(r'(url\(#|href="#)([\w-]+)', rf"\1\2-{own}", drawn)
+    width = LARGEST_SCALE * float(box[1].split()[2])
+    opening = f'<svg viewBox="{box[1]}" style="max-width: {width:.0f}px" aria-hidden="true">'
+    svg = re.sub(r"<svg [^>]*>", opening, svg, count=1)
+    svg = re.sub(r"; font-family: [^;\"]*|(?<=\")font-family: [^;\"]*; ", "", svg)
+    for colour, variable in PAGE_COLOURS.items():
+        svg = re.sub(rf"(fill|stroke): {colour}", rf"\1: var({variable})", svg)
+    used = set(re.findall(r'(?:url\(#|href="#)([\w-]+)', svg))
+    return re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", svg)

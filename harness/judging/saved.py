@@ -1,9 +1,11 @@
-"""Fitted recalibration maps, saved as JSON that a person can read, and applied by the formulas of harness.calibrators.
+"""Fitted recalibration maps: saved as readable JSON, applied by the calibrators' formulas.
 
     from harness.judging.saved import load
     recalibrate = load("map.json")
-    q = recalibrate(p)          p (n, k), or (n,) of P(class 1) or of confidences; q alike,
-                                a data frame of a data frame, whose columns are matched by name
+    q = recalibrate(p)
+
+p is (n, k), or (n,) of P(class 1) or of confidences, and q alike. For a data frame q is a data
+frame; its columns are matched by name.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
@@ -17,7 +19,6 @@ array([[0.611, 0.272, 0.118],
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,25 +39,27 @@ from harness.math.softmax import softmax
 
 FORMAT, VERSION = "calharness recalibration map", 1
 ROW_SUM_TOLERANCE = 1e-4
-
 FORMULAS = {
     "temperature": "q = softmax(beta log p)",
     "vector": "q = softmax(w * z + b), z = log p - its mean over the classes",
     "matrix": "q = softmax(W z + b), z = log p - its mean over the classes",
     "platt": "P(class 1) = 1 / (1 + exp(-(a + b log(p / (1 - p)))))",
     "beta": "P(class 1) = 1 / (1 + exp(-(a log p - b log(1 - p) + c)))",
-    "isotonic": "q_j = linear interpolation of (x_j, y_j) at p_j, constant outside, divided by their sum over j (one j for two "
-    "classes: class 1), then (rows q + 1 / k) / (rows + 1)",
-}  # fmt: skip
-# the shape of every parameter: numbers, "k", or "any" for lists of one length per class
+    "isotonic": (
+        "q_j = linear interpolation of (x_j, y_j) at p_j, constant outside, divided by their sum "
+        "over j (one j for two classes: class 1), then (rows q + 1 / k) / (rows + 1)"
+    ),
+}
+# Shapes of the parameters. Those of isotonic maps are lists of curves of different lengths.
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     "temperature": {"beta": ()},
     "vector": {"w": ("k",), "b": ("k",)},
     "matrix": {"W": ("k", "k"), "b": ("k",)},
     "platt": {"a": (), "b": ()},
     "beta": {"a": (), "b": (), "c": ()},
-    "isotonic": {"x": ("curves", "any"), "y": ("curves", "any")},
+    "isotonic": {"x": ("curves",), "y": ("curves",)},
 }
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,18 +69,20 @@ class FittedMap:
     Attributes
     ----------
     method : str
-        One of FORMULAS, which has the map. "platt" and "beta" are of two classes, "vector" and "matrix" of more.
+        A key of FORMULAS. "platt" and "beta" are for two classes, "vector" and "matrix" for more.
     k : int
-        The number of classes.
+        Number of classes.
     classes : tuple of str
         Their names, in the order of the columns.
     rows : int
-        How many rows it was fitted on.
-    parameters : mapping of str to array, or to a list of arrays for isotonic
+        Number of rows on which it was fitted.
+    parameters : mapping of str to array
+        Named as in FORMULAS. Those of isotonic are lists of arrays.
 
     Examples
     --------
-    >>> FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.0), "b": np.array(2.0)})(np.array([0.5, 0.75]))
+    >>> parameters = {"a": np.array(0.0), "b": np.array(2.0)}
+    >>> FittedMap("platt", 2, ("no", "yes"), 100, parameters)(np.array([0.5, 0.75]))
     array([0.5, 0.9])
     """
 
@@ -88,173 +93,157 @@ class FittedMap:
     parameters: Mapping[str, Any]
 
     def __call__(self, p: ArrayLike) -> Any:
-        """q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,), of class 1 or of confidences.
+        """Return q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,).
 
-        Columns of a data frame are matched with the classes by name. q is then a data frame with the same rows and columns.
+        Columns of a data frame are matched with the classes by name. q is then a data frame with
+        the same rows and columns.
+
+        Raises
+        ------
+        BadInputError
+            If p has another number of classes, or does not hold probabilities.
         """
         order = columns.order_of(p, self.classes)
+        x = np.asarray(p, dtype=np.float64)
         if order is None:
-            return self._mapped(np.asarray(p, dtype=np.float64))
-        q = np.empty(np.shape(p))
-        q[:, order] = self._mapped(np.asarray(p, dtype=np.float64)[:, order])
-        like: Any = p
-        index = {"index": like.index} if hasattr(like, "index") else {}
-        return type(like)(q, columns=like.columns, **index)
+            return self._map(x)
+        q = np.empty_like(x)
+        q[:, order] = self._map(x[:, order])
+        frame: Any = p
+        index = {"index": frame.index} if hasattr(frame, "index") else {}
+        return type(frame)(q, columns=frame.columns, **index)
 
-    def _mapped(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """q of an array whose columns are in the order of the classes."""
-        if x.ndim == 1 and self.k == 2:
-            return self._one(_valid(x))
-        if x.ndim != 2 or x.shape[1] != self.k:
+    def _map(self, x: Array) -> Array:
+        """Return q of an array whose columns are in the order of the classes."""
+        if x.shape[1:] != (self.k,) and not (x.ndim == 1 and self.k == 2):
+            names = columns.few(self.classes)
+            allowed = f"(n, {self.k}) or (n,)" if self.k == 2 else f"(n, {self.k})"
             raise BadInputError(
-                f"p has shape {x.shape}; this map was fitted on {self.k} classes ({', '.join(self.classes[:5])}"
-                f"{' ...' if self.k > 5 else ''}) and takes (n, {self.k}){' or (n,)' if self.k == 2 else ''}."
+                f"p has shape {x.shape}; this map was fitted on {self.k} classes ({names}) and "
+                f"takes {allowed}."
             )
-        _valid(x)
+        if x.size and not (x.min() >= 0.0 and x.max() <= 1.0):  # false for NaN, too
+            raise BadInputError("p holds values outside [0, 1] or NaN; give probabilities.")
+        if x.ndim == 2 and len(x) and np.abs(x.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
+            raise BadInputError(
+                f"p has rows that do not sum to 1 within {ROW_SUM_TOLERANCE:g}; give the "
+                "probabilities of all classes."
+            )
+        if x.ndim == 1:
+            return self._map_binary(x)
         if self.k == 2:
-            q = self._one(x[:, 1])
+            q = self._map_binary(x[:, 1])
             return np.column_stack([1.0 - q, q])
+        return self._map_vectors(x)
+
+    def _map_vectors(self, x: Array) -> Array:
+        a = self.parameters
         if self.method == "temperature":
-            return softmax(self.parameters["beta"] * floored_log(x))
+            return softmax(a["beta"] * floored_log(x))
         if self.method == "isotonic":
-            return self._isotonic(x)
+            curves = zip(x.T, a["x"], a["y"])
+            q = np.column_stack([np.interp(column, at, fit) for column, at, fit in curves])
+            return smoothed(normalised(q), self.rows)
         z = centred_logits(x)
         if self.method == "vector":
-            return softmax(z * self.parameters["w"] + self.parameters["b"])
-        return softmax(z @ self.parameters["W"].T + self.parameters["b"])
+            return softmax(z * a["w"] + a["b"])
+        return softmax(z @ a["W"].T + a["b"])
 
-    def _one(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of two classes: P(class 1)."""
+    def _map_binary(self, x: Array) -> Array:
         a = self.parameters
         if self.method == "isotonic":
             return smoothed(np.interp(x, a["x"][0], a["y"][0]), self.rows)
         if self.method == "temperature":
-            log_odds_after = a["beta"] * log_odds(x)
+            logit = a["beta"] * log_odds(x)
         elif self.method == "platt":
-            log_odds_after = a["a"] + a["b"] * log_odds(x)
+            logit = a["a"] + a["b"] * log_odds(x)
         else:
-            log_odds_after = a["a"] * floored_log(x) - a["b"] * floored_log(1.0 - x) + a["c"]
-        q: NDArray[np.float64] = expit(log_odds_after)
+            logit = a["a"] * floored_log(x) - a["b"] * floored_log(1.0 - x) + a["c"]
+        q: Array = expit(logit)
         return q
-
-    def _isotonic(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        curves = zip(self.parameters["x"], self.parameters["y"])
-        q = np.column_stack([np.interp(x[:, j], at, fit) for j, (at, fit) in enumerate(curves)])
-        return smoothed(normalised(q), self.rows)
 
 
 def save(fitted: FittedMap, path: str | Path) -> None:
-    """Write a map to a JSON file: its formula in words, its parameters, the names of the classes."""
-    if not isinstance(fitted, FittedMap):
-        raise BadInputError(
-            f"there is no map to save: a fitted map is needed, not {type(fitted).__name__}."
-        )
-    parameters = {
-        name: [v.tolist() for v in value] if isinstance(value, list) else np.asarray(value).tolist()
-        for name, value in fitted.parameters.items()
-    }
-    content = {
-        "format": FORMAT, "version": VERSION, "method": fitted.method, "formula": FORMULAS[fitted.method], "k": fitted.k,
-        "classes": list(fitted.classes), "rows": fitted.rows, "parameters": parameters,
-    }  # fmt: skip
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
-
-
-def load(path: str | Path) -> FittedMap:
-    """The map of a file that `save` wrote; nothing in it is run.
+    """Write a map to a JSON file: its formula in words, its parameters, the names of the classes.
 
     Raises
     ------
     BadInputError
-        Where there is no such file, or it is another's, of a newer version, or damaged.
+        If the file cannot be written.
+    """
+    parameters = {
+        name: [curve.tolist() for curve in value]
+        if isinstance(value, list)
+        else np.asarray(value).tolist()
+        for name, value in fitted.parameters.items()
+    }
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "method": fitted.method,
+        "formula": FORMULAS[fitted.method],
+        "k": fitted.k,
+        "classes": list(fitted.classes),
+        "rows": fitted.rows,
+        "parameters": parameters,
+    }
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def load(path: str | Path) -> FittedMap:
+    """Return the map of a file that `save` wrote. Nothing in it is executed.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such file, or it is no map, has another version, or is damaged.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):
-        raise BadInputError(
-            f"{path} is no JSON; give a file that --save-calibrator wrote."
-        ) from None
+        content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadInputError(
             f"{path} is no recalibration map; give a file that --save-calibrator wrote."
         )
     if content.get("version") != VERSION:
         raise BadInputError(
-            f"{path} has version {content.get('version')!r}; this calharness reads version {VERSION}."
+            f"{path} has version {content.get('version')!r}; this calharness reads version "
+            f"{VERSION}."
         )
-    broken = _broken(content)
-    if broken:
-        raise BadInputError(f"{path} is damaged: {broken}.")
-    method = content["method"]
-    parameters = {
-        name: [np.array(v, dtype=np.float64) for v in content["parameters"][name]]
-        if "any" in shape
-        else np.array(content["parameters"][name], dtype=np.float64)
-        for name, shape in SHAPES[method].items()
-    }
-    return FittedMap(method, content["k"], tuple(content["classes"]), content["rows"], parameters)
+    try:
+        return _parse(content)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BadInputError(f"{path} is damaged: {error}.") from None
 
 
-def _broken(content: dict[str, Any]) -> str | None:
-    """What is wrong with a file's content, or None."""
-    method, k, classes, rows = (content.get(name) for name in ("method", "k", "classes", "rows"))
-    if not isinstance(method, str) or method not in SHAPES:
-        return f"method is {method!r}; allowed are {', '.join(SHAPES)}"
-    if not (_whole(k) and k >= 2) or not (_whole(rows) and rows >= 1):  # type: ignore[operator]
-        return f"k is {k!r} and rows is {rows!r}; integers of at least 2 and 1 are needed"
-    if (
-        not isinstance(classes, list)
-        or len(classes) != k
-        or not all(isinstance(name, str) for name in classes)
-    ):
-        return f"classes must be the names of {k} classes"
+def _parse(content: dict[str, Any]) -> FittedMap:
+    """Return the map of a file's content; raise an error of lookup, type or value if damaged."""
+    method, k, rows = content["method"], int(content["k"]), int(content["rows"])
+    if method not in SHAPES:
+        raise ValueError(f"method is {method!r}; allowed are {', '.join(SHAPES)}")
+    classes = tuple(map(str, content["classes"]))
+    if len(classes) != k or k < 2 or rows < 1:
+        raise ValueError(f"there must be {k} names of classes, and at least 2 classes and 1 row")
     if (k > 2 and method in ("platt", "beta")) or (k == 2 and method in ("vector", "matrix")):
-        return f"{method} is not of {k} classes"
-    given = content.get("parameters")
-    if not isinstance(given, dict) or set(given) != set(SHAPES[method]):
-        return f"parameters must be {', '.join(SHAPES[method])}"
+        raise ValueError(f"{method} is not for {k} classes")
     sizes = {"k": k, "curves": 1 if k == 2 else k}
+    parameters: dict[str, Any] = {}
     for name, shape in SHAPES[method].items():
-        if not _fits(given[name], [sizes.get(size) for size in shape]):
-            wanted = " by ".join(str(sizes.get(size, "some")) for size in shape) or "one number"
-            return f"parameter {name} must be {wanted}, all finite"
-    if method == "isotonic":
-        for x, y in zip(given["x"], given["y"]):
-            if (
-                len(x) != len(y)
-                or any(a >= b for a, b in zip(x[:-1], x[1:]))
-                or not all(0.0 <= v <= 1.0 for v in y)
-            ):
-                return "the curves must have ascending x and as many y, within 0 and 1"
-    return None
-
-
-def _fits(value: Any, shape: list[Any]) -> bool:
-    """Whether nested lists have this shape (None: any length of at least 1) and hold finite numbers."""
-    if not shape:
-        return (
-            isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        )
-    if (
-        not isinstance(value, list)
-        or not value
-        or (shape[0] is not None and len(value) != shape[0])
-    ):
-        return False
-    return all(_fits(one, shape[1:]) for one in value)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _valid(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    if p.size and not (p.min() >= 0.0 and p.max() <= 1.0):  # false for NaN, too
-        raise BadInputError("p holds values outside [0, 1] or NaN; probabilities are needed.")
-    if p.ndim == 2 and len(p) and np.abs(p.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
-        raise BadInputError(
-            f"p has rows that do not sum to 1 within {ROW_SUM_TOLERANCE:g}; probabilities of all classes are needed."
-        )
-    return p
+        value = content["parameters"][name]
+        if method == "isotonic":
+            arrays = parameters[name] = [np.asarray(curve, dtype=np.float64) for curve in value]
+            actual: tuple[int, ...] = (len(arrays),)
+        else:
+            parameters[name] = np.asarray(value, dtype=np.float64)
+            arrays, actual = [parameters[name]], parameters[name].shape
+        expected = tuple(sizes[size] for size in shape)
+        if actual != expected or not all(np.isfinite(array).all() for array in arrays):
+            raise ValueError(f"parameter {name} must have shape {expected} and be finite")
+    for x, y in zip(parameters.get("x", ()), parameters.get("y", ())):
+        ascending = x.ndim == 1 and len(x) and (np.diff(x) > 0.0).all()
+        if not ascending or y.shape != x.shape or y.min() < 0.0 or y.max() > 1.0:
+            raise ValueError("curves must have ascending x and as many y, within 0 and 1")
+    return FittedMap(method, k, classes, rows, parameters)

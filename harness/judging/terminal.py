@@ -1,301 +1,191 @@
-"""A judgement on a screen: words first, numbers after, at most 25 lines of 100 characters.
+"""The text of a judgement for a terminal: lines of at most 100 characters, 24 for one file.
 
-Every question has its share of the lines, so that its answer can be shown as soon as it is there: `head`, then `Answers.lines`
-for each question in its turn, then `tail`; `text` is all of them.
+The lines of a question do not depend on the other answers, so that each can be printed as soon as
+it is known: `head`, then `answer_lines` for every question, then `tail`.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from harness.common import wording
 from harness.common.wording import (
     clean,
+    estimand_name,
     fitted,
+    format_ends,
     format_number,
     format_p_value,
     format_percent,
     is_known,
+    notion_name,
 )
-from harness.judging import words
-from harness.judging.findings import (
-    Calibrated,
-    ErrorEstimate,
-    Findings,
-    Gains,
-    HowFar,
-    Interval,
-    Judged,
-    Versus,
-    Where,
-)
-from harness.judging.words import ends
+from harness.judging.findings import Calibrated, Gains, HowFar, Interval, Judged, Versus, Where
+from harness.judging.words import QUESTIONS
+
+if TYPE_CHECKING:
+    from harness.judging.judgement import Judgement
 
 WIDTH = 100
-LINES = 25
-SHARES = {
-    "calibrated": 5,
-    "how_far": 8,
-    "where": 4,
-    "gains": 3,
-    "versus": 3,
-}  # with the head's and the tail's: 25
-ALONE = {"calibrated": 5, "how_far": 8, "where": 5, "gains": 4, "versus": 0}  # of one file
-NUMBERS = {
-    "calibrated": 3,
-    "how_far": 3,
-    "where": 1,
-    "gains": 1,
-    "versus": 1,
-}  # lines of numbers that no sentence takes away
-HEAD = TAIL = 1
 INDENT = "   "
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}  # at most
+DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 1, "versus": 1}  # at most
 
 
-def text(judgement: Findings, colour: bool = False) -> str:
-    """All that is said; `colour` sets the questions in bold, for a terminal."""
-    lines, of = head(judgement.data, judgement.level), Answers(not judgement.others, colour)
-    for question in words.QUESTIONS:
-        lines += of.lines(question, getattr(judgement, question), judgement.unanswered)
-    return "\n".join(lines[: LINES - TAIL] + tail(judgement))
+def text(judgement: Judgement, is_coloured: bool = False) -> str:
+    """Return the whole text. With `is_coloured` the questions are bold."""
+    lines = head(judgement.data, judgement.level)
+    for question in QUESTIONS:
+        answer = judgement.answers.get(question, judgement.unanswered.get(question))
+        lines += answer_lines(question, answer, is_coloured)
+    return "\n".join(lines + tail(judgement))
 
 
 def head(data: Judged, level: float) -> list[str]:
-    """What was read."""
-    said = clean(data.understood) or f"{data.n:,} rows, {data.k} classes"
-    name = fitted(data.name, 30)
-    start = "" if said.startswith(name) else f"{name}: "
+    """Return the line on the file and how it was read."""
+    name, read = fitted(data.name, 30), clean(data.understood)
+    start = read if read.startswith(name) else f"{name}: {read}"
     end = f" (all at the {format_percent(level)} level)"
-    return [_cut(f"{start}{said}", WIDTH - len(end)) + end]
+    return [_cut(start, WIDTH - len(end)) + end]
 
 
-@dataclass
-class Answers:
-    """The lines of one question after the other; `spare` is what earlier ones left of their share. `alone`: there is one file,
-    and so more room for it."""
+def tail(judgement: Judgement) -> list[str]:
+    """Return the line on how to get more."""
+    names = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
+    also = f" (also of{names})" if names else ""
+    return [_cut(f"More, with pictures: --html report.html; for programs: --json{also}", WIDTH)]
 
-    alone: bool = True
-    colour: bool = False
-    spare: int = 0
 
-    def lines(
-        self, question: str, found: Any, unanswered: Mapping[str, str] | None = None
-    ) -> list[str]:
-        """The answer in a sentence, then its numbers; of a question without an answer the reason."""
-        share = (ALONE if self.alone else SHARES)[question]
-        most = share + (
-            self.spare if question != "how_far" else 0
-        )  # what is left is for the sentences behind its many numbers
-        made = (
-            self._answered(question, found, most)
-            if found is not None
-            else self._reason(question, unanswered or {})
+def answer_lines(question: str, answer: Any, is_coloured: bool = False) -> list[str]:
+    """Return the lines of an answer; of the reason if it is a str; none if it is None."""
+    if answer is None or (question == "versus" and isinstance(answer, str)):
+        return []
+    title = f"{1 + list(QUESTIONS).index(question)}. {QUESTIONS[question]}"
+    details = []
+    if isinstance(answer, str):
+        sentence = f"This cannot be answered: {answer}"
+    else:
+        sentence = answer.sentence
+        details = [line for detail in DETAILS[question](answer) for line in _wrap(detail)]
+    most = DETAIL_LINES[question]
+    if len(details) > most:
+        details = [*details[: most - 1], _cut(f"{details[most - 1]} …", WIDTH - len(INDENT))]
+    lines = _wrap(f"{title} {clean(sentence)}", WIDTH, SENTENCE_LINES[question])
+    if is_coloured:
+        lines[0] = lines[0].replace(title, f"{BOLD}{title}{PLAIN}", 1)
+    return lines + [INDENT + line for line in details]
+
+
+def _tests(answer: Calibrated) -> Iterable[str]:
+    for test in answer.tests:
+        line = test.reason or "no answer"
+        if test.rejected is not None:
+            result = "not calibrated" if test.rejected else "nothing found"
+            line = f"{result}, p {format_p_value(test.adjusted)}"
+            if is_known(test.detectable):
+                line += (
+                    f"; an error of {format_number(test.detectable)} would be detected with "
+                    f"probability {format_percent(test.power)}"
+                )
+        yield f"{notion_name(test.notion)}: {clean(line)}"
+
+
+def _errors(answer: HowFar) -> Iterable[str]:
+    for error in answer.errors:
+        if error.headline:
+            name = f"{notion_name(error.notion)}, {estimand_name(error.estimand)}"
+            yield f"{name}: {_estimate(error.interval, error.reason, error.coverage)}"
+    if answer.direction is not None:
+        yield clean(answer.direction.sentence)
+    for caution in answer.cautions[:1]:
+        yield clean(caution)
+    for bound in answer.certified[:1]:
+        ends = format_ends(bound.interval.low, bound.interval.high)
+        if ends:
+            name = f"{notion_name(bound.notion)}, {estimand_name(bound.estimand)}"
+            yield f"certified {name}: {ends}, if: {clean(bound.assumption)}"
+    if answer.disagreement:
+        yield clean(answer.disagreement)
+
+
+def _estimate(interval: Interval, reason: str | None, coverage: Interval | None) -> str:
+    if interval.value is None:
+        return clean(reason or "no value")
+    line = format_number(interval.value)
+    ends = format_ends(interval.low, interval.high)
+    if ends:
+        line += f" ({format_percent(interval.level)} interval: {ends})"
+    if coverage is not None:
+        line += f", measured coverage {format_percent(coverage.value)}"
+    return line
+
+
+def _places(answer: Where) -> Iterable[str]:
+    classes = [one for one in answer.classes if is_known(one.error.value)]
+    if classes:
+        parts = [f"{fitted(one.name, 18)} {_short(one.error)}" for one in classes[:3]]
+        yield f"worst classes: {', '.join(parts)}"
+    groups = sorted(answer.groups, key=lambda one: -abs(one.gap.value or 0.0))
+    if groups:
+        parts = [
+            f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}"
+            for one in groups[:2]
+        ]
+        yield f"mean score minus frequency, by group: {', '.join(parts)}"
+    region = max(answer.regions, key=lambda one: one.share, default=None)
+    if not groups and region is not None and region.share > 0.0:
+        yield (
+            f"largest share of the error: {format_percent(region.share)} at scores from "
+            f"{format_number(region.low)} to {format_number(region.high)}, said "
+            f"{format_number(region.said)}, happened {format_number(region.happened.value)}"
         )
-        self.spare += share - len(made)
-        return made
-
-    def _reason(self, question: str, unanswered: Mapping[str, str]) -> list[str]:
-        why = unanswered.get(question)
-        if not why or question == "versus":
-            return []
-        return _wrapped(
-            f"{_title(question)} That cannot be said: {clean(why)}",
-            2,
-            _title(question),
-            self.colour,
-        )
-
-    def _answered(self, question: str, found: Any, most: int) -> list[str]:
-        made: dict[str, Callable[[Any], list[str]]] = {
-            "calibrated": _tests, "how_far": _errors, "where": _places, "gains": _gains, "versus": _differences,
-        }  # fmt: skip
-        details, title = made[question](found), _title(question)
-        room = max(1, most - min(len(details), NUMBERS[question]))
-        said = _wrapped(f"{title} {clean(found.sentence)}", room, title, self.colour)
-        return said + [INDENT + line for line in _within(details, most - len(said))]
 
 
-def _title(question: str) -> str:
-    return f"{1 + list(words.QUESTIONS).index(question)}. {words.QUESTIONS[question]}"
-
-
-def _within(details: list[str], room: int) -> list[str]:
-    """The first so many lines of the details: each has one, the first ones that are longer have what is left."""
-    shown, left = details[:room], room - len(details)
-    if len(shown) < len(details) and shown and shown[-1].endswith(","):
-        shown[-1] += " …"
-    lines = []
-    for line in shown:
-        more = max(0, min(left, len(_folded(line, WIDTH - len(INDENT))) - 1))
-        left -= more
-        lines += _folded(line, WIDTH - len(INDENT), 1 + more)
-    return lines
-
-
-def tail(judgement: Findings) -> list[str]:
-    """How to get the rest."""
-    others = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
-    return [
-        _cut(
-            f"More, with pictures: --html report.html; for programs: --json{' (also of' + others + ')' if others else ''}",
-            WIDTH,
-        )
+def _gains(answer: Gains) -> Iterable[str]:
+    parts = [
+        f"{one.label.removesuffix(' scaling')} {_short(one.log_loss)}"
+        for one in answer.gains
+        if is_known(one.log_loss.value)
     ]
+    if parts:
+        yield f"log-loss lower by: {', '.join(parts)}"
 
 
-def _tests(found: Calibrated) -> list[str]:
-    lines = []
-    for test in found.tests:
-        start = f"{wording.notion_name(test.notion)}: "
-        p = test.adjusted if test.adjusted is not None else test.p_value
-        if p is None or test.rejected is None:
-            lines.append(start + clean(test.reason or "no answer"))
-            continue
-        seen = (
-            f"; an error of {format_number(test.detectable)} would be found with {format_percent(test.power)} chance"
-            if is_known(test.detectable)
-            else ""
-        )
-        lines.append(
-            f"{start}{'not calibrated' if test.rejected else 'nothing found'}, p {format_p_value(p)}{seen}"
-        )
-    return lines
+def _differences(answer: Versus) -> Iterable[str]:
+    parts = [
+        f"{fitted(one.label, 28)} {_short(one.difference)}"
+        for one in answer.differences
+        if is_known(one.difference.value)
+    ]
+    if parts:
+        yield f"first minus second: {', '.join(parts)}"
 
 
-def _errors(found: HowFar) -> list[str]:
-    lines = [_estimate(error) for error in _headlines(found)]
-    if found.direction is not None:
-        lines.append(clean(found.direction.sentence))
-    lines += [
-        clean(caution) for caution in found.cautions[:1]
-    ]  # what cannot be said matters more than one bound more
-    bound = next(
-        (
-            one
-            for one in found.certified
-            if is_known(one.interval.low) or is_known(one.interval.high)
-        ),
-        None,
-    )
-    if bound is not None:
-        name = f"{wording.notion_name(bound.notion)}, {wording.estimand_name(bound.estimand)}"
-        lines.append(f"certified {name}: {ends(bound.interval)}, if: {clean(bound.assumption)}")
-    elif found.disagreement:
-        lines.append(clean(found.disagreement))
-    return lines
-
-
-def _headlines(found: HowFar) -> list[ErrorEstimate]:
-    """The estimate that is quoted of each notion, else its first that has a value."""
-    made: dict[str, ErrorEstimate] = {}
-    for error in sorted(
-        found.errors, key=lambda one: (not one.headline, not is_known(one.interval.value))
-    ):
-        made.setdefault(error.notion, error)
-    order = [error.notion for error in found.errors]
-    return sorted(made.values(), key=lambda one: order.index(one.notion))
-
-
-def _estimate(error: ErrorEstimate) -> str:
-    start = f"{wording.notion_name(error.notion)}, {wording.estimand_name(error.estimand)}: "
-    if not is_known(error.interval.value) and not ends(error.interval):
-        return start + clean(error.reason or "no value")
-    coverage = error.coverage.value if error.coverage is not None else None
-    measured = f", measured coverage {format_percent(coverage)}" if is_known(coverage) else ""
-    return f"{start}{_with_ends(error.interval)}{measured}"
-
-
-def _with_ends(interval: Interval) -> str:
-    between = ends(interval)
-    return format_number(interval.value) + (
-        f" ({format_percent(interval.level)} interval: {between})" if between else ""
-    )
-
-
-def _places(found: Where) -> list[str]:
-    lines = []
-    worst = [one for one in found.classes if is_known(one.error.value)][:3]
-    if worst:
-        lines += _list(
-            "worst classes:", (f"{fitted(one.name, 18)} {_short(one.error)}" for one in worst)
-        )
-    far = sorted(
-        (one for one in found.groups if is_known(one.gap.value)),
-        key=lambda one: -abs(one.gap.value or 0.0),
-    )[:2]
-    if far:
-        named = (
-            f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}" for one in far
-        )
-        lines += _list("said minus happened, by group:", named)
-    elif any(region.share > 0.0 for region in found.regions):
-        one = max(found.regions, key=lambda region: region.share)
-        lines.append(
-            f"largest share of it: {format_percent(one.share)} at scores from {format_number(one.low)} "
-            f"to {format_number(one.high)}, said {format_number(one.said)}, happened {format_number(one.happened.value)}"
-        )
-    return lines
+DETAILS: dict[str, Callable[[Any], Iterable[str]]] = {
+    "calibrated": _tests,
+    "how_far": _errors,
+    "where": _places,
+    "gains": _gains,
+    "versus": _differences,
+}
 
 
 def _short(interval: Interval) -> str:
-    low, high = interval.low, interval.high
-    ends = (
-        f" [{format_number(low, 2)}, {format_number(high, 2)}]"
-        if is_known(low) and is_known(high)
-        else ""
-    )
-    return format_number(interval.value, 2) + ends
+    value, low, high = interval.value, interval.low, interval.high
+    text = format_number(value, 2)
+    if is_known(low) and is_known(high):
+        text += f" [{format_number(low, 2)}, {format_number(high, 2)}]"
+    return text
 
 
-def _gains(found: Gains) -> list[str]:
-    known = [one for one in found.gains if is_known(one.log_loss.value)]
-    if not known:
-        return [clean(one.reason) for one in found.gains[:1] if one.reason]
-    return _list(
-        "log-loss less by:",
-        (
-            f"{fitted(one.label, 20).removesuffix(' scaling')} {_short(one.log_loss)}"
-            for one in known
-        ),
-    )
-
-
-def _differences(found: Versus) -> list[str]:
-    known = [one for one in found.differences if is_known(one.difference.value)]
-    return _list(
-        "first minus second:",
-        (f"{fitted(one.label, 28)} {_short(one.difference)}" for one in known),
-    )
-
-
-def _wrapped(said: str, most: int, title: str, colour: bool) -> list[str]:
-    """The text in at most so many lines, its end left out where it is longer; the title in bold with `colour`."""
-    lines = _folded(said, WIDTH, most)
-    if colour and lines and lines[0].startswith(title):
-        lines[0] = f"{BOLD}{title}{PLAIN}{lines[0][len(title) :]}"
-    return lines
-
-
-def _folded(text: str, width: int, most: int | None = None) -> list[str]:
-    """Lines of at most so many letters, at most so many of them; 95 % stays in one line."""
-    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = textwrap.wrap(kept, width, subsequent_indent=INDENT, max_lines=most, placeholder=" …")
+def _wrap(line: str, width: int = WIDTH - len(INDENT), most: int | None = None) -> list[str]:
+    """Break a line into lines of a width, at most `most`. 95 % and [0.1, 0.2] stay together."""
+    line = re.sub(r" (?=%)|(?<=,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", line)
+    lines = textwrap.wrap(line, width, subsequent_indent=INDENT, max_lines=most, placeholder=" …")
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
-
-
-def _list(start: str, parts: Iterable[str]) -> list[str]:
-    """The parts in lines that break between them; nothing without parts."""
-    lines = [start]
-    for part in parts:
-        if lines[-1] == start or len(lines[-1]) + len(part) + 1 <= WIDTH - len(INDENT) - 3:
-            lines[-1] += f" {part},"
-        else:
-            lines.append(f"{INDENT}{part},")
-    return [*lines[:-1], lines[-1].rstrip(",")] if lines != [start] else []
 
 
 def _cut(line: str, most: int) -> str:

@@ -1,16 +1,20 @@
-"""Limits for the CI of a model: --fail-above top_label.l1.high=0.05. The names are those of `harness.judging.as_json`."""
+"""Limits for the CI of a model: --fail-above top_label.l1.high=0.05, with names of `as_json`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.errors import BadInputError, guess
 from harness.judging.as_json import numbers
-from harness.judging.findings import Findings
 from harness.math.notions import NOTIONS
 
+if TYPE_CHECKING:
+    from harness.judging.judgement import Judgement
+
+# The first parts of all names, so that a typing error is found before anything is computed.
 HEADS = (
     *NOTIONS,
     "confidence_gap",
@@ -26,36 +30,32 @@ EXAMPLE = "such as top_label.l1.high=0.05"
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number of the judgement by its short name, and what it may be at most."""
+    """The short name of a number, and its largest allowed value."""
 
     name: str
     limit: float
 
 
-def parsed(text: str) -> Threshold:
-    """The threshold that a text NAME=LIMIT gives; a name may hold = itself.
+def parse(text: str) -> Threshold:
+    """Return the threshold of a text NAME=LIMIT; a name may contain "=".
 
     Raises
     ------
     BadInputError
-        If there is no limit, or no judgement has a number of such a name.
+        If there is no limit, or no judgement has a number of this name.
 
     Examples
     --------
-    >>> parsed("top_label.l1.high=0.05")
+    >>> parse("top_label.l1.high=0.05")
     Threshold(name='top_label.l1.high', limit=0.05)
     """
-    name, equals, limit = text.rpartition("=")
-    if not equals or not name:
-        raise BadInputError(f"--fail-above is {text!r}; NAME=LIMIT is needed, {EXAMPLE}.")
+    name, _, limit = text.rpartition("=")
     try:
         value = float(limit)
     except ValueError:
         value = math.nan
-    if math.isnan(value):
-        raise BadInputError(
-            f"--fail-above {name} has the limit {limit!r}; a number is needed, {EXAMPLE}."
-        )
+    if not name or math.isnan(value):
+        raise BadInputError(f"--fail-above is {text!r}; give NAME=LIMIT, {EXAMPLE}.")
     head = name.partition(".")[0]
     if ":" not in name and head not in HEADS:
         raise BadInputError(
@@ -64,57 +64,34 @@ def parsed(text: str) -> Threshold:
     return Threshold(name, value)
 
 
-def exceeded(judgement: Findings, thresholds: Iterable[Threshold]) -> list[str]:
-    """A sentence on each threshold whose number is above its limit, in their order.
+def exceeded(judgement: Judgement, thresholds: Iterable[Threshold]) -> list[str]:
+    """Return a sentence for each number that is above its limit.
 
     Raises
     ------
     BadInputError
-        If a number does not exist in this judgement, or has no value; it says which names there are, or why there is none.
+        If this judgement does not have the number, or it has no value.
     """
-    have = numbers(judgement)
-    found = []
-    for one in thresholds:
-        if one.name not in have:
+    table = numbers(judgement)
+    sentences = []
+    for threshold in thresholds:
+        name = threshold.name
+        if name not in table:
+            reasons = [
+                why for question, why in judgement.unanswered.items() if question != "versus"
+            ]
             raise BadInputError(
-                f"--fail-above names {one.name!r}{guess(one.name, list(have))}, which this judgement does not have"
-                f"{_why(judgement)}; it has {names(list(have))}."
+                f"--fail-above names {name!r}{guess(name, list(table))}, which this file does not "
+                f"have; --json lists all names. {' '.join(dict.fromkeys(reasons))}".strip()
             )
-        value, level, reason = (have[one.name][field] for field in ("value", "level", "reason"))
+        value, level, reason = table[name].values()
         if value is None:
             raise BadInputError(
-                f"--fail-above names {one.name}, which has no value here: {str(reason).rstrip('.')}."
+                f"--fail-above names {name}, which has no value here: {reason.rstrip('.')}."
             )
-        if value > one.limit:
-            at = f" ({100 * level:g} % level)" if level is not None else ""
-            found.append(f"{one.name} is {value:.4g}{at}, above the limit of {one.limit:g}.")
-    return found
-
-
-def _why(judgement: Findings) -> str:
-    """Why there are fewer names than there could be."""
-    why = {
-        reason.rstrip(".")
-        for question, reason in judgement.unanswered.items()
-        if question != "versus"
-    }
-    return f" ({'; '.join(sorted(why))})" if why else ""
-
-
-def names(known: Sequence[str]) -> str:
-    """The names in short: of a number with its interval one entry, of classes and groups the pattern.
-
-    Examples
-    --------
-    >>> names(["top_label.l1.value", "top_label.l1.low", "top_label.l1.high", "brier.value", "class.cat.l1.high"])
-    'top_label.l1.value|low|high, brier.value, class.NAME.l1.high'
-    """
-    patterns = {"class": "class.NAME.l1", "group": "group.COLUMN.VALUE.gap or .l1"}
-    found: dict[str, list[str]] = {}
-    for name in known:
-        start, dot, end = name.rpartition(".")
-        head = name.partition(".")[0]
-        ends = found.setdefault(patterns.get(head, start), [])
-        if end not in ends:
-            ends.append(end)
-    return ", ".join(f"{start}.{'|'.join(ends)}" for start, ends in found.items()) or "none"
+        if value > threshold.limit:
+            about = f" ({100 * level:g} % level)" if level is not None else ""
+            sentences.append(
+                f"{name} is {value:.4g}{about}, above the limit of {threshold.limit:g}."
+            )
+    return sentences

@@ -1,4 +1,4 @@
-"""Where the predictions are off: by class, by score, by group."""
+"""Question 3: where are the predictions off? By class, by score, by group."""
 
 from __future__ import annotations
 
@@ -7,329 +7,251 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.common.wording import format_percent
+from harness.common.wording import format_count, format_percent
 from harness.evaluation.reliability import Curve, Panel, band_of, corp
+from harness.judging.bins import Array, Integers
+from harness.judging.data import reduced
 from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
 from harness.judging.gaps import (
     LEAST,
     Gap,
     clopper_pearson,
+    count_impossible,
     count_p_value,
-    gap_of,
     holm,
+    measure_gap,
     worst_first,
 )
-from harness.judging.groups import groups_of
-from harness.judging.words import with_zero
-from harness.math.notions import reduce
+from harness.judging.groups import judge_groups
+from harness.judging.words import in_words, join_names
 
 DRAWN_CLASSES = 12
-DRAWN_SCORES = 5_000  # distinct scores of a curve from which on it is thinned
-KEPT_ENDS = 150  # at either end of the scores nothing is thinned: a band is widest there
-CELLS = 800
+DRAWN_SCORES = 5_000  # a curve with more distinct scores is thinned
+KEPT_ENDS = 150  # scores at either end that are never thinned: a band is widest there
+GRID = 800  # intervals of the scores, and of their ranks, in each of which one score is kept
 BAND = 0.9
-RARE = 5.0  # rows of a class, expected and seen, below which its error cannot be told
+RARE = 5.0  # expected and observed rows of a class below which its error cannot be told
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 FEWEST_IN_REGION = 30
 
 
-def where(data: Judged, level: float, rng: object = None) -> Where:
-    """Where the predictions are off.
+def where(data: Judged, level: float) -> Where:
+    """Answer question 3.
 
     Parameters
     ----------
     data : Judged
-        The predictions, n >= 1.
+        The predictions.
     level : float
-        Of the intervals, each on its own. The interval of a class or a group that does not stand out is extended to 0.
-        P-values are corrected (Holm) over all classes, and over all groups of all columns. The sentence names a worst class,
-        region or group only where the three corrections together leave it below 1 - level.
-    rng : ignored
-        Nothing is drawn but the bands of the panels, which have a seed of their own.
+        Level of each interval by itself. The interval of a class or a group that does not stand out
+        is extended to 0. P-values are corrected (Holm) over all classes, over all regions, and over
+        all groups of all columns. The sentence names a worst class, region or group only if the
+        three corrections together leave it below 1 - level.
 
     Returns
     -------
     Where
-        panels: of the top label (or the binary scores), then of the worst classes, at most 12. classes: class against the rest,
-        for k > 2, those with an error by its size, then the others by p-value. regions: scores cut at fixed places, neighbours
+        panels: of the top label (or the binary scores), then of the 12 worst classes. classes:
+        class against the rest, for k > 2. regions: scores cut at fixed places; neighbours are
         joined until each has 30 rows (or n / 20).
 
     Notes
     -----
-    P-values and intervals are those of `harness.judging.gaps`: what redrawing all labels for ever would give, so that none is
-    redrawn. A region's share is its part of the sum over regions of (S^2 - s^2)_+^(1/2), S the sum of its residuals and s^2 its
-    variance. Curves of more than 5,000 scores are computed from all rows, then thinned. O(k n log n).
+    P-values and intervals are those of `harness.judging.gaps`: the limit of drawing all labels
+    again and again, so nothing is drawn. A region's share is its part of the sum over regions of
+    (S^2 - s^2)_+^(1/2), with S the sum of its residuals and s^2 its variance. Curves of more than
+    5,000 scores are computed from all rows, then thinned. O(k n log n).
 
     Examples
     --------
-    >>> from harness.judging.findings import Judged
-    >>> p, y = np.full(400, 0.8), np.repeat([1, 0], 200)
-    >>> print(where(Judged("a", np.column_stack([1 - p, p]), y, ("no", "yes")), 0.95).sentence)
-    By score: at 0.8, which holds all of the error, 0.80 was said on average and 0.50 happened (400 rows).
+    >>> from harness.judging.data import from_arrays
+    >>> print(where(from_arrays(np.full(400, 0.8), np.repeat([1, 0], 200)), 0.95).sentence)
+    By score: at 0.8, with all of the error, 0.80 said on average, 0.50 happened (400 rows).
     """
-    x, hit = scores(data)
-    notes: list[str] = []
-    gaps = _class_gaps(data, level)
-    adjusted = holm([gap.p_value for gap in gaps])
-    order = worst_first(
-        adjusted,
-        [gap.p_value for gap in gaps],
-        [gap.error.value or 0.0 for gap in gaps],
-        1.0 - level,
-    )
-    classes = tuple(_of_class(data.classes[j], gaps[j], adjusted[j], level) for j in order)
-    regions, region_p = _regions(x, hit, level)
-    groups, group_notes = groups_of(data.groups, x, hit, level)
-    notes += _class_notes(data, gaps) + group_notes
+    x, hit = reduced(data, data.notions[0])
+    alpha = 1.0 - level
+    columns = range(data.k) if data.k > 2 else ()
+    hits = [(data.y == j).astype(np.int64) for j in columns]
+    gaps = [measure_gap(data.p[:, j], hits[j], level) for j in columns]
+    p_values = [gap.p_value for gap in gaps]
+    adjusted = holm(p_values)
+    order = worst_first(adjusted, p_values, [gap.error.value or 0.0 for gap in gaps], alpha)
+    classes = [_class_finding(data.classes[j], gaps[j], adjusted[j], level) for j in order]
+
+    regions, region_p_values = _regions(x, hit, level)
+    groups, notes = judge_groups(data.groups, x, hit, level)
     if not any(region.share > 0.0 for region in regions):
-        notes.append(
-            "In no region of scores is the error larger than noise, so that none has a share of it."
-        )
-    looked = sum(bool(part) for part in (classes, regions, groups))
-    sentence = _sentence(
-        classes, list(zip(regions, holm(region_p))), groups, (1.0 - level) / looked, level, data
+        notes.append("In no region of scores is the error larger than its noise.")
+
+    panels = [_panel(_title(data), x, hit)]
+    for j in order[:DRAWN_CLASSES]:
+        title = f"class {data.classes[j]}", "predicted probability", "event frequency"
+        panels.append(_panel(title, data.p[:, j], hits[j]))
+
+    kinds = sum(bool(part) for part in (classes, regions, groups))
+    off_regions = [one for one, p in zip(regions, holm(region_p_values)) if p <= alpha / kinds]
+    parts = _worst_parts(classes, off_regions, groups, alpha / kinds)
+    names = [f"{len(classes)} classes"] if classes else []
+    names.append(f"{format_count(len(regions), 'region')} of scores")
+    names += [format_count(len(groups), "group")] if groups else []
+    sentence = " ".join(parts) or (
+        f"Nothing stands out at the {format_percent(level)} level among {join_names(names)}, "
+        f"corrected for their number; with {format_count(data.n, 'row')}, small errors would not "
+        "show."
     )
-    return Where(sentence, _panels(data, x, hit, order), classes, regions, groups, tuple(notes))
+    return Where(
+        sentence, tuple(panels), tuple(classes), tuple(regions), tuple(groups), tuple(notes)
+    )
 
 
-def scores(data: Judged) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The one score per row that is judged, (n,), and whether its event came: P(class 1), a confidence, or the top label's."""
-    return (data.p[:, 1], data.y) if data.k == 2 else reduce(data.p, data.y, "top_label")
+def _title(data: Judged) -> tuple[str, str, str]:
+    """Title, name of the score and name of the event of the first panel."""
+    if data.k == 2 and not data.confidences:
+        name = data.classes[1]
+        return f"class {name}", f"predicted P(Y = {name})", "event frequency"
+    return "top label", "confidence in the top class", "share of right predictions"
 
 
-def _class_gaps(data: Judged, level: float) -> list[Gap]:
-    if data.k == 2:
-        return []
-    return [gap_of(data.p[:, j], (data.y == j).astype(np.int64), level) for j in range(data.k)]
+def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
+    curve = thin(corp(x, hit))
+    return Panel(*title, curve, band_of(curve, "consistency", BAND))
 
 
-def _of_class(name: str, gap: Gap, adjusted: float, level: float) -> ClassFinding:
-    said, came = gap.said * gap.n, round(gap.happened * gap.n)
-    error: Interval = gap.error
+def _class_finding(name: str, gap: Gap, adjusted: float, level: float) -> ClassFinding:
+    expected, seen = gap.said * gap.n, round(gap.happened * gap.n)
+    means = f"{_share(gap.said)} said and {_share(gap.happened)} happened"
+    error = gap.error
     if gap.impossible:
-        sentence = f"{name}: {_rows(gap.impossible)} had an outcome that was called impossible."
-    elif came == 0:
-        sentence = f"{name}: never seen in {_rows(gap.n)}, where {_count(said)} were expected."
-    elif max(said, came) < RARE:
-        sentence = f"{name}: too rare to be judged ({came:,} seen, {_count(said)} expected)."
-    elif adjusted <= 1.0 - level:
-        way = "too high" if gap.said > gap.happened else "too low"
-        known = (
-            gap.gap.low is not None
-            and gap.gap.high is not None
-            and gap.gap.low * gap.gap.high > 0.0
+        sentence = f"{name}: {format_count(gap.impossible, 'outcome')} had probability 0."
+    elif seen == 0:
+        sentence = (
+            f"{name}: never seen in {format_count(gap.n, 'row')}, where {_count(expected)} were "
+            "expected."
         )
-        about = (
-            f"probabilities are {way} on average"
-            if known
-            else "probabilities are right on average, and wrong by score"
-        )
-        sentence = f"{name}: {about}, {_share(gap.said)} said and {_share(gap.happened)} happened."
+    elif max(expected, seen) < RARE:
+        sentence = f"{name}: too rare to be judged ({seen:,} seen, {_count(expected)} expected)."
+    elif adjusted > 1.0 - level:
+        sentence = f"{name}: nothing stands out, {means}."
+        error = error.with_zero()
+    elif gap.gap.sign:
+        way = "high" if gap.gap.sign > 0 else "low"
+        sentence = f"{name}: probabilities are too {way} on average, {means}."
     else:
-        sentence = f"{name}: nothing stands out, {_share(gap.said)} said and {_share(gap.happened)} happened."
-        error = with_zero(error)
-    if max(said, came) < RARE:  # an interval there is, a value would say more than is known
+        sentence = f"{name}: probabilities are right on average but not at each score, {means}."
+    if max(expected, seen) < RARE:  # the interval is known, but a value would claim too much
         error = replace(error, value=None)
     return ClassFinding(name, gap.said, gap.happened, error, adjusted, sentence)
 
 
-def _class_notes(data: Judged, gaps: list[Gap]) -> list[str]:
-    if data.confidences:
-        return []
-    found, seen = [], np.bincount(data.y, minlength=data.k)
-    never = [data.classes[j] for j in np.flatnonzero(seen == 0)]
-    if never:
-        found.append(
-            f"{_listed(never)} never came in these {_rows(data.n)}: what is said of {_it(never)} rests on that alone."
-        )
-    rare = [
-        data.classes[j]
-        for j, gap in enumerate(gaps)
-        if seen[j] > 0 and max(gap.said * gap.n, seen[j]) < RARE
-    ]
-    if rare:
-        found.append(
-            f"{_listed(rare)} {'is' if len(rare) == 1 else 'are'} too rare to be judged (fewer than 5 rows)."
-        )
-    if (seen > 0).sum() == 1:
-        found.append(
-            "Only one class came, so that nothing can be said about telling classes apart."
-        )
-    return found
-
-
-def _regions(
-    x: NDArray[np.float64], hit: NDArray[np.int64], level: float
-) -> tuple[tuple[Region, ...], list[float]]:
-    """Regions by score, and their p-values."""
-    n = len(x)
-    edges = joined(
-        np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1), n
-    )
-    found, p_values, excess = [], [], []
+def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[float]]:
+    """Regions of scores, and their p-values."""
+    counts = np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1)
+    edges = join_regions(counts, len(x))
     index = np.searchsorted(edges[1:-1], x, side="right")
+    regions, p_values, excess = [], [], []
     for i, (low, high) in enumerate(zip(edges[:-1], edges[1:])):
-        own, came = x[index == i], hit[index == i]
-        count, size = int(came.sum()), len(own)
-        total, variance = float((came - own).sum()), float((own * (1.0 - own)).sum())
-        spread = float(((came - own) ** 2).sum()) - total**2 / size
-        excess.append(
-            float(np.sqrt(max(total**2 - max(variance, spread * size / max(size - 1, 1)), 0.0)))
-        )
-        below, above = clopper_pearson(count, size, level)
+        scores, hits = x[index == i], hit[index == i]
+        count, size = int(hits.sum()), len(scores)
         if len(edges) == 2:
-            low, high = float(own.min()), float(own.max())
-        found.append(
-            Region(
-                low, high, size, float(own.mean()), Interval(count / size, below, above, level), 0.0
-            )
-        )
-        impossible = bool((((own == 0.0) & (came == 1)) | ((own == 1.0) & (came == 0))).any())
-        p_values.append(LEAST if impossible else count_p_value(own, count))
-    whole = sum(excess)
-    shares = [one / whole if whole > 0.0 else 0.0 for one in excess]
-    return tuple(replace(region, share=share) for region, share in zip(found, shares)), p_values
+            low, high = float(scores.min()), float(scores.max())
+        total = float((hits - scores).sum())
+        spread = float(((hits - scores) ** 2).sum()) - total**2 / size
+        variance = max(float((scores * (1.0 - scores)).sum()), spread * size / max(size - 1, 1))
+        excess.append(float(np.sqrt(max(total**2 - variance, 0.0))))
+        happened = Interval(count / size, *clopper_pearson(count, size, level), level)
+        regions.append(Region(low, high, size, float(scores.mean()), happened, 0.0))
+        impossible = count_impossible(scores, hits)
+        p_values.append(LEAST if impossible else count_p_value(scores, count))
+    whole = sum(excess) or 1.0
+    return [replace(region, share=e / whole) for region, e in zip(regions, excess)], p_values
 
 
-def joined(counts: NDArray[np.intp], n: int) -> list[float]:
-    """The edges that are left when neighbouring regions are joined until each holds at least max(30, n / 20) rows.
+def join_regions(counts: NDArray[np.intp], n: int) -> list[float]:
+    """Return the edges of regions joined until each has at least max(30, n / 20) rows.
 
     Examples
     --------
-    >>> joined(np.array([0, 0, 0, 0, 0, 0, 0, 10, 40, 50, 60, 70, 80, 90]), 400)
+    >>> join_regions(np.array([0, 0, 0, 0, 0, 0, 0, 10, 40, 50, 60, 70, 80, 90]), 400)
     [0.0, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0]
     """
-    fewest, edges, held = max(FEWEST_IN_REGION, n // 20), [EDGES[0]], 0
+    fewest, edges, rows = max(FEWEST_IN_REGION, n // 20), [EDGES[0]], 0
     for count, edge in zip(counts, EDGES[1:]):
-        held += int(count)
-        if held >= fewest:
+        rows += int(count)
+        if rows >= fewest:
             edges.append(edge)
-            held = 0
-    if edges[-1] != EDGES[-1]:  # what is left joins the region before it
-        edges[-1 if len(edges) > 1 else len(edges) :] = [EDGES[-1]]
+            rows = 0
+    if len(edges) > 1:
+        edges[-1] = EDGES[-1]  # the rest joins the last region
+    else:
+        edges.append(EDGES[-1])
     return edges
 
 
-def _panels(
-    data: Judged, x: NDArray[np.float64], hit: NDArray[np.int64], order: list[int]
-) -> tuple[Panel, ...]:
-    if data.k == 2 and not data.confidences:
-        name = data.classes[1]
-        found = [
-            _panel(
-                Panel(
-                    f"class {name}", f"predicted P(Y = {name})", "event frequency", _curve(x, hit)
-                )
-            )
-        ]
-    else:
-        found = [
-            _panel(
-                Panel(
-                    "top label",
-                    "confidence in the top class",
-                    "share of right predictions",
-                    _curve(x, hit),
-                )
-            )
-        ]
-    for j in order[:DRAWN_CLASSES]:
-        curve = _curve(data.p[:, j], (data.y == j).astype(np.int64))
-        found.append(
-            _panel(
-                Panel(f"class {data.classes[j]}", "predicted probability", "event frequency", curve)
-            )
-        )
-    return tuple(found)
+def thin(curve: Curve) -> Curve:
+    """Return a curve with fewer scores; blocks, their ends and the parts of the score stay.
 
-
-def _panel(panel: Panel) -> Panel:
-    return replace(panel, band=band_of(panel.curve, "consistency", BAND))
-
-
-def _curve(x: NDArray[np.float64], hit: NDArray[np.int64]) -> Curve:
-    return thinned(corp(x, hit))
-
-
-def thinned(curve: Curve) -> Curve:
-    """A curve of fewer scores: neighbours in a block that are close, in score or in rank, become one score, their mean. The
-    blocks, their ends and the parts of the score are those of all rows."""
+    Neighbours in a block that are close, in score or in rank, become one score, their mean.
+    """
     m = len(curve.at)
     if m <= DRAWN_SCORES:
         return curve
-    first = np.zeros(
-        m + 1, dtype=bool
-    )  # where a new score begins: the first and the last of a block are scores of their own
-    first[curve.start[:-1]] = first[curve.start[:-1] + 1] = first[curve.start[1:] - 1] = True
-    first[:KEPT_ENDS] = first[-KEPT_ENDS - 1 :] = True
-    cell = np.floor(curve.at * CELLS) * (CELLS + 1) + np.floor(
-        np.cumsum(curve.count) * (CELLS / curve.n)
-    )
-    first[1:m] |= np.diff(cell) != 0
-    begin = np.flatnonzero(first[:m])
-    count = np.add.reduceat(curve.count, begin)
-    at = np.add.reduceat(curve.count * curve.at, begin) / count
+    # Mark the places where a new score begins. Both ends of a block are scores of their own.
+    begins = np.zeros(m + 1, dtype=bool)
+    begins[curve.start[:-1]] = begins[curve.start[:-1] + 1] = begins[curve.start[1:] - 1] = True
+    begins[:KEPT_ENDS] = begins[-KEPT_ENDS - 1 :] = True
+    rank = np.floor(np.cumsum(curve.count) * (GRID / curve.n))
+    begins[1:m] |= np.diff(np.floor(curve.at * GRID) * (GRID + 1) + rank) != 0
+    first = np.flatnonzero(begins[:m])
+    count = np.add.reduceat(curve.count, first)
     return replace(
         curve,
-        at=at,
-        fit=curve.fit[begin],
-        start=np.append(np.searchsorted(begin, curve.start[:-1]), len(begin)),
+        at=np.add.reduceat(curve.count * curve.at, first) / count,
+        fit=curve.fit[first],
+        start=np.append(np.searchsorted(first, curve.start[:-1]), len(first)),
         count=count,
     )
 
 
-def _sentence(
-    classes: tuple[ClassFinding, ...], regions: list[tuple[Region, float]], groups: tuple[GroupFinding, ...], allowed: float,
-    level: float, data: Judged,
-) -> str:  # fmt: skip
-    """What is worst of each kind, where it stands out; `allowed` is what an adjusted p-value may be."""
+def _worst_parts(
+    classes: list[ClassFinding],
+    regions: list[Region],
+    groups: list[GroupFinding],
+    allowed: float,
+) -> list[str]:
+    """Return a sentence each on the worst class, region and group, if it stands out.
+
+    `allowed` is the largest adjusted p-value of a class or group that stands out. `regions` are
+    those that stand out.
+    """
     parts = []
-    worst = [one for one in classes if one.adjusted is not None and one.adjusted <= allowed]
-    if worst:
-        one = max(worst, key=lambda found: found.error.value or 0.0)
-        error = f"; L1 error {_interval(one.error)}" if one.error.value is not None else ""
+    off_classes = [one for one in classes if one.adjusted is not None and one.adjusted <= allowed]
+    if off_classes:
+        worst = max(off_classes, key=lambda one: one.error.value or 0.0)
+        error = f"; L1 error {in_words(worst.error)}" if worst.error.value is not None else ""
         parts.append(
-            f"Of the classes, {one.name} is worst: {_share(one.mean_p)} said on average, {_share(one.frequency)} happened{error}."
+            f"Of the classes, {worst.name} is worst: {_share(worst.mean_p)} said on average, "
+            f"{_share(worst.frequency)} happened{error}."
         )
-    off = [region for region, p in regions if p <= allowed and region.share > 0.0]
-    if off:
-        most = max(off, key=lambda found: found.share)
-        happened = most.happened.value or 0.0
-        part = "all" if most.share > 0.995 else f"{100 * most.share:.0f} %"
+    region = max(regions, key=lambda one: one.share, default=None)
+    if region is not None and region.share > 0.0:
+        place = f"from {region.low:g} to {region.high:g}"
+        if region.low == region.high:
+            place = f"at {region.low:.4g}"
+        part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
         parts.append(
-            f"By score: {_place(most)}, which holds {part} of the error, {_share(most.said)} was said on "
-            f"average and {_share(happened)} happened ({_rows(most.n)})."
+            f"By score: {place}, with {part} of the error, {_share(region.said)} said on average, "
+            f"{_share(region.happened.value or 0.0)} happened ({format_count(region.n, 'row')})."
         )
-    odd = [one for one in groups if one.adjusted is not None and one.adjusted <= allowed]
-    if odd:
-        group = max(odd, key=lambda found: found.error.value or 0.0)
+    off_groups = [one for one in groups if one.adjusted is not None and one.adjusted <= allowed]
+    if off_groups:
+        group = max(off_groups, key=lambda one: one.error.value or 0.0)
         gap = group.gap.value or 0.0
-        way = "high" if gap > 0.0 else "low"
         parts.append(
-            f"Of the groups, {group.column} = {group.value} is worst: scores are {abs(gap):.3f} too {way} on average "
-            f"({_rows(group.n)}), L1 error {_interval(group.error)}."
+            f"Of the groups, {group.column} = {group.value} is worst: scores are {abs(gap):.3f} "
+            f"too {'high' if gap > 0.0 else 'low'} on average ({format_count(group.n, 'row')}), "
+            f"L1 error {in_words(group.error)}."
         )
-    if parts:
-        return " ".join(parts)
-    looked = [f"{len(classes)} classes"] if classes else []
-    looked += [f"{len(regions)} region{'s' if len(regions) > 1 else ''} of scores"]
-    looked += [f"{len(groups)} groups"] if groups else []
-    return (
-        f"Nothing stands out at the {format_percent(level)} level among {_listed(looked)}, corrected for looking many times; "
-        f"with {_rows(data.n)}, small errors would not show."
-    )
-
-
-def _place(region: Region) -> str:
-    return (
-        f"at {region.low:.4g}"
-        if region.low == region.high
-        else f"from {region.low:g} to {region.high:g}"
-    )
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row" if n == 1 else f"{n:,} rows"
+    return parts
 
 
 def _count(x: float) -> str:
@@ -337,29 +259,9 @@ def _count(x: float) -> str:
 
 
 def _share(x: float) -> str:
-    """Two decimals, more where they would say 0 or 1."""
-    return (
-        f"{x:.2f}"
-        if 0.1 <= x <= 0.9
-        else f"{x:.3f}"
-        if 0.001 <= x <= 0.999
-        else f"{x:.2g}"
-        if x < 0.5
-        else f"{x:.5g}"
-    )
-
-
-def _interval(one: Interval) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.value:.3f}"
-    return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    """The names as a list in words, the first few of many."""
-    shown = names if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+    """Format a share with two decimals, or more if these would read 0 or 1."""
+    if 0.1 <= x <= 0.9:
+        return f"{x:.2f}"
+    if 0.001 <= x <= 0.999:
+        return f"{x:.3f}"
+    return f"{x:.2g}" if x < 0.5 else f"{x:.5g}"

@@ -1,10 +1,10 @@
-"""What page and terminal of a judgement have in common: its questions, and intervals in words."""
+"""Words that page, terminal text and sentences of a judgement share."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
-from harness.common.wording import format_ends
+from harness.common.wording import decimals_of
 from harness.judging.findings import Interval
 
 QUESTIONS = {
@@ -16,19 +16,46 @@ QUESTIONS = {
 }
 
 
-def with_zero(interval: Interval) -> Interval:
-    """Extend an interval so that it holds 0.
+def join_names(names: Sequence[str], most: int = 6) -> str:
+    """Return the names as a list in a sentence; beyond `most` of them, say how many more there are.
 
     Examples
     --------
-    >>> with_zero(Interval(0.2, 0.1, 0.3)).low, with_zero(Interval(-0.2, -0.3, -0.1)).high, with_zero(Interval(0.2)).low
-    (0.0, 0.0, None)
+    >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names(["a", "b", "c"], 2)
+    ('a', 'a, b and c', 'a, b and 1 more')
     """
-    low = None if interval.low is None else min(interval.low, 0.0)
-    high = None if interval.high is None else max(interval.high, 0.0)
-    return replace(interval, low=low, high=high)
+    shown = list(names)
+    if len(names) > most:
+        shown = [*names[:most], f"{len(names) - most} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def ends(interval: Interval, infinite: str = "") -> str:
-    """'0.0290 to 0.0590', 'at least 0.004', 'at most 0.12', or `infinite` without ends."""
-    return format_ends(interval.low, interval.high) or infinite
+def capitalise(text: str) -> str:
+    """Return the text with a capital first letter; the other letters stay."""
+    return text[:1].upper() + text[1:]
+
+
+def as_sentence(error: object) -> str:
+    """Return a message as a sentence that begins with a capital and ends with one full stop."""
+    return capitalise(str(error).strip().rstrip(".")) + "."
+
+
+def in_words(interval: Interval, is_difference: bool = False) -> str:
+    """Return the value of an interval with its ends in brackets.
+
+    A difference whose interval excludes 0 is given by its size, without a sign.
+
+    Examples
+    --------
+    >>> in_words(Interval(0.0421, 0.0294, 0.0588)), in_words(Interval(0.04))
+    ('0.042 (0.029 to 0.059)', '0.040')
+    >>> in_words(Interval(-0.2, -0.3, -0.1), is_difference=True)
+    '0.200 (0.100 to 0.300)'
+    """
+    value, low, high = interval.value or 0.0, interval.low, interval.high
+    if low is None or high is None:
+        return f"{value:.3f}"
+    if is_difference and high < 0.0:
+        value, low, high = -value, -high, -low
+    digits = decimals_of(high - low)
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"

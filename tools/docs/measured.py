@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pandas as pd
 from marks import DOCS, table
 
-from harness.judging.measured import coverages
+from harness.judging.measured import measurements
 
 RESULTS = DOCS.parent / "results"
 BINNING = {  # problem: what it stands for
@@ -66,16 +67,17 @@ QUANTITIES = {  # beginning of the quantity: its name in the table
 
 def coverage() -> str:
     """Lowest measured coverage of the intervals of `judge`, over classes and kinds, by quantity and n."""
-    rows = [row for rows in coverages().values() for row in rows]
-    sizes = sorted({row.n for row in rows})
+    rows = measurements("coverage")
+    shares = rows["covered"] / rows["draws"]
+    sizes = sorted(rows["n"].unique())
     lines = []
     for start, name in QUANTITIES.items():
-        own = [row for row in rows if matches(row.quantity, start)]
-        cells = []
+        is_kind = np.array([matches(quantity, start) for quantity in rows["quantity"]])
+        texts = []
         for n in sizes:
-            shares = [row.covered / row.draws for row in own if row.n == n]
-            cells.append(f"{100 * min(shares):.0f} % ({len(shares)})" if shares else "–")
-        lines.append([name, *cells])
+            at_size = shares[is_kind & (rows["n"] == n)]
+            texts.append(f"{100 * at_size.min():.0f} % ({len(at_size)})" if len(at_size) else "–")
+        lines.append([name, *texts])
     return table(["interval", *(f"n = {n:,}" for n in sizes)], lines)
 
 

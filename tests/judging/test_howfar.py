@@ -1,0 +1,195 @@
+"""Estimates of the calibration error, measured coverage, direction, parts of scores, cautions."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import binom
+from test_calibrated import draw_labels
+
+import harness
+from harness.judging import howfar, scores
+from harness.judging.data import from_arrays
+from harness.judging.estimates import estimates, share
+from harness.judging.judge import judge_data
+from harness.judging.measured import measurements
+
+
+def dirichlet(n, seed, k=3):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(k), n)
+    return p, draw_labels(p, rng), rng
+
+
+@pytest.mark.slow
+def test_estimates_are_few_with_one_headline_and_measured_coverage():
+    p, y, rng = dirichlet(300, 8)
+    answer = howfar.errors(from_arrays(p, y), 0.95, rng)
+    for notion in ("top_label", "classwise", "canonical"):
+        rows = [row for row in answer.errors if row.notion == notion]
+        assert 1 <= len(rows) <= 4
+        assert [row.headline for row in rows] == [True] + [False] * (len(rows) - 1)
+        assert all(row.interval.level == 0.95 for row in rows)
+        if notion == "classwise":
+            assert [row.estimator for row in rows] == ["best_fast", "binned15"]
+            assert rows[0].regret is None
+        assert rows[0].measured_at == (200, 3) and rows[0].coverage.value > 0.9
+        assert rows[0].interval.low <= rows[0].interval.value <= rows[0].interval.high
+    assert answer.certified[0].interval.low <= answer.errors[0].interval.high
+
+
+def test_binned_estimates_have_no_interval_and_values_lie_within_theirs():
+    p, y, rng = dirichlet(200, 3)
+    answer = howfar.errors(from_arrays(p, y), 0.95, rng)
+    binned = [row for row in answer.errors if "bin" in row.estimator]
+    assert binned
+    for row in binned:
+        assert row.interval.low is row.interval.high is row.coverage is None
+    for row in answer.errors:
+        assert (row.interval.low or 0.0) <= row.interval.value
+        assert row.interval.high is None or row.interval.value <= row.interval.high
+
+
+@pytest.mark.parametrize(
+    "n, level, measured_at",
+    [
+        (50, 0.95, (50, 2)),
+        (50, 0.9, None),
+        (90, 0.95, (50, 2)),
+        (2200, 0.95, None),
+        (9_000, 0.95, (10_000, 2)),
+    ],
+)
+def test_coverage_is_quoted_only_at_its_level_and_near_a_measured_size(n, level, measured_at):
+    """Near is a factor of two in n and in k."""
+    p = np.random.default_rng(9).uniform(size=n)
+    data = from_arrays(p, (np.random.default_rng(1).random(n) < p).astype(int))
+    headline = estimates(data, "binary", p, data.y, level, np.random.default_rng(0))[0][0]
+    assert headline.interval.level == level and headline.measured_at == measured_at
+    assert (headline.coverage is None) == (measured_at is None)
+
+
+def test_every_stored_coverage_is_at_least_93_percent_as_far_as_its_draws_tell():
+    """Fails if a coverage is below 0.93 by more than chance, at level 0.001 over all rows."""
+    rows = measurements("coverage")
+    assert len(rows) > 500 and set(rows["k"]) == {2, 3, 10, 100}
+    assert (rows["covered"].between(0.0, rows["draws"])).all()
+    p_values = binom.cdf(rows["covered"].round(), rows["draws"], 0.93)
+    assert (p_values >= 0.001 / len(rows)).all()
+
+
+def test_stored_regrets_are_of_known_estimators():
+    rows = measurements("estimators")
+    assert set(rows["estimator"]) <= set(harness.list_estimators())
+    assert (rows["regret"].dropna() > 0.0).all()
+
+
+def test_a_share_of_none_and_of_all():
+    assert share(0, 10).low == 0.0 and share(10, 10).high == 1.0
+
+
+def gumbel_sample(seed, n, k, slope=1.0):
+    """Return p and y; they are calibrated if slope is 1."""
+    rng = np.random.default_rng(seed)
+    z = 2.0 * rng.standard_normal((n, k))
+    return softmax(z, axis=1), np.argmax(slope * z + rng.gumbel(size=z.shape), axis=1)
+
+
+@pytest.mark.slow
+def test_intervals_of_the_learned_estimate_hold_0_on_large_calibrated_data():
+    """More than 4 misses in 8 have probability 1e-5 if each has probability 0.05."""
+    misses = {"top_label": 0, "classwise": 0, "canonical": 0}
+    for seed in range(8):
+        p, y = gumbel_sample(seed, 40_000, 10)
+        for notion in misses:
+            rng = np.random.default_rng(seed)
+            misses[notion] += harness.estimate("best_fast", p, y, notion, rng)["l1"].low > 0.0
+    assert all(count <= 4 for count in misses.values()), misses
+
+
+@pytest.mark.slow
+def test_classwise_intervals_hold_0_if_all_of_a_hundred_classes_are_calibrated():
+    """Some classes have a lower end above 0 by chance; the mean over classes may not."""
+    for seed in range(6):
+        p, y = gumbel_sample(seed, 1_000, 100)
+        assert harness.estimate("best_fast", p, y, "classwise")["l1"].low == 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_interval_of_the_error_contradicts_a_test_that_does_not_reject(seed):
+    """With so small an error, tests and intervals would often disagree."""
+    p, y = gumbel_sample(seed, 400, 3, slope=0.75)
+    judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far", "where"])
+    quiet = [test.notion for test in judgement.calibrated.tests if not test.rejected]
+    for row in (*judgement.how_far.errors, *judgement.how_far.certified):
+        assert row.notion not in quiet or not row.interval.low
+    if "top_label" in quiet:
+        assert judgement.how_far.direction.gap.sign == 0
+        assert "cannot be told" in judgement.how_far.direction.sentence
+    if "canonical" in quiet:
+        assert all(not score.miscalibration.low for score in judgement.how_far.scores)
+    for one in judgement.where.classes:
+        assert one.adjusted <= 0.05 or one.error.low == 0.0
+
+
+def test_overconfidence_by_hand():
+    data = from_arrays(np.full(200, 0.9), np.arange(200) % 2, confidences=True)
+    answer = scores.direction(data, 0.95)
+    assert (answer.mean_confidence, answer.accuracy) == pytest.approx((0.9, 0.5))
+    half = 1.972 * 0.5 * math.sqrt(200 / 199) / math.sqrt(200)
+    gap = answer.gap
+    assert (gap.low, gap.high) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-4)
+    assert "overconfident" in answer.sentence
+    gap = scores.direction(from_arrays([0.9] * 5, [1] * 5, confidences=True), 0.95).gap
+    assert (gap.low, gap.high) == pytest.approx((-0.1, 0.9 - 0.4782), abs=1e-3)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_scores_are_the_sum_of_their_parts(k):
+    p, y, rng = dirichlet(200, 10, k)
+    x = p[:, 1] if k == 2 else p
+    data = from_arrays(x, y)
+    squared = estimates(data, data.notions[-1], x, y, 0.95, rng)[1]
+    (brier, log), _ = scores.decompositions(data, squared, 0.95, rng)
+    for part in (brier, log):
+        total = part.miscalibration.value - part.discrimination + part.uncertainty
+        assert part.mean_score == pytest.approx(total)
+    squares = ((p - np.eye(k)[y]) ** 2).sum(axis=1).mean()
+    assert brier.mean_score == pytest.approx(squares / (2 if k == 2 else 1))
+    assert log.mean_score == pytest.approx(-np.log(p[np.arange(200), y]).mean())
+
+
+def test_ties_are_named_as_the_cause_of_a_disagreement():
+    p = np.tile([0.34, 0.39], 3000)  # in one bin of width 1/15
+    rank = np.arange(6000) % 100
+    y = np.where(p == 0.34, rank < 44, rank < 29).astype(int)
+    answer = howfar.errors(from_arrays(p, y), 0.95, np.random.default_rng(0))
+    assert "only 2 different scores" in answer.disagreement
+
+
+DEGENERATE = {
+    "one row": ([0.3], [1], "1 rows"),
+    "few rows": (np.linspace(0.1, 0.9, 20), [0, 1] * 10, "20 rows"),
+    "one class": (np.linspace(0.1, 0.9, 80), [0] * 80, "All labels are 0"),
+    "equal scores": (np.full(100, 0.4), [0, 1] * 50, "All scores are equal"),
+    "decisions, all right": ([0.0, 1.0] * 40, [0, 1] * 40, "decisions"),
+    "decisions, some wrong": ([0.0, 1.0] * 40, [0, 1] * 38 + [1, 0] * 2, "decisions"),
+    "more classes than rows": (np.full((4, 6), 1 / 6), [0, 1, 2, 2], "more classes"),
+    "a class never seen": (np.full((90, 3), 1 / 3), [0, 1] * 45, "1 class never occurs"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_predictions_get_an_answer_with_a_caution(case):
+    p, y, caution = DEGENERATE[case]
+    judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far"])
+    assert any(caution in text for text in judgement.how_far.cautions)
+    assert all(sentence.endswith(".") for sentence in judgement.sentences)
+    if case in ("one row", "few rows", "one class", "decisions, all right"):
+        assert judgement.calibrated.rejected == (case == "one class")
+    if case == "decisions, some wrong":
+        assert judgement.calibrated.rejected
+    for row in judgement.how_far.errors:
+        assert row.interval.value is not None or row.reason

@@ -1,0 +1,139 @@
+"""Two models on the same rows: differences by hand, and intervals that cover."""
+
+import numpy as np
+import pytest
+
+import harness
+from harness.judging import gain
+from harness.judging.data import from_arrays
+from harness.judging.scores import mean_interval
+from harness.judging.versus import QUANTITIES, matched_interval, versus
+
+
+def sharpened(p, a=2.0):
+    return p**a / (p**a + (1.0 - p) ** a)
+
+
+def sample(n, seed=0):
+    return harness.load_problem("beta_calibrated").sample(n, np.random.default_rng(seed))
+
+
+def compare(y, *models, level=0.95, seed=0, **options):
+    """Return the answer, and its differences by quantity (of the last pair)."""
+    datas = [from_arrays(p, y, name="abcdef"[i], **options) for i, p in enumerate(models)]
+    answer = versus(datas, level, np.random.default_rng(seed))
+    return answer, {row.quantity: row for row in answer.differences}
+
+
+def test_differences_of_four_rows_by_hand():
+    y = [0, 1, 1, 0]
+    answer, rows = compare(y, [0.4, 0.6, 0.2, 0.5], [0.5, 0.5, 0.6, 0.5])
+    assert list(rows) == list(QUANTITIES)
+    # With equal probabilities the first class is the most likely one.
+    assert (rows["error_rate"].first_value, rows["error_rate"].second_value) == (0.25, 0.25)
+    brier = (0.16 + 0.16 + 0.64 + 0.25 - 0.25 - 0.25 - 0.16 - 0.25) / 4
+    assert rows["brier"].difference.value == pytest.approx(brier)
+    logs = np.log([0.5, 0.5, 0.6, 0.5]) - np.log([0.6, 0.6, 0.2, 0.5])
+    expected = mean_interval(logs, 0.95, 0.99)  # Bonferroni over five quantities
+    actual = rows["log_loss"].difference
+    assert (actual.value, actual.low, actual.high) == pytest.approx(
+        (expected.value, expected.low, expected.high)
+    )
+    assert rows["calibration"].first_value is None
+    assert "no recalibration" in rows["calibration"].sentence
+    assert "cannot be told apart" in answer.sentence
+
+
+def test_the_log_loss_is_calibration_plus_refinement():
+    p, y = sample(1000)
+    answer, rows = compare(y, p, sharpened(p))
+    for side in ("first_value", "second_value"):
+        parts = getattr(rows["calibration"], side) + getattr(rows["refinement"], side)
+        assert parts == pytest.approx(getattr(rows["log_loss"], side))
+    better = [name for name in QUANTITIES if rows[name].better]
+    assert better == ["log_loss", "brier", "calibration"]
+    assert rows["log_loss"].difference.sign == -1
+    assert answer.sentence.startswith("a is better in log-loss by 0.0")
+    assert "cannot be told apart in error rate and refinement" in answer.sentence
+
+
+def test_confidences_may_be_right_on_different_rows():
+    right = np.r_[np.ones(70, int), np.zeros(30, int)]
+    first = from_arrays(np.full(100, 0.9), right, name="a", confidences=True)
+    second = from_arrays(np.full(100, 0.7), right[::-1], name="b", confidences=True)
+    rows = versus([first, second], 0.95, np.random.default_rng(0)).differences
+    values = {row.quantity: (row.first_value, row.second_value) for row in rows}
+    assert values["error_rate"] == pytest.approx((0.3, 0.3))
+    assert values["brier"] == pytest.approx((0.25, 0.21))
+
+
+def test_three_models_are_compared_in_pairs_and_six_with_the_first():
+    p, y = sample(2000)
+    answer, _ = compare(y, *(sharpened(p, a) for a in (1.0, 2.0, 3.0)))
+    assert len(answer.differences) == 15
+    assert answer.sentence.startswith("a is better in log-loss than all others.")
+    answer, _ = compare(y, *(sharpened(p, a) for a in (1, 1.1, 1.2, 1.3, 1.4, 1.5)))
+    assert {row.first for row in answer.differences} == {"a"} and len(answer.differences) == 25
+    assert "only the first is compared" in answer.sentence
+
+
+def test_the_interval_of_matched_rates_by_hand():
+    interval = matched_interval(7, 2, 50, 0.95, 0.95)
+    b, c, m = 7.5, 2.5, 52.0
+    half = 1.959964 * np.sqrt(b + c - (b - c) ** 2 / m) / m
+    assert (interval.value, interval.low, interval.high) == pytest.approx(
+        (0.1, (b - c) / m - half, (b - c) / m + half)
+    )
+    assert matched_interval(0, 0, 1, 0.95, 0.95).value == 0.0
+    assert matched_interval(1, 0, 1, 0.95, 0.95).high == 1.0
+
+
+def test_intervals_cover_the_true_differences():
+    """With y of a calibrated p and a second model that is twice as sure, the truth is known."""
+    p, _ = sample(200_000, 9)
+    sharp = np.clip(sharpened(p), 1e-12, 1 - 1e-12)
+    loss = float((p * np.log(sharp / p) + (1 - p) * np.log((1 - sharp) / (1 - p))).mean())
+    truth = {
+        "error_rate": 0.0,
+        "log_loss": loss,
+        "calibration": loss,
+        "refinement": 0.0,
+        "brier": -float(((p - sharp) ** 2).mean()),
+    }
+    reps, covered = 40, dict.fromkeys(truth, 0)
+    for r in range(reps):
+        p, y = sample(300, [2, r])
+        _, rows = compare(y, p, sharpened(p), level=0.75, seed=r)  # each at 0.95
+        for name, value in truth.items():
+            interval = rows[name].difference
+            covered[name] += interval.low - 2e-3 <= value <= interval.high + 2e-3
+    for name, count in covered.items():
+        assert count / reps >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / reps), name
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_few_rows_and_degenerate_ones_have_an_answer(n):
+    for first, second, y in [
+        (np.full(n, 0.5), np.full(n, 0.3), np.zeros(n, int)),
+        (np.ones(n), np.zeros(n), np.ones(n, int)),
+        (np.tile([0.2, 0.8, 0.0], (n, 1)), np.tile([0.1, 0.8, 0.1], (n, 1)), np.full(n, 2)),
+    ]:
+        answer, rows = compare(y, first, second)
+        assert answer.sentence.endswith(".") and "nan" not in answer.sentence
+        assert n > 1 or all(row.better is None for row in rows.values())
+
+
+def test_of_very_many_rows_some_are_drawn(monkeypatch):
+    monkeypatch.setattr(gain, "most_rows", lambda k: 60)
+    p, y = sample(100)
+    answer, _ = compare(y, p, sharpened(p))
+    assert "60 rows drawn at random" in answer.sentence
+
+
+@pytest.mark.slow
+def test_two_real_networks(real_network):
+    names = ["cifar10_resnet20_chenyaofo", "cifar10_resnet56_chenyaofo"]
+    answer = versus([real_network(name) for name in names], 0.95, np.random.default_rng(0))
+    rows = {row.quantity: row for row in answer.differences}
+    assert rows["error_rate"].better == rows["refinement"].better == names[1]
+    assert rows["error_rate"].first_value == pytest.approx(0.074)
