@@ -65,7 +65,7 @@ def _valid() -> dict[str, list[bytes]]:
             frame.to_csv(index=False, sep=";", decimal=",").encode(),
         ]
         found[".parquet"].append(frame.to_parquet())
-    found[".csv"].append(table.to_csv(index=False, sep="\t").encode("utf-16"))
+    found[".csv"].append(table.to_csv(index=False, sep="\t").encode("utf-8-sig"))
     found[".parquet"].append(pd.DataFrame({"probs": list(p), "y": y}).to_parquet())
     pair = ((np.log(p), y[:, None]), (np.log(p[:5]).astype(np.float32), y[:5, None]))
     found[".pkl"] = [pickle.dumps(pair, protocol=protocol) for protocol in range(6)]

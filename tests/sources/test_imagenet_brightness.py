@@ -12,7 +12,6 @@ from harness.tools.stand_ins import imagenet_brightness as made
 
 from harness import BadInputError
 from harness.configure.compose import compose
-from harness.plan.components import load
 
 
 def test_brightness_multiplies_pixels_and_stops_at_white():
@@ -219,14 +218,6 @@ def test_digits_are_predicted_at_every_level(tmp_path):
     with np.load(found[0]) as dark, np.load(found[-1]) as other:
         assert dark["logits"].shape == (1000, 10) and (dark["labels"] == other["labels"]).all()
         assert (dark["logits"] != other["logits"]).any()
-
-
-def test_families_without_files_say_how_to_get_them(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
-    monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    for name in ("imagenet_brightness", "digits_brightness"):
-        (one,) = load("problem", name, {}).members().values()
-        assert "`calharness data make" in one.unavailable
 
 
 # the item

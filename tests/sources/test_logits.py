@@ -105,14 +105,6 @@ def test_pickles_of_python_2(tmp_path, protocol):
     same(read_parts(stored(tmp_path, start + b"(" + b"".join(parts) + b"t.")))
 
 
-def test_the_published_sizes_are_those_of_this_layout(tmp_path):
-    """A published file is 720,341 bytes, of which 4 are for a logit and 8 for a label: the rest is what a pickle adds."""
-    shapes = [(np.zeros((n, 10), np.float32), np.zeros((n, 1), np.int64)) for n in (5000, 10000)]
-    path = stored(tmp_path, tuple(shapes), 3)
-    assert abs(path.stat().st_size - 720_341) < 20
-    assert read_parts(path)["test"]["logits"].shape == (10000, 10)
-
-
 # Pickles that are refused
 
 
@@ -154,11 +146,8 @@ def array_of(dtype, data, shape=b"(K\x01t", setting=PLAIN_TYPE, order=b"<"):
 HOSTILE = {
     "a shell": (Asks(os.system, "true"), f"{os.system.__module__}.system"),
     "eval": (Asks(eval, CODE), ".eval"),
-    "exec": (Asks(exec, CODE), ".exec"),
     "getattr": (Asks(getattr, "numpy", "load"), ".getattr"),
-    "a chain of getattr": (Asks(getattr, Asks(getattr, Asks(__import__, "numpy"), "f2py"), "os"), ".getattr"),
     "numpy.load": (Asks(np.load, "x.npy", None, True), "numpy.load"),
-    "numpy.fromfile": (Asks(np.fromfile, "/etc/hostname"), "numpy.fromfile"),
     "open": (Asks(open, "CALHARNESS_HOSTILE_FILE", "w"), "io.open"),
     "another array": (np.ma.array([1.0, 2.0]), "numpy.ma"),
     "a matrix of a subclass": (np.zeros((2, 2)).view(Sub), "test_logits.Sub"),
@@ -167,13 +156,11 @@ HOSTILE = {
     "an array of objects": (np.array([1, "a", None], dtype=object), "type O8"),
     "an array of text": (np.array(["a", "b"]), "type U1"),
     "records": (np.zeros(2, dtype=[("a", "i4"), ("b", "O")]), "type V12"),
-    "dates": (np.array(["2020-01-01"], dtype="M8[D]"), "type M8"),
     "complex numbers": (np.zeros(2, complex), "type c16"),
     "long floats": (np.zeros(2, np.longdouble), "type f16"),
     "another codec": (Asks(__import__("_codecs").encode, "a", "rot13"), "_codecs.encode"),
     "the codec of bytes": (Asks(__import__("_codecs").encode, b"a", "zlib"), "_codecs.encode"),
     "bytes without an encoding": (Asks(__import__("_codecs").encode, "a"), "_codecs.encode"),
-    "the decoder": (Asks(__import__("_codecs").decode, b"a", "unicode_escape"), "_codecs.decode"),
     "a dictionary": ({"a": 1}, "DICT"),
 }  # fmt: skip
 
@@ -191,17 +178,14 @@ def test_a_hostile_pickle_is_refused_by_name(tmp_path, monkeypatch, case, protoc
 
 PROGRAMS = {
     "names of protocol 4": (b"\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R", "posix.system"),
-    "the names of Python 2": (b"c__builtin__\neval\n(U\x011tR", "__builtin__.eval"),
     "a nested name": (b"\x8c\x05numpy\x8c\x14f2py.os.system.smthg\x93", "numpy.f2py.os.system.smthg"),
     "a look-alike": (b"cnumpy.core.multiarray.os\n_reconstruct\n", "numpy.core.multiarray.os._reconstruct"),
-    "a place that numpy does not have": (b"cnumpy.core.core.multiarray\n_reconstruct\n", "core.core.multiarray"),
     "INST": (b"(U\x04trueios\nsystem\n", "INST os system"),
     "OBJ": (b"(cos\nsystem\nU\x04trueo", "os.system"),
     "OBJ of an array": (b"(cnumpy\nndarray\no", "OBJ"),
     "NEWOBJ": (b"cnumpy\nndarray\n(K\x05t\x81", "NEWOBJ"),
     "an extension": (b"\x82\x01", "EXT1"),
     "a persistent id": (b"Pfile\n", "a persistent id"),
-    "a binary persistent id": (b"U\x04fileQ", "a persistent id"),
     "a buffer from outside": (b"\x97", "NEXT_BUFFER"),
     "numpy.ndarray called": (b"cnumpy\nndarray\n((K\x05tU\x02O8tR", "numpy.ndarray"),
     "an array of another type": (EMPTY.replace(b"ndarray", b"dtype"), "not numpy.ndarray"),
@@ -222,14 +206,11 @@ PROGRAMS = {
     "a type that is no text": (array_of(b"K\x05", b"U\x08" + b"\x10" * 8), "type int"),
     "plain numbers as a list": (array_of(b"U\x02i8", b"](K\x01e"), "Python objects"),
     "more rows than bytes": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\x7ft"), "out of 8 bytes"),
-    "fewer rows than bytes": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(K\x00t"), "out of 8 bytes"),
     "rows below zero": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\xffJ\xff\xff\xff\xfft"), "without a shape"),
     "an array without content": (EMPTY, "without a type"),
     "a text": (b"U\x01a", "str where an array is expected"),
     "a large memo": (b"K\x01r\xff\xff\xff\x7f", "place 2147483647 of a memo"),
-    "a large memo in text": (b"K\x01p99999999999\n", "place 99999999999 of a memo"),
     "more bytes than the file has": (b"\x96" + struct.pack("<Q", 2**60), "cannot be read as a pickle"),
-    "a text larger than the file": (b"\x8d" + struct.pack("<Q", 2**62), "cannot be read as a pickle"),
     "no such opcode": (b"\xff", "cannot be read as a pickle"),
     "an endless number": (b"I" + b"9" * 5000 + b"\n", "cannot be read as a pickle"),
     "an append to an array": (EMPTY + b"K\x01a", "cannot be read as a pickle"),

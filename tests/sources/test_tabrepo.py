@@ -797,9 +797,3 @@ def test_what_table_1_needs():
     assert set(data._tasks(False, [], [2])) == {p for p in pairs if p[1] == 2}
     with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
         data._tasks(True, ["x"], [])
-
-
-def test_wrong_options_are_a_sentence(cli):
-    code, _, err = cli("data", "fetch", "tabrepo", "--fold", "0x")
-    assert code == 2 and "No such option: --fold" in err
-    assert cli("data", "fetch", "tabrepo", "--help")[0] == 0

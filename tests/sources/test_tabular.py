@@ -382,19 +382,3 @@ def test_the_tables_at_hand(monkeypatch, capsys):
     listed = pd.read_csv(folder / "index.csv")
     assert set(listed["name"]) <= set(tables) and len(tables) == len(listed) + 4
     assert capsys.readouterr().err.count("is not taken") == 2
-
-
-@pytest.mark.parametrize(
-    "options, said",
-    [
-        (["--models", "SVM"], "--models has SVM; allowed are CatBoost"),
-        (["--folds", "10"], "integers from 0 to 9"),
-        (["--max-rows", "5"], "--max-rows is 5; at least 100"),
-        (["--csv", "nowhere"], "--csv is nowhere, which is no folder"),
-        (["--jobs", "0"], "--jobs is 0"),
-        (["--hours", "2"], "No such option: --hours"),
-    ],
-)
-def test_wrong_options_are_a_sentence(make, options, said):
-    code, _, err = make(*options)
-    assert code == 2 and said in err
