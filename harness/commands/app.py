@@ -1,4 +1,4 @@
-"""The command line: the table of commands, and the one place where errors become exit statuses."""
+"""The command line: the table of commands, and the rule that turns errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.commands import (
     site,
     status,
 )
-from harness.commands.base import HYDRAS, SETTINGS, Command, Commands
+from harness.commands.base import HYDRA_SETTINGS, SETTINGS, Command, Commands
 from harness.common.escaping import escape
 from harness.common.version import VERSION
 from harness.errors import BadInputError, system_sentence
@@ -37,13 +37,13 @@ UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 
 # Every command: function, settings, class. `calharness --help` lists them in this order.
 COMMANDS: dict[str, tuple[Callable[..., int], dict[str, Any], type[Command]]] = {
-    "run": (run.command, HYDRAS, run.RunCommand),
+    "run": (run.command, HYDRA_SETTINGS, run.RunCommand),
     "judge": (judge.command, SETTINGS, judge.JudgeCommand),
     "list": (listing.command, SETTINGS, Command),
     "info": (info.command, SETTINGS, Command),
-    "plan": (plan.command, HYDRAS, Command),
+    "plan": (plan.command, HYDRA_SETTINGS, Command),
     "status": (status.command, SETTINGS, Command),
-    "report": (report.command, HYDRAS, Command),
+    "report": (report.command, HYDRA_SETTINGS, Command),
     "results": (results.command, SETTINGS, Command),
     "check": (check.command, SETTINGS, Command),
     "compare": (compare.command, SETTINGS, Command),
@@ -57,15 +57,20 @@ app.add_typer(data.app, name="data")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command line. Returns the exit status: 0 fine, 1 something failed, 2 wrong input,
-    130 interrupted, 143 terminated."""
+    """Run a command line.
+
+    Returns
+    -------
+    int
+        The exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted, 143 terminated.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
     arguments = [text for text in arguments if text != "--traceback"]
     if os.getcwd() not in sys.path:
-        # behind what is installed: a file beside one's data cannot take the place of numpy
+        # at the end of the path, so that a user's file numpy.py does not replace numpy
         sys.path.append(os.getcwd())
-    # a scheduler's warning counts as an interruption: finished cells are recorded
+    # SIGTERM of a scheduler is an interruption: finished cells are recorded
     signal.signal(signal.SIGTERM, supervise.terminated)
     try:
         with supervise.safe_path():
@@ -82,12 +87,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Run the command that the arguments name. Returns its exit status."""
+    """Run the command that the arguments name, and return its exit status."""
     group = typer.main.get_command(app)
     if COMPLETING in os.environ:
         group.main(arguments, prog_name=NAME, complete_var=COMPLETING)  # exits
     try:
-        # not group.main: it would turn an interruption into an exit status of its own
+        # group.main would replace the exit status of an interruption
         with group.make_context(NAME, list(arguments)) as context:
             return int(group.invoke(context) or 0)
     except typer.Exit as end:  # after --help and --version
@@ -95,8 +100,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def _exit_status(error: BaseException) -> int | None:
-    """The exit status of an error that is told in one sentence; None for a defect of ours."""
-    # most mistakes are found before anything heavy is imported
+    """Return the exit status of an expected error, None for a defect of this package."""
+    # the usual mistakes need no heavy import
     if isinstance(error, (BadInputError, UsageError, OSError)):
         return 2
     if isinstance(error, KeyboardInterrupt):
@@ -110,7 +115,7 @@ def _exit_status(error: BaseException) -> int | None:
 
 
 def _sentence(error: Any) -> str:
-    """The message of an error, in one line."""
+    """Return the message of an error in one line."""
     if isinstance(error, UsageError):
         message = " ".join(error.format_message().split()).rstrip(".")
         path = error.ctx.command_path if error.ctx is not None else NAME
@@ -138,7 +143,7 @@ def options(
     traceback: Annotated[
         bool,
         typer.Option(
-            "--traceback", help="Print the whole trace of an error; at any place of the line."
+            "--traceback", help="Print the whole trace of an error. It may stand anywhere."
         ),
     ] = False,
 ) -> None:
@@ -167,7 +172,7 @@ def options(
 
 
 @app.command("help", cls=Command, context_settings=SETTINGS)
-def help_of(
+def show_help(
     command: Annotated[
         str | None, typer.Argument(autocompletion=lambda incomplete: list(COMMANDS))
     ] = None,

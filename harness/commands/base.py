@@ -1,11 +1,11 @@
-"""What the commands share: their class, the group that they are in, and the types of arguments."""
+"""Shared parts of the commands: their classes, the types of arguments, and words as NAME=VALUE."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +14,13 @@ from typer.core import TyperCommand, TyperGroup
 
 from harness.commands import completion
 from harness.common.escaping import EscapedStream
+from harness.configure.options import GROUPS, ids
 from harness.errors import BadInputError, guess
 
 WIDTH = 100  # columns of a help text
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
-HYDRAS = {
-    **SETTINGS,
-    "ignore_unknown_options": True,
-}  # flags of Hydra are checked with the overrides
+# Hydra's own flags pass through; they are checked together with the overrides.
+HYDRA_SETTINGS = {**SETTINGS, "ignore_unknown_options": True}
 
 Overrides = Annotated[
     list[str] | None,
@@ -32,72 +31,115 @@ Overrides = Annotated[
         autocompletion=completion.overrides,
     ),
 ]
+OutFolder = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results."),
+]
 
 
 class Command(TyperCommand):
-    """A command whose output is escaped: ids, reasons, names of files and answers of servers may
-    hold codes of a terminal. Its help is not escaped."""
+    """A command whose output is escaped.
+
+    Ids, reasons, file names and answers of servers may hold terminal codes. Help texts may not,
+    so they are printed as they are.
+    """
 
     def invoke(self, ctx: Any) -> Any:
-        with _escaped_output():
+        """Run the command with escaped output."""
+        output: Any = EscapedStream(sys.stdout)
+        errors: Any = EscapedStream(sys.stderr)
+        with redirect_stdout(output), redirect_stderr(errors):
             return super().invoke(ctx)
 
 
 class Commands(TyperGroup):
-    """All commands. A line that begins with an override or with a flag of Hydra is a `run`."""
+    """The group of all commands. A line that begins with an override or a Hydra flag is a `run`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands:
-            own = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
-            if ctx.resilient_parsing or "=" in args[0] or args[0].startswith(("-", "+", "~")):
-                args = args if args[0] in own else ["run", *args]
-            else:
-                raise self.no_command(args[0])
+        """Insert `run` where the line has no command. Raises BadInputError on an unknown word."""
+        flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
+        if args and args[0] not in self.commands and args[0] not in flags:
+            is_override = "=" in args[0] or args[0].startswith(("-", "+", "~"))
+            if not is_override and not ctx.resilient_parsing:
+                raise self.unknown_command(args[0])
+            args = ["run", *args]
         return super().parse_args(ctx, args)
 
-    def no_command(self, word: str) -> BadInputError:
-        """The error of a word that is no command; an id gets the override that selects it."""
-        from harness.configure.options import GROUPS, ids
-
-        group = next((g for g in GROUPS if word in ids(g)), None)
+    def unknown_command(self, word: str) -> BadInputError:
+        """Return the error for an unknown word. For an id, it suggests the override."""
+        group = next((name for name in GROUPS if word in ids(name)), None)
         hint = f" (did you mean {group}={word}?)" if group else guess(word, list(self.commands))
         return BadInputError(
-            f"there is no command {word!r}{hint}; commands are {', '.join(self.commands)}, and options are NAME=VALUE."
+            f"there is no command {word!r}{hint}; commands are {', '.join(self.commands)}, "
+            "and options are NAME=VALUE."
         )
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Complete the first word: a command, or an override of a run."""
         run = self.commands["run"]
-        with run.make_context("run", [], parent=ctx, resilient_parsing=True) as of_run:
-            words = [one for p in run.params for one in p.shell_complete(of_run, incomplete)]
+        with run.make_context("run", [], parent=ctx, resilient_parsing=True) as run_context:
+            words = [
+                word
+                for parameter in run.params
+                for word in parameter.shell_complete(run_context, incomplete)
+            ]
         return [*super().shell_complete(ctx, incomplete), *words]
 
 
-@contextlib.contextmanager
-def _escaped_output() -> Iterator[None]:
-    streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(EscapedStream, streams)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = streams
-
-
 def short_path(path: Path) -> str:
-    """The path relative to the working folder where that is shorter."""
-    relative = os.path.relpath(path)
-    return relative if len(relative) < len(str(path)) else str(path)
+    """Return the shorter of the absolute path and the path from the working folder."""
+    return min(str(path), os.path.relpath(path), key=len)
 
 
-def results_folder(overrides: list[str]) -> Path:
-    """The folder of results of a command that takes out=DIR alone. It must exist if it is given."""
-    from harness.configure.compose import compose, out_folder
+def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> dict[str, str]:
+    """Read words NAME=VALUE.
 
-    wrong = [text for text in overrides if not text.startswith("out=")]
-    if wrong:
-        raise BadInputError(f"{wrong[0]!r} is no option here; only out=DIR is.")
-    folder = out_folder(compose(overrides).out if overrides else None)
-    if overrides and not folder.is_dir():
+    Parameters
+    ----------
+    command : str
+        The command that takes the words, for the error message.
+    words : sequence of str
+        The words of the command line.
+    allowed : sequence of str
+        Names that the command takes.
+
+    Returns
+    -------
+    dict
+        The texts of the values by name.
+
+    Raises
+    ------
+    BadInputError
+        If a word has no equals sign, or a name is not allowed.
+
+    Examples
+    --------
+    >>> named_values("status", ["out=a=b"], ["out"])
+    {'out': 'a=b'}
+    """
+    values = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in allowed:
+            close = guess(name, allowed)
+            raise BadInputError(
+                f"{command} has no option {word!r}{close}; it takes {', '.join(allowed)}."
+            )
+        values[name] = value
+    return values
+
+
+def results_folder(command: str, words: Sequence[str]) -> Path:
+    """Return the folder of results of a command that takes only out=DIR.
+
+    Raises BadInputError if a folder is named and does not exist.
+    """
+    from harness.configure.compose import out_folder
+
+    given = named_values(command, words, ["out"]).get("out")
+    folder = out_folder(given)
+    if given and not folder.is_dir():
         raise BadInputError(
             f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to."
         )

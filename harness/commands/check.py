@@ -33,4 +33,4 @@ def command(
 
     findings = contract.check(target)
     print(contract.report(findings))
-    return int(any(one.outcome == "failed" for one in findings))
+    return int(any(finding.outcome == "failed" for finding in findings))

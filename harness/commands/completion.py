@@ -1,12 +1,13 @@
-"""Completion of ids and overrides. The shell calls the program at every tab, so nothing heavy is
-imported: ids and parameters are read from YAML."""
+"""Completion of ids and overrides.
+
+The shell starts the program at every tab. So nothing heavy is imported: ids and parameters are read
+from YAML.
+"""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from harness.common.paths import CONF
 from harness.configure import catalogue
 from harness.configure.options import GROUPS, ids, option
 
@@ -23,68 +24,72 @@ VALUES = {
 
 
 def overrides(ctx: Any, incomplete: str) -> list[str]:
-    """Overrides that begin with `incomplete`. bash takes a word apart at =, so that the name stands
-    before it: then values alone are returned."""
-    before = [word for word in (ctx.params or {}).get("overrides") or [] if word != "="]
-    name = before[-1].lstrip("'\"+") if before else ""
-    if name and "=" not in name and name in _names() and "=" not in incomplete:
+    """Complete an override.
+
+    bash splits a word at its equals sign. Then the name is the word before, and only values are
+    returned.
+    """
+    words = [word for word in (ctx.params or {}).get("overrides") or [] if word != "="]
+    name = words[-1].lstrip("'\"+") if words else ""
+    if "=" not in name + incomplete and name in _names():
         return _values(name, incomplete)
     return _overrides(incomplete)
 
 
 def any_id(incomplete: str) -> list[str]:
-    """Ids of problems, estimators, experiments and calibrators."""
+    """Return the ids of problems, estimators, experiments and calibrators."""
     return [name for group in (*GROUPS, "calibrator") for name in catalogue.every(group)]
 
 
 def problem_or_estimator(incomplete: str) -> list[str]:
-    """Ids that `check` takes."""
+    """Return the ids that `check` takes."""
     return [*ids("estimator"), *ids("problem")]
 
 
 def estimator(incomplete: str) -> list[str]:
-    """Ids of estimators."""
+    """Return the ids of estimators."""
     return ids("estimator")
 
 
-def experiment_of_paper(incomplete: str) -> list[str]:
-    """Ids of the experiments that belong to papers."""
+def experiment_of_paper(incomplete: str = "") -> list[str]:
+    """Return the ids of the experiments that belong to papers."""
     return [name for name in ids("experiment") if option("experiment", name).config.get("paper")]
 
 
 def pack(incomplete: str) -> list[str]:
-    """Packs of data and their groups."""
+    """Return the packs of data and their groups."""
     from harness.sources.packs import packs
 
     known = packs()
-    return [*dict.fromkeys(one.group for one in known.values() if one.group), *known, "tabrepo"]
+    groups = dict.fromkeys(entry.group for entry in known.values() if entry.group)
+    return [*groups, *known, "tabrepo"]
 
 
 def _overrides(word: str) -> list[str]:
-    """Whole overrides that `word` may become."""
-    plus = word[: len(word) - len(word.lstrip("+"))]
-    name, equals, value = word[len(plus) :].partition("=")
+    """Return the overrides that begin like `word`, up to its last dot or equals sign."""
+    plus = "+" if word.startswith("+") else ""
+    name, equals, value = word.lstrip("+").partition("=")
     if equals:
         return [f"{plus}{name}={text}" for text in _values(name, value)]
-    group, _, rest = name.partition(".")
-    if rest and group in ("problem", "estimator") or name in ("problem.", "estimator."):
-        one, dot, _ = rest.partition(".")
-        if not dot:
-            return [f"{plus}{group}.{one}." for one in ids(group)]
-        return [f"{plus}{group}.{one}.{key}=" for key in _parameters(group, one, plus)]
-    return [f"{plus}{one}=" for one in _names()]
+    group, dot, rest = name.partition(".")
+    if not dot or group not in ("problem", "estimator"):
+        return [f"{plus}{text}=" for text in _names()]
+    component, dot, _ = rest.partition(".")
+    if not dot:
+        return [f"{plus}{group}.{text}." for text in ids(group)]
+    return [f"{plus}{group}.{component}.{text}=" for text in _parameters(group, component, plus)]
 
 
 def _values(name: str, value: str) -> list[str]:
-    """Values of an option; in a list of ids, what may stand for its last one."""
+    """Return values of an option. In a list of ids, complete the last one."""
     if name in ("problem", "estimator"):
         head = value[: max(value.rfind("["), value.rfind(","), value.rfind("(")) + 1]
-        return [head + one for one in ids(name)]
+        return [head + text for text in ids(name)]
     return ids(name) if name == "experiment" else list(VALUES.get(name, ()))
 
 
 def _parameters(group: str, name: str, plus: str) -> list[str]:
-    """Parameters of an id: those of its YAML, and behind a + also those that only its class has."""
+    """Return the parameters in the YAML of an id; after a plus, all parameters of its class."""
     if name not in ids(group):
         return []
     if plus:
@@ -93,9 +98,7 @@ def _parameters(group: str, name: str, plus: str) -> list[str]:
 
 
 def _names() -> list[str]:
-    """Names of the options of conf/config.yaml."""
-    text = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
-    top = re.findall(r"^(\w+):", text, flags=re.M)[1:]
-    figure = [f"figure.{key}" for key in re.findall(r"^  (\w+):", text.split("\nfigure:")[1], re.M)]
-    taken = ("figure", "sweep", "labels", "reasons")
-    return [*GROUPS, *(name for name in top if name not in taken), *figure]
+    """Return the names of all options that have a value."""
+    settings = catalogue.defaults()
+    plain = [name for name in settings if name not in ("figure", "sweep", "labels", "reasons")]
+    return [*GROUPS, *plain, *(f"figure.{name}" for name in settings["figure"])]

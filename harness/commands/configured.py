@@ -1,4 +1,4 @@
-"""A configuration with its plan: what it is called, and where its results go."""
+"""A configuration with its plan: its name, title and identity, and the folder of its results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from harness.problems.base import ProblemSpec
 class Configured:
     """A configuration with its plan.
 
-    settings            the composed settings
-    plan                its cells
-    out                 the folder of records and results
-    differs             what the run changes in its experiment, {path: (as configured, here)}
-    configured_points   the points of a sweep that the experiment itself is
-    others              the experiments whose records it uses, as they are configured
+    Parameters
+    ----------
+    settings : Settings
+        The composed settings.
+    plan : Plan
+        Its cells.
+    out : Path
+        The folder of records and results.
+    differs : dict
+        Changes of the run in its experiment: {path: (as configured, here)}.
+    configured_points : list of dict
+        The points of the sweep if the experiment itself is a sweep.
+    others : tuple of Configured
+        The experiments whose records it uses, as they are configured.
     """
 
     settings: Settings
@@ -40,8 +48,8 @@ class Configured:
 
     @property
     def cells(self) -> set[str]:
-        """The keys of all cells whose records it uses, its own and those of others."""
-        return {cell.key for one in self.family for cell in one.plan.cells}
+        """Keys of all cells whose records it uses, its own and those of others."""
+        return {cell.key for member in self.family for cell in member.plan.cells}
 
     @property
     def name(self) -> str:
@@ -55,113 +63,131 @@ class Configured:
 
     @property
     def is_sweep(self) -> bool:
-        """Whether it is a sweep over values of parameters."""
+        """True for a sweep over values of parameters."""
         return bool(self.plan.swept)
 
     @property
     def is_variation(self) -> bool:
-        """Whether it is something else than an experiment as configured: its results are its own."""
+        """True for a sweep, and unless it is an experiment as configured."""
         return self.is_sweep or not self.settings.experiment or bool(self.differs)
 
     @property
+    def is_paper_item(self) -> bool:
+        """True for an experiment of a paper as configured."""
+        return bool(self.paper) and not self.is_variation
+
+    @property
     def sentence(self) -> str:
-        """What it is, in words: 'a sweep over bins of a variation of smoke (n)'."""
-        base = (
-            variations.sentence(self.settings, self.differs)
-            if self.differs or not self.settings.experiment
-            else None
-        )
+        """A description such as 'a sweep over bins of a variation of smoke (n)'."""
+        experiment = self.settings.experiment
+        base = str(experiment)
+        if self.differs or not experiment:
+            base = variations.sentence(self.settings, self.differs)
         if not self.is_sweep:
-            return base or str(self.settings.experiment)
-        over = f"a sweep over {', '.join(self.plan.swept.values())}"
-        return f"{over} of {base or self.settings.experiment}" if self.settings.experiment else over
+            return base
+        sweep = f"a sweep over {', '.join(self.plan.swept.values())}"
+        return f"{sweep} of {base}" if experiment else sweep
 
     @property
     def title(self) -> str:
-        """The title of its page. That of a variation or sweep says what it changes, and does not bear the experiment's."""
+        """The title of its page. For a variation or sweep, it names the changes."""
         experiment = self.settings.experiment
         if not self.is_variation or not experiment:
             return self.settings.title or self.name
-        over = f" swept over {', '.join(self.plan.swept.values())}" if self.is_sweep else ""
-        changes = variations.changes(
-            self.settings,
-            {p: pair for p, pair in self.differs.items() if p not in ("title", "name")},
-        )
-        title = (
-            f"{experiment}{over}" if over and not changes else f"A variation of {experiment}{over}"
-        )
-        title = f"{title}: {changes}" if changes else title
+        differs = {p: pair for p, pair in self.differs.items() if p not in ("title", "name")}
+        changes = variations.changes(self.settings, differs)
+        title = experiment
+        if self.is_sweep:
+            title += f" swept over {', '.join(self.plan.swept.values())}"
+        if changes or not self.is_sweep:
+            title = f"A variation of {title}"
+        if changes:
+            title += f": {changes}"
         return f"{self.settings.title}. {title}" if "title" in self.differs else title
 
     @property
     def stem(self) -> str:
-        """File name of the results: the experiment's name without the paper's; a variation's own."""
+        """File name of the results: the experiment's name without the paper's."""
         if self.is_variation:
-            return self._own_name()
-        if self.settings.arena:
-            return self.name.removeprefix("arena_")
-        return self.name.removeprefix(f"{self.paper}_") if self.paper else self.name
+            return self._variation_name
+        prefix = "arena" if self.settings.arena else self.paper
+        return self.name.removeprefix(f"{prefix}_") if prefix else self.name
 
     @property
     def folder(self) -> Path:
-        """Where the results go: <out>/<paper>, <out>/arena or <out>/<name>; <out>/variations/<own name>; <out>/sweeps/<own
-        name>."""
+        """The folder of the results.
+
+        <out>/<paper>, <out>/arena or <out>/<name>; <out>/variations/<stem>; <out>/sweeps/<stem>.
+        """
         if self.is_variation:
-            return self.out / ("sweeps" if self.is_sweep else "variations") / self._own_name()
+            return self.out / ("sweeps" if self.is_sweep else "variations") / self.stem
         return self.out / (self.paper or ("arena" if self.settings.arena else self.name))
 
-    def _own_name(self) -> str:
-        given = self.settings.name
+    @property
+    def page(self) -> Path:
+        """The page of the results."""
+        return self.folder / f"{self.stem}.html"
+
+    @property
+    def _variation_name(self) -> str:
+        """The name that the user gave, else one made of experiment, swept words and identity."""
         as_configured = (
             self.is_sweep and not self.differs and self.plan.points == self.configured_points
         )
-        if given and (not self.settings.experiment or "name" in self.differs or as_configured):
-            return str(given)
+        is_given = not self.settings.experiment or "name" in self.differs or as_configured
+        if self.settings.name and is_given:
+            return str(self.settings.name)
         words = "".join(f"-{word.replace('.', '_')}" for word in self.plan.swept.values())
         return f"{self.settings.experiment or 'adhoc'}{words}-{self.identity}"
 
     @property
     def identity(self) -> str:
-        """Eight digits that identify what is run and drawn, its name aside."""
-        own = variations.identity(self.settings)
+        """Eight digits that identify the cells and the drawing, but not the name."""
+        identity = variations.identity(self.settings)
         if not self.is_sweep:
-            return own
-        return digest(json.dumps([own, self.plan.points], sort_keys=True, default=str))[:8]
+            return identity
+        content = json.dumps([identity, self.plan.points], sort_keys=True, default=str)
+        return digest(content)[:8]
 
     def swept(self) -> dict[str, list[str]]:
-        """{path: its values, as texts} of a sweep."""
-        plan = self.plan
+        """Return the values of a sweep by path, as texts."""
         return {
-            path: list(dict.fromkeys(sweeps.said(p[path]) for p in plan.points if path in p))
-            for path in plan.swept
+            path: list(
+                dict.fromkeys(
+                    sweeps.said(point[path]) for point in self.plan.points if path in point
+                )
+            )
+            for path in self.plan.swept
         }
 
     def shown_settings(self) -> Settings:
-        """The configuration for what draws: also with `files`, [(problem, n)] whose replications are no samples, as they share
-        rows of a file, and `subsets`, those of them with fewer rows than the file has. To a paper or a ranking its files are the
-        population, and only all rows are no sample."""
-        population = self.paper or self.settings.ranking
-        ids: dict[bool, set[tuple[str, int]]] = {True: set(), False: set()}
-        for plan in (one.plan for one in self.family):
-            held = {
+        """Return the settings for drawing, with `files` and `subsets` filled in.
+
+        `files` are pairs (problem, n) whose replications share rows of a file, so that they are no
+        independent samples. `subsets` are those with fewer rows than the file. For a paper or a
+        ranking, the file is the population: only all of its rows are no sample.
+        """
+        is_population = self.paper or self.settings.ranking
+        files, subsets = set[tuple[str, int]](), set[tuple[str, int]]()
+        for plan in (member.plan for member in self.family):
+            pairs = set(plan.all_rows)
+            from_file = {
                 name
                 for name, problem in plan.problems.items()
                 if ProblemSpec.of(problem.object).rows_of_a_file
             }
-            drawn = (
-                {(c.problem, c.n) for c in plan.cells if c.problem in held}
-                if held and not population
-                else set()
-            )
-            for name, n in drawn | plan.all_rows:
-                ids[(name, n) in plan.all_rows].add((plan.problems[name].id, n))
-        return replace(
-            self.settings, files=sorted(ids[True] | ids[False]), subsets=sorted(ids[False])
-        )
+            if from_file and not is_population:
+                pairs |= {(c.problem, c.n) for c in plan.cells if c.problem in from_file}
+            for name, n in pairs:
+                shown = (plan.problems[name].id, n)
+                files.add(shown)
+                if (name, n) not in plan.all_rows:
+                    subsets.add(shown)
+        return replace(self.settings, files=sorted(files), subsets=sorted(subsets))
 
     def page_settings(self) -> dict[str, Any]:
-        """The configuration without what says where and on how many processes it runs, and without an arena where it is none."""
-        silent = {*variations.OPERATIONAL, *(["arena"] if self.settings.arena is None else [])} - {
-            "experiment"
-        }
-        return {k: v for k, v in self.settings.to_dict().items() if k not in silent}
+        """Return the settings that a page shows: without folders, processes, and a missing arena."""
+        hidden = set(variations.OPERATIONAL) - {"experiment"}
+        if self.settings.arena is None:
+            hidden.add("arena")
+        return {k: v for k, v in self.settings.to_dict().items() if k not in hidden}

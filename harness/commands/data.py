@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,21 +17,34 @@ from harness.sources import packs
 from harness.sources.packs import NAME_WIDTH, Pack
 
 HELP = "List, fetch and verify files of data; make stand-ins for them."
+LICENCES = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}  # of the two repositories
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
 app.add_typer(data_make.app, name="make")
 
 
 @app.command("list", cls=Command, context_settings=SETTINGS)
 def list_packs() -> int:
-    """Print all packs: size, whether they are there, licence."""
-    known = packs.packs()
-    for group in dict.fromkeys(pack.group for pack in known.values()):
+    """Print all packs: size, state, licence."""
+    from harness.sources import tabrepo
+
+    known = packs.packs().values()
+    for group in dict.fromkeys(pack.group for pack in known):
         print(f"{group}:" if group else "")
-        for pack in (pack for pack in known.values() if pack.group == group):
-            row = _row(pack.name, pack.bytes, _state(pack), pack.licence)
-            print(f"  {row}{pack.path}{_own_checksum(pack)}")
-    print("")
-    _list_repositories()
+        for pack in known:
+            if pack.group == group:
+                state = "present" if pack.is_here else "absent"
+                checksum = ""
+                if pack.is_here and pack.sha256 is None:
+                    checksum = f"  sha256 {sha256(pack.at(packs.folder()))}"
+                row = _row(pack.name, pack.bytes, state, pack.licence)
+                print(f"{row}{pack.path}{checksum}")
+    print()
+    for name, command in tabrepo.COMMANDS.items():
+        try:
+            state, where = "present", str(tabrepo.find(name).root)
+        except BadInputError:
+            state, where = "absent", f"`{command}`"
+        print(f"{_row(name, None, state, LICENCES[name])}{where}")
     return 0
 
 
@@ -64,21 +76,29 @@ def fetch(
         Path | None, typer.Option(help="tabrepo: the folder.", show_default="tabrepo in the cache")
     ] = None,
 ) -> int:
-    """Download one pack or a group of packs below CALHARNESS_DATA.
+    """Download a pack or a group of packs below CALHARNESS_DATA.
 
     \b
     calharness data fetch kull_cifar
     calharness data fetch tabrepo --datasets a,b --folds 0,1,2
     """
     if name == "tabrepo":
-        return _fetch_tabrepo(table1, datasets, folds, base, out or CACHE / "tabrepo")
+        from harness.sources import tabrepo_fetch
+
+        wanted = data_make.integers("--folds", folds)
+        tasks = tabrepo_tasks(table1, data_make.split(datasets), wanted)
+        servers = [base] if base else [tabrepo_fetch.HUB, tabrepo_fetch.STORAGE]
+        folder = out or CACHE / "tabrepo"
+        problems = tabrepo_fetch.fetch(folder.expanduser(), tasks, servers)
+        for problem in problems:
+            print(f"  {problem}", file=sys.stderr)
+        retry = f"{len(problems):,} problems, the same command tries again"
+        print(f"  {folder}: {len(tasks):,} tasks, {retry if problems else 'complete'}")
+        return int(bool(problems))
     if table1 or datasets or folds or base or out:
-        raise BadInputError(
-            f"data fetch {name} takes no options; --table1, --datasets and others are of tabrepo."
-        )
-    known = packs.packs()
-    chosen = _named(known, name)
-    if name not in known:
+        raise BadInputError(f"data fetch {name} takes no options; only data fetch tabrepo does.")
+    chosen = _select(name)
+    if [pack.name for pack in chosen] != [name]:
         return packs.fetch_all(chosen, packs.folder())
     print(f"  {packs.fetch(chosen[0], packs.folder())}")
     return 0
@@ -101,108 +121,65 @@ def verify(
     ] = None,
 ) -> int:
     """Compare checksums. Exit status 1 if a file is wrong or missing."""
-    from harness.sources import tabrepo
-
-    if name in tabrepo.COMMANDS:
-        return _verify_repository(str(out or name))
-    if out:
-        raise BadInputError(
-            f"data verify {name or ''} takes no --out; that is of {' and '.join(tabrepo.COMMANDS)}."
-        )
-    known = packs.packs()
-    return packs.verify(
-        list(known.values()) if name is None else _named(known, name), packs.folder()
-    )
-
-
-def _fetch_tabrepo(
-    table1: bool, datasets: str | None, folds: str | None, base: str | None, out: Path
-) -> int:
-    """Fetch parts of TabRepo. Returns 1 if a file could not be had or is wrong."""
-    from harness.sources import tabrepo_fetch
-
-    tasks = _tasks(table1, data_make.names(datasets), data_make.integers("--folds", folds))
-    servers = [base] if base else [tabrepo_fetch.HUB, tabrepo_fetch.STORAGE]
-    problems = tabrepo_fetch.fetch(out.expanduser(), tasks, servers)
-    for problem in problems:
-        print(f"  {problem}", file=sys.stderr)
-    state = f"{len(problems):,} problems, the same command tries again" if problems else "complete"
-    print(f"  {out}: {len(tasks):,} tasks, {state}")
-    return int(bool(problems))
-
-
-def _verify_repository(where: str) -> int:
-    """Verify TabRepo or its stand-in. Returns 1 if a file is wrong or missing."""
     from harness.sources import tabrepo, tabrepo_fetch
 
-    held = tabrepo.find(where)
-    files, pinned, problems = tabrepo_fetch.verify(held)
-    for problem in problems:
-        print(f"  {problem}")
-    print(
-        f"{held.root}: {files:,} files, {pinned:,} of them with a checksum of when they came, {len(problems):,} problems"
-    )
-    return int(bool(problems))
+    if name in tabrepo.COMMANDS:
+        repository = tabrepo.find(str(out or name))
+        files, pinned, problems = tabrepo_fetch.verify(repository)
+        for problem in problems:
+            print(f"  {problem}")
+        print(
+            f"{repository.root}: {files:,} files, {pinned:,} of them with a checksum from their "
+            f"download, {len(problems):,} problems"
+        )
+        return int(bool(problems))
+    if out:
+        raise BadInputError(f"--out is an option of data verify {' and '.join(tabrepo.COMMANDS)}.")
+    chosen = list(packs.packs().values()) if name is None else _select(name)
+    return packs.verify(chosen, packs.folder())
 
 
-def _tasks(table1: bool, datasets: Sequence[str], folds: Sequence[int]) -> list[tuple[str, int]]:
-    """The (data set, fold) pairs asked for: those of Table 1, or all folds of the data sets named."""
+def tabrepo_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[tuple[str, int]]:
+    """Return pairs (data set, fold).
+
+    They are the folds of the data sets that are named. With `table1`, or without any data set, they
+    are tasks of Table 1, restricted to the data sets and folds that are named.
+    """
     if datasets and not table1:
         return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
     import pandas as pd
 
-    listed = pd.concat(
-        [pd.read_csv(path) for path in sorted(EXPERIMENTS.glob("*/table1_tasks.csv"))]
-    )
-    pairs = list(dict.fromkeys(zip(listed["dataset"].astype(str), listed["fold"].tolist())))
-    for name, wanted, column in (("datasets", datasets, 0), ("folds", folds, 1)):
-        unknown = [w for w in wanted if w not in {pair[column] for pair in pairs}]
-        if unknown:
-            raise BadInputError(f"--{name} has {unknown[0]}, which Table 1 does not.")
-    return [(d, f) for d, f in pairs if d in (datasets or [d]) and f in (folds or [f])]
-
-
-def _list_repositories() -> None:
-    """The two repositories of tabular predictions: where they are, or the command that gets them."""
-    from harness.sources import tabrepo
-
-    licences = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}
-    for name, command in tabrepo.COMMANDS.items():
-        try:
-            state, where = "present", str(tabrepo.find(name).root)
-        except BadInputError:
-            state, where = "absent", f"`{command}`"
-        print(f"  {_row(name, None, state, licences[name])}{where}")
+    files = sorted(EXPERIMENTS.glob("*/table1_tasks.csv"))
+    listed = pd.concat([pd.read_csv(path, dtype={"dataset": str}) for path in files])[
+        ["dataset", "fold"]
+    ].drop_duplicates()
+    for column, option, chosen in (
+        ("dataset", "--datasets", pd.Series(datasets, dtype=str)),
+        ("fold", "--folds", pd.Series(folds, dtype=int)),
+    ):
+        unknown = chosen[~chosen.isin(listed[column])]
+        if len(unknown):
+            raise BadInputError(f"{option} has {unknown.iloc[0]}, which Table 1 does not have.")
+        if len(chosen):
+            listed = listed[listed[column].isin(chosen)]
+    return [(str(dataset), int(fold)) for dataset, fold in listed.itertuples(index=False)]
 
 
 def _row(name: str, size: int | None, state: str, licence: str) -> str:
-    return f"{name:<{NAME_WIDTH}}{'?' if size is None else f'{size / 1e6:.2f}':>8} MB  {state:<10}{licence:<30}"
+    megabytes = "?" if size is None else f"{size / 1e6:.2f}"
+    return f"  {name:<{NAME_WIDTH}}{megabytes:>8} MB  {state:<10}{licence:<30}"
 
 
-def _named(known: dict[str, Pack], name: str) -> list[Pack]:
-    """The pack of that name, or the packs of that group."""
-    chosen = (
-        [known[name]]
-        if name in known
-        else [pack for pack in known.values() if name and pack.group == name]
-    )
+def _select(name: str) -> list[Pack]:
+    """Return the pack of that name, or the packs of that group."""
+    known = packs.packs()
+    if name in known:
+        return [known[name]]
+    chosen = [pack for pack in known.values() if name and pack.group == name]
     if not chosen:
-        groups = ", ".join(dict.fromkeys(pack.group for pack in known.values() if pack.group))
-        close = guess(name, [*known, *(pack.group for pack in known.values())])
+        groups = list(dict.fromkeys(pack.group for pack in known.values() if pack.group))
         raise BadInputError(
-            f"there is no pack {name!r}{close}; groups are {groups}, and `calharness data list` shows all packs."
+            f"there is no pack {name!r}{guess(name, [*known, *groups])}; "
+            f"groups are {', '.join(groups)}, and `calharness data list` shows all packs."
         )
     return chosen
-
-
-def _own_checksum(pack: Pack) -> str:
-    """The checksum of a file that is there and has no published one."""
-    return (
-        f"  sha256 {sha256(pack.at(packs.folder()))}"
-        if pack.sha256 is None and _state(pack) == "present"
-        else ""
-    )
-
-
-def _state(pack: Pack) -> str:
-    return "present" if pack.is_here else "absent"

@@ -1,4 +1,4 @@
-"""`calharness data make`: stand-ins for files of data that nobody can fetch, made here."""
+"""`calharness data make`: stand-ins for files of data that nobody can fetch."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.tools import stand_in
 
 HELP = "Make stand-ins for files of data that nobody can fetch."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
-Jobs = Annotated[int, typer.Option(help="Worker processes.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder.", show_default="one of its name in the cache")
+    Path | None, typer.Option(help="Folder.", show_default="a folder of this name in the cache")
 ]
 
 
@@ -45,30 +45,21 @@ def tabular_oof(
     jobs: Jobs = 2,
     out: Out = None,
 ) -> int:
-    """Make an offline stand-in for TabRepo: out-of-fold predictions of models trained here. Exit
-    status 1 if a task failed."""
-    tabular = stand_in("tabular")
+    """Make an offline stand-in for TabRepo.
 
-    families = list(tabular.FAMILIES) if models is None else names(models)
-    unknown = [name for name in families if name not in tabular.FAMILIES]
-    if unknown or not families:
-        raise BadInputError(
-            f"--models has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(tabular.FAMILIES)}."
-        )
-    chosen = integers("--folds", folds)
-    if not chosen or not all(0 <= fold < tabular.OUTER for fold in chosen):
-        raise BadInputError(
-            f"--folds is {chosen}; integers from 0 to {tabular.OUTER - 1} are needed."
-        )
+    It holds out-of-fold predictions of models trained here. Exit status 1 if a task failed.
+    """
+    tabular = stand_in("tabular")
+    families = select("--models", models, list(tabular.FAMILIES))
+    outer = [int(fold) for fold in select("--folds", folds, list(map(str, range(tabular.OUTER))))]
     if max_rows < tabular.SMALLEST_TABLE:
         raise BadInputError(
             f"--max-rows is {max_rows}; at least {tabular.SMALLEST_TABLE} are needed."
         )
-    _check_jobs(jobs)
-    wanted = names(tables) if tables is not None else None
-    found = tabular.gather(_folders(csv), integers("--openml", openml), max_rows, wanted)
+    names = None if tables is None else split(tables)
+    found = tabular.gather(_table_folders(csv), integers("--openml", openml), max_rows, names)
     folder = out or CACHE / "tabular_oof"
-    return tabular.make(found, chosen, tuple(families), folder.expanduser(), jobs)
+    return int(tabular.make(found, outer, tuple(families), folder.expanduser(), jobs))
 
 
 @app.command("digits_networks", cls=Command, context_settings=SETTINGS)
@@ -79,16 +70,12 @@ def digits_networks(
     jobs: Jobs = 2,
     out: Out = None,
 ) -> int:
-    """Train small networks on scikit-learn's digits (seconds). Exit status 1 if a network failed."""
-    networks = stand_in("digits_networks")
+    """Train small networks on scikit-learn's digits. It takes seconds.
 
-    chosen = list(networks.KINDS) if kinds is None else names(kinds)
-    wrong = [kind for kind in chosen if kind not in networks.KINDS]
-    if wrong or not chosen:
-        raise BadInputError(
-            f"--kinds has {', '.join(wrong) or 'nothing'}; allowed are {', '.join(networks.KINDS)}."
-        )
-    _check_jobs(jobs)
+    Exit status 1 if a network failed.
+    """
+    networks = stand_in("digits_networks")
+    chosen = select("--kinds", kinds, list(networks.KINDS))
     path = networks.mnist_file()
     if "layers_mnist" in chosen and path is None:
         chosen.remove("layers_mnist")
@@ -96,8 +83,9 @@ def digits_networks(
             f"  layers_mnist is not made: there is no {networks.MNIST} below CALHARNESS_DATA",
             file=sys.stderr,
         )
-    wanted = [one for kind in chosen for one in networks.trainings(kind)]
-    return networks.make(wanted, (out or CACHE / networks.FOLDER).expanduser(), jobs, path)
+    trainings = [training for kind in chosen for training in networks.trainings(kind)]
+    folder = out or CACHE / networks.FOLDER
+    return int(networks.make(trainings, folder.expanduser(), jobs, path))
 
 
 @app.command("perturbed_networks", cls=Command, context_settings=SETTINGS)
@@ -108,27 +96,21 @@ def perturbed_networks(
     jobs: Jobs = 2,
     out: Out = None,
 ) -> int:
-    """Train small classifiers with and without perturbed scores (minutes). Exit status 1 if a
-    network failed."""
-    networks = stand_in("perturbed_networks")
+    """Train small classifiers with and without perturbed scores. It takes minutes.
 
-    at_hand = [name for name in networks.TABLES if networks.is_at_hand(name)]
-    chosen = at_hand if tables is None else tables.split(",")
-    wrong = [name for name in chosen if name not in networks.TABLES]
-    if wrong or not chosen:
-        raise BadInputError(
-            f"--tables has {', '.join(wrong) or 'nothing'}; allowed are {', '.join(networks.TABLES)}."
-        )
-    _check_jobs(jobs)
-    for name in networks.TABLES:
-        if name not in chosen and tables is None:
+    Exit status 1 if a network failed.
+    """
+    networks = stand_in("perturbed_networks")
+    at_hand = ",".join(name for name in networks.TABLES if networks.is_at_hand(name))
+    chosen = select("--tables", at_hand if tables is None else tables, list(networks.TABLES))
+    for name in networks.TABLES if tables is None else ():
+        if name not in chosen:
             print(
                 f"  {name} is not taken: there is no uci_csv/{name}.csv below CALHARNESS_DATA",
                 file=sys.stderr,
             )
-    return networks.make(
-        networks.trainings(chosen), (out or CACHE / networks.FOLDER).expanduser(), jobs
-    )
+    folder = out or CACHE / networks.FOLDER
+    return int(networks.make(networks.trainings(chosen), folder.expanduser(), jobs))
 
 
 @app.command("imagenet_brightness", cls=Command, context_settings=SETTINGS)
@@ -155,58 +137,62 @@ def imagenet_brightness(
 ) -> int:
     """Judge timm's networks on darker and brighter ImageNet images."""
     brightness = stand_in("imagenet_brightness")
-
-    chosen = tuple(brightness.NETWORKS) if networks is None else tuple(names(networks))
-    if not chosen:
+    names = tuple(brightness.NETWORKS if networks is None else split(networks))
+    if not names:
         raise BadInputError("--networks is empty; at least one of timm's names is needed.")
-    maps = _files("--weights", weights or [], chosen)
-    heads = _files("--head", head or [], chosen)
-    job = brightness.Job(images.expanduser(), chosen, maps, heads, n, seed, batch, device, download)
-    return brightness.make(job, (out or CACHE / brightness.FOLDER).expanduser())
+    files = _files("--weights", weights or [], names), _files("--head", head or [], names)
+    job = brightness.Job(images.expanduser(), names, *files, n, seed, batch, device, download)
+    folder = out or CACHE / brightness.FOLDER
+    return int(brightness.make(job, folder.expanduser()))
 
 
-def names(text: str | None) -> list[str]:
-    """'a,b' -> ['a', 'b']."""
+def split(text: str | None) -> list[str]:
+    """Split at commas: 'a,b' -> ['a', 'b']."""
     return [name for name in (text or "").split(",") if name]
 
 
-def integers(option: str, text: str | None) -> list[int]:
-    """'0,1' -> [0, 1]. Raises BadInputError on anything else."""
-    try:
-        return [int(number) for number in names(text)]
-    except ValueError:
+def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
+    """Split at commas. Returns all allowed names for None; raises BadInputError for others."""
+    names = allowed if text is None else split(text)
+    unknown = [name for name in names if name not in allowed]
+    if unknown or not names:
         raise BadInputError(
-            f"{option} is {text!r}; a list of integers is needed, such as 0,1."
-        ) from None
+            f"{option} has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(allowed)}."
+        )
+    return list(names)
 
 
-def _check_jobs(jobs: int) -> None:
-    if jobs < 1:
-        raise BadInputError(f"--jobs is {jobs}; at least 1 is needed.")
+def integers(option: str, text: str | None) -> list[int]:
+    """Split at commas: '0,1' -> [0, 1]. Raises BadInputError if a part is no integer."""
+    try:
+        return [int(number) for number in split(text)]
+    except ValueError:
+        raise BadInputError(f"{option} is {text!r}; integers are needed, such as 0,1.") from None
 
 
-def _folders(given: Sequence[Path] | None) -> list[Path]:
-    """Folders of CSV files: those given, else CALHARNESS_DATA/uci_csv where it is there."""
+def _table_folders(given: Sequence[Path] | None) -> list[Path]:
+    """Return the folders of CSV files that are given, else CALHARNESS_DATA/uci_csv if it exists."""
+    for folder in given or ():
+        if not folder.expanduser().is_dir():
+            raise BadInputError(f"--csv is {folder}, which is no folder.")
     if given:
-        absent = [folder for folder in given if not folder.expanduser().is_dir()]
-        if absent:
-            raise BadInputError(f"--csv is {absent[0]}, which is no folder.")
         return [folder.expanduser() for folder in given]
     data = os.environ.get("CALHARNESS_DATA")
-    default = Path(data).expanduser() / "uci_csv" if data else None
-    return [default] if default and default.is_dir() else []
+    default = Path(data or "").expanduser() / "uci_csv"
+    return [default] if data and default.is_dir() else []
 
 
 def _files(option: str, texts: Sequence[str], networks: Sequence[str]) -> dict[str, Path]:
-    """NAME=FILE, ... -> {name: path}."""
-    found: dict[str, Path] = {}
+    """Read words NAME=FILE. Raises BadInputError if a network is unknown or a file missing."""
+    files: dict[str, Path] = {}
     for text in texts:
         name, _, path = text.partition("=")
         if name not in networks:
             raise BadInputError(
-                f"{option} is {text!r}; NAME=FILE is needed with one of {', '.join(networks)} as the name."
+                f"{option} is {text!r}; NAME=FILE is needed, where NAME is one of "
+                f"{', '.join(networks)}."
             )
-        found[name] = Path(path).expanduser()
-        if not found[name].is_file():
+        files[name] = Path(path).expanduser()
+        if not files[name].is_file():
             raise BadInputError(f"{option} is {text!r}; there is no file {path!r}.")
-    return found
+    return files

@@ -18,7 +18,7 @@ def command(
         bool,
         typer.Option(
             "--repair",
-            help="Move what cannot be read into broken/, with a note; its cells are computed again.",
+            help="Move unreadable files into broken/, with a note. Their cells are computed again.",
         ),
     ] = False,
 ) -> int:
@@ -31,13 +31,13 @@ def command(
 
     Exit status 1 if there is a problem.
     """
-    words = overrides or []
-    only_out = all(word.startswith("out=") for word in words)
+    from harness.commands.health import examine
     from harness.configure.compose import compose, out_folder
 
-    folder = results_folder(words) if only_out else out_folder(compose(words).out)
-    from harness.commands.health import examine
-
-    text, problems = examine(folder, None if only_out else words, compact=compact, repair=repair)
+    words = overrides or []
+    if all(word.startswith("out=") for word in words):
+        text, problems = examine(results_folder("doctor", words), None, compact, repair)
+    else:
+        text, problems = examine(out_folder(compose(words).out), words, compact, repair)
     print(text)
     return int(problems > 0)

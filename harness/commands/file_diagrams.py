@@ -22,36 +22,39 @@ MOST_DESCRIBED = 20  # files
 
 
 def notes(experiment: Experiment) -> list[str]:
-    """Sentences on the files of a run: how each was read, and what its intervals are or why an
-    estimator has none."""
-    if experiment.paper and not experiment.is_variation or experiment.settings.ranking:
+    """Return sentences on the files of a run: how they were read, and which intervals they have."""
+    if experiment.is_paper_item or experiment.settings.ranking:
         return []
     files = list(_files(experiment).values())
-    found = [str(problem.object.described) for problem in files[:MOST_DESCRIBED]]
+    lines = [str(problem.object.described) for problem in files[:MOST_DESCRIBED]]
     if len(files) > MOST_DESCRIBED:
-        found.append(f"and {len(files) - MOST_DESCRIBED} more files")
+        lines.append(f"and {len(files) - MOST_DESCRIBED} more files")
     estimators = experiment.plan.estimators
     wrapped = [e for e in estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
-    halves = [e.object for e in wrapped if isinstance(e.object, Bootstrap)]
-    if halves:
-        found.append(
-            f"intervals: {halves[0].level:.0%}, from {halves[0].resamples} random halves of the rows, "
-            "for what the estimator tends to as n grows"
-        )
-    with_intervals = {e.id for e in wrapped}
+    for estimator in wrapped:
+        if isinstance(estimator.object, Bootstrap):
+            lines.append(
+                f"intervals: {estimator.object.level:.0%}, from {estimator.object.resamples} "
+                "random halves of the rows, for the limit of the estimator as n grows"
+            )
+            break
+    with_intervals = {estimator.id for estimator in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]
     if files and costly and experiment.settings.bootstrap is None:
-        found.append(
-            f"no bootstrap of {', '.join(costly)} by default, which would take minutes; bootstrap=200 asks for it"
+        lines.append(
+            f"no bootstrap of {', '.join(costly)} by default, as it would take minutes; "
+            "bootstrap=200 asks for it"
         )
-    return found
+    return lines
 
 
 def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]:
-    """Draw a reliability diagram of every file of the run: yields (title, caption, files). There is
-    none in a paper's item or a ranking."""
-    which, settings = experiment.settings.reliability, experiment.shown_settings()
-    if which == "none" or experiment.paper or settings.ranking:
+    """Draw a reliability diagram for each file of a run. Yields (title, caption, files).
+
+    There is none for a paper's item or a ranking.
+    """
+    shown, settings = experiment.settings.reliability, experiment.shown_settings()
+    if shown == "none" or experiment.paper or settings.ranking:
         return
     files = _files(experiment)
     for name, problem in files.items():
@@ -60,14 +63,15 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
             continue
         p, y = problem.object.sample(problem.object.n_max, np.random.default_rng(0))
         notion = "top_label" if spec.top_label else None
-        panels = diagrams.panels(p, y, which, notion=notion, classes=spec.names)
-        own = f"_{re.sub('[^A-Za-z0-9.=-]+', '_', name).strip('_')}" if len(files) > 1 else ""
-        stem = experiment.folder / f"{experiment.stem}_reliability{own}"
-        pictures = figure_files.save(
-            reliability_plot.figure(panels, settings.figure.panels_per_row, settings.figure.size),
-            stem,
-            settings,
+        panels = diagrams.panels(p, y, shown, notion=notion, classes=spec.names)
+        stem = experiment.folder / f"{experiment.stem}_reliability"
+        if len(files) > 1:
+            suffix = re.sub("[^A-Za-z0-9.=-]+", "_", name).strip("_")
+            stem = stem.with_name(f"{stem.name}_{suffix}")
+        figure = reliability_plot.figure(
+            panels, settings.figure.panels_per_row, settings.figure.size
         )
+        pictures = figure_files.save(figure, stem, settings)
         table = stem.with_name(f"{stem.name}.csv")
         with whole_file(table) as temporary:
             diagrams.table_of(panels).to_csv(temporary, index=False)
@@ -75,8 +79,9 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
 
 
 def _files(experiment: Experiment) -> dict[str, Component]:
-    """The problems of the run whose samples are rows of a file."""
-    problems = experiment.plan.problems
+    """Return the problems of the run whose samples are rows of a file."""
     return {
-        name: one for name, one in problems.items() if ProblemSpec.of(one.object).rows_of_a_file
+        name: problem
+        for name, problem in experiment.plan.problems.items()
+        if ProblemSpec.of(problem.object).rows_of_a_file
     }

@@ -1,4 +1,4 @@
-"""`calharness info`: what an id is."""
+"""`calharness info`: the description of an id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,8 +17,13 @@ from harness.configure import catalogue, options
 from harness.configure.options import GROUPS
 from harness.errors import BadInputError, guess
 
+if TYPE_CHECKING:
+    from harness.configure.settings import Settings
+
+WIDTH = 118  # columns of the description of an experiment
+LABEL = 12  # columns of its labels
 HEAD = ("parameter", "value", "default", "type", "meaning")
-SHOWN = {
+ATTRIBUTES = {
     "problem": ("classes", "notions", "default_n", "default_reps", "version"),
     "estimator": ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
     "calibrator": ("determinism", "max_n", "max_classes"),
@@ -33,7 +38,7 @@ def command(
         ),
     ],
 ) -> int:
-    """Print what a problem, estimator, experiment or calibrator is.
+    """Describe a problem, estimator, experiment or calibrator.
 
     \b
     calharness info kde              docstring, every parameter with its default, notions, estimands
@@ -41,178 +46,148 @@ def command(
     calharness info berta2026_fig1   problems, estimators, number of cells, files it needs
     calharness info my_module.Mine   an own class
     """
+    from harness.plan import components, parts
+
     name = name.removeprefix("harness.calibrators.")
     group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
     if group is None and "." in name and "=" not in name:
-        return _own(name)
+        print(f"{name}\n")
+        node: dict[str, Any] = {"_target_": name}
+        item = components.build("estimator", name.rpartition(".")[2], node)
+        _describe("problem" if hasattr(item, "sample") else "estimator", item, node, {})
+        return 0
     if group is None:
-        every = [i for g in (*GROUPS, "calibrator") for i in catalogue.every(g)]
-        what = "`calharness list problems|estimators|experiments|calibrators` shows all"
         raise BadInputError(
-            f"there is no {name!r}{guess(name, every)}; {what}, and an own class is module.Class."
+            f"there is no {name!r}{guess(name, completion.any_id(''))}; "
+            "`calharness list problems|estimators|experiments|calibrators` shows all, "
+            "and an own class is module.Class."
         )
     print(f"{group} {name}\n")
     if group != "calibrator":
         print(f"{options.text(group, name)}\n")
     if group == "experiment":
-        _experiment(name)
+        _describe_experiment(name)
     else:
-        from harness.plan.parts import made_of
-
-        _describe(
-            group,
-            *made_of(group, name),
-            {} if group == "calibrator" else options.option(group, name).meaning,
-        )
+        meanings = {} if group == "calibrator" else options.option(group, name).meaning
+        _describe(group, *parts.made_of(group, name), meanings)
     return 0
 
 
-def _own(target: str) -> int:
-    """Describe a class or function by its dotted path: a stranger's, or one of ours."""
-    from harness.plan.components import build
-
-    made = build("estimator", target.rpartition(".")[2], {"_target_": target})
-    print(f"{target}\n")
-    _describe("problem" if hasattr(made, "sample") else "estimator", made, {"_target_": target})
-    return 0
-
-
-def _describe(
-    group: str, made: Any, node: dict[str, Any], comments: dict[str, str] | None = None
-) -> None:
-    """Print docstring and parameters of an object, what it declares, and its truths if it is a problem."""
-    _print_parts(made, node, comments or {})
+def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, str]) -> None:
+    """Print docstrings, parameters, declared properties, and the truths of a problem."""
     from harness.calibrators.base import CalibratorSpec
     from harness.estimators.base import EstimatorSpec
+    from harness.plan.parts import parts_in
     from harness.problems.base import ProblemSpec, members_of
 
+    for part in parts_in(item, node, meanings):
+        print(f"{part.path}{part.title}: {part.doc or 'no docstring'}\n")
+        if part.rows:
+            print(f"{text_table(part.rows, head=HEAD)}\n")
     specs: dict[str, Any] = {
         "problem": ProblemSpec,
         "estimator": EstimatorSpec,
         "calibrator": CalibratorSpec,
     }
     try:
-        members = members_of(made)
-        if members:
-            ids = list(members)
-            print(
-                f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}"
-                if len(ids) > 1
-                else f"1 problem, {''.join(ids)}"
-            )
-            return
-        spec = specs[group].of(made)
-        for attribute in SHOWN[group]:
-            if (value := getattr(spec, attribute)) is not None:
-                print(
-                    f"{attribute:<14}{', '.join(map(str, value)) if isinstance(value, tuple) else value}"
-                )
-        if group == "problem" and hasattr(made, "truth"):
-            _print_truths(made)
-    except BadInputError as error:  # a problem whose file is not given yet
+        ids = list(members_of(item) or ())
+        if len(ids) == 1:
+            print(f"1 problem, {ids[0]}")
+        elif ids:
+            print(f"{len(ids):,} problems, from {ids[0]} to {ids[-1]}")
+        else:
+            spec = specs[group].of(item)
+            for attribute in ATTRIBUTES[group]:
+                value = getattr(spec, attribute)
+                if isinstance(value, tuple):
+                    value = ", ".join(map(str, value))
+                if value is not None:
+                    print(f"{attribute:<14}{value}")
+            if group == "problem":
+                _print_truths(item, spec.default_notions)
+    except BadInputError as error:  # a problem without its file
         print(error)
 
 
-def _print_parts(made: Any, node: dict[str, Any], comments: dict[str, str]) -> None:
-    """Print docstring and parameters of an object, then those of the objects of our classes that it holds."""
-    from harness.plan.parts import parts_in
-
-    for one in parts_in(made, node, comments):
-        print(f"{one.path}{one.title}: {one.doc or 'no docstring'}\n")
-        if one.rows:
-            print(f"{text_table(one.rows, head=HEAD)}\n")
-
-
-def _print_truths(problem: Any) -> None:
+def _print_truths(problem: Any, notions: tuple[str, ...]) -> None:
     from harness.math import estimands
-    from harness.problems.base import ProblemSpec, truth_of
+    from harness.problems.base import truth_of
 
-    for notion in ProblemSpec.of(problem).default_notions:
+    if not hasattr(problem, "truth"):
+        return
+    for notion in notions:
         for name in estimands.names(notion):
             truth = truth_of(problem, name, notion)
             if truth is not None:
-                print(
-                    f"{notion:<10} {name:<24} {truth.value:.10g} ± {truth.error:.1g}  {truth.method}"
-                )
+                value = f"{truth.value:.10g} ± {truth.error:.1g}"
+                print(f"{notion:<10} {name:<24} {value}  {truth.method}")
 
 
-def _experiment(name: str) -> None:
+def _describe_experiment(name: str) -> None:
     from harness.configure.compose import compose
     from harness.plan import plan as planning
 
     settings = compose([f"experiment={name}"])
-    rows = [
-        ("title", settings.title or ""),
-        ("problems", ", ".join(settings.problem)),
-        ("estimators", ", ".join(settings.estimator)),
-        ("n", _setting(settings.n)),
-        ("reps", _setting(settings.reps)),
-        ("notion", _setting(settings.notion)),
-    ]
-    if settings.paper:
-        rows.append(
-            (
-                "paper",
-                f"{settings.paper}, compared with {', '.join(settings.compare or [])} of its reported numbers",
-            )
-        )
+    reasons = Counter[str]()
     try:
         plan = planning.plan(settings)
+        reasons.update(plan.skips.values())
         runnable = len(plan.cells) - len(plan.skips)
-        rows.append(
-            (
-                "cells",
-                f"{len(plan.cells):,}, of which {runnable:,} run here and {len(plan.skips):,} are skipped",
-            )
+        cells = (
+            f"{len(plan.cells):,}, of which {runnable:,} run here "
+            f"and {len(plan.skips):,} are skipped"
         )
     except BadInputError as error:  # a family without files
-        plan = None
-        rows.append(("cells", str(error)))
-    files = _files(settings.problem)
-    if files:
-        rows.append(("files", "; ".join(files)))
-    rows.append(("run", f"calharness experiment={name}"))
-    for what, text in rows:
+        cells = str(error)
+    for label, text in _experiment_rows(settings, cells):
         print(
             textwrap.fill(
                 text,
-                118,
-                initial_indent=f"{what:<12}",
-                subsequent_indent=" " * 12,
+                WIDTH,
+                initial_indent=f"{label:<{LABEL}}",
+                subsequent_indent=" " * LABEL,
                 break_on_hyphens=False,
             )
         )
-    if plan:
-        for reason, count in Counter(plan.skips.values()).most_common():
-            print(f"{'':<12}{count:,} cells: {reason}")
+    for reason, count in reasons.most_common():
+        print(f"{'':<{LABEL}}{count:,} cells: {reason}")
 
 
-def _setting(value: Any) -> str:
-    if value is None:
-        return "the problem's own"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _experiment_rows(settings: Settings, cells: str) -> Iterator[tuple[str, str]]:
+    """Yield (label, text) of an experiment."""
+    yield "title", settings.title or ""
+    yield "problems", ", ".join(settings.problem)
+    yield "estimators", ", ".join(settings.estimator)
+    for label in ("n", "reps", "notion"):
+        value: Any = getattr(settings, label)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        yield label, "the problem's default" if value is None else str(value)
+    if settings.paper:
+        items = ", ".join(settings.compare or [])
+        yield "paper", f"{settings.paper}, compared with {items} of its reported numbers"
+    yield "cells", cells
+    paths = list(dict.fromkeys(_paths(settings.problem)))
+    if paths:
+        yield "files", "; ".join(f"{path} ({_state(path)})" for path in paths)
+    yield "run", f"calharness experiment={settings.experiment}"
 
 
-def _files(nodes: dict[str, Any]) -> list[str]:
-    """`path (present)` or `path (absent)` for every file or folder that the problems' YAMLs name."""
+def _state(path: str) -> str:
     from harness.common.paths import CACHE
 
     data = os.environ.get("CALHARNESS_DATA")
-    places = [Path.cwd(), *([Path(data).expanduser()] if data else []), CACHE]
-    paths = dict.fromkeys(_paths(nodes))
-    return [
-        f"{path} ({'present' if any((place / path).exists() for place in places) else 'absent'})"
-        for path in paths
-    ]
+    folders = [Path.cwd(), CACHE, *([Path(data).expanduser()] if data else [])]
+    return "present" if any((folder / path).exists() for folder in folders) else "absent"
 
 
 def _paths(node: Any) -> Iterator[str]:
+    """Yield all files and folders that the configuration of problems names."""
+    children = node if isinstance(node, list) else []
     if isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("path", "folder") and isinstance(value, str) and value:
-                yield value
-            else:
-                yield from _paths(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _paths(value)
+        path = node.get("path") or node.get("folder")
+        if isinstance(path, str):
+            yield path
+        children = list(node.values())
+    for child in children:
+        yield from _paths(child)

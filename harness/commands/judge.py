@@ -1,33 +1,30 @@
-"""`calharness judge`: what files of predictions say about their models. Answers are printed as they come."""
+"""`calharness judge`: judge the calibration of models from files of their predictions."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.commands.base import Command
+from harness.commands.judge_arguments import READER, files_and_reader, one_value_each
 from harness.commands.judge_outputs import STDOUT, Outputs
 from harness.common.escaping import unescaped
-from harness.errors import BadInputError, guess
+from harness.errors import BadInputError
 
 if TYPE_CHECKING:
     from harness.judging.findings import Judged
     from harness.judging.judgement import Judgement
-
-READER = (
-    "labels", "probabilities", "logits", "positive", "class_names", "top_label", "split", "renormalise", "float32",
-)  # fmt: skip
 
 
 class JudgeCommand(Command):
     """`judge`, whose options --json and --fail-above take a varying number of values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_one_value_each(args))
+        """Parse the arguments after `one_value_each`."""
+        return super().parse_args(ctx, one_value_each(args))
 
 
 def command(
@@ -59,7 +56,8 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the recalibration map that gained most: map = harness.judging.saved.load(FILE), then q = map(p).",
+            help="Write the recalibration map that gained most. "
+            "Use it by map = harness.judging.saved.load(FILE), then q = map(p).",
         ),
     ] = None,
     level: Annotated[
@@ -69,13 +67,13 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Judge the rows of each value of a column, too.",
+            help="Also judge the rows of each value of a column.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
 ) -> int:
-    """Judge predictions: how far from calibrated, where, what to gain.
+    """Judge predictions: how far from calibrated, where, and what recalibration gains.
 
     \b
     calharness judge preds.csv
@@ -102,138 +100,63 @@ def command(
     2 wrong input, 130 interrupted.
     """
     from harness.judging import thresholds
+    from harness.judging.data import from_file
 
     if not 0.5 <= level < 1.0:
         raise BadInputError(f"--level is {level}; a number in [0.5, 1) is needed, such as 0.95.")
     files, reader = files_and_reader(words or [])
     limits = tuple(thresholds.parse(text) for text in fail_above or [])
     outputs = Outputs(html, json, save_calibrator)
-    outputs.refuse()
-    from harness.judging.data import from_file
-
+    outputs.check()
     first = from_file(files[0], group=group or [], **reader)
-    printer = _Printer(first, level, quiet=json == STDOUT)
-    from harness.judging.judge import judge_data  # takes a second, during which the head is read
+    printer = Printer(first, level, quiet=json == STDOUT)
+    from harness.judging.judge import judge_data  # takes a second, while the head is read
 
-    datas = [first, *(from_file(path, **reader) for path in files[1:])]
-    found = judge_data(datas, level=level, seed=seed, on_answer=printer.answer)
+    data = [first, *(from_file(path, **reader) for path in files[1:])]
+    judgement = judge_data(data, level=level, seed=seed, on_answer=printer.print_answer)
+    exceeded = thresholds.exceeded(judgement, limits)
+    printer.print_end(judgement, list(outputs.write(judgement)))
     status = 0
-    broken = thresholds.exceeded(found, limits)
-    written = list(outputs.write(found))
-    if save_calibrator is not None and (found.gains is None or found.gains.fitted is None):
-        print(f"no map is saved to {save_calibrator}: {_no_map(found)}", file=sys.stderr)
+    if save_calibrator is not None and (not judgement.gains or not judgement.gains.fitted):
+        print(f"no map is saved to {save_calibrator}: {_why_no_map(judgement)}", file=sys.stderr)
         status = 1
-    printer.end(found, written)
-    for sentence in broken:
+    for sentence in exceeded:
         print(f"exceeded: {sentence}", file=sys.stderr)
-    return 1 if broken else status
+        status = 1
+    return status
 
 
-class _Printer:
+class Printer:
     """Print the answers about the first file, each as soon as it is known."""
 
     def __init__(self, data: Judged, level: float, quiet: bool) -> None:
         from harness.judging import terminal
 
         self.quiet, self.name = quiet, data.name
-        self._print(terminal.head(data, level))
+        self.print_lines(terminal.head(data, level))
 
-    def _print(self, lines: Sequence[str]) -> None:
+    def print_lines(self, lines: Sequence[str]) -> None:
+        """Print lines, unless the output is JSON."""
         for line in lines if not self.quiet else ():
-            print(line, file=unescaped(sys.stdout))  # bold on a terminal; texts of data are clean
+            # not escaped, as a terminal shows questions in bold; texts from the data are clean
+            print(line, file=unescaped(sys.stdout))
         sys.stdout.flush()
 
-    def answer(self, question: str, answer: Any, data: Judged) -> None:
+    def print_answer(self, question: str, answer: Any, data: Judged) -> None:
+        """Print the lines of an answer, or of the reason (a text) why there is none."""
         from harness.judging import terminal
 
         if data.name == self.name:
-            self._print(terminal.answer_lines(question, answer, sys.stdout.isatty()))
+            self.print_lines(terminal.answer_lines(question, answer, sys.stdout.isatty()))
 
-    def end(self, judgement: Judgement, written: Sequence[str]) -> None:
+    def print_end(self, judgement: Judgement, written: Sequence[str]) -> None:
+        """Print the lines on the files that were written, or how to write some."""
         from harness.judging import terminal
 
-        self._print(written or terminal.tail(judgement))
+        self.print_lines(written or terminal.tail(judgement))
 
 
-def _no_map(found: Judgement) -> str:
-    if found.gains is None:
-        return found.unanswered.get("gains", "the question of recalibration has no answer.")
-    return found.gains.sentence
-
-
-# The command line
-
-
-def with_one_value_each(arguments: list[str]) -> list[str]:
-    """The arguments with one value for each --json and --fail-above, as typer needs them.
-
-    >>> with_one_value_each(["p.csv", "--json", "--fail-above", "brier.value=1", "log_loss.value=2"])
-    ['p.csv', '--json=-', '--fail-above=brier.value=1', '--fail-above=log_loss.value=2']
-    """
-    found, words = list[str](), list(arguments)
-    while words:
-        word = words.pop(0)
-        if word == "--json":
-            found.append(f"--json={words.pop(0) if words and _is_output(words[0]) else STDOUT}")
-        elif word == "--fail-above" and words:
-            found.append(f"{word}={words.pop(0)}")
-            while words and _is_threshold(words[0]):
-                found.append(f"{word}={words.pop(0)}")
-        else:
-            found.append(word)
-    return found
-
-
-def _is_output(word: str) -> bool:
-    return word == STDOUT or word.lower().endswith(".json")
-
-
-def _is_threshold(word: str) -> bool:
-    """Whether a word after --fail-above is one more threshold: it ends in =NUMBER, is no option of the reader, and no file."""
-    name, _, limit = word.rpartition("=")
-    try:
-        float(limit)
-    except ValueError:
-        return False
-    return bool(name) and name not in READER and not Path(word).exists()
-
-
-def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The files among the words, and the settings of their reader, NAME=VALUE.
-
-    Raises
-    ------
-    BadInputError
-        If a word with an equals sign is neither a file nor a setting, or there is no file.
-
-    Examples
-    --------
-    >>> files_and_reader(["preds.csv", "labels=truth"])
-    (('preds.csv',), {'labels': 'truth'})
-    """
-    files, reader = list[str](), dict[str, Any]()
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or Path(word).exists():
-            files.append(word)
-        elif name not in READER:
-            raise BadInputError(
-                f"judge has no option {name!r}{guess(name, READER)}; of a file of predictions it takes {', '.join(READER)}."
-            )
-        else:
-            reader[name] = _value(word, value)
-    if not files:
-        raise BadInputError("judge takes a file of predictions (.csv, .npz, .parquet); found none.")
-    return tuple(files), reader
-
-
-def _value(word: str, value: str) -> Any:
-    """As YAML reads it: true, a number, or [a,b]."""
-    import yaml
-
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise BadInputError(
-            f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B]."
-        ) from error
+def _why_no_map(judgement: Judgement) -> str:
+    if judgement.gains is None:
+        return judgement.unanswered.get("gains", "the question of recalibration has no answer.")
+    return judgement.gains.sentence

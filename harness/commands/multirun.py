@@ -1,8 +1,7 @@
 """Hydra's multirun: `-m` over experiments, shards, choices and parameters.
 
-Every Hydra job computes its own cells. What is drawn is drawn by the process that was called, from the records of all jobs:
-one result for each experiment, a sweep where parameters were swept. That is done as soon as no cell is missing, at the latest
-when Hydra says that the last job has ended (`Sweep`, the callback in conf/config.yaml).
+Each Hydra job computes its own cells. When the last job has ended, the process that was called
+draws the results from the records: one result per experiment, a sweep if parameters were swept.
 """
 
 from __future__ import annotations
@@ -10,268 +9,192 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hydra.experimental.callback import Callback
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import QuotedString
 
 from harness.commands.experiment import Experiment
 from harness.configure import sweeps
 from harness.configure.compose import compose, hydra_mistakes
+from harness.configure.options import ids
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
-from harness.plan import pending
 
-OF_ONE_RUN = ("shard", "shards")  # jobs that differ in these compute parts of the same result
-UNSWEPT = (
-    "name",
-    "out",
-    "sweep",
-    "hydra",
-    "figure",
-    "labels",
-    "title",
-    "paper",
-    "item",
-    "compare",
-    "ranking",
-    "reasons",
-)
+SHARDING = ("shard", "shards")  # jobs that differ in these compute parts of one result
+OPERATION = ("jobs", "engine", "address", "on_error", "refresh")  # they change no cell
+COMPONENTS = ("problem", "estimator")
 
-current: Multirun | None = None  # of this process, while it is going on
+current: Multirun | None = None  # the multirun of this process, while it runs
 
 
 class Multirun:
-    """The results that the jobs of one multirun add up to: `experiments`, in the order of the jobs; of a sweeper that searches,
-    which chooses its jobs as it goes, one sweep over what it tried. `finish` draws one and returns the exit status."""
+    """A multirun, and the results of its jobs together.
 
-    def __init__(self, overrides: list[str], finish: Callable[[Experiment], int]):
-        self.searches = not is_basic(overrides)
-        constant, swept = parsed(overrides, self.searches)
+    A sweeper that searches chooses its jobs one after the other. Their result is one sweep over the
+    values that it tried. Other multiruns have `experiments`, planned before the first job starts.
+    """
+
+    def __init__(self, overrides: list[str]):
+        basic = ("hydra/sweeper=basic", "")
+        chosen = [text for text in overrides if text.startswith("hydra/sweeper=")]
+        self.searches = (chosen or [""])[-1] not in basic
+        constant, swept = parse(overrides, self.searches)
         self.constant, self.jobs = set(constant), math.prod(map(len, swept.values()))
         self.experiments = [] if self.searches else results(overrides)
-        self.tried: list[tuple[dict[str, Any], Settings]] = []
-        self.finish = finish
-        self.computed: set[str] = set()
-        self.drawn: set[int] = set()
+        self.tried: dict[str, tuple[dict[str, Any], Settings]] = {}
         self.status = 0
 
-    def name(self, number: int, overrides: list[str]) -> str:
-        """'job 2 of 4 (estimator.binned15.bins=10)': a job by what it has of its own."""
-        own = [text.lstrip("+") for text in overrides if text not in self.constant]
-        return f"job {number + 1}{'' if self.searches else f' of {self.jobs}'} ({', '.join(own)})"
+    def job_name(self, number: int, overrides: list[str]) -> str:
+        """Return a name such as 'job 2 of 4 (estimator.binned15.bins=10)'."""
+        total = "" if self.searches else f" of {self.jobs}"
+        return f"job {number + 1}{total} ({', '.join(self._swept(overrides))})"
 
-    def later(self, experiment: Experiment) -> float:
-        """Expected seconds of the cells of all jobs that this one does not compute."""
-        mine = _of_shard(experiment)
-        return sum(part.expected_seconds(mine) for one in self.experiments for part in one.family)
-
-    def ended(self, experiment: Experiment, overrides: list[str], status: int) -> None:
-        """Note a job that has ended, and draw the results that it has completed."""
+    def note(self, settings: Settings, overrides: list[str], status: int) -> None:
+        """Note a job that has ended."""
         self.status = max(self.status, status)
         if self.searches:
-            own = [text for text in overrides if text not in self.constant]
-            self.tried.append(
-                (
-                    {text.partition("=")[0].lstrip("+"): _value(text) for text in own},
-                    experiment.settings,
-                )
-            )
-        self.computed |= _of_shard(experiment)
-        for position, result in enumerate(self.experiments):
-            if position not in self.drawn and result.cells <= self.computed:
-                self._draw(position)
+            values = {text.partition("=")[0]: _value(text) for text in self._swept(overrides)}
+            self.tried.setdefault(json.dumps(values, default=str), (values, settings))
 
-    def draw_rest(self) -> None:
-        """Draw what is not drawn yet."""
+    def draw(self, draw: Callable[[Experiment], int]) -> int:
+        """Draw all results. Returns the exit status of the multirun."""
         if self.tried:
-            points = list(
-                {
-                    json.dumps(values, default=str): (values, settings)
-                    for values, settings in self.tried
-                }.values()
-            )
+            points = list(self.tried.values())
             self.experiments = [Experiment.of_settings(points[0][1], points)]
-        for position in range(len(self.experiments)):
-            if position not in self.drawn:
-                self._draw(position)
+        return max([self.status, *map(draw, self.experiments)])
 
-    def _draw(self, position: int) -> None:
-        self.drawn.add(position)
-        self.status = max(self.status, self.finish(self.experiments[position]))
-
-
-class Sweep(Callback):
-    """Hydra's callback: draws when the last job of a multirun has ended."""
-
-    def on_multirun_end(self, config: Any, **kwargs: Any) -> None:
-        """Draw what the jobs have computed; a mistake becomes the exit status, as Hydra would only warn of it."""
-        if current is None:
-            return
-        try:
-            current.draw_rest()
-        except Exception as error:
-            print(
-                f"calharness: the jobs have ended, but drawing failed ({type(error).__name__}: {error})",
-                file=sys.stderr,
-            )
-            current.status = max(current.status, 1)
-
-
-def is_basic(overrides: list[str]) -> bool:
-    """Whether the jobs are a product of the values given; other sweepers of Hydra choose them as they go."""
-    return not any(
-        text.startswith("hydra/sweeper=") and text != "hydra/sweeper=basic" for text in overrides
-    )
+    def _swept(self, overrides: list[str]) -> list[str]:
+        return [text.lstrip("+") for text in overrides if text not in self.constant]
 
 
 def experiments_of(arguments: list[str]) -> list[Experiment]:
-    """The experiments of a command line: one, or with -m what its jobs add up to."""
+    """Return the experiments of a command line: one, or with -m the results of its jobs."""
     overrides = [text for text in arguments if text not in ("-m", "--multirun")]
     return results(overrides) if len(overrides) < len(arguments) else [Experiment.of(overrides)]
 
 
 def results(overrides: list[str]) -> list[Experiment]:
-    """What the jobs of `-m overrides` add up to, planned: for each experiment its run, or its sweep."""
-    constant, swept = parsed(overrides)
-    wrong = next((key for key in swept if key.split(".")[0] in UNSWEPT), None)
-    if wrong:
-        raise BadInputError(
-            f"{wrong} cannot be swept by -m; parameters, n, seed, problems, estimators and experiments can."
-        )
-    whole = next((key for key in swept if key.endswith("._target_") and key.count(".") == 2), None)
-    if whole:
-        group = whole.lstrip("+").split(".")[0]
-        raise BadInputError(
-            f"{whole} cannot be swept by -m; several of one's own take part in one run, each under a name: "
-            f"+{group}.a._target_=module.A +{group}.b._target_=module.B."
-        )
-    experiments = swept.pop("experiment", [None])
-    groups = {key: swept.pop(key) for key in ("problem", "estimator") if key in swept}
-    parts = {key: swept.pop(key) for key in OF_ONE_RUN if key in swept}
-    if "shard" in parts:
-        given = next(
-            (text.partition("=")[2] for text in constant if text.startswith("shards=")), None
-        )
-        most = max(
-            (int(text) for text in parts.get("shards", [given or "1"]) if text.isdigit()), default=1
-        )
-        wrong = next(
-            (text for text in parts["shard"] if not text.isdigit() or int(text) >= most), None
-        )
-        if wrong is not None:
-            raise BadInputError(
-                f"shard is {wrong} of shards={most}; shards are counted from 0: shards=2 shard=0,1."
-            )
-    constant = (
-        [text for text in constant if text.split("=")[0] not in OF_ONE_RUN] if parts else constant
-    )
-    paths = {
-        key.lstrip("+"): [_value(f"{key}={value}") for value in values]
-        for key, values in swept.items()
+    """Plan the results of `-m overrides`: for each experiment its run or its sweep.
+
+    Values of n, notion and reps, problems, estimators and shards are joined into one run. Values of
+    other parameters are the points of a sweep.
+    """
+    constant, swept = parse(overrides)
+    _check_shards(constant, swept)
+    names = swept.pop("experiment", [None])
+    groups = {name: swept.pop(name) for name in COMPONENTS if name in swept}
+    if not swept.keys().isdisjoint(SHARDING):
+        constant = [text for text in constant if text.partition("=")[0] not in SHARDING]
+    values = {
+        key.lstrip("+"): [_value(f"{key}={text}") for text in texts]
+        for key, texts in swept.items()
+        if key not in (*SHARDING, *OPERATION)
     }
-    grid = {key: _together(key, paths.pop(key)) for key in sweeps.GRID if key in paths}
-    paths = {
-        key: values
-        for key, values in paths.items()
-        if key not in ("jobs", "engine", "address", "on_error", "refresh")
-    }
-    found = []
-    for experiment in experiments:
-        chosen = [*constant, *([f"experiment={experiment}"] if experiment else [])]
+    grid = {name: _join(name, values.pop(name)) for name in sweeps.GRID if name in values}
+    experiments = []
+    for name in names:
+        chosen = [*constant, *([f"experiment={name}"] if name else [])]
         bases = [
             Settings.from_dict({**compose([*chosen, *choice]).to_dict(), **grid})
             for choice in _choices(groups)
         ]
-        settings = replace(
-            bases[0],
-            problem=_merged(base.problem for base in bases),
-            estimator=_merged(base.estimator for base in bases),
-        )
-        if paths or len(bases) > 1:
-            every = [replace(base, sweep={**sweeps.flatten(base.sweep), **paths}) for base in bases]
-            points = [point for base in every for point in sweeps.points(base)]
-            found.append(Experiment.of_settings(settings, points))
-        else:
-            found.append(Experiment.of_settings(settings))
-    return found
+        problems = {pid: node for base in bases for pid, node in base.problem.items()}
+        estimators = {eid: node for base in bases for eid, node in base.estimator.items()}
+        settings = replace(bases[0], problem=problems, estimator=estimators)
+        points = None
+        if values or len(bases) > 1:
+            points = []
+            for base in bases:
+                sweep = {**sweeps.flatten(base.sweep), **values}
+                points += sweeps.points(replace(base, sweep=sweep))
+        experiments.append(Experiment.of_settings(settings, points))
+    return experiments
 
 
-def parsed(overrides: list[str], searches: bool = False) -> tuple[list[str], dict[str, list[str]]]:
-    """(overrides that are the same in all jobs, {key: the values of those that are swept, as text}). With `searches`, by a
-    sweeper that chooses values itself, the latter is empty."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
+def _check_shards(constant: list[str], swept: dict[str, list[str]]) -> None:
+    """Raise BadInputError on shards out of range, before the first job starts."""
+    if "shard" not in swept:
+        return
+    given = [text.partition("=")[2] for text in constant if text.startswith("shards=")]
+    given += swept.get("shards", [])
+    shards = max([1, *(int(text) for text in given if text.isdigit())])
+    for text in swept["shard"]:
+        if not text.isdigit() or int(text) >= shards:
+            raise BadInputError(
+                f"shard is {text} of shards={shards}; shards are counted from 0: "
+                "shards=2 shard=0,1."
+            )
 
+
+def parse(overrides: list[str], searches: bool = False) -> tuple[list[str], dict[str, list[str]]]:
+    """Split the overrides of a multirun.
+
+    Returns
+    -------
+    constant : list of str
+        Overrides that are the same in all jobs, without Hydra's own.
+    swept : dict
+        The texts of the values of the others, by name. Empty if a sweeper `searches` for values.
+    """
     constant, swept = [], {}
     with hydra_mistakes(overrides):
         for override, text in zip(OverridesParser.create().parse_overrides(overrides), overrides):
-            if override.is_sweep_override() and not text.startswith("hydra"):
-                if searches:
-                    continue
-                if not override.is_discrete_sweep():
-                    raise BadInputError(
-                        f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5."
-                    )
-                swept[override.get_key_element()] = list(_texts(override))
-            elif not text.startswith("hydra") or text.startswith("hydra.searchpath="):
-                constant.append(text)
+            is_hydra = text.startswith("hydra")
+            if not override.is_sweep_override() or is_hydra:
+                if not is_hydra or text.startswith("hydra.searchpath="):
+                    constant.append(text)
+            elif not searches:
+                swept[override.get_key_element()] = list(_texts(override, text))
     return constant, swept
 
 
-def _texts(override: Any) -> Iterator[str]:
-    if (
-        override.get_key_element() not in ("problem", "estimator", "experiment")
-        or "glob(" not in override.input_line
-    ):
+def _texts(override: Any, text: str) -> Iterator[str]:
+    """Yield the values of a swept override. A glob of ids is expanded."""
+    if not override.is_discrete_sweep():
+        raise BadInputError(
+            f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5."
+        )
+    group = override.get_key_element()
+    if group not in (*COMPONENTS, "experiment") or "glob(" not in text:
         yield from override.sweep_string_iterator()
         return
-    from harness.configure.options import ids
-
-    found = override.value().filter(ids(override.get_key_element()))
-    if not found:
-        raise BadInputError(
-            f"no {override.get_key_element()} matches {override.input_line.partition('=')[2]}."
-        )
-    yield from found
+    matches = override.value().filter(ids(group))
+    if not matches:
+        raise BadInputError(f"no {group} matches {text.partition('=')[2]}.")
+    yield from matches
 
 
-def _together(key: str, values: list[Any]) -> Any:
-    """The one value of n, notion or reps that asks for what these ask for one by one."""
-    if key == "reps" and all(isinstance(value, int) for value in values):
+def _join(name: str, values: list[Any]) -> Any:
+    """Return the value of n, notion or reps that covers all swept values."""
+    if name == "reps" and all(isinstance(value, int) for value in values):
         return max(values)
-    lists = [list(range(v)) if key == "reps" and isinstance(v, int) else as_list(v) for v in values]
-    return list(dict.fromkeys(value for one in lists for value in one))
+    lists = [
+        list(range(value)) if name == "reps" and isinstance(value, int) else as_list(value)
+        for value in values
+    ]
+    return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
 
 
-def _choices(groups: Mapping[Any, list[str]]) -> list[list[str]]:
+def _choices(groups: Mapping[str, list[str]]) -> list[list[str]]:
     return [
         [f"{group}={value}" for group, value in zip(groups, values)]
         for values in itertools.product(*groups.values())
-    ] or [[]]
-
-
-def _merged(nodes: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for node in nodes:
-        found |= node or {}
-    return found
+    ]
 
 
 def _value(override: str) -> Any:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import QuotedString
+    """Return the value of an override NAME=VALUE as plain Python."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, QuotedString):
             return value.text
         if isinstance(value, list):
-            return [plain(v) for v in value]
-        return {plain(k): plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+            return [plain(entry) for entry in value]
+        if isinstance(value, dict):
+            return {plain(key): plain(entry) for key, entry in value.items()}
+        return value
 
     return plain(OverridesParser.create().parse_override(override).value())
-
-
-def _of_shard(experiment: Experiment) -> set[str]:
-    return {cell.key for one in experiment.family for cell in pending.shard_cells(one.plan)}

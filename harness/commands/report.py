@@ -6,13 +6,13 @@ from harness.commands.base import Overrides
 
 
 def command(overrides: Overrides = None) -> int:
-    """Draw anew from the records; compute nothing.
+    """Draw again from the records. Nothing is computed.
 
     \b
     calharness report experiment=berta2026_fig1
     calharness report experiment=smoke estimand=l2_squared figure.dpi=300
 
-    Takes what a run takes (`calharness help run`).
+    Takes the overrides of a run (`calharness help run`).
     """
     from harness.commands import drawing, multirun, summary
 
@@ -21,5 +21,5 @@ def command(overrides: Overrides = None) -> int:
         frame = experiment.records(to_draw=True)
         summary.print_recorded(experiment, frame)
         drawing.require_records(experiment, frame)
-        status = max(status, summary.finish(experiment, frame, fresh=True))
+        status = max(status, summary.finish(experiment, frame, redraw=True))
     return status

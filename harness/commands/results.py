@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.commands import completion
+from harness.commands.base import named_values
 from harness.errors import BadInputError
 
 
@@ -22,7 +23,7 @@ def command(
     ] = None,
     compute: Annotated[
         bool,
-        typer.Option("--compute", help="Compute what no record holds, cheapest first, then draw."),
+        typer.Option("--compute", help="Compute missing cells, cheapest experiment first."),
     ] = False,
     store: Annotated[
         bool,
@@ -40,26 +41,19 @@ def command(
     calharness results --store 'ciosek*'
 
     The folder is out=DIR, else CALHARNESS_OUT, else results/. Experiments without any number are
-    not drawn. Exit status 1 if one could not be drawn or computed; it stops no other.
+    not drawn. Exit status 1 if an experiment could not be drawn or computed; the others go on.
     """
+    from harness.commands import all_results
     from harness.configure.compose import out_folder
 
+    if compute and store:
+        raise BadInputError("results takes --compute or --store, not both.")
     overrides = [word for word in words or [] if "=" in word]
-    other = next(
-        (w for w in overrides if w.partition("=")[0] not in ("out", "jobs", "engine")), None
-    )
-    if other or compute and store:
-        raise BadInputError(
-            f"results has no option {other or '--compute --store'!r}; it takes --compute or --store, "
-            "names of experiments, and out=DIR."
-        )
-    from harness.commands import all_results
-
-    chosen = all_results.chosen([word for word in words or [] if "=" not in word])
-    given = next((text.partition("=")[2] for text in overrides if text.startswith("out=")), None)
-    out = out_folder(given)
+    values = named_values("results", overrides, ("out", "jobs", "engine"))
+    names = all_results.select([word for word in words or [] if "=" not in word])
+    out = out_folder(values.get("out"))
     if store:
-        return all_results.store(chosen, overrides, out)
-    return (
-        all_results.compute(chosen, overrides, out) if compute else all_results.redraw(chosen, out)
-    )
+        return all_results.store(names, overrides, out)
+    if compute:
+        return all_results.compute(names, overrides, out)
+    return all_results.redraw(names, out)

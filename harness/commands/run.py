@@ -13,13 +13,15 @@ from harness.common.paths import CONF
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
+    from harness.commands.experiment import Experiment
     from harness.configure.settings import Settings
 
 
 class RunCommand(Command):
-    """The help of a run ends with conf/config.yaml: all options with their defaults."""
+    """A command whose help ends with conf/config.yaml: all options with their defaults."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the options of conf/config.yaml, without Hydra's own."""
         settings = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
         lines = settings[settings.index("\nn:") + 1 :].splitlines()
         formatter.write("\nOverrides and their defaults (conf/config.yaml):\n")
@@ -27,7 +29,7 @@ class RunCommand(Command):
 
 
 def command(overrides: Overrides = None) -> int:
-    """Compute the cells that no record holds, then draw.
+    """Compute the cells that have no record, then draw.
 
     \b
     calharness experiment=berta2026_fig1
@@ -35,10 +37,10 @@ def command(overrides: Overrides = None) -> int:
       'n=[500,2000]' reps=20 name=mine
     calharness experiment=smoke estimator.binned15.bins=30 +problem.beta_calibrated.a=2
 
-    An override is NAME=VALUE. Write a list in brackets and quote it: 'n=[500,2000]'. A text with
-    spaces or signs has quotes of its own: "title='a = b'". Add a parameter that the YAML of an id
-    leaves out with +. +estimator=kde adds to the experiment's own estimators. After an interruption
-    the same command goes on.
+    An override is NAME=VALUE. Write a list in brackets and quote it: 'n=[500,2000]'. Quote a text
+    with spaces or signs twice: "title='a = b'". Add a parameter that the YAML of an id leaves out
+    with +. +estimator=kde adds to the experiment's own estimators. After an interruption the same
+    command goes on.
 
     \b
     -m, --multirun    sweep over values with commas, a job for each:
@@ -50,68 +52,66 @@ def command(overrides: Overrides = None) -> int:
     """
     words = overrides or []
     if any(word.startswith("-") for word in words):
-        return _through_hydra(words)
+        return _run_hydra(words)
     from harness.configure.compose import compose
 
     return run_settings(compose(words))
 
 
 def run_settings(settings: Settings) -> int:
-    """Run a composed configuration. Returns the exit status."""
-    from harness.commands import file_diagrams, profile
+    """Plan, compute and draw a composed configuration. Returns the exit status."""
+    from harness.commands import file_diagrams, profile, summary
     from harness.commands.experiment import Experiment
 
     began = time.time()
     with profile.stage("plan"):
         experiment = Experiment.of_settings(settings)
-    if experiment.is_variation:
-        print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
+    summary.announce(experiment)
     for line in file_diagrams.notes(experiment):
         print(line)
-    status = _compute(experiment, finish=True)
+    counts, frame, status = _compute(experiment, experiment.name)
+    failed = frame.loc[frame["status"].eq("failed"), "key"].nunique()
+    missing = experiment.missing(frame) - failed
+    if missing > 0:
+        print(
+            f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` "
+            "draws once they are there"
+        )
+    if missing <= 0 or settings.shards == 1:
+        with profile.stage("figures"):
+            status = max(status, summary.finish(experiment, frame, redraw=counts["todo"] > 0))
     if settings.profile:
-        table, path = profile.table(experiment.records(), began), experiment.folder
-        path.mkdir(parents=True, exist_ok=True)
-        path = path / f"{experiment.stem}_profile.csv"
+        table = profile.table(experiment.records(), began)
+        path = experiment.folder / f"{experiment.stem}_profile.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
         table.to_csv(path, index=False)
         print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
     return status
 
 
-def _compute(experiment: Any, finish: bool, later: float = 0.0, name: str | None = None) -> int:
-    """Compute the cells that no record holds and print a summary; with `finish`, draw. Returns the
-    exit status."""
+def _compute(experiment: Experiment, name: str) -> tuple[dict[str, Any], Any, int]:
+    """Compute the missing cells and print a summary. Returns counts, records and exit status."""
     from harness.commands import profile, summary
 
     started = time.monotonic()
     with profile.stage("compute"):
-        counts = experiment.compute(later=later)
+        counts = experiment.compute()
     with profile.stage("read"):
         frame = experiment.records(to_draw=True)
     print(
-        f"{name or experiment.name}: {counts['cells']:,} cells, {counts['done']:,} done before, "
+        f"{name}: {counts['cells']:,} cells, {counts['done']:,} done before, "
         f"{counts['todo']:,} computed, {counts['skipped']:,} skipped, {counts['failed']:,} failed"
         f"{summary.imported(experiment, frame)}, {time.monotonic() - started:.1f} s"
     )
     status = max(summary.print_failures(frame, counts), int(counts["failed"] > 0))
-    if not finish:
-        return status
-    failed = frame.loc[frame["status"].eq("failed"), "key"].nunique()
-    missing = experiment.missing(frame) - failed
-    if missing > 0:
-        print(
-            f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` draws once they are there"
-        )
-        if experiment.settings.shards > 1:
-            return int(counts["failed"] > 0)
-    with profile.stage("figures"):
-        return max(status, summary.finish(experiment, frame, fresh=counts["todo"] > 0))
+    return counts, frame, status
 
 
-def _through_hydra(arguments: list[str]) -> int:
+def _run_hydra(arguments: list[str]) -> int:
     """Run a line that has flags of Hydra: -m, --cfg and others. Returns the exit status."""
     import hydra
     from hydra._internal.utils import get_args_parser
+    from hydra.core.hydra_config import HydraConfig
 
     from harness.commands import multirun, summary
     from harness.configure import compose as composing
@@ -119,66 +119,66 @@ def _through_hydra(arguments: list[str]) -> int:
 
     arguments = composing.check_flags(arguments)
     hydra_source.register()
-
     given = get_args_parser().parse_args(arguments)
+    constant = multirun.parse(given.overrides, searches=True)[0]
     if given.multirun:
         if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
             raise BadInputError(
                 "profile=true is of one run; leave out -m, or profile one of its jobs."
             )
-        multirun.current = multirun.Multirun(given.overrides, summary.finish_recorded)
+        multirun.current = multirun.Multirun(given.overrides)
         for experiment in multirun.current.experiments:
-            if experiment.is_variation:
-                print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
-    constant = multirun.parsed(given.overrides, searches=True)[0]
-    if (
-        multirun.current is None or multirun.current.searches
-    ):  # before Hydra calls what its node names
+            summary.announce(experiment)
+    if not multirun.current or multirun.current.searches:
+        # checks the configuration before Hydra calls code that it names
         composing.compose(constant)
     composing.check_hydra_choices(constant, given.overrides)
-    statuses: list[int] = []
+    statuses = [0]
 
     @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
     def job(cfg: Any) -> float | None:
-        from hydra.core.hydra_config import HydraConfig
-
-        own = HydraConfig.get()
-        composed = composing.plain(cfg, own.runtime.choices.get("experiment"))
-        settings = composing.settings_of(composed, given.overrides)
+        config = HydraConfig.get()
+        plain = composing.plain(cfg, config.runtime.choices.get("experiment"))
+        settings = composing.settings_of(plain, given.overrides)
         if given.multirun:
-            return _job(settings, list(own.overrides.task), own.job.num)
+            return _run_job(settings, list(config.overrides.task), config.job.num)
         statuses.append(run_settings(settings))
         return None
 
     sys.argv = [sys.argv[0], *composing.free_paths(arguments)]
-    logging.getLogger("hydra").setLevel(logging.WARNING)  # a job says itself that it has run
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us whole, to be told in our way
+    logging.getLogger("hydra").setLevel(logging.WARNING)  # each job prints its own summary
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors, and prints none
     try:
         with composing.hydra_mistakes(arguments):
             job()
-        return max([*statuses, multirun.current.status if multirun.current else 0])
+        if multirun.current:
+            return multirun.current.draw(summary.finish_recorded)
+        return max(statuses)
     finally:
         multirun.current = None
 
 
-def _job(settings: Settings, overrides: list[str], number: int) -> float | None:
-    """Compute the cells of one job of a multirun; the process that was called draws. Returns what a
-    sweeper that searches minimises."""
+def _run_job(settings: Settings, overrides: list[str], number: int) -> float | None:
+    """Compute the cells of a job of a multirun.
+
+    The process that was called draws when all jobs have ended. A launcher may start jobs in other
+    processes, where `multirun.current` is None. Returns the number that a searching sweeper
+    minimises.
+    """
     from harness.commands import drawing, multirun
     from harness.commands.experiment import Experiment
     from harness.execute import supervise
     from harness.execute.run import RunInterruptedError
 
     experiment = Experiment.of_settings(settings)
-    going = multirun.current
-    name = going.name(number, overrides) if going else f"job {number + 1} ({', '.join(overrides)})"
-    later = going.later(experiment) if going else 0.0
+    whole = multirun.current
+    name = f"job {number + 1} ({', '.join(overrides)})"
     try:
-        status = _compute(experiment, finish=False, later=later, name=name)
+        status = _compute(experiment, whole.job_name(number, overrides) if whole else name)[2]
     except RunInterruptedError as stop:
-        # any other exception would let Hydra start the next job
+        # after any other exception Hydra would start the next job
         kind = supervise.TerminatedError if stop.terminated else KeyboardInterrupt
         raise kind(str(stop)) from None
-    if going:
-        going.ended(experiment, overrides, status)
-    return drawing.mean_rmse(experiment) if going is None or going.searches else None
+    if whole:
+        whole.note(settings, overrides, status)
+    return drawing.mean_rmse(experiment) if whole is None or whole.searches else None

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from harness.commands.base import results_folder
+from harness.commands.base import OutFolder, results_folder
 
 
-def command(
-    overrides: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="out=DIR", show_default=False, help="The folder of results."),
-    ] = None,
-) -> int:
+def command(words: OutFolder = None) -> int:
     """Print what the records of a results folder hold.
 
     \b
@@ -23,8 +14,7 @@ def command(
 
     The folder is out=DIR, else CALHARNESS_OUT, else results/.
     """
-    folder = results_folder(overrides or [])
     from harness.commands.health import status_text
 
-    print(status_text(folder))
+    print(status_text(results_folder("status", words or [])))
     return 0

@@ -103,7 +103,7 @@ FOREIGN = {
 @pytest.fixture(autouse=True)
 def no_papers(monkeypatch):
     """What doctor says of the papers' files takes a second, and is not of a folder."""
-    monkeypatch.setattr("harness.commands.health._of_papers", lambda: ())
+    monkeypatch.setattr("harness.evaluation.papers.described", lambda: [])
 
 
 @pytest.mark.parametrize("name", FOREIGN)

@@ -1,0 +1,112 @@
+"""The record parts of a results folder, examined by `calharness doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.common import buckets
+from harness.errors import BadInputError
+from harness.records import parts, reader
+
+MOST_CONTRADICTIONS = 10  # that are named
+Line = tuple[str, str]  # ("PROBLEM", "note" or "", sentence)
+
+# the cells that are recorded more than once, and the extremes of their values since the last refresh
+DUPLICATES = """
+    with fine as (
+      select *, max(written) filter ({refreshed}) over (partition by key) since
+      from r where status = 'ok'
+    ), cells as (
+      select key, estimand, any_value(estimator) estimator, count(*) c,
+        min(value) filter (since is null or written >= since) low,
+        max(value) filter (since is null or written >= since) high
+      from fine group by key, estimand
+    )
+    select key, estimator, arg_max(low, high - low), arg_max(high, high - low), max(high - low)
+    from cells group by key, estimator having max(c) > 1"""
+
+
+def examine_parts(out: Path) -> tuple[list[Line], bool]:
+    """Return lines on the parts of a folder, and True if any cannot be read.
+
+    A run may join parts meanwhile. If parts disappear, look again.
+    """
+    deadline = time.monotonic() + parts.RACE_SECONDS
+    while True:
+        files = parts.part_files(out)
+        try:
+            return _examine_files(out, files)
+        except (BadInputError, OSError):
+            if time.monotonic() > deadline or all(path.exists() for path in files):
+                raise
+
+
+def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
+    broken = {path: reason for path in files if (reason := parts.broken_reason(path))}
+    for path in broken:
+        if not os.path.lexists(path):
+            raise FileNotFoundError(path)
+    lines = [
+        (
+            "PROBLEM",
+            f"{buckets.shown(path)} cannot be read ({reason}); "
+            "`calharness doctor --repair` moves it aside to compute its cells again",
+        )
+        for path, reason in broken.items()
+    ]
+    readable = [path for path in files if path not in broken]
+    lines.append(("", f"{len(readable):,} readable parts"))
+    for path in sorted((out / "records").glob(".*.tmp")):
+        lines.append(
+            (
+                "note",
+                f"{path.name} is left from a killed writer; it holds no finished cell and can be "
+                "deleted",
+            )
+        )
+    if readable:
+        lines += _compare_records(out, readable)
+    return lines, bool(broken)
+
+
+def _compare_records(out: Path, files: list[Path]) -> Iterator[Line]:
+    """Yield lines on cells with several records, and on runs without provenance."""
+    runs = {Path(name).stem: read_run(out, name) for name in buckets.names(out, "runs")}
+    # records of before a run with refresh=true may differ, and are no longer used
+    refreshes = [name for name, run in runs.items() if run and run["config"].get("refresh") is True]
+    refreshed = " or ".join(f"run_id = {reader.quoted(name)}" for name in refreshes) or "false"
+    duplicates = reader.query(files, DUPLICATES.format(refreshed=refreshed))
+    if duplicates:
+        yield (
+            "note",
+            f"{len(duplicates):,} cells are recorded more than once (two writers, a retry, or "
+            "refresh=true); the best, then latest, record of each is used",
+        )
+    contradictions = [row for row in duplicates if (row[-1] or 0) > 0]
+    for key, estimator, low, high, _ in contradictions[:MOST_CONTRADICTIONS]:
+        yield (
+            "PROBLEM",
+            f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds "
+            "should give equal values: run it again with refresh=true, the latest record then counts",
+        )
+    more = len(contradictions) - MOST_CONTRADICTIONS
+    if more > 0:
+        yield "PROBLEM", f"{more:,} more cells with differing records"
+    for (name,) in sorted(reader.query(files, "select distinct run_id from r")):
+        if runs.get(name) is None:
+            yield "PROBLEM", f"run {name} has records but no readable runs/{name}.json"
+
+
+def read_run(out: Path, name: str) -> dict[str, Any] | None:
+    """Return the content of runs/<name>.json, None if it is unreadable or no description of a run."""
+    try:
+        run = json.loads(buckets.read(out, name))
+        complete = isinstance(run["config"], dict) and "todo" in run["cells"]
+        return run if complete and {"run_id", "state"} <= run.keys() else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

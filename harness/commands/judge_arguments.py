@@ -1,0 +1,90 @@
+"""The arguments of `calharness judge`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.commands.judge_outputs import STDOUT
+from harness.errors import BadInputError, guess
+
+READER = (
+    "labels",
+    "probabilities",
+    "logits",
+    "positive",
+    "class_names",
+    "top_label",
+    "split",
+    "renormalise",
+    "float32",
+)
+
+
+def one_value_each(arguments: list[str]) -> list[str]:
+    """Return the arguments with one value for each --json and --fail-above, as typer needs them.
+
+    >>> one_value_each(["p.csv", "--json", "--fail-above", "brier.value=1", "log_loss.value=2"])
+    ['p.csv', '--json=-', '--fail-above=brier.value=1', '--fail-above=log_loss.value=2']
+    """
+    result, words = list[str](), list(arguments)
+    while words:
+        word = words.pop(0)
+        if word == "--json":
+            has_file = words and (words[0] == STDOUT or words[0].lower().endswith(".json"))
+            result.append(f"--json={words.pop(0) if has_file else STDOUT}")
+        elif word == "--fail-above" and words:
+            result.append(f"{word}={words.pop(0)}")
+            while words and _is_threshold(words[0]):
+                result.append(f"{word}={words.pop(0)}")
+        else:
+            result.append(word)
+    return result
+
+
+def _is_threshold(word: str) -> bool:
+    """Return True for NAME=NUMBER, unless NAME is an option of the reader or the word a file."""
+    name, _, limit = word.rpartition("=")
+    try:
+        float(limit)
+    except ValueError:
+        return False
+    return bool(name) and name not in READER and not Path(word).exists()
+
+
+def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Split words into files and settings NAME=VALUE of their reader. Values are read as YAML.
+
+    Raises
+    ------
+    BadInputError
+        If a word with an equals sign is neither a file nor a setting, or there is no file.
+
+    Examples
+    --------
+    >>> files_and_reader(["preds.csv", "labels=truth"])
+    (('preds.csv',), {'labels': 'truth'})
+    """
+    files, reader = list[str](), dict[str, Any]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or Path(word).exists():
+            files.append(word)
+            continue
+        if name not in READER:
+            raise BadInputError(
+                f"judge has no option {name!r}{guess(name, READER)}; "
+                f"of a file of predictions it takes {', '.join(READER)}."
+            )
+        try:
+            reader[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise BadInputError(
+                f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B]."
+            ) from error
+    if not files:
+        raise BadInputError("judge takes a file of predictions (.csv, .npz, .parquet); found none.")
+    return tuple(files), reader

@@ -1,0 +1,76 @@
+"""`calharness list papers`: the papers, their items, and the verdicts."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.commands.base import short_path
+from harness.errors import BadInputError
+
+if TYPE_CHECKING:
+    from harness.evaluation.papers import Item, Paper
+
+
+def print_papers(words: list[str]) -> None:
+    """Print every paper with the items whose texts have all the words.
+
+    Raises BadInputError if there is no such item.
+    """
+    from harness.configure.compose import out_folder
+    from harness.evaluation import counted, papers
+
+    folder = out_folder(None)
+    blocks = []
+    for paper in papers.every():
+        items = [item for item in paper.items.values() if _has_words(paper, item, words)]
+        if not items:
+            continue
+        rows = counted.rows(folder, paper.id)
+        lines = _wrap(paper.id, [paper.title, paper.citation, paper.address], "  ")
+        for item in items:
+            lines += _wrap(f"  {item.name}", _describe(paper, item, rows, folder), "      ")
+        blocks.append("\n".join(lines))
+    if not blocks:
+        raise BadInputError(
+            f"no paper or item has {' '.join(words)}; `calharness list papers` shows all."
+        )
+    print("\n\n".join(blocks))
+
+
+def _has_words(paper: Paper, item: Item, words: list[str]) -> bool:
+    texts = [paper.id, paper.title, paper.authors, paper.citation]
+    texts += [item.id, item.name, item.about, item.how, *item.experiments]
+    texts += [item.needs or "", item.command or ""]
+    text = " ".join(texts).lower()
+    return all(word.lower() in text for word in words)
+
+
+def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str]:
+    """Yield the content of an item, how it was run, its verdicts, missing parts, and its page."""
+    from harness.evaluation import counted, papers, reproduction
+
+    yield item.about
+    yield f"run: {item.how}"
+    if rows is not None:
+        for source, counts in counted.by_source(counted.once(rows, item.experiments)).items():
+            yield f"{source}: {reproduction.said(counts)}"
+    if item.needs:
+        yield f"missing: {item.needs}"
+    if item.command:
+        yield f"command: {item.command}"
+    page = papers.page(paper, item, folder)
+    yield f"page: {short_path(page) if page else 'not drawn yet'}"
+
+
+def _wrap(head: str, texts: Iterable[str], indent: str) -> list[str]:
+    """Return the head and the texts below it, wrapped to the width of the terminal if any."""
+    width = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )
+    return [head, *(line for text in texts for line in wrapper.wrap(text))]
