@@ -122,9 +122,9 @@ def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> 
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name not in allowed:
-            close = guess(name, allowed)
+            takes = ", ".join(f"{known}=" for known in allowed)
             raise BadInputError(
-                f"{command} has no option {word!r}{close}; it takes {', '.join(allowed)}."
+                f"{command} has no option {name!r}{guess(name, allowed)}; it takes {takes}."
             )
         values[name] = value
     return values

@@ -5,15 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import yaml
 
 from harness.commands import completion
-from harness.commands.base import short_path
-from harness.commands.comparison_options import Asked, checked, refuse_unknown
+from harness.commands.base import named_values, short_path
 from harness.common.tables import text_table
 from harness.errors import BadInputError
+
+if TYPE_CHECKING:
+    from harness.commands.comparison_request import Request
+
+KINDS = ("problem", "calibrator")  # targets other than an estimator
+LISTS = ("n", "family", "notion", "estimand")
+SINGLE = ("reps", "out", "jobs", "limit", "baseline")
+FILES = {"figure": ".png", "table": ".tex", "settings": "_settings.csv", "page": ".html"}
 
 
 def command(
@@ -22,18 +30,18 @@ def command(
         typer.Argument(
             metavar="TARGET|NAME=VALUE",
             show_default=False,
-            help="module.Name or an id of an estimator, or calibrator=module.Name, or problem=module.Name.",
+            help="module.Name or an id of an estimator, calibrator=module.Name, or problem=module.Name.",
             autocompletion=completion.estimator,
         ),
     ] = None,
     rebuild: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="Compute the baseline anew, cheapest first (hours), and store it."
+            "--rebuild", help="Compute the baseline again, cheapest first (hours), and store it."
         ),
     ] = False,
 ) -> int:
-    """Compare an own estimator with all of the arena, on one page.
+    """Compare your estimator with all of the arena, on one page.
 
     \b
     calharness compare my_module.mine                      an estimator: module.Name or an id
@@ -44,7 +52,7 @@ def command(
 
     A few cells and the contract test come first. Then only the new cells are computed, with the
     arena's problems, sample sizes, replications and seed. After an interruption the same command
-    goes on. results/compare/NAME/ has page, figure, LaTeX table, and sentences to be quoted.
+    goes on. results/compare/NAME/ has page, figure, LaTeX table, and sentences to quote.
 
     \b
     n= reps= family= notion= estimand=    a part of the arena
@@ -58,94 +66,78 @@ def command(
     if rebuild:
         return _rebuild(words or [])
     started = time.monotonic()
-    asked = _asked(words or [])
+    request = _read_request(words or [])
     from harness.commands import comparison
     from harness.pages import own_results
 
-    found = comparison.verdict(asked, say=lambda text: print(text, file=sys.stderr))
-    counts = found.counts
+    verdict = comparison.decide(request, say=lambda text: print(text, file=sys.stderr))
+    counts = verdict.counts
     print(
-        f"{found.name}: {counts['cells']:,} cells, {counts['done']:,} done before, {counts['todo']:,} computed, "
-        f"{counts['skipped']:,} skipped, {time.monotonic() - started:.1f} s"
+        f"{verdict.name}: {counts['cells']:,} cells, {counts['done']:,} done before, "
+        f"{counts['todo']:,} computed, {counts['skipped']:,} skipped, "
+        f"{time.monotonic() - started:.1f} s"
     )
-    for one in found.broken:
-        print(f"  the contract test says of {one.item}: {one.detail}")
-    for note in found.notes:
+    for finding in verdict.broken:
+        print(f"  failed item of the contract test, {finding.item}: {finding.detail}")
+    for note in verdict.notes:
         print(f"  {note}")
-    for sentence in found.sentences:
+    for sentence in verdict.sentences:
         print(f"\n{sentence}")
-    ends = {"figure": ".png", "table": ".tex", "settings": "_settings.csv", "page": ".html"}
-    rows = [
-        (what, short_path(next(f for f in found.files if f.name.endswith(end))))
-        for what, end in ends.items()
-    ]
-    rows.append(("your runs", short_path(own_results.save(found.files[-1].parent.parent.parent))))
+    rows = []
+    for kind, ending in FILES.items():
+        path = next(path for path in verdict.files if path.name.endswith(ending))
+        rows.append((kind, short_path(path)))
+    results = verdict.files[-1].parents[2]
+    rows.append(("your runs", short_path(own_results.save(results))))
     print(f"\n{text_table(rows)}")
     return 0
 
 
-def _asked(arguments: Sequence[str]) -> Asked:
-    """What the words of the command line ask for."""
-    import yaml
+def _read_request(words: Sequence[str]) -> Request:
+    """Return the comparison that the words of the command line ask for."""
+    from harness.commands.comparison_request import Request
 
-    words = [text for text in arguments if "=" not in text]
-    given: dict[str, Any] = {}
-    for text in arguments:
-        name, equals, value = text.partition("=")
-        if equals:
-            try:
-                read = yaml.safe_load(value if value.startswith("[") else f"[{value}]")
-            except yaml.YAMLError as error:
-                raise BadInputError(
-                    f"{text!r} cannot be read; give NAME=VALUE, a list as NAME=A,B."
-                ) from error
-            given[name] = read
-    refuse_unknown(given)
-    kinds = {kind: given.pop(kind)[0] for kind in ("problem", "calibrator") if given.get(kind)}
-    if len(words) + len(kinds) != 1:
-        what = (
-            " ".join([*words, *(f"{kind}={target}" for kind, target in kinds.items())]) or "nothing"
-        )
+    targets = [("estimator", word) for word in words if "=" not in word]
+    given = [word for word in words if "=" in word]
+    values: dict[str, Any] = {}
+    for name, text in named_values("compare", given, (*KINDS, *LISTS, *SINGLE)).items():
+        if name in KINDS:
+            targets.append((name, text))
+            continue
+        try:
+            items = yaml.safe_load(text if text.startswith("[") else f"[{text}]")
+        except yaml.YAMLError as error:
+            raise BadInputError(
+                f"{name}={text} cannot be read; give NAME=VALUE, a list as NAME=A,B."
+            ) from error
+        if name in LISTS:
+            values[name] = tuple(items)
+        elif items:
+            values[name] = items[0]
+    if len(targets) != 1:
         raise BadInputError(
-            f"compare takes one estimator (module.Name or an id), problem=module.Name, or calibrator=module.Name; found {what}."
+            "compare takes one estimator (module.Name or an id), problem=module.Name, or "
+            f"calibrator=module.Name; found {' '.join(name for _, name in targets) or 'nothing'}."
         )
-    kind, target = next(iter(kinds.items())) if kinds else ("estimator", words[0])
-    single: dict[str, Any] = {
-        name: given.pop(name)[0] if given.get(name) else None
-        for name in ("reps", "out", "jobs", "limit", "baseline")
-        if name in given
-    }
-    lists: dict[str, Any] = {name: tuple(values or ()) for name, values in given.items()}
-    return checked(Asked(kind, str(target), **lists, **single))
+    return Request(*targets[0], **values)
 
 
-def _rebuild(arguments: list[str]) -> int:
-    """Compute what the arena's experiments lack, cheapest first, and store the baseline."""
+def _rebuild(words: list[str]) -> int:
+    """Compute missing cells of the arena, cheapest experiment first, and store the baseline."""
     from harness.commands.experiment import Experiment
     from harness.records import baseline
 
-    allowed = ("out", "jobs", "engine", "baseline")
-    wrong = next(
-        (text for text in arguments if text.partition("=")[0] not in allowed or "=" not in text),
-        None,
-    )
-    if wrong:
-        raise BadInputError(
-            f"compare --rebuild has no option {wrong!r}; it takes {', '.join(f'{name}=' for name in allowed)}."
-        )
-    folder = next(
-        (text.partition("=")[2] for text in arguments if text.startswith("baseline=")), None
-    )
-    given = [text for text in arguments if not text.startswith("baseline=")]
+    values = named_values("compare --rebuild", words, ("out", "jobs", "engine", "baseline"))
+    overrides = [f"{name}={value}" for name, value in values.items() if name != "baseline"]
     started = time.monotonic()
-    planned = [Experiment.of([f"experiment={name}", *given]) for name in baseline.experiments()]
-    costs = [one.expected_seconds() for one in planned]
-    for position, one in sorted(enumerate(planned), key=lambda pair: costs[pair[0]]):
-        print(f"{one.name}: {len(one.plan.cells):,} cells", file=sys.stderr)
-        counts = one.compute(later=sum(cost for cost in costs if cost > costs[position]))
+    planned = [Experiment.of([f"experiment={name}", *overrides]) for name in baseline.experiments()]
+    for experiment in sorted(planned, key=Experiment.expected_seconds):
+        print(f"{experiment.name}: {len(experiment.plan.cells):,} cells", file=sys.stderr)
+        counts = experiment.compute()
         print(
-            f"{one.name}: {counts['todo']:,} computed, {counts['failed']:,} failed, {time.monotonic() - started:.0f} s"
+            f"{experiment.name}: {counts['todo']:,} computed, {counts['failed']:,} failed, "
+            f"{time.monotonic() - started:.0f} s"
         )
-    for path in baseline.store(planned[0].out, folder):
+    for path in baseline.store(planned[0].out, values.get("baseline")):
         print(f"  {short_path(path)}, {path.stat().st_size / 1e6:.2f} MB")
     return 0

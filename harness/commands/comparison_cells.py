@@ -1,15 +1,15 @@
-"""The cells of a comparison: the contract test, the first cells, all others, and their records."""
+"""The cells of a comparison: the first cells, the contract test, all others, and their records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from harness.commands.comparison_options import Asked
+from harness.commands.comparison_request import Request
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
@@ -19,200 +19,237 @@ from harness.plan import components, pending
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.records import baseline, reader
+from harness.records import reader
+from harness.records.baseline import Baseline
 from harness.records.truths import read_truths, write_truths
 
-OF_THE_CHECK = 20.0  # times the limit: what the whole contract test may take
-FATAL = (
-    "declared properties",
-    "determinism",
-    "returns numbers",
-)  # items without which no number can be compared
+CONTRACT_LIMIT = 20.0  # limits of a cell that the whole contract test may take
+# items of the contract test without which no number can be compared
+FATAL = ("declared properties", "determinism", "returns numbers")
 
 
-def findings_of(given: tuple[str, str, dict[str, Any]]) -> list[Finding]:
-    """The findings of the contract test on what (group, name, configuration) describes."""
-    group, name, config = given
-    return examine(components.build(group, name, config), name)
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison with its plan.
+
+    Parameters
+    ----------
+    request : Request
+    own : Component
+        The user's estimator or problem.
+    plan : Plan
+        All cells that are compared.
+    arena : Baseline
+    out : Path
+        The folder of records.
+    is_recordable : bool
+        False for an object typed at a prompt. It is computed in this process, without limits.
+    say : callable
+        Receives progress.
+    """
+
+    request: Request
+    own: Component
+    plan: Plan
+    arena: Baseline
+    out: Path
+    is_recordable: bool
+    say: Callable[[str], None]
 
 
-def findings(
-    asked: Asked, own: Component, say: Callable[[str], None], apart: bool
-) -> list[Finding]:
-    """The contract test, in a process of its own; those of its findings that are no success. Raises BadInputError where nothing
-    could be compared."""
-    if asked.kind in ("estimator", "problem") and own.id in ids(asked.kind):
-        return []  # ours; the tests examine them
-    config = own.config["calibrator"] if asked.kind == "calibrator" else own.config
+def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
+    """Compute the cells that neither the records nor the baseline have.
+
+    The first cells and the contract test come first, so that a wrong estimator is named at once.
+
+    Returns
+    -------
+    counts : dict
+        Counts of cells.
+    findings : list of Finding
+        Failed items of the contract test.
+
+    Raises
+    ------
+    BadInputError
+        If a cell takes longer than the limit, its process dies, or nothing could be compared.
+    """
+    plan, out = comparison.plan, comparison.out
+    for key, known in comparison.arena.truths().items():
+        if key in {problem.key for problem in plan.problems.values()}:
+            write_truths(out, key, {**known, **read_truths(out, key)})
+    in_baseline = set(comparison.arena.records["key"])
+    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in in_baseline])
+    first = _first_cells(comparison, todo)
+    if comparison.is_recordable:
+        counts, findings = _compute_supervised(comparison, todo, first)
+    else:
+        counts = run.execute(todo, quiet=True)
+        findings = _check(comparison, first)
+    if comparison.request.group == "problem":
+        _store_truths(todo, out)
+    done = counts["done"] + len(plan.cells) - len(todo.cells)
+    return {**counts, "cells": len(plan.cells), "done": done}, findings
+
+
+def _compute_supervised(
+    comparison: Comparison, plan: Plan, first: Sequence[Cell]
+) -> tuple[dict[str, Any], list[Finding]]:
+    """Compute in child processes that are ended at the limit, the `first` cells before the others."""
+    limit = float(comparison.request.limit)
+    settings = replace(
+        plan.settings,
+        out=str(comparison.out),
+        engine="loky",
+        cell_timeout=limit,
+        on_error="stop",
+    )
+    plan = replace(plan, settings=settings)
+    work = pending.pending(plan, comparison.out)
+    todo = {cell.key for cells in work.samples() for cell in cells}
+    cells = [cell for cell in first if cell.key in todo]
+    try:
+        if cells:
+            alone = replace(settings, jobs=1)
+            run.execute(replace(plan, cells=cells, settings=alone), quiet=True)
+        findings = _check(comparison, first)
+        run.execute(plan)
+    except CellFailedError as error:
+        remedy = "; limit=SECONDS allows more" if error.limit == "cell_timeout" else ""
+        raise BadInputError(f"{error}{remedy}.") from None
+    return dict(work.tally.counts), findings
+
+
+def _first_cells(comparison: Comparison, plan: Plan) -> list[Cell]:
+    """Return the first cell of each notion, number of classes, and n."""
+    cells: dict[tuple[Any, ...], Cell] = {}
+    for cell in plan.cells:
+        if plan.skip(cell) is None:
+            classes = comparison.arena.classes.get(cell.problem)
+            cells.setdefault((cell.n, classes, cell.notion), cell)
+    return sorted(cells.values(), key=lambda cell: cell.n)
+
+
+def _check(comparison: Comparison, first: Sequence[Cell]) -> list[Finding]:
+    """Check the first cells, then the contract. Returns failed items of the contract test."""
+    if first:
+        keys = {cell.key for cell in first}
+        frame = reader.load_records(comparison.out, keys, categories=False)
+        _check_first(comparison, first, frame)
+    return _check_contract(comparison)
+
+
+def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFrame) -> None:
+    """Raise BadInputError if a first cell failed, or the baseline knows none of its estimands."""
+    is_estimator = comparison.request.group == "estimator"
+    for cell in first:
+        name = comparison.own.id if is_estimator else cell.estimator
+        place = f"{name} on {cell.problem}, n = {cell.n}, rep {cell.rep},"
+        for row in frame[frame["key"].eq(cell.key)].itertuples(index=False):
+            if row.status == "failed":
+                reason = str(row.reason).strip().splitlines()[-1].rstrip(".")
+                raise BadInputError(f"{place} fails: {reason}.")
+            if is_estimator and row.status == "undefined" and isinstance(row.estimand, str):
+                raise BadInputError(
+                    f"{place} returned {row.value} as {row.estimand}; "
+                    "raise harness.UndefinedError where a sample has no value."
+                )
+    if not is_estimator:
+        return
+    if not frame["status"].eq("ok").any():
+        raise BadInputError(
+            f"{comparison.own.id} has no value in any of the first {len(first)} cells: "
+            f"{frame['reason'].iloc[0]}."
+        )
+    estimands = set(frame["estimand"].dropna())
+    rows = comparison.arena.records
+    known = set(rows.loc[rows["truth"].notna(), "estimand"])
+    if not estimands & known:
+        raise BadInputError(
+            f"{comparison.own.id} returns {', '.join(sorted(estimands))}; "
+            f"the baseline has only truths of {', '.join(sorted(known))}."
+        )
+
+
+def _check_contract(comparison: Comparison) -> list[Finding]:
+    """Run the contract test in a child process. Returns its failed items.
+
+    Raises BadInputError if one of them makes a comparison impossible.
+    """
+    request, own, say = comparison.request, comparison.own, comparison.say
+    if request.kind != "calibrator" and own.id in ids(request.kind):
+        return []  # a component of this package, which the tests examine
+    config = own.config["calibrator"] if request.kind == "calibrator" else own.config
     name = str(config["_target_"])
     say(f"contract test of {name}")
-    given = (asked.kind, name, config)
+    argument = (request.kind, name, config)
     try:
-        if apart:
-            limits = supervise.Limits(OF_THE_CHECK * asked.limit)
-            found = supervise.call("harness.commands.comparison_cells:findings_of", given, limits)
+        if comparison.is_recordable:
+            limits = supervise.Limits(CONTRACT_LIMIT * request.limit)
+            function = f"{__name__}:examine_configuration"
+            findings = supervise.call(function, argument, limits)
         else:
-            found = findings_of(given)
+            findings = examine_configuration(argument)
     except supervise.EndedError as end:
         if end.limit is None:
             raise BadInputError(f"the contract test of {name} {end}.") from None
         say(f"the contract test of {name} {end}; the comparison goes on")
         return []
-    broken = [one for one in found if one.outcome == "failed"]
-    fatal = [
-        one
-        for one in broken
-        if one.item in FATAL or asked.kind == "problem" and one.item != "docstring"
-    ]
-    if fatal:
-        detail = fatal[0].detail.rstrip(".")
-        raise BadInputError(
-            f"{name} does not keep the contract: {fatal[0].item}: {detail}; `calharness check {name}` tells more."
-        )
-    return broken
-
-
-def computed(
-    plan: Plan,
-    own: Component,
-    group: str,
-    out: Path,
-    asked: Asked,
-    held: baseline.Baseline,
-    apart: bool,
-    examine: Callable[[], None],
-) -> dict[str, Any]:
-    """Compute what neither a record nor the baseline holds; `examine` is called when the first cells are sound."""
-    for key, known in held.truths().items():
-        if key in {one.key for one in plan.problems.values()}:
-            stored = read_truths(out, key)
-            if not known.keys() <= stored.keys():
-                write_truths(out, key, {**known, **stored})
-    have = set(held.records["key"])
-    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in have])
-    tried = _first(todo, held)
-    keys = {cell.key for cell in tried}
-
-    def judge() -> None:
-        if tried:
-            _judge(own.id, tried, reader.load_records(out, keys, categories=False), group, held)
-        examine()
-
-    if apart:
-        counts = _supervised(todo, tried, out, float(asked.limit), judge)
-    else:
-        counts = run.execute(todo, quiet=True)
-        judge()
-    if group == "problem":
-        _store_truths(todo, out)
-    return {
-        **counts,
-        "cells": len(plan.cells),
-        "done": counts["done"] + len(plan.cells) - len(todo.cells),
-    }
-
-
-def _supervised(
-    plan: Plan, tried: Sequence[Cell], out: Path, limit: float, judge: Callable[[], None]
-) -> dict[str, Any]:
-    """Compute pending cells in supervised processes, those that are `tried` first; then call `judge`.
-
-    Raises
-    ------
-    BadInputError
-        If a cell takes longer than `limit` seconds, or its process dies. It names the cell.
-    """
-    own = {"out": str(out), "engine": "loky", "cell_timeout": limit, "on_error": "stop"}
-    plan = replace(plan, settings=replace(plan.settings, **own))
-    work = pending.pending(plan, out)
-    todo = {cell.key for cells in work.samples() for cell in cells}
-    first = [cell for cell in tried if cell.key in todo]
-    try:
-        if first:
-            run.execute(
-                replace(plan, cells=first, settings=replace(plan.settings, jobs=1)), quiet=True
+    failed = [finding for finding in findings if finding.outcome == "failed"]
+    for finding in failed:
+        is_fatal = request.kind == "problem" and finding.item != "docstring"
+        if is_fatal or finding.item in FATAL:
+            raise BadInputError(
+                f"{name} does not keep the contract: {finding.item}: {finding.detail.rstrip('.')}; "
+                f"`calharness check {name}` tells more."
             )
-        judge()
-        run.execute(plan)
-    except CellFailedError as error:
-        remedy = "; limit=SECONDS allows more" if error.limit == "cell_timeout" else ""
-        raise BadInputError(f"{error}{remedy}.") from None
-    return dict(work.tally.counts)
+    return failed
+
+
+def examine_configuration(argument: tuple[str, str, dict[str, Any]]) -> list[Finding]:
+    """Run the contract test of an object by its (group, name, configuration)."""
+    group, name, config = argument
+    return examine(components.build(group, name, config), name)
 
 
 def _store_truths(plan: Plan, out: Path) -> None:
-    given = reader.estimated(
+    problems = plan.problems.values()
+    keys = [
+        [component.key for component in group] for group in (problems, plan.estimators.values())
+    ]
+    estimated = reader.estimated(out, *keys)
+    truths.store(
         out,
-        [one.key for one in plan.problems.values()],
-        [one.key for one in plan.estimators.values()],
+        (
+            (problem, [(notion, name) for key, notion, name in estimated if key == problem.key])
+            for problem in problems
+        ),
     )
-    pairs = {
-        one.key: [(notion, estimand) for key, notion, estimand in given if key == one.key]
-        for one in plan.problems.values()
-    }
-    truths.store(out, ((one, pairs[one.key]) for one in plan.problems.values()))
 
 
-def _first(plan: Plan, held: baseline.Baseline) -> list[Cell]:
-    """The cells that are tried before all others: of every notion, k and n the first."""
-    found: dict[tuple[Any, ...], Cell] = {}
-    for cell in plan.cells:
-        if cell.key not in plan.skips:
-            found.setdefault((cell.n, held.classes.get(cell.problem), cell.notion), cell)
-    return sorted(found.values(), key=lambda cell: cell.n)
+def records(comparison: Comparison) -> pd.DataFrame:
+    """Return the records to compare: of the plan, and for an estimator of all others on its draws.
 
-
-def _judge(
-    name: str, tried: Sequence[Cell], frame: pd.DataFrame, group: str, held: baseline.Baseline
-) -> None:
-    """Raise BadInputError where the first cells failed, are no numbers, or are of nothing that the baseline knows."""
-    for cell in tried:
-        where = (
-            f"{name} on {cell.problem}, n = {cell.n}, rep {cell.rep},"
-            if group == "estimator"
-            else (f"{cell.estimator} on {cell.problem}, n = {cell.n}, rep {cell.rep},")
-        )
-        for row in frame[frame["key"].eq(cell.key)].itertuples(index=False):
-            if row.status == "failed":
-                raise BadInputError(
-                    f"{where} fails: {str(row.reason).strip().splitlines()[-1].rstrip('.')}."
-                )
-            if group == "estimator" and row.status == "undefined" and isinstance(row.estimand, str):
-                raise BadInputError(
-                    f"{where} returned {row.value} as {row.estimand}; raise harness.UndefinedError where a sample has no value."
-                )
-    if group == "estimator":
-        if not frame["status"].eq("ok").any():
-            raise BadInputError(
-                f"{name} has no value in any of the first {len(tried)} cells: {frame['reason'].iloc[0]}."
-            )
-        given = set(frame["estimand"].dropna())
-        known = set(held.records.loc[held.records["truth"].notna(), "estimand"])
-        if not given & known:
-            raise BadInputError(
-                f"{name} returns {', '.join(sorted(given))}; the baseline has truths of {', '.join(sorted(known))} alone."
-            )
-
-
-def records(
-    plan: Plan, out: Path, held: baseline.Baseline, asked: Asked, group: str
-) -> pd.DataFrame:
-    """The records of the plan's cells and, of an estimator, those of all others on the same draws."""
+    Raises BadInputError if no truth is known.
+    """
+    plan, known = comparison.plan, comparison.arena.records
     keys = {cell.key for cell in plan.cells}
-    own = reader.load_records(out, keys, categories=False)
-    known = held.records
+    own = reader.load_records(comparison.out, keys, categories=False)
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
-    if group == "estimator":
-        draws = pd.MultiIndex.from_tuples(
-            {(cell.problem, cell.notion, cell.n, cell.rep) for cell in plan.cells}
-        )
-        here = pd.MultiIndex.from_frame(known[["problem", "notion", "n", "rep"]]).isin(draws)
-        parts.append(known[here & ~known["key"].isin(keys)])
+    if comparison.request.group == "estimator":
+        draws = pd.MultiIndex.from_tuples(_draws(plan.cells))
+        is_here = pd.MultiIndex.from_frame(known[["problem", "notion", "n", "rep"]]).isin(draws)
+        parts.append(known[is_here & ~known["key"].isin(keys)])
     frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
     frame = frame[frame["truth"].notna() | frame["estimand"].isna()]
-    if asked.estimand:
-        frame = frame[frame["estimand"].isin(asked.estimand) | frame["estimand"].isna()]
+    estimands = comparison.request.estimand
+    if estimands:
+        frame = frame[frame["estimand"].isin(estimands) | frame["estimand"].isna()]
     if not frame["estimand"].notna().any():
-        what = f" of {', '.join(asked.estimand)}" if asked.estimand else ""
-        raise BadInputError(f"no truth{what} is known here, so that nothing can be compared.")
+        names = f" of {', '.join(estimands)}" if estimands else ""
+        raise BadInputError(f"no truth{names} is known here, so that nothing can be compared.")
     return frame
+
+
+def _draws(cells: Iterable[Cell]) -> set[tuple[str, str, int, int]]:
+    return {(cell.problem, cell.notion, cell.n, cell.rep) for cell in cells}

@@ -8,20 +8,20 @@ from typing import Any
 
 import pandas as pd
 
-from harness.commands.comparison_options import Asked
+from harness.commands.comparison_cells import Comparison
 from harness.contract.check import Finding
 from harness.errors import BadInputError
-from harness.evaluation import arena, comparison
+from harness.evaluation import arena
+from harness.evaluation import comparison as statistics
 from harness.figures import comparison_plot
 from harness.pages import comparison as words
-from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
-from harness.records.baseline import Baseline
 
-CHEAP = 0.25  # CPU seconds of a cell at the largest n, up to which an estimator is run on an own problem
-NO_REGRET = {  # by the kind of the estimates: what a comparison says of those that have no regret
-    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE and no regret; "
-    "if the value is an estimate, return kind='point' with low and high",
+# CPU seconds of a cell at the largest n, up to which an estimator is run on the user's problem
+CHEAP = 0.25
+NO_REGRET = {  # notes on estimates without regret, by their kind
+    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE and "
+    "no regret; if the value is an estimate, return kind='point' with low and high",
     "lower": "of {} it gives lower bounds, which have no RMSE and no regret",
     "upper": "of {} it gives upper bounds, which have no RMSE and no regret",
 }
@@ -29,121 +29,134 @@ NO_REGRET = {  # by the kind of the estimates: what a comparison says of those t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of it: the rows of `harness.evaluation.arena.settings`, sentences, files (the page last), counts of cells, and
-    findings of the contract test that are no success."""
+    """The verdict of a comparison.
+
+    Parameters
+    ----------
+    name : str
+        The id of the user's component.
+    settings : DataFrame
+        Rows of `harness.evaluation.arena.settings`.
+    sentences : list of str
+        Sentences that may be quoted.
+    files : list of Path
+        The files. The page is the last one.
+    broken : list of Finding
+        Failed items of the contract test.
+    notes : list of str
+        Notes for the reader.
+    counts : dict
+        Counts of cells.
+    """
 
     name: str
     settings: pd.DataFrame
     sentences: list[str]
     files: list[Path]
-    counts: dict[str, Any]
-    broken: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    broken: list[Finding]
+    notes: list[str]
+    counts: dict[str, Any] = field(default_factory=dict)
 
 
-def by_reason(absent: dict[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, reason in absent.items():
-        found.setdefault(reason, []).append(name)
-    return found
-
-
-def of_estimator(
-    name: str,
+def write(
+    comparison: Comparison,
     frame: pd.DataFrame,
-    held: Baseline,
-    asked: Asked,
     folder: Path,
-    plan: Plan,
-    broken: list[Finding],
+    findings: list[Finding],
     notes: list[str],
 ) -> Verdict:
-    """The verdict on an estimator."""
+    """Judge the user's estimator or problem, and write the verdict."""
+    judge = _judge_estimator if comparison.request.group == "estimator" else _judge_problem
+    return judge(comparison, frame, folder, findings, notes)
 
-    others = [one for one in frame["estimator"].unique() if one != name and arena.is_published(one)]
-    table = arena.settings(frame, held.families, held.classes, others)
-    mine = table[table["estimator"].eq(name) & table["regret"].notna()]
-    without = table[
-        table["estimator"].eq(name)
-        & table["regret"].isna()
-        & table["kind"].isin(["interval", "lower", "upper"])
-    ]
-    no_regret = [
-        NO_REGRET[kind].format(listed) for kind, listed in _estimands_by_kind(without).items()
-    ]
-    if not len(mine):
-        why = f": {no_regret[0]}" if no_regret else "."
-        raise BadInputError(f"{name} gave no point estimate whose truth is known{why}")
+
+def _judge_estimator(
+    comparison: Comparison,
+    frame: pd.DataFrame,
+    folder: Path,
+    findings: list[Finding],
+    notes: list[str],
+) -> Verdict:
+    name, baseline = comparison.own.id, comparison.arena
+    others = [e for e in frame["estimator"].unique() if e != name and arena.is_published(e)]
+    table = arena.settings(frame, baseline.families, baseline.classes, others)
+    own = table[table["estimator"].eq(name)]
+    judged = own[own["regret"].notna()]
+    no_regret = []
+    for kind, rows in own[own["regret"].isna() & own["kind"].isin(NO_REGRET)].groupby("kind"):
+        no_regret.append(NO_REGRET[str(kind)].format(", ".join(sorted(set(rows["estimand"])))))
+    if not len(judged):
+        reason = f": {no_regret[0]}" if no_regret else "."
+        raise BadInputError(f"{name} gave no point estimate whose truth is known{reason}")
+    notes = [*notes, *no_regret]
+    for status in ("failed", "undefined"):
+        count = int(judged[status].sum())
+        if count:
+            notes.append(f"{count:,} of its cells are {status} and count by the rule below")
     shared = ["problem", "notion", "n", "estimand"]
-    table = table.merge(mine[shared], on=shared)
-    cells, families = comparison.groups(table, name), comparison.groups(table, name, ["family"])
-    reps = int(mine["reps"].max())
-    said = words.sentences(table, cells, name, reps)
+    table = table.merge(judged[shared], on=shared)
+    groups = statistics.groups(table, name)
+    families = statistics.groups(table, name, ["family"])
+    sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
     board = arena.leaderboard(table, resamples=200)
-    counted = {word: int(mine[word].sum()) for word in ("failed", "undefined")}
-    notes = [
-        *notes,
-        *no_regret,
-        *(
-            f"{count:,} of its cells are {word} and count by the rule below"
-            for word, count in counted.items()
-            if count
-        ),
-    ]
-    lists = [
-        ("Where it wins", words.extremes(cells, "wins")),
-        ("Where it loses", words.extremes(cells, "loses")),
-    ]
     own = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
-    frames = {"": families, "_cells": cells, "_settings": own}
     files = words.save(
-        folder / name, f"{name} in the arena", comparison_plot.figure(cells, board, name),
-        words.family_table(families, cells, name),
-        frames, said, notes=notes, lists=lists, rules=words.RULES_OF_GROUPS, contract=broken, limits=asked.limits,
-    )  # fmt: skip
-    return Verdict(name, table, said, files, {}, broken, notes)
+        folder / name,
+        f"{name} in the arena",
+        comparison_plot.figure(groups, board, name),
+        words.family_table(families, groups, name),
+        {"": families, "_cells": groups, "_settings": own},
+        sentences,
+        notes=notes,
+        lists=[
+            ("Where it wins", words.extremes(groups, "wins")),
+            ("Where it loses", words.extremes(groups, "loses")),
+        ],
+        rules=words.RULES_OF_GROUPS,
+        contract=findings,
+        limits=comparison.request.limits,
+    )
+    return Verdict(name, table, sentences, files, findings, notes)
 
 
-def _estimands_by_kind(settings: pd.DataFrame) -> dict[str, str]:
-    return {
-        kind: ", ".join(sorted(set(part["estimand"]))) for kind, part in settings.groupby("kind")
-    }
-
-
-def of_problem(
-    name: str,
+def _judge_problem(
+    comparison: Comparison,
     frame: pd.DataFrame,
-    held: Baseline,
-    asked: Asked,
     folder: Path,
-    plan: Plan,
-    broken: list[Finding],
+    findings: list[Finding],
     notes: list[str],
 ) -> Verdict:
-    """The verdict on a problem: which estimators are right there."""
-
-    classes = {pid: ProblemSpec.of(one.object).classes for pid, one in plan.problems.items()}
-    wanted = list(asked.estimand) or [one for one in arena.MAIN if one in set(frame["estimand"])]
-    table = arena.settings(
-        frame[frame["estimand"].isin(wanted) | frame["estimand"].isna()], {}, classes
-    )
-    judged = comparison.best_of(table)
+    name, request = comparison.own.id, comparison.request
+    problems = comparison.plan.problems
+    classes = {pid: ProblemSpec.of(problem.object).classes for pid, problem in problems.items()}
+    known = set(frame["estimand"])
+    estimands = list(request.estimand) or [e for e in arena.MAIN if e in known]
+    frame = frame[frame["estimand"].isin(estimands) | frame["estimand"].isna()]
+    table = arena.settings(frame, {}, classes)
+    judged = statistics.best_of(table)
     if not len(judged):
         raise BadInputError(
-            f"no estimator gave a number of {', '.join(wanted) or 'l1'} on {name} whose truth is known."
+            f"no estimator gave a number of {', '.join(estimands) or 'l1'} on {name} whose truth is "
+            "known."
         )
-    said = words.problem_sentences(judged, name, int(judged["reps"].max()))
-    frames = {
-        "": judged.drop(columns=["errors", "lost"]),
-        "_settings": table.drop(columns=["errors", "lost"]),
-    }
     notes = [
         *notes,
-        f"The estimators are those of the arena whose cells take at most {CHEAP:g} CPU seconds at its largest n.",
+        "The estimators are those of the arena whose cells take at most "
+        f"{CHEAP:g} CPU seconds at its largest n.",
     ]
+    sentences = words.problem_sentences(judged, name, int(judged["reps"].max()))
+    internal = ["errors", "lost"]
     files = words.save(
-        folder / name, f"The arena's estimators on {name}", comparison_plot.problem_figure(judged, name),
+        folder / name,
+        f"The arena's estimators on {name}",
+        comparison_plot.problem_figure(judged, name),
         words.problem_table(judged, name),
-        frames, said, notes=notes, lists=[], rules=words.RULES_OF_A_PROBLEM, contract=broken, limits=asked.limits,
-    )  # fmt: skip
-    return Verdict(name, table, said, files, {}, broken, notes)
+        {"": judged.drop(columns=internal), "_settings": table.drop(columns=internal)},
+        sentences,
+        notes=notes,
+        lists=[],
+        rules=words.RULES_OF_A_PROBLEM,
+        contract=findings,
+        limits=request.limits,
+    )
+    return Verdict(name, table, sentences, files, findings, notes)

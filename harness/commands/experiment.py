@@ -15,7 +15,6 @@ from harness.configure.compose import compose, out_folder
 from harness.configure.settings import Settings
 from harness.execute import run, truths
 from harness.plan import pending
-from harness.plan import pending
 from harness.plan import plan as planning
 from harness.records import reader, stored
 from harness.records.states import States

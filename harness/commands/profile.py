@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pandas as pd
@@ -20,7 +20,7 @@ import pandas as pd
 ROWS = 20  # shown in a terminal
 COLUMNS = ["stage", "of", "times", "cpu_seconds"]
 
-_seconds: Counter[str] = Counter()  # CPU seconds of this process by stage
+_seconds: dict[str, float] = defaultdict(float)  # CPU seconds of this process by stage
 
 
 @contextlib.contextmanager

@@ -60,9 +60,10 @@ class Recorded(Configured):
             columns = DRAWN if to_draw and self._has_many else None
             keys = self._own_keys
             frame = reader.load_records(self.out, keys, columns, categories=self._has_many)
-        # a skip is outdated if the missing data or package is there now
-        is_outdated = frame["status"].eq("skipped") & ~frame["key"].isin(self.plan.skips)
-        frame = frame[~is_outdated].reset_index(drop=True)
+        is_skipped = frame["status"].eq("skipped")
+        if is_skipped.any():  # a skip is outdated if the missing data or package is there now
+            frame = frame[~is_skipped | frame["key"].isin(set(self.plan.skips))]
+        frame = frame.reset_index(drop=True)
         kind = "category" if self._has_many else "object"
         groups = {"problem": self.plan.problems, "estimator": self.plan.estimators}
         for group, components in groups.items():

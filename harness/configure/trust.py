@@ -22,7 +22,7 @@ OURS = (
 )  # fmt: skip
 # what Hydra's node may name: whole paths, as logging.os.system would be Python's own through the module that imports it
 OF_HYDRA = re.compile(
-    r"harness\.commands\.multirun\.Sweep|hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
+    r"hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
     r"hydra\.experimental\.(\w+\.)?\w+Callback|hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
     r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
 )

@@ -242,7 +242,7 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("experiment=smoke", "estimand=ece"), "estimand is 'ece'"),
         (("problem=predictions", "problem.predictions.path=absent.csv"), "no file absent.csv"),
         (("doctor", "--all"), "No such option: --all"),
-        (("status", "uot=x"), "only out=DIR is"),
+        (("status", "uot=x"), "it takes out="),
         (("-m", "experiment=smokee"), "there is no experiment 'smokee'"),
         (("experiment=[smoke,arena]",), "names several experiments"),
         (

@@ -94,7 +94,7 @@ def test_confidences_need_an_option_that_the_message_names(cli, calls, tmp_path)
 def test_lines_are_printed_as_answers_arrive(preds, calls, monkeypatch):
     printed = []
     monkeypatch.setattr(
-        command._Printer, "_print", lambda self, lines: printed.append("".join(lines))
+        command.Printer, "print_lines", lambda self, lines: printed.append("".join(lines))
     )
     command.command([preds])
     assert printed[0].startswith("preds.csv")

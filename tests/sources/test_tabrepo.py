@@ -790,10 +790,12 @@ def test_verifying_names_missing_files(tiny, cli):
 
 def test_what_table_1_needs():
     """All its 190 (data set, fold) pairs by default; data sets and folds choose among them or, without --table1, beyond."""
-    pairs = data._tasks(False, [], [])
+    pairs = data.tabrepo_tasks(False, [], [])
     assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
-    assert data._tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
-    assert set(data._tasks(True, ["Australian"], [])) == {p for p in pairs if p[0] == "Australian"}
-    assert set(data._tasks(False, [], [2])) == {p for p in pairs if p[1] == 2}
+    assert data.tabrepo_tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]
+    assert set(data.tabrepo_tasks(True, ["Australian"], [])) == {
+        p for p in pairs if p[0] == "Australian"
+    }
+    assert set(data.tabrepo_tasks(False, [], [2])) == {p for p in pairs if p[1] == 2}
     with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
-        data._tasks(True, ["x"], [])
+        data.tabrepo_tasks(True, ["x"], [])

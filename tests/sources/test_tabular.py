@@ -377,7 +377,7 @@ def test_openml_by_id(monkeypatch, capsys):
 def test_the_tables_at_hand(monkeypatch, capsys):
     """All that the folder's own listing describes are taken, with its number of classes."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)
-    folder = data_make._folders(None)[0]
+    folder = data_make._table_folders(None)[0]
     tables = {t.name: t for t in tabular.gather([folder], [], 300, None)}
     listed = pd.read_csv(folder / "index.csv")
     assert set(listed["name"]) <= set(tables) and len(tables) == len(listed) + 4

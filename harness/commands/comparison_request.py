@@ -1,0 +1,131 @@
+"""The request of a comparison: an object to compare, and the part of the arena."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from harness.configure.options import ids, option
+from harness.errors import BadInputError, guess
+from harness.plan import components
+
+LIMIT = 60.0  # seconds that a cell may take by default
+PARTS = ("n", "reps", "family", "notion", "estimand")  # options that restrict the arena
+
+
+@dataclass(frozen=True)
+class Request:
+    """A comparison that somebody asks for.
+
+    Parameters
+    ----------
+    kind : str
+        "estimator", "problem" or "calibrator".
+    target : str or object
+        module.Name, an id, or an object.
+    n, family, notion, estimand : tuple
+        Parts of the arena; all of it if empty.
+    reps : int, optional
+        Replications, from the first on.
+    out, baseline : path, optional
+        Folders of results and of the stored baseline.
+    jobs : int
+        Worker processes, -1 for one per core.
+    limit : float
+        Seconds that a cell may take.
+    """
+
+    kind: str
+    target: Any
+    n: tuple[int, ...] = ()
+    reps: int | None = None
+    family: tuple[str, ...] = ()
+    notion: tuple[str, ...] = ()
+    estimand: tuple[str, ...] = ()
+    out: Any = None
+    jobs: int = -1
+    limit: float = LIMIT
+    baseline: Any = None
+
+    def __post_init__(self) -> None:
+        if self.kind == "problem" and self.family:
+            raise BadInputError("family= is of the arena's problems; with problem= there is one.")
+        for name, low in (("reps", 2), ("jobs", -1)):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < low):
+                raise BadInputError(f"{name} is {value!r}; an integer from {low} on is needed.")
+        if type(self.limit) not in (int, float) or not self.limit > 0:
+            raise BadInputError(
+                f"limit is {self.limit!r}; a positive number of seconds per cell is needed."
+            )
+
+    @property
+    def group(self) -> str:
+        """The group of components that the target belongs to in the plan."""
+        return "problem" if self.kind == "problem" else "estimator"
+
+    @property
+    def limits(self) -> str:
+        """The restrictions in words, such as 'n = 100, 200, notion = binary'."""
+        texts = []
+        for name in PARTS:
+            value = getattr(self, name)
+            if value:
+                values = value if isinstance(value, tuple) else (value,)
+                texts.append(f"{name} = {', '.join(map(str, values))}")
+        return ", ".join(texts)
+
+    def configuration(self) -> tuple[str, dict[str, Any]]:
+        """Return id and configuration of the target.
+
+        Raises
+        ------
+        BadInputError
+            If it is no id, and cannot be imported again from its module.
+        """
+        target, group = self.target, self.group
+        if isinstance(target, str) and "." not in target:
+            if self.kind == "calibrator" or target not in ids(group):
+                known = [] if self.kind == "calibrator" else ids(group)
+                raise BadInputError(
+                    f"there is no {self.kind} {target!r}{guess(target, known)}; "
+                    "give module.Name, or an id of `calharness list`."
+                )
+            stored: Any = OmegaConf.create(option(group, target).config)
+            return target, OmegaConf.to_container(stored, resolve=True)  # type: ignore[return-value]
+        if isinstance(target, str):
+            name, config = target.rpartition(".")[2], {"_target_": target}
+        else:
+            name, config = _object_configuration(target, self.kind)
+        if self.kind == "calibrator":
+            name = f"variational_{name}"
+            target = "harness.estimators.Variational"
+            config = dict[str, Any](_target_=target, calibrator=config)
+        name = re.sub(r"\W", "_", name)
+        return f"own_{name}" if name in ids(group) else name, config
+
+
+def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
+    """Return name and configuration of a function, a class, or an instance of a dataclass."""
+    if inspect.isfunction(target) or isinstance(target, type):
+        source: Any = target
+        config: dict[str, Any] = {"_target_": f"{target.__module__}.{target.__qualname__}"}
+    elif dataclasses.is_dataclass(target):
+        source, config = type(target), components.configuration(target)
+    else:
+        raise BadInputError(
+            f"{kind} is {target!r}; an id, 'module.Name', a function, a class, or an instance of a "
+            "dataclass is needed."
+        )
+    path = config["_target_"]
+    if "<" in path or components.imported(path, kind) is not source:
+        raise BadInputError(
+            f"{kind} {source.__qualname__} cannot be found again as {path}; define it at the top of "
+            "a module."
+        )
+    return source.__qualname__, config
