@@ -1,20 +1,23 @@
-"""What networks of timm predict of ImageNet validation images that are made darker and brighter (moskvichev2025, Figure 4b).
+"""Predict ImageNet validation images made darker and brighter, by timm (moskvichev2025, Figure 4b).
 
     calharness data make imagenet_brightness --images ILSVRC2012_val
 
-Needs the extra `imagenet` (timm, torch, pillow), a folder of validation images with one folder per class (1,000 of them; sorted
-by name they are the classes 0..999, as for the names n01440764, ...), and the networks' weights. Nothing is downloaded unasked:
-weights are a file (--weights NAME=FILE), or in the local cache of the hub, or fetched by timm with --download.
+This needs the extra `imagenet` (timm, torch, pillow), a folder of validation images with one folder
+per class (1,000; sorted by name they are the classes 0..999, as for the names n01440764, ...), and
+the networks' weights. Nothing is downloaded unasked: weights are a file (--weights NAME=FILE), or in
+the local cache of the hub, or fetched by timm with --download.
 
---n images are drawn with --seed from all of them (the paper: n = 1,000; its draw is not published), each changed by -50 % to +50
-% in steps of 10 % (pixels times 1 + percent / 100, clipped; the paper does not say by which operator), and then prepared as timm
-prepares images for that network. A file <network>_brightness<percent>.npz of --out holds `logits` (n, 1000) float32 and `labels`
-(n,) int64; those that are there are not made again, so an interrupted job goes on where it was.
+--n images are drawn with --seed from all (the paper: n = 1,000; its draw is not published). Each is
+changed by -50 % to +50 % in steps of 10 % (pixels times 1 + percent / 100, clipped; the paper does
+not name its operator), and then prepared as timm prepares images for that network. A file
+<network>_brightness<percent>.npz of --out holds `logits` (n, 1000) float32 and `labels` (n,) int64.
+Existing files are not made again, so an interrupted job resumes.
 
-vit_large_patch16_siglip_384.webli has no classes: it gives image features, and the paper does not say by which head it predicted.
---head NAME=FILE is an npz with `weight` (1000, d), `bias` (1000,) if any, and `normalise`, not 0 if features are divided by their
-length first; logits = weight f + bias. For a head of texts, weight is the model's scale times the normalised embeddings of its
-1,000 prompts, made with the same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
+vit_large_patch16_siglip_384.webli has no classes. It gives image features, and the paper does not
+name its head. --head NAME=FILE is an npz with `weight` (1000, d), optionally `bias` (1000,), and
+`normalise`, not 0 if features are first divided by their length; logits = weight f + bias. For a
+head of texts, weight is the model's scale times the normalised embeddings of its 1,000 prompts, from
+the same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from harness.errors import BadInputError
 
 from .training import TimeLeft, is_made
 
-RECIPE = 1  # raised when what is stored changes: files of another recipe are made again
+RECIPE = 1  # raised when files change: files of another recipe are made again
 FOLDER = "imagenet_brightness"
 LEVELS = tuple(range(-50, 51, 10))
 NETWORKS = ("resnet50.a1_in1k", "vit_large_patch16_siglip_384.webli")
@@ -44,7 +47,7 @@ ENDINGS = (".jpeg", ".jpg", ".png")
 
 @dataclass(frozen=True)
 class Job:
-    """Which images and networks, and where weights and heads are; files as {network: path}."""
+    """Images and networks. `weights` and `heads`: {network: path}."""
 
     images: Path
     networks: tuple[str, ...]
@@ -58,9 +61,12 @@ class Job:
 
     @cached_property
     def chosen(self) -> list[tuple[Path, int]]:
-        """n images (path, class), drawn from all with the seed.
+        """The n images (path, class) that are drawn from all with the seed.
 
-        Raises BadInputError unless the folder has 1,000 classes and n images.
+        Raises
+        ------
+        BadInputError
+            If the folder has not 1,000 classes and n images.
         """
         if not self.images.is_dir():
             raise BadInputError(
@@ -85,32 +91,31 @@ class Job:
             raise BadInputError(
                 f"--n is {self.n}, but {self.images} holds {len(every)} images; n can be at most that."
             )
-        return [
-            every[i] for i in np.random.default_rng(self.seed).permutation(len(every))[: self.n]
-        ]
+        order = np.random.default_rng(self.seed).permutation(len(every))
+        return [every[i] for i in order[: self.n]]
 
-    def made(self, network: str, percent: int) -> str:
-        """Identifies what a file comes from: names and sizes of images, weights and head, not their bytes."""
+    def origin_digest(self, network: str, percent: int) -> str:
+        """Return a digest of a file's origin: names and sizes of images, weights and head."""
         images = [(path.name, path.stat().st_size, label) for path, label in self.chosen]
         given = [_stamp(files.get(network)) for files in (self.weights, self.heads)]
         return digest(f"{RECIPE}|{network}|{percent}|{given}|{images}")
 
 
 def brightened(x, percent: float):
-    """Pixels in [0, 1], made brighter (darker if negative) by so many percent: min(x (1 + percent / 100), 1)."""
+    """Return pixels in [0, 1] brightened by so many percent: min(x (1 + percent / 100), 1)."""
     return np.minimum(x * (1.0 + percent / 100.0), 1.0)
 
 
 def level_name(percent: int) -> str:
-    """The part of a file's name: brightness-50, brightness+0, brightness+10."""
+    """Return the part of a file's name: brightness-50, brightness+0, brightness+10."""
     return f"brightness{percent:+d}"
 
 
 def make(job: Job, out: Path) -> int:
-    """Predict and store what `out` lacks, network by network; returns 0."""
+    """Predict and store the files that `out` lacks, network by network. Return 0."""
     _check_packages()
     wanted = [(network, percent) for network in job.networks for percent in LEVELS]
-    todo = [one for one in wanted if not is_made(out / _file(*one), job.made(*one))]
+    todo = [pair for pair in wanted if not is_made(out / _file(*pair), job.origin_digest(*pair))]
     print(
         f"  {len(wanted):,} files, {len(wanted) - len(todo):,} of them stored before, into {out}",
         file=sys.stderr,
@@ -126,14 +131,20 @@ def make(job: Job, out: Path) -> int:
                 "labels": np.array([y for _, y in job.chosen], dtype=np.int64),
             }
             with whole_file(out / _file(network, percent)) as temporary:
-                np.savez(temporary, **arrays, made=np.array(job.made(network, percent)))
+                np.savez(temporary, **arrays, made=np.array(job.origin_digest(network, percent)))
             print(f"  {_file(network, percent)}: stored; {remaining.after(1)}", file=sys.stderr)
     print(f"  {out}: {len(wanted):,} files stored")
     return 0
 
 
 def load(job: Job, network: str):
-    """(paths, percent) -> logits (len(paths), 1000) of a network of timm; BadInputError where weights or classes are missing."""
+    """Load a network of timm as a function (paths, percent) -> logits (len(paths), 1000).
+
+    Raises
+    ------
+    BadInputError
+        If weights or classes are missing.
+    """
     if not job.download:
         _stay_offline()
     import timm
@@ -144,10 +155,10 @@ def load(job: Job, network: str):
     try:
         model = timm.create_model(network, pretrained=True, pretrained_cfg_overlay=overlay)
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         hint = "give them by --weights NAME=FILE, or let timm fetch them by --download"
         raise BadInputError(
-            f"the weights of {network} cannot be had ({type(error).__name__}: {said}); {hint}."
+            f"the weights of {network} cannot be had ({type(error).__name__}: {message}); {hint}."
         ) from error
     model = model.eval().to(job.device)
     head = _head(job.heads[network]) if network in job.heads else None
@@ -163,14 +174,14 @@ def load(job: Job, network: str):
     def logits_of(paths, percent):
         batch = torch.stack([prepare(_image(path, percent)) for path in paths]).to(job.device)
         with torch.inference_mode():
-            found = model(batch).float().cpu().numpy().astype(np.float64)
-        return found if head is None else head(found)
+            outputs = model(batch).float().cpu().numpy().astype(np.float64)
+        return outputs if head is None else head(outputs)
 
     return logits_of
 
 
 def _stay_offline():
-    """The hub's client looks into its cache alone, also where it was imported before: it reads the variable once."""
+    """Make the hub's client use its cache alone, also if it is imported: it reads the variable once."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     if "huggingface_hub" in sys.modules:
         import huggingface_hub.constants
@@ -179,7 +190,7 @@ def _stay_offline():
 
 
 def _image(path, percent):
-    """The image in three colours, brightened."""
+    """Return an image in three colours, brightened."""
     from PIL import Image
 
     try:
@@ -192,17 +203,15 @@ def _image(path, percent):
 
 
 def _head(path):
-    """features (n, d) -> logits (n, 1000), from an npz."""
-    with np.load(path, allow_pickle=False) as held:
-        if "weight" not in held.files or held["weight"].ndim != 2 or len(held["weight"]) != CLASSES:
+    """Load a head from an npz: a function features (n, d) -> logits (n, 1000)."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+        if np.ndim(arrays.get("weight")) != 2 or len(arrays["weight"]) != CLASSES:
             raise BadInputError(
                 f"{path} has no array weight of shape ({CLASSES}, d); a head needs one."
             )
-        weight, bias = (
-            held["weight"].astype(np.float64),
-            held["bias"] if "bias" in held.files else 0.0,
-        )
-        normalise = bool(held["normalise"]) if "normalise" in held.files else False
+    weight, bias = arrays["weight"].astype(np.float64), arrays.get("bias", 0.0)
+    normalise = bool(arrays.get("normalise", False))
 
     def head(features):
         if features.shape[1] != weight.shape[1]:

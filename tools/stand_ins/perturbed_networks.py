@@ -1,19 +1,22 @@
-"""Small binary classifiers trained here, plainly and with the sech perturbation inside the training loss (ciosek2026).
+"""Train small binary classifiers, plainly and with the sech perturbation in the loss (ciosek2026).
 
-The paper asks that training knows of the perturbation and does not say how. Here: one u ~ U(0, 1) per example and step, the
-log-loss of s(u; s0), the perturbed score (harness.math.sech_noise), in place of that of s0 = sigmoid(z),
+The paper asks that training takes the perturbation into account, and does not say how. Here: one
+u ~ U(0, 1) per example and step, and the log-loss of the perturbed score s(u; s0)
+(harness.math.sech_noise) instead of that of s0 = sigmoid(z),
 
     dL/dz = L'(s) ds/ds0 s0 (1 - s0),   L'(s) = (s - y) / (s (1 - s)) for 1e-6 <= s <= 1 - 1e-6, else 0,
 
-with ds/ds0 at fixed u. A network is trained plainly and once per width h = 2^-2 .. 2^-8, from the same first weights and in
-the same order of batches. Stochastic gradient descent with momentum and weight decay in float64 on one thread, seeded.
+with ds/ds0 at fixed u. A network is trained plainly, and once per width h = 2^-2 .. 2^-8, with the
+same first weights and order of batches. Stochastic gradient descent with momentum and weight decay
+in float64 on one thread, seeded.
 
-    tables   breast_cancer and digits_odd (odd against even) of scikit-learn; adult and spambase where CALHARNESS_DATA/uci_csv
-             holds them. One fixed random order: 60 % of the rows train, the others test; columns standardised by the former
+    tables   breast_cancer and digits_odd (odd against even) of scikit-learn; adult and spambase if
+             CALHARNESS_DATA/uci_csv has them. One fixed random order: 60 % of the rows train, the
+             others test; columns are standardised by the former
     models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units; five seeds each
 
-A file <table>_<model>_seed<s>.npz holds the test rows' unperturbed scores (n,) of every training, `plain` and `aware_h2^-6` and
-so on, and `labels` (n,).
+A file <table>_<model>_seed<s>.npz holds the test rows' unperturbed scores (n,) of every training,
+`plain`, `aware_h2^-6` and so on, and `labels` (n,).
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from . import training
 from .tabular import gather
 from .training import activations, backward, first_weights
 
-RECIPE = 1  # raised when training or what is stored changes: files of another recipe are made again
+RECIPE = 1  # raised when training or files change: files of another recipe are made again
 FOLDER = "perturbed_networks"
 TABLES = ("breast_cancer", "digits_odd", "adult", "spambase")
 CSV = ("adult", "spambase")
@@ -59,7 +62,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """One network: hidden widths () for a linear model, and how it is trained."""
+    """A network to train. `hidden`: widths of its hidden layers, () for a linear model."""
 
     table: str
     model: str
@@ -77,7 +80,7 @@ class Training:
 
 
 def trainings(names: list[str]) -> list[Training]:
-    """The networks of some tables: every model and seed."""
+    """Return the networks of some tables, for every model and seed."""
     return [
         Training(t, model, seed, hidden)
         for t in names
@@ -87,17 +90,22 @@ def trainings(names: list[str]) -> list[Training]:
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
-    """Train and store what `out` lacks; returns 1 if a network failed, else 0. An interruption costs unfinished networks only."""
-    tables = {name: rows_of(name) for name in dict.fromkeys(one.table for one in wanted)}
-    todo = [
-        one for one in wanted if not training.is_made(out / one.file, _made(one, tables[one.table]))
-    ]
-    said = "{0.file}: {1}".format
-    return training.make_all(wanted, todo, out, partial(_store, tables=tables, out=out), said, jobs)
+    """Train and store the networks that `out` lacks. Return 1 if one failed, else 0.
+
+    An interruption costs unfinished networks only.
+    """
+    tables = {name: rows_of(name) for name in dict.fromkeys(network.table for network in wanted)}
+    todo = []
+    for network in wanted:
+        origin = _origin_digest(network, tables[network.table])
+        if not training.is_made(out / network.file, origin):
+            todo.append(network)
+    store = partial(_store, tables=tables, out=out)
+    return training.make_all(wanted, todo, out, store, "{0.file}: {1}".format, jobs)
 
 
 def rows_of(name: str) -> Rows:
-    """A table in one fixed random order, at most 5,000 of its rows, cut and standardised."""
+    """Return a table in one fixed random order, at most 5,000 rows, cut and standardised."""
     if name in CSV:
         if not is_at_hand(name):
             raise BadInputError(
@@ -115,34 +123,38 @@ def rows_of(name: str) -> Rows:
     return Rows(x[:cut], y[:cut], x[cut:], y[cut:])
 
 
-def train(one: Training, x, y, h: float | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weights [(W (inputs, outputs), b (outputs,))] after the last epoch; trained with the perturbation of width h, without it
-    for None."""
-    rng, noise = (np.random.default_rng([RECIPE, one.seed, stream]) for stream in (0, 1))
-    weights = first_weights((x.shape[1], *one.hidden, 1), rng)
+def train(network: Training, x, y, h: float | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the weights [(W (inputs, outputs), b (outputs,))] after the last epoch.
+
+    `h`: width of the perturbation; None trains without it.
+    """
+    rng, noise = (np.random.default_rng([RECIPE, network.seed, stream]) for stream in (0, 1))
+    weights = first_weights((x.shape[1], *network.hidden, 1), rng)
     velocity = [(np.zeros_like(w), np.zeros_like(b)) for w, b in weights]
-    for _ in range(one.epochs):
+    for _ in range(network.epochs):
         order = rng.permutation(len(y))
-        for start in range(0, len(y), one.batch):
-            rows = order[start : start + one.batch]
+        for start in range(0, len(y), network.batch):
+            rows = order[start : start + network.batch]
             u = noise.random(len(rows))  # drawn in every training, so that nothing else differs
             inputs = [x[rows], *activations(x[rows], weights)]
             outside = slope(inputs.pop()[:, 0], y[rows], u, h)[:, None] / len(rows)
             for (w, b), (dw, db), (vw, vb) in zip(
                 weights, backward(inputs, outside, weights), velocity
             ):
-                vw *= one.momentum
-                vw += dw + one.decay * w
-                vb *= one.momentum
+                vw *= network.momentum
+                vw += dw + network.decay * w
+                vb *= network.momentum
                 vb += db
-                w -= one.rate * vw
-                b -= one.rate * vb
+                w -= network.rate * vw
+                b -= network.rate * vb
     return weights
 
 
 def loss(z, y, u, h: float | None = None):
-    """(n,): the log-loss of the score s0 = sigmoid(z), or with a width h of the perturbed score s(u; s0), clipped to
-    [1e-6, 1 - 1e-6]."""
+    """Return the log-loss (n,) of the score s0 = sigmoid(z).
+
+    With a width h, that of the perturbed score s(u; s0), clipped to [1e-6, 1 - 1e-6].
+    """
     if h is None:
         return np.logaddexp(0.0, z) - y * z
     s = np.clip(perturbed(expit(z), u, h), CLIP, 1.0 - CLIP)
@@ -150,7 +162,7 @@ def loss(z, y, u, h: float | None = None):
 
 
 def slope(z, y, u, h: float | None = None):
-    """(n,): the derivative of `loss` with respect to z."""
+    """Return the derivative (n,) of `loss` with respect to z."""
     s0 = expit(z)
     if h is None:
         return s0 - y
@@ -160,24 +172,23 @@ def slope(z, y, u, h: float | None = None):
     return of_score * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
 
 
-def _store(one, tables, out):
-    rows = tables[one.table]
-    trainings = {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}
-    weights = {name: train(one, rows.x, rows.y, h) for name, h in trainings.items()}
-    scores = {
-        name: expit(activations(rows.test_x, found)[-1][:, 0]) for name, found in weights.items()
-    }
-    with whole_file(out / one.file) as temporary:
-        np.savez(temporary, **scores, labels=rows.test_y, made=np.array(_made(one, rows)))
+def _store(network, tables, out):
+    rows = tables[network.table]
+    scores = {}
+    for name, h in {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}.items():
+        weights = train(network, rows.x, rows.y, h)
+        scores[name] = expit(activations(rows.test_x, weights)[-1][:, 0])
+    origin = np.array(_origin_digest(network, rows))
+    with whole_file(out / network.file) as temporary:
+        np.savez(temporary, **scores, labels=rows.test_y, made=origin)
     return "stored"
 
 
-def _made(one, rows):
-    """Identifies what a file comes from."""
-    content = hashlib.sha256(
-        b"".join(np.ascontiguousarray(part).tobytes() for part in rows)
-    ).hexdigest()
-    return digest(f"{RECIPE}|{astuple(one)}|{WIDTHS}|{content}")
+def _origin_digest(network, rows):
+    """Return a digest of all that determines a network's file."""
+    content = b"".join(np.ascontiguousarray(part).tobytes() for part in rows)
+    checksum = hashlib.sha256(content).hexdigest()
+    return digest(f"{RECIPE}|{astuple(network)}|{WIDTHS}|{checksum}")
 
 
 def _csv(name):
@@ -185,4 +196,5 @@ def _csv(name):
 
 
 def is_at_hand(name):
+    """Return True if a table is there."""
     return name not in CSV or bool(os.environ.get("CALHARNESS_DATA")) and _csv(name).is_file()

@@ -1,13 +1,16 @@
-"""An offline stand-in for TabRepo: real models trained on tables at hand, their out-of-fold predictions stored in its layout.
+"""Make an offline stand-in for TabRepo: out-of-fold predictions of models trained on local tables.
 
-As there, a fold f of a stratified 10-fold split holds out a tenth of a table's rows ("test"); on the others ("val") every model
-is bagged: trained on seven of eight stratified parts and predicting the eighth, so that each validation row is predicted by a
-model that has not seen it; the test predictions are the mean of the eight models. The models have one fixed setting each, named
-as in TabRepo (CatBoost_c1_BAG_L1, ...), run on one thread and are seeded. Nothing is tuned or stopped on the predicted rows.
+As in TabRepo, a fold of a stratified 10-fold split holds out a tenth of a table's rows ("test"). On
+the others ("val") every model is bagged: it is trained on seven of eight stratified parts and
+predicts the eighth, so each validation row is predicted by a model that has not seen it. The test
+predictions are the mean of the eight models. Each model has one fixed setting, is named as in
+TabRepo (CatBoost_c1_BAG_L1, ...), runs on one thread and is seeded. Nothing is tuned or stopped on
+the predicted rows.
 
-The tables: scikit-learn's bundled ones, every CSV of the folders given (a column named target, else the last, is the label), and
-OpenML data sets by id. Text columns become codes in sorted order with a code of their own for missing values, missing numbers
-the column's median; neither looks at the labels. Whatever is not taken is named with the reason.
+The tables are scikit-learn's bundled ones, every CSV of the given folders (the label is the column
+named target, else the last), and OpenML data sets by id. Text columns become codes in sorted order,
+with a code for missing values; missing numbers become the column's median. Neither uses the labels.
+Tables that are not taken are printed with the reason.
 """
 
 from __future__ import annotations
@@ -45,9 +48,7 @@ from harness.sources import tabrepo
 from .training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
-RECIPE = (
-    1  # raised when models or preparation change: stored tasks of another recipe are trained again
-)
+RECIPE = 1  # raised when models or preparation change: tasks of another recipe are trained again
 BUNDLED = ("breast_cancer", "digits", "iris", "wine")
 SMALLEST_TABLE, CLASS_LIMIT = 100, 100  # rows, classes
 FAMILIES = ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel", "NeuralNet")
@@ -67,7 +68,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """One table and outer fold to train, into `out`."""
+    """A table and outer fold to train, into `out`."""
 
     table: Table
     fold: int
@@ -76,7 +77,7 @@ class Task:
 
     @property
     def content(self) -> str:
-        """Identifies what the stored predictions come from: rows, labels, recipe."""
+        """Digest of the origin of the predictions: rows, labels, recipe."""
         rows = hashlib.sha256(
             np.ascontiguousarray(self.table.x).tobytes() + self.table.y.tobytes()
         ).hexdigest()
@@ -84,7 +85,7 @@ class Task:
 
     @property
     def work(self) -> float:
-        """Roughly proportional to the seconds it takes, for the time left."""
+        """A number roughly proportional to its seconds."""
         n, columns = self.table.x.shape
         return 1000 + n * (1 + self.table.classes / 15) * (1 + columns / 50)
 
@@ -92,27 +93,29 @@ class Task:
 def make(
     tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1
 ) -> int:
-    """Train and store what `out` lacks; returns 1 if a task failed, else 0. An interruption costs unfinished tasks only."""
+    """Train and store the tasks that `out` lacks. Return 1 if one failed, else 0.
+
+    An interruption costs unfinished tasks only.
+    """
     tasks = [Task(table, fold, models, out) for table in tables for fold in folds]
-    held = _held(out)
-    todo = [task for task in tasks if not _is_stored(task, held)]
+    index = _read_index(out)
+    todo = [task for task in tasks if not _is_stored(task, index)]
 
-    def said(task, rows):
-        if isinstance(rows, str):  # the sentence of its failure
-            what = rows
-        else:
+    def report(task, rows):
+        message = rows  # the sentence of its failure
+        if not isinstance(rows, str):
             _store_index(out, task, rows)
-            what = f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
-        return f"{task.table.name}, fold {task.fold}: {what}"
+            message = f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
+        return f"{task.table.name}, fold {task.fold}: {message}"
 
-    return make_all(tasks, todo, out, _train, said, jobs, lambda task: task.work, unit="tasks")
+    return make_all(tasks, todo, out, _train, report, jobs, lambda task: task.work, unit="tasks")
 
 
 def gather(
     folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None
 ) -> list[Table]:
-    """All tables, bundled ones first, by name; prints what is not taken, and why."""
-    found: dict[str, Table] = {}
+    """Return all tables, bundled ones first, and print the tables that are not taken."""
+    tables: dict[str, Table] = {}
     candidates = [(name, None, lambda name=name: _bundled(name)) for name in BUNDLED]
     candidates += [
         (_safe(path.stem), path, lambda path=path: _csv(path))
@@ -126,27 +129,33 @@ def gather(
         if only is not None and name is not None and name not in only:
             continue
         try:
-            if name in found:
+            if name in tables:
                 raise BadInputError(f"there is a table {name} already")
             if name is not None and (name == "index" or name.startswith("sanity_")):
                 raise BadInputError("it is a listing, not a table")
             name, frame, target = load()
-            if name in found:
+            if name in tables:
                 raise BadInputError(f"there is a table {name} already")
             if only is None or name in only:
-                found[name] = prepared(name, frame, target, max_rows)
+                tables[name] = prepared(name, frame, target, max_rows)
         except BadInputError as reason:
             print(f"  {origin or name} is not taken: {str(reason).rstrip('.')}", file=sys.stderr)
-    unknown = [name for name in only or () if name not in found]
+    unknown = [name for name in only or () if name not in tables]
     if unknown:
         raise BadInputError(f"--tables has {unknown[0]}, which is no table at hand.")
-    return list(found.values())
+    return list(tables.values())
 
 
 def prepared(name: str, frame, target, max_rows: int) -> Table:
-    """Columns to numbers and labels of any type to 0..k-1; at most `max_rows` rows, drawn without replacement.
+    """Convert columns to numbers and labels to 0..k-1.
 
-    Raises BadInputError on what is no classification table."""
+    At most `max_rows` rows are drawn without replacement.
+
+    Raises
+    ------
+    BadInputError
+        If it is not a classification table.
+    """
     labels = pd.Series(target).reset_index(drop=True)
     known = labels.notna().to_numpy()
     if not known.all():
@@ -176,7 +185,7 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
 
 
 def _numbers(column):
-    """One column as float64: numbers with the median for gaps, else codes in sorted order, gaps with their own."""
+    """Return a column as float64: numbers with the median for gaps, or codes in sorted order."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         values = column.astype("float64").replace([np.inf, -np.inf], np.nan)
         return values.fillna(values.median() if values.notna().any() else 0.0).to_numpy()
@@ -185,8 +194,8 @@ def _numbers(column):
 
 
 def _bundled(name):
-    found = getattr(datasets, f"load_{name}")(as_frame=True)
-    return name, found.data, found.target
+    table = getattr(datasets, f"load_{name}")(as_frame=True)
+    return name, table.data, table.target
 
 
 def _csv(path):
@@ -204,31 +213,30 @@ def _csv(path):
 
 def _openml(number):
     try:
-        found = datasets.fetch_openml(data_id=number, as_frame=True, parser="auto")
+        table = datasets.fetch_openml(data_id=number, as_frame=True, parser="auto")
     except Exception as error:
         raise BadInputError(
             f"it cannot be fetched ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
         ) from error
-    if found.target is None:
+    if table.target is None:
         raise BadInputError("it has no label column")
-    return _safe(str(found.details["name"])), found.data, found.target
+    return _safe(str(table.details["name"])), table.data, table.target
 
 
 def _safe(name):
-    """A name as a folder of predictions, and as part of a problem's id."""
+    """Return a name that can be a folder and part of a problem's id."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
 def _train(task):
-    """Train and store one task; its rows of configs.parquet."""
+    """Train and store a task. Return its rows of configs.parquet."""
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # rare classes in folds, optimisers at their iteration limit: settings are fixed
-        return _trained(task)
+        # rare classes in folds and iteration limits are expected, as settings are fixed
+        warnings.simplefilter("ignore")
+        return _train_models(task)
 
 
-def _trained(task):
+def _train_models(task):
     x, y, k = task.table.x, task.table.y, task.table.classes
     outer = StratifiedKFold(OUTER, shuffle=True, random_state=SEED)
     train, test = list(outer.split(x, y))[task.fold]
@@ -245,24 +253,15 @@ def _trained(task):
             before = time.perf_counter()
             outside[m] += _probabilities(model, x[test], k) / INNER
             spent += time.perf_counter() - before
-        rows.append(
-            _index_row(
-                task,
-                family,
-                y[train],
-                held_out[m],
-                y[test],
-                outside[m],
-                time.perf_counter() - started,
-                spent,
-            )
-        )
+        seconds = time.perf_counter() - started
+        errors = _error(y[train], held_out[m]), _error(y[test], outside[m])
+        rows.append(_index_row(task, family, *errors, seconds, spent))
     _store(task, train, test, held_out, outside)
     return rows
 
 
 def make_model(family: str, y, k: int):
-    """One model with its fixed setting, for labels y out of k classes."""
+    """Return a model with its fixed setting, for labels y of k classes."""
     trees = 200 if k <= 10 else 100  # boosted trees, which come once per class
     if family == "CatBoost":
         return CatBoostClassifier(
@@ -280,45 +279,45 @@ def make_model(family: str, y, k: int):
     if family == "LinearModel":
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
     counts = np.bincount(y, minlength=k)
-    stops = (
-        counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k
-    )  # else its own split of the training rows is not possible
+    # else the network cannot split its training rows
+    stops = counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k
     network = MLPClassifier((64, 32), early_stopping=bool(stops), max_iter=100, random_state=SEED)
     return make_pipeline(StandardScaler(), network)
 
 
 def _probabilities(model, x, k):
-    """(n, k), with zeros for classes that the model has not seen."""
-    found = np.asarray(model.predict_proba(x), dtype=np.float64)
+    """Return probabilities (n, k), 0 for classes that the model has not seen."""
     full = np.zeros((len(x), k))
-    full[:, np.asarray(model.classes_, dtype=np.int64)] = found
+    full[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(x)
     return full
 
 
-def _index_row(task, family, y_val, val, y_test, test, seconds, spent):
-    """A row of configs.parquet: errors as TabRepo's, 1 - AUC for two classes and log-loss for more."""
-    k = task.table.classes
-
-    def error(y, p):
-        if k == 2:
-            return 1.0 - roc_auc_score(y, p[:, 1]) if len(np.unique(y)) == 2 else float("nan")
+def _error(y, p):
+    """Return the error as in TabRepo: 1 - AUC for two classes, log-loss for more."""
+    k = p.shape[1]
+    if k > 2:
         return log_loss(y, p, labels=np.arange(k))
+    return 1.0 - roc_auc_score(y, p[:, 1]) if len(np.unique(y)) == 2 else float("nan")
 
+
+def _index_row(task, family, error_val, error_test, seconds, spent):
+    """Return a row of configs.parquet."""
+    k = task.table.classes
     return {
         "dataset": task.table.name, "tid": _tid(task.table.name), "fold": task.fold, "framework": f"{family}_c1_BAG_L1",
-        "metric": "roc_auc" if k == 2 else "log_loss", "metric_error": error(y_test, test), "metric_error_val": error(y_val, val),
+        "metric": "roc_auc" if k == 2 else "log_loss", "metric_error": error_test, "metric_error_val": error_val,
         "problem_type": "binary" if k == 2 else "multiclass", "time_train_s": seconds - spent, "time_infer_s": spent,
         "task": f"{_tid(task.table.name)}_{task.fold}", "content": task.content,
     }  # fmt: skip
 
 
 def _tid(name):
-    """A made-up task number, above those of OpenML and a function of the name."""
+    """Return a made-up task number, above those of OpenML, from the name."""
     return 10**9 + int(digest(name), 16) % 10**9
 
 
 def _store(task, train, test, held_out, outside):
-    """A task's folder as a whole: written under a hidden name, then renamed."""
+    """Write a task's folder as a whole: under a hidden name, then renamed."""
     folder = task.out / "model_predictions" / task.table.name / str(task.fold)
     fresh = folder.with_name(f".{uuid.uuid4().hex}")
     fresh.mkdir(parents=True)
@@ -346,31 +345,27 @@ def _write_labels(path, rows, labels):
     pd.DataFrame({"target": labels}, index=rows).to_csv(path, compression=how)
 
 
-def _held(out):
-    """configs.parquet of the store, or None."""
+def _read_index(out):
+    """Return configs.parquet of the store, or None."""
     path = out / "configs.parquet"
     return pd.read_parquet(path) if path.is_file() else None
 
 
-def _is_stored(task, held):
-    """Whether the store has all wanted models of this very table."""
-    if (
-        held is None
-        or not (
-            task.out / "model_predictions" / task.table.name / str(task.fold) / "metadata.json"
-        ).is_file()
-    ):
+def _is_stored(task, index):
+    """Return True if the store has all wanted models of this table and recipe."""
+    folder = task.out / "model_predictions" / task.table.name / str(task.fold)
+    if index is None or not (folder / "metadata.json").is_file():
         return False
-    mine = held[
-        held["dataset"].eq(task.table.name)
-        & held["fold"].eq(task.fold)
-        & held["content"].eq(task.content)
-    ]
+    is_task = index["dataset"].eq(task.table.name) & index["fold"].eq(task.fold)
+    mine = index[is_task & index["content"].eq(task.content)]
     return {f"{family}_c1_BAG_L1" for family in task.models} <= set(mine["framework"])
 
 
 def _store_index(out, task, rows):
-    """Enter a finished task: configs.parquet (last: what it lists is complete), task_metadata.parquet and the description."""
+    """Enter a finished task into the index.
+
+    configs.parquet is written last, so all tasks that it lists are complete.
+    """
     name, (n, columns) = task.table.name, task.table.x.shape
     about = {
         "tid": _tid(name), "dataset": name, "name": name, "task_type": "Supervised Classification", "NumberOfInstances": n,
@@ -378,25 +373,19 @@ def _store_index(out, task, rows):
     }  # fmt: skip
     path = out / "task_metadata.parquet"
     tables = pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=list(about))
-    _write(
-        pd.DataFrame([*tables[tables["dataset"].ne(name)].to_dict("records"), about]).sort_values(
-            "dataset"
-        ),
-        path,
-    )
-    held = _held(out)
-    new = pd.DataFrame(rows)
-    if held is not None:
-        new = pd.concat(
-            [held[~(held["dataset"].eq(name) & held["fold"].eq(task.fold))], new], ignore_index=True
-        )
+    others = tables[tables["dataset"].ne(name)].to_dict("records")
+    _write(pd.DataFrame([*others, about]).sort_values("dataset"), path)
+    index, new = _read_index(out), pd.DataFrame(rows)
+    if index is not None:
+        is_task = index["dataset"].eq(name) & index["fold"].eq(task.fold)
+        new = pd.concat([index[~is_task], new], ignore_index=True)
     everything = new.sort_values(["dataset", "fold"], kind="stable")
     _write_context(out, everything)
     _write(everything, out / "configs.parquet")
 
 
 def _write_context(out, index):
-    """The description that TabRepo's own reader asks for."""
+    """Write the description that TabRepo's own reader asks for."""
     tasks = index[["dataset", "fold"]].drop_duplicates()
     folders = [
         f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)

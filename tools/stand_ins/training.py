@@ -1,4 +1,4 @@
-"""What the makers of stand-in models share: small networks in numpy, and the loop that trains what is not stored yet."""
+"""Small networks in numpy, and the loop that trains the stand-in models that are not stored yet."""
 
 from __future__ import annotations
 
@@ -16,49 +16,56 @@ from harness.common.threads import one_thread
 
 
 def first_weights(sizes, rng) -> list[tuple[np.ndarray, np.ndarray]]:
-    """[(W (inputs, outputs), b (outputs,))] of every layer, uniform in +-1 / sqrt(inputs)."""
+    """Return [(W (inputs, outputs), b (outputs,))] by layer, uniform in +-1 / sqrt(inputs)."""
     bounds = [(a, b, 1.0 / np.sqrt(a)) for a, b in zip(sizes[:-1], sizes[1:])]
     return [(rng.uniform(-c, c, (a, b)), rng.uniform(-c, c, b)) for a, b, c in bounds]
 
 
 def activations(x, weights) -> list[np.ndarray]:
-    """Outputs of the hidden ReLU layers (n, width), then the logits (n, classes)."""
-    found = []
+    """Return the outputs of the hidden ReLU layers (n, width), then the logits (n, classes)."""
+    outputs = []
     for w, b in weights[:-1]:
         x = np.maximum(x @ w + b, 0.0)
-        found.append(x)
+        outputs.append(x)
     w, b = weights[-1]
-    return [*found, x @ w + b]
+    return [*outputs, x @ w + b]
 
 
 def backward(inputs, outside, weights) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Derivatives of a loss with respect to all weights and offsets.
+    """Return the derivatives of a loss with respect to all weights and offsets.
 
-    `outside` (n, classes) holds the derivatives with respect to the logits, `inputs` what enters each layer, x first.
+    Parameters
+    ----------
+    inputs : list of arrays
+        Inputs of each layer, x first.
+    outside : array (n, classes)
+        Derivatives with respect to the logits.
+    weights : list
+        As `first_weights` returns them.
     """
-    found = []
+    derivatives = []
     for (w, _), h in zip(reversed(weights), reversed(inputs)):
-        found.append((h.T @ outside, outside.sum(axis=0)))
+        derivatives.append((h.T @ outside, outside.sum(axis=0)))
         outside = (outside @ w.T) * (h > 0)
-    return found[::-1]
+    return derivatives[::-1]
 
 
-def is_made(path: Path, made: str) -> bool:
-    """Whether the npz file is there and names `made` as what it was made from."""
+def is_made(path: Path, digest: str) -> bool:
+    """Return True if an npz file is there, and its array `made` is this digest of its origin."""
     if not path.is_file():
         return False
-    with np.load(path, allow_pickle=False) as held:
-        return "made" in held.files and str(held["made"]) == made
+    with np.load(path, allow_pickle=False) as arrays:
+        return "made" in arrays.files and str(arrays["made"]) == digest
 
 
 class TimeLeft:
-    """Says how much time has passed and how much is left of work whose total is known."""
+    """Elapsed and remaining time of work whose total is known."""
 
     def __init__(self, total: float):
         self.total, self.done, self.start = total, 0.0, time.monotonic()
 
     def after(self, work: float) -> str:
-        """Count `work` as done; '12 s elapsed, about 1 min 3 s left'."""
+        """Count `work` as done, and return '12 s elapsed, about 1 min 3 s left'."""
         self.done += work
         elapsed = time.monotonic() - self.start
         left = elapsed * (self.total - self.done) / self.done
@@ -70,39 +77,58 @@ def make_all(
     todo: Sequence,
     out: Path,
     train: Callable[[Any], Any],
-    said: Callable[[Any, Any], str],
+    report: Callable[[Any, Any], str],
     jobs: int = 1,
-    work: Callable[[Any], float] = lambda one: 1.0,
+    work: Callable[[Any], float] = lambda item: 1.0,
     unit: str = "networks",
 ) -> int:
-    """Train what is to be done in `jobs` processes and say after each one how much time is left; 1 if any failed, else 0.
+    """Train in several processes, and print the remaining time after each item.
 
-    train    one -> what it leaves, in a worker on one thread; it stores its files itself, so that an interruption costs
-             unfinished ones only
-    said     (one, what it left or the sentence of its failure) -> the line about it, in this process
-    work     one -> a number roughly proportional to its seconds; the longest start first, so that the workers end together
+    Parameters
+    ----------
+    wanted, todo : sequences
+        All items, and those that are not stored yet.
+    out : path
+        Folder of the files.
+    train : callable
+        item -> result. Runs in a worker on one thread, and stores its files itself, so an
+        interruption costs unfinished items only.
+    report : callable
+        (item, result or the sentence of its failure) -> line to print. Runs in this process.
+    jobs : int
+        Number of processes.
+    work : callable
+        item -> a number roughly proportional to its seconds. The longest start first, so that the
+        workers end together.
+    unit : str
+        Name of the items.
+
+    Returns
+    -------
+    int
+        1 if any item failed, else 0.
     """
     print(
         f"  {len(wanted):,} {unit}, {len(wanted) - len(todo):,} of them stored before, into {out}",
         file=sys.stderr,
     )
-    todo = sorted(todo, key=lambda one: -work(one))
-    remaining, failed = TimeLeft(sum(work(one) for one in todo)), 0
+    todo = sorted(todo, key=lambda item: -work(item))
+    remaining, failed = TimeLeft(sum(map(work, todo))), 0
     pool = joblib.Parallel(
         n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs"
     )
-    for one, left, problem in pool(joblib.delayed(_guarded)(train, one) for one in todo):
+    for item, result, problem in pool(joblib.delayed(_guarded)(train, item) for item in todo):
         failed += problem is not None
-        line = said(one, left if problem is None else problem)
-        print(f"  {line}; {remaining.after(work(one))}", file=sys.stderr)
+        line = report(item, result if problem is None else problem)
+        print(f"  {line}; {remaining.after(work(item))}", file=sys.stderr)
     print(f"  {out}: {len(wanted) - failed:,} {unit} stored, {failed:,} failed")
     return int(failed > 0)
 
 
-def _guarded(train, one):
-    """(one, what it left, None or the sentence of its failure), from a worker."""
+def _guarded(train, item):
+    """Return (item, result, None or the sentence of its failure)."""
     try:
         with one_thread():
-            return one, train(one), None
+            return item, train(item), None
     except Exception as error:
-        return one, None, f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        return item, None, f"failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
