@@ -1,4 +1,4 @@
-"""The figure of docs/explanation/binning.md: errors that cancel inside bins, and what 15 bins say as n grows."""
+"""Figure of docs/explanation/binning.md: errors cancel inside bins; the error by 15 bins as n grows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BINS = 15
 
 
 def means(problem: str) -> list[float]:
-    """Mean over the samples of the L1 error by 15 bins of equal width, at every size."""
-    made = harness.load_problem(problem)
-    found = np.zeros(len(SIZES))
+    """Return the mean over samples of the L1 error by 15 bins of equal width, for each size."""
+    source = harness.load_problem(problem)
+    sums = np.zeros(len(SIZES))
     for seed in range(SAMPLES):
-        p, y = made.sample(SIZES[-1], np.random.default_rng(seed))
-        found += [Binned(BINS)(p[:n], y[:n])["l1"].value / SAMPLES for n in SIZES]
-    return found.tolist()
+        p, y = source.sample(SIZES[-1], np.random.default_rng(seed))
+        sums += [Binned(BINS)(p[:n], y[:n])["l1"].value / SAMPLES for n in SIZES]
+    return sums.tolist()
 
 
 def caption() -> str:
-    """The figure with its alternative text and what it shows in numbers."""
+    """Return the figure with its alternative text, and its numbers."""
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
@@ -46,24 +46,24 @@ def draw() -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    looks = {
+    style = {
         "font.size": 9,
         "svg.hashsalt": "calharness",
         "axes.spines.top": False,
         "axes.spines.right": False,
     }
-    matplotlib.rcParams.update(looks)
+    matplotlib.rcParams.update(style)
     from matplotlib import pyplot as plt
 
     figure, (above, below) = plt.subplots(2, 1, figsize=(4.4, 5.4), layout="constrained")
-    made = harness.load_problem(WAVES)
+    waves = harness.load_problem(WAVES)
     p = np.linspace(0.001, 0.999, 1_999)
-    residual = made.posterior(p) - p
+    residual = waves.posterior(p) - p
     above.axhline(0.0, color="0.6", lw=0.8)
     above.plot(p, residual, color="#0072B2", lw=1.2, label="true C − p")
-    drawn, _ = made.sample(400_000, np.random.default_rng(0))
+    drawn, _ = waves.sample(400_000, np.random.default_rng(0))
     bin_of = np.minimum((drawn * BINS).astype(int), BINS - 1)
-    height = np.bincount(bin_of, made.posterior(drawn) - drawn) / np.bincount(bin_of)
+    height = np.bincount(bin_of, waves.posterior(drawn) - drawn) / np.bincount(bin_of)
     above.bar(
         (np.arange(BINS) + 0.5) / BINS,
         height,
@@ -74,7 +74,7 @@ def draw() -> None:
     )
     above.set(xlabel="prediction p", ylabel="outcome frequency − p", xlim=(0, 1))
     above.legend(frameon=False, fontsize=8, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
-    truth = made.truth("l1", "binary").value
+    truth = waves.truth("l1", "binary").value
     for problem, true, color, mark, label in (
         (WAVES, truth, "#0072B2", "o", "oscillating"),
         (NOISE, 0.0, "#D55E00", "s", "calibrated"),

@@ -15,9 +15,9 @@ from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 
-NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # in __all__ beside the classes
+NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # of __all__
 
-# the names of harness.__all__ by heading; those that are in none stand under the first
+# names of harness.__all__ by heading; names that are not listed come under the first
 API = {
     "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
     "Parts by their ids": [
@@ -34,7 +34,7 @@ ELSEWHERE = ("Estimate", "Truth")  # on the pages of estimators and problems
 
 
 def api() -> str:
-    """mkdocstrings' directives of all public names of the package."""
+    """Return mkdocstrings' directives for all public names of the package."""
     placed = {name for names in API.values() for name in names}
     others = [name for name in harness.__all__ if name not in placed and name not in ELSEWHERE]
     parts = []
@@ -50,7 +50,7 @@ def _home(name: str) -> str:
 
 
 def estimators() -> str:
-    """Tables of ids by family, then every class."""
+    """Return tables of ids by family, then every class."""
     names: dict[str, list[str]] = {}
     for name in harness.list_estimators():
         names.setdefault(family(name), []).append(name)
@@ -63,19 +63,21 @@ def estimators() -> str:
 
 def _estimator(name: str) -> list[str]:
     spec = EstimatorSpec.of(harness.load_estimator(name))
-    estimands = ", ".join(f"`{one}`" for one in spec.estimands or ())
+    estimands = ", ".join(f"`{name}`" for name in spec.estimands or ())
     return [_anchored(name), _described("estimator", name), ", ".join(spec.notions), estimands]
 
 
 def calibrators() -> str:
-    """A table of classes, then every class."""
-    said = {name: _text(catalogue.describe("calibrator", name)) for name in _public("calibrators")}
-    rows = [[f"[`{name}`][harness.calibrators.{name}]", text] for name, text in said.items()]
+    """Return a table of classes, then every class."""
+    rows = [
+        [f"[`{name}`][harness.calibrators.{name}]", _text(catalogue.describe("calibrator", name))]
+        for name in _public("calibrators")
+    ]
     return f"{table(['class', 'what it fits'], rows)}\n\n## Classes\n\n{_classes('calibrators')}"
 
 
 def problems() -> str:
-    """A table of ids by the file of conf/problem that gives them, then every class."""
+    """Return tables of ids by class, then every class."""
     parts = ["## All ids"]
     for title, ids in groupby(
         sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class
@@ -94,20 +96,20 @@ def _anchored(name: str) -> str:
 
 
 def _described(group: str, name: str) -> str:
-    """The class of an id, linked where it is documented here, with its parameters, and what the YAML's comment says."""
+    """Return the class of an id, linked if it is public, its parameters, and its description."""
     node = catalogue.config(group, name)
     package, _, cls = str(node["_target_"]).rpartition(".")
-    public = package == f"harness.{group}s" and cls in _public(f"{group}s")
-    given = catalogue.short(node).removeprefix(cls)
-    shown = f"[`{cls}`][{package}.{cls}]" if public else f"`{package}.{cls}`"
-    said = catalogue.first_sentence(option(group, name).about) or catalogue.first_sentence(
-        catalogue.docstring(node["_target_"])
-    )
-    return f"{shown}{f' `{given}`' if given else ''}: {_text(said)}"
+    is_public = package == f"harness.{group}s" and cls in _public(f"{group}s")
+    link = f"[`{cls}`][{package}.{cls}]" if is_public else f"`{package}.{cls}`"
+    parameters = catalogue.short(node).removeprefix(cls)
+    link += f" `{parameters}`" if parameters else ""
+    docstring = catalogue.docstring(node["_target_"])
+    about = catalogue.first_sentence(option(group, name).about)
+    return f"{link}: {_text(about or catalogue.first_sentence(docstring))}"
 
 
-def _text(said: str) -> str:
-    return html.escape(said, quote=False).replace("*", r"\*")
+def _text(text: str) -> str:
+    return html.escape(text, quote=False).replace("*", r"\*")
 
 
 def _public(package: str) -> list[str]:
@@ -116,6 +118,6 @@ def _public(package: str) -> list[str]:
 
 
 def _classes(package: str) -> str:
-    """mkdocstrings' directives of the public classes of a package: their docstrings, without methods."""
+    """Return mkdocstrings' directives for the public classes of a package, without methods."""
     options = "    options: {heading_level: 3, members: false}"
     return "\n\n".join(f"::: harness.{package}.{name}\n{options}" for name in _public(package))

@@ -1,4 +1,4 @@
-"""What came of every reported number and claim of the papers, from results/*/reproduction.csv and claims.csv."""
+"""Verdicts on reported numbers and claims, from results/*/reproduction.csv and claims.csv."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ HEADINGS = {
 
 
 def verdicts() -> str:
-    """Reported numbers of every paper, each once, by where they come from and by verdict."""
+    """Return a table of the numbers of every paper, each once, by source and verdict."""
     rows = []
     for paper in papers():
-        found = counted.rows(RESULTS, paper)
-        for source, by_verdict in counted.by_source(counted.once(found)).items():
+        numbers = counted.once(counted.rows(RESULTS, paper))
+        for source, by_verdict in counted.by_source(numbers).items():
             if source != "claim":
-                rows.append(
-                    [paper, source, *(str(by_verdict.get(verdict, "")) for verdict in HEADINGS)]
-                )
+                counts = (str(by_verdict.get(verdict, "")) for verdict in HEADINGS)
+                rows.append([paper, source, *counts])
     return table(["paper", "where the number comes from", *HEADINGS.values()], rows)
 
 
 def outcomes() -> str:
-    """What came of the printed numbers of all papers, in one sentence."""
+    """Return one sentence on the printed numbers of all papers."""
     total = dict.fromkeys(counted.OUTCOMES, 0)
     for paper in papers():
         for name, number in counted.outcomes(counted.rows(RESULTS, paper), paper).items():
@@ -50,21 +49,15 @@ def outcomes() -> str:
 
 
 def failing() -> str:
-    """The claims that do not simply hold, and how many do."""
+    """Return tables of the claims that do not hold, and the counts of all verdicts."""
     parts = []
     for paper in papers():
-        found = pd.read_csv(RESULTS / paper / "claims.csv")
-        n = found["verdict"].value_counts()
-        counts = ", ".join(
-            f"{n.get(verdict, 0)} {said}" for verdict, said in COUNTED.items() if n.get(verdict, 0)
-        )
-        head = f"{len(found)} claims: {counts}."
-        rows = [
-            _row(claim)
-            for _, claim in found[found["verdict"] != "holds"]
-            .sort_values("verdict", kind="stable")
-            .iterrows()
-        ]
+        claims = pd.read_csv(RESULTS / paper / "claims.csv")
+        n = claims["verdict"].value_counts()
+        counts = ", ".join(f"{n[key]} {verb}" for key, verb in COUNTED.items() if n.get(key))
+        head = f"{len(claims)} claims: {counts}."
+        others = claims[claims["verdict"] != "holds"].sort_values("verdict", kind="stable")
+        rows = [_row(claim) for _, claim in others.iterrows()]
         columns = [
             "claim, and the paper's words",
             "what was measured",
@@ -83,9 +76,8 @@ def _row(claim: pd.Series) -> list[str]:
     quote = f"<br>“{_text(claim['quote'])}”" if isinstance(claim["quote"], str) else ""
     compared = f"<br>{_text(claim['compared'])}" if isinstance(claim["compared"], str) else ""
     ours = f"{claim['value']:.3g} ({claim['low']:.3g} to {claim['high']:.3g})"
-    said = f"{_text(claim['claim'])}{quote}"
     return [
-        said,
+        f"{_text(claim['claim'])}{quote}",
         f"{_text(claim['statistic'])}{compared}",
         f"{claim['side']} {claim['threshold']:g}",
         ours,
@@ -93,5 +85,5 @@ def _row(claim: pd.Series) -> list[str]:
     ]
 
 
-def _text(said: str) -> str:
-    return html.escape(str(said), quote=False).replace("*", r"\*").replace("_", r"\_")
+def _text(text: str) -> str:
+    return html.escape(str(text), quote=False).replace("*", r"\*").replace("_", r"\_")

@@ -1,7 +1,8 @@
-"""Every estimator on four points: computed, kept in four_points.csv, and written into docs/explanation/glossary.md.
+"""Every estimator on four points, for docs/explanation/glossary.md. Numbers are kept in four_points.csv.
 
-An estimator that cannot run in this environment (another library, a file of weights) keeps the rows that four_points.csv has of
-it. A number that differs by no more than rounding keeps its text, so that another processor changes nothing.
+An estimator that cannot run in this environment (another library, a file of weights) keeps its rows
+in four_points.csv. A number that differs by rounding alone keeps its text, so that another processor
+changes nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from harness.estimators.base import Estimate, EstimatorSpec
 P, Y = (0.1, 0.4, 0.7, 0.8), (0, 1, 0, 1)
 FILE = Path(__file__).with_name("four_points.csv")
 COLUMNS = ("estimator", "notion", "estimand", "value", "low", "high", "level", "kind", "reason")
+NUMBERS = ("value", "low", "high", "level")
 Row = dict[str, str]
-FAMILIES = {  # by the module in which the estimator's class is defined, or by the beginning of its id
+FAMILIES = {  # heading: modules of the estimators' classes
     "Scores and their parts": ("anchors", "accuracy", "auroc", "corp"),
     "Bins": (
         "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased", "scaling_binning", "tcal", "interval_ce",
@@ -41,122 +43,108 @@ FAMILIES = {  # by the module in which the estimator's class is defined, or by t
 
 
 def outcome(name: str) -> list[Row]:
-    """The rows of one estimator on the four points: one for each estimand, or one with the reason why there is none."""
-    made = harness.load_estimator(name)
-    spec = EstimatorSpec.of(made)
+    """Return the rows of an estimator: one per estimand, or one with the reason why there is none."""
+    estimator = harness.load_estimator(name)
+    spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ("binary", "top_label", "classwise", "canonical") if n in spec.notions)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = harness.estimate(made, P, Y, notion)
+            estimates = harness.estimate(estimator, P, Y, notion)
     except (BadInputError, UndefinedError) as error:
-        why = str(error).removesuffix(".").partition("cannot be applied: ")[2] or str(error)
-        return [
-            _row(
-                name,
-                notion,
-                reason=f"not run here: {spec.unavailable}" if spec.unavailable else why,
-            )
-        ]
-    return [_row(name, notion, estimand, estimate) for estimand, estimate in found.items()]
+        reason = str(error).removesuffix(".").partition("cannot be applied: ")[2] or str(error)
+        if spec.unavailable:
+            reason = f"not run here: {spec.unavailable}"
+        return [_row(name, notion, reason=reason)]
+    return [_row(name, notion, estimand, estimate) for estimand, estimate in estimates.items()]
 
 
 def _row(
     name: str, notion: str, estimand: str = "", e: Estimate | None = None, reason: str = ""
 ) -> Row:
-    numbers = (
-        {} if e is None else {"value": e.value, "low": e.low, "high": e.high, "level": e.level}
-    )
-    text = {key: "" if x is None else f"{round(x, 4) + 0.0:g}" for key, x in numbers.items()}
-    blank = dict.fromkeys(COLUMNS, "")
-    what = {
-        "estimator": name,
-        "notion": notion,
-        "estimand": estimand,
-        "kind": e.kind if e else "",
-        "reason": reason,
-    }
-    return {**blank, **what, **text}
+    row = dict.fromkeys(COLUMNS, "")
+    row |= {"estimator": name, "notion": notion, "estimand": estimand, "reason": reason}
+    if e is not None:
+        row["kind"] = e.kind
+        for key in NUMBERS:
+            number = getattr(e, key)
+            row[key] = "" if number is None else f"{round(number, 4) + 0.0:g}"
+    return row
 
 
 def same(first: list[Row], second: list[Row]) -> bool:
-    """Whether the rows of an estimator say the same, numbers within rounding."""
+    """Return True if the rows of an estimator are equal, numbers up to rounding."""
     return len(first) == len(second) and all(_alike(a, b) for a, b in zip(first, second))
 
 
 def _alike(a: Row, b: Row) -> bool:
-    def near(x: str, y: str) -> bool:
-        return (
-            x == y or bool(x and y) and math.isclose(float(x), float(y), rel_tol=2e-3, abs_tol=3e-4)
-        )
+    def is_near(x: str, y: str) -> bool:
+        if x == y or not (x and y):
+            return x == y
+        return math.isclose(float(x), float(y), rel_tol=2e-3, abs_tol=3e-4)
 
-    texts = ("estimator", "notion", "estimand", "kind", "reason")
-    return all(a[key] == b[key] for key in texts) and all(
-        near(a[key], b[key]) for key in ("value", "low", "high", "level")
-    )
+    equal = (a[key] == b[key] for key in COLUMNS if key not in NUMBERS)
+    return all(equal) and all(is_near(a[key], b[key]) for key in NUMBERS)
 
 
 def stored() -> dict[str, list[Row]]:
-    """{estimator: its rows} of four_points.csv."""
-    found: dict[str, list[Row]] = {}
+    """Return {estimator: its rows} of four_points.csv."""
+    rows: dict[str, list[Row]] = {}
     if FILE.exists():
-        with FILE.open(newline="") as f:
-            for row in csv.DictReader(f):
-                found.setdefault(row["estimator"], []).append(row)
-    return found
+        with FILE.open(newline="") as file:
+            for row in csv.DictReader(file):
+                rows.setdefault(row["estimator"], []).append(row)
+    return rows
 
 
 def current(names: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
-    """Rows of the estimators, those of four_points.csv where these are the same or the estimator cannot run here."""
+    """Yield the rows of estimators: stored ones if they are equal or the estimator cannot run here."""
     kept = stored()
     for name in names:
-        here = EstimatorSpec.of(harness.load_estimator(name)).unavailable is None
-        fresh = outcome(name) if here or name not in kept else kept[name]
+        can_run = EstimatorSpec.of(harness.load_estimator(name)).unavailable is None
+        fresh = outcome(name) if can_run or name not in kept else kept[name]
         yield name, kept[name] if name in kept and same(fresh, kept[name]) else fresh
 
 
 def write() -> dict[str, list[Row]]:
-    """Compute what can be computed here, and write four_points.csv."""
-    found = dict(current(harness.list_estimators()))
-    with FILE.open("w", newline="") as f:
-        out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
-        out.writeheader()
-        for rows in found.values():
-            out.writerows(rows)
-    return found
+    """Compute all estimators that can run here, and write four_points.csv."""
+    rows_of = dict(current(harness.list_estimators()))
+    with FILE.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for rows in rows_of.values():
+            writer.writerows(rows)
+    return rows_of
 
 
 def family(name: str) -> str:
-    """The heading under which an estimator stands."""
-    module = (
-        type(harness.load_estimator(name))
-        .__module__.removeprefix("harness.")
-        .removeprefix("experiments.")
-    )
-    module = module.removeprefix("estimators.")
+    """Return the heading of an estimator."""
+    module = type(harness.load_estimator(name)).__module__
+    for prefix in ("harness.", "experiments.", "estimators."):
+        module = module.removeprefix(prefix)
     return next(
         title
         for title, modules in FAMILIES.items()
-        if any(f"{module}.".startswith(f"{one}.") for one in modules)
+        if any(f"{module}.".startswith(f"{start}.") for start in modules)
     )
 
 
-def text(found: dict[str, list[Row]]) -> str:
-    """The tables of all estimators, those with the same outcome in one row."""
+def text(rows_of: dict[str, list[Row]]) -> str:
+    """Return the tables of all estimators, those with the same outcome in one row."""
     grouped: dict[str, dict[tuple[str, str], list[str]]] = {title: {} for title in FAMILIES}
-    for name, rows in found.items():
-        grouped[family(name)].setdefault((rows[0]["notion"], _said(rows)), []).append(name)
+    for name, rows in rows_of.items():
+        grouped[family(name)].setdefault((rows[0]["notion"], _outcome(rows)), []).append(name)
     parts = []
     for title, outcomes in grouped.items():
         rows = [
-            [", ".join(f"`{name}`" for name in names), notion, said]
-            for (notion, said), names in outcomes.items()
+            [", ".join(f"`{name}`" for name in names), notion, numbers]
+            for (notion, numbers), names in outcomes.items()
         ]
         parts.append(f"### {title}\n\n{table(['estimator', 'notion', 'on the four points'], rows)}")
     return "\n\n".join(parts)
 
 
-def _said(rows: list[Row]) -> str:
+def _outcome(rows: list[Row]) -> str:
     if rows[0]["reason"]:
         return f"*no number*: {rows[0]['reason']}"
     return "; ".join(f"`{row['estimand']}` {_number(row)}" for row in rows)
@@ -168,9 +156,7 @@ def _number(row: Row) -> str:
         return f"at most {row['high']}{level}"
     if row["kind"] == "lower":
         return f"at least {row['low']}{level}"
-    between = (
-        f" in [{row['low'] or '…'}, {row['high'] or '…'}]{level}"
-        if row["low"] or row["high"]
-        else ""
-    )
-    return between.removeprefix(" ") if row["kind"] == "interval" else row["value"] + between
+    if not (row["low"] or row["high"]):
+        return "" if row["kind"] == "interval" else row["value"]
+    interval = f"in [{row['low'] or '…'}, {row['high'] or '…'}]{level}"
+    return interval if row["kind"] == "interval" else f"{row['value']} {interval}"

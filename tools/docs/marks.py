@@ -1,4 +1,4 @@
-"""Parts of a page that a script writes: they stand between two comments, which name them.
+"""Parts of a page that a script writes, between two comments that name them.
 
 <!-- begin NAME (tools/docs/write.py) -->
 ...
@@ -15,7 +15,7 @@ SOURCE = "tools/docs/write.py"
 
 
 def replaced(page: str, name: str, text: str) -> str:
-    """The page with `text` as the part `name`, which must be there once."""
+    """Return a page with `text` as the part `name`, which must be there once."""
     begin, end = f"<!-- begin {name} ({SOURCE}) -->", f"<!-- end {name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"the page needs one {begin!r} and one {end!r}")
@@ -24,19 +24,19 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def part(page: str, name: str) -> str:
-    """The text of a part."""
-    found = re.search(
+    """Return the text of a part."""
+    match = re.search(
         rf"<!-- begin {name} \({re.escape(SOURCE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->",
         page,
         re.S,
     )
-    if not found:
+    if not match:
         raise ValueError(f"the page has no part {name}")
-    return found[1]
+    return match[1]
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; bars inside cells are escaped."""
+    """Return a Markdown table. Bars in its entries are escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
-    escaped = ([cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines)
+    escaped = ([text.replace("|", r"\|").replace("\n", " ") for text in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

@@ -1,4 +1,4 @@
-"""Numbers of the arena that the explanations quote, from what is stored in results/."""
+"""Numbers of the arena that the explanations quote, from the stored records in results/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marks import DOCS, table
 from harness.judging.measured import measurements
 
 RESULTS = DOCS.parent / "results"
-BINNING = {  # problem: what it stands for
+BINNING = {  # problem: name in the table
     "beta_calibrated": "calibrated",
     "ties_k3_calibrated": "calibrated, few distinct scores",
     "fitted_images_k10_wideresnet_focalloss": "Wide ResNet on CIFAR-10, focal loss (labels redrawn)",
@@ -31,17 +31,16 @@ def _records() -> pd.DataFrame:
 
 
 def binning() -> str:
-    """Mean of 15 bins of equal width less the truth, l1, by problem and n, with its standard error."""
-    found = _records()
-    found = found[
-        found["estimator"].eq("binned15") & found["estimand"].eq("l1") & found["value"].notna()
-    ]
+    """Return the mean L1 error by 15 bins of equal width, by problem and n, with its standard error."""
+    records = _records()
+    is_binned = records["estimator"].eq("binned15") & records["estimand"].eq("l1")
+    records = records[is_binned & records["value"].notna()]
     rows = []
-    for problem, said in BINNING.items():
-        mine = found[found["problem"].eq(problem)]
+    for problem, name in BINNING.items():
+        mine = records[records["problem"].eq(problem)]
         means = mine.groupby("n")["value"].agg(["mean", "sem"])
-        cells = [f"{m:.3f} ± {s:.3f}" for m, s in means.to_numpy()]
-        rows.append([f"{said} (`{problem}`)", f"{mine['truth'].iloc[0]:.3f}", *cells])
+        numbers = [f"{mean:.3f} ± {error:.3f}" for mean, error in means.to_numpy()]
+        rows.append([f"{name} (`{problem}`)", f"{mine['truth'].iloc[0]:.3f}", *numbers])
     return table(["model", "true error", *(f"15 bins, n = {n:,}" for n in means.index)], rows)
 
 
@@ -66,7 +65,7 @@ QUANTITIES = {  # beginning of the quantity: its name in the table
 
 
 def coverage() -> str:
-    """Lowest measured coverage of the intervals of `judge`, over classes and kinds, by quantity and n."""
+    """Return the lowest measured coverage of the intervals of `judge`, by quantity and n."""
     rows = measurements("coverage")
     shares = rows["covered"] / rows["draws"]
     sizes = sorted(rows["n"].unique())
@@ -82,28 +81,27 @@ def coverage() -> str:
 
 
 def matches(quantity: str, start: str) -> bool:
-    """True if a quantity belongs to a row of the table; bounds by `best_lower` are not estimates by `best`."""
+    """Return True if a quantity belongs to a row. Bounds by `best_lower` are not those of `best`."""
     if start.startswith("."):
         return start in quantity
     return quantity.startswith(start) and not quantity.endswith("best_lower")
 
 
 def regret() -> str:
-    """The estimators of least mean regret by notion and estimand, from results/arena/index.csv."""
-    found = pd.read_csv(RESULTS / "arena" / "index.csv")
-    found = found[
-        found["share"].eq(1) & found["rank"].notna()
-    ]  # those that answer in every setting; no oracle
+    """Return the estimators of least mean regret by notion and estimand, of results/arena/index.csv."""
+    index = pd.read_csv(RESULTS / "arena" / "index.csv")
+    index = index[
+        index["share"].eq(1) & index["rank"].notna()
+    ]  # answers in all settings, no oracle
     parts = []
-    for (notion, estimand), group in found.groupby(["notion", "estimand"], sort=False):
+    for (notion, estimand), group in index.groupby(["notion", "estimand"], sort=False):
         rows = []
-        for _, one in group.sort_values("regret").head(5).iterrows():
-            mean = f"{one['regret']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
-            coverage = "" if pd.isna(one["coverage"]) else f"{100 * one['coverage']:.0f} %"
-            worst = f"{one['worst']:.1f} ({one['worst_at']})"
-            rows.append(
-                [f"`{one['estimator']}`", mean, worst, coverage, f"{one['cpu_seconds']:.2g} s"]
-            )
+        for _, row in group.sort_values("regret").head(5).iterrows():
+            mean = f"{row['regret']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+            coverage = "" if pd.isna(row["coverage"]) else f"{100 * row['coverage']:.0f} %"
+            worst = f"{row['worst']:.1f} ({row['worst_at']})"
+            seconds = f"{row['cpu_seconds']:.2g} s"
+            rows.append([f"`{row['estimator']}`", mean, worst, coverage, seconds])
         columns = [
             "estimator",
             "mean regret (95 % interval)",

@@ -1,4 +1,4 @@
-"""The command line and the configuration, from the code's own texts and comments."""
+"""Reference of the command line and the configuration, from the code's texts and comments."""
 
 from __future__ import annotations
 
@@ -20,68 +20,67 @@ from harness.evaluation import reproduction
 
 
 def commands() -> str:
-    """What `calharness --help` and `calharness COMMAND --help` print."""
+    """Return the output of `calharness --help` and `calharness COMMAND --help`."""
     parts = _help_texts(typer.main.get_command(app), [NAME])
     return "\n\n".join(f"## {title}\n\n```text\n{text}\n```" for title, text in parts)
 
 
 def _help_texts(command: Any, path: list[str]) -> Iterator[tuple[str, str]]:
-    """(command line, help text) of a command, then of the commands within it."""
+    """Yield (command line, help text) of a command, then of its subcommands."""
     title = " ".join(path)
     settings = {**command.context_settings, "terminal_width": WIDTH}
     context = command.context_class(command, info_name=title, **settings)
     yield title if len(path) > 1 else f"{title} --help", command.get_help(context).rstrip()
-    for name, one in getattr(command, "commands", {}).items():
-        yield from _help_texts(one, [*path, name])
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from _help_texts(subcommand, [*path, name])
 
 
 def configuration() -> str:
-    """A row for every option of conf/config.yaml: its name, default, allowed values and comment."""
+    """Return a table of all options of conf/config.yaml: name, default, allowed values, comment."""
     text = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
     rows: list[list[str]] = []
     group = ""
     for line in text[text.index("\nn:") + 1 :].splitlines():
-        found = re.fullmatch(r"(\s*)(\w+):\s*(.*?)(?:\s+# (.*))?", line)
-        if found:
-            group = "" if not found[1] else group
-            rows.append(
-                [f"`{group}{found[2]}`", f"`{found[3]}`" if found[3] else "", found[4] or ""]
-            )
-            if not found[3]:
-                group = f"{found[2]}."
+        match = re.fullmatch(r"(\s*)(\w+):\s*(.*?)(?:\s+# (.*))?", line)
+        if match:
+            indent, name, default, comment = match.groups()
+            group = group if indent else ""
+            rows.append([f"`{group}{name}`", f"`{default}`" if default else "", comment or ""])
+            if not default:
+                group = f"{name}."
         elif line.strip().startswith("#"):
             rows[-1][2] = f"{rows[-1][2]} {line.strip(' #')}"
     allowed = _allowed()
     return table(
         ["option", "default", "allowed", "meaning"],
         [
-            [name, default, allowed.get(name, ""), _literal(said)]
-            for name, default, said in rows
+            [name, default, allowed.get(name, ""), _literal(comment)]
+            for name, default, comment in rows
             if default
         ],
     )
 
 
 def _allowed() -> dict[str, str]:
-    """Allowed values in words, by the option's name as the table has it; those without a rule in words are left out."""
-    found = {}
+    """Return {name in the table: allowed values in words}, for options with a rule in words."""
+    allowed = {}
     for prefix, settings in (("", Settings), ("figure.", Figure)):
-        for one in fields(settings):
-            rule = one.metadata.get("rule", rules.ANYTHING)
+        for field in fields(settings):
+            rule = field.metadata.get("rule", rules.ANYTHING)
             if rule not in (rules.ANYTHING, rules.MAPPING):
                 words = re.sub(r"^(allowed are|give) |,? (is|are) needed", "", rule.words)
-                found[f"`{prefix}{one.name}`"] = _literal(words)
-    return found
+                allowed[f"`{prefix}{field.name}`"] = _literal(words)
+    return allowed
 
 
 def verdicts() -> str:
-    """The verdicts on numbers and claims."""
+    """Return a table of the verdicts on numbers and claims."""
     return table(
         ["verdict", "meaning"],
-        [[f"`{name}`", said] for name, said in reproduction.VERDICTS.items()],
+        [[f"`{name}`", meaning] for name, meaning in reproduction.VERDICTS.items()],
     )
 
 
-def _literal(said: str) -> str:
-    """A comment as Markdown: what looks like HTML stays text."""
-    return said.replace("<", "&lt;").replace(">", "&gt;").replace("*", r"\*")
+def _literal(text: str) -> str:
+    """Return a comment as Markdown in which HTML is escaped."""
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace("*", r"\*")

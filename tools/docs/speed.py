@@ -1,4 +1,4 @@
-"""The table beside other libraries, and where they win, from what benchmarks/peers.py measured."""
+"""Comparison with other libraries, as measured by benchmarks/peers.py."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ def _rows() -> pd.DataFrame:
 
 
 def machine() -> str:
-    """What it was measured on, in words."""
+    """Return a description of the machine."""
     about = json.loads((BENCHMARKS / "peers.json").read_text())
-    packages = ", ".join(
-        f"{name} {version}" for name, version in about["packages"].items() if version
-    )
-    left_out = [name for name, version in about["packages"].items() if not version]
-    lacking = f" Not installed, and left out: {', '.join(left_out)}." if left_out else ""
+    versions = about["packages"].items()
+    packages = ", ".join(f"{name} {version}" for name, version in versions if version)
+    left_out = ", ".join(name for name, version in versions if not version)
+    lacking = f" Not installed, and left out: {left_out}." if left_out else ""
     return (
         f"Measured on {about['date']} in one run of {about['cpu_seconds']:,} CPU seconds: {about['processor']}, {about['cores']} "
         f"cores of which every call takes one, Python {about['python']}, {packages}.{lacking} The load was "
@@ -29,10 +28,10 @@ def machine() -> str:
     )
 
 
-def beside() -> str:
-    """Every quantity at the largest n at which ours and the other were both measured."""
+def peers() -> str:
+    """Return a table of all quantities, at the largest n at which both libraries were measured."""
     lines = []
-    for what, rows in _rows().groupby("what", sort=False):
+    for quantity, rows in _rows().groupby("what", sort=False):
         of_n = rows[
             rows["notion"].eq(rows["notion"].iloc[0])
             & rows["k"].eq(rows["k"].iloc[0])
@@ -40,12 +39,12 @@ def beside() -> str:
         ]
         ours = of_n[of_n["who"].eq("ours")].drop_duplicates("n").set_index("n")
         for who, mine in of_n.groupby("who", sort=False):
-            one = mine[mine["n"].isin(ours.index)].nlargest(1, "n").iloc[0]
-            times = one["cpu_seconds"] / ours.loc[one["n"], "cpu_seconds"]
+            row = mine[mine["n"].isin(ours.index)].nlargest(1, "n").iloc[0]
+            times = row["cpu_seconds"] / ours.loc[row["n"], "cpu_seconds"]
             lines.append([
-                what if who == "ours" else "", who, f"{one['n']:,}", str(one["k"]), _seconds(one["cpu_seconds"]),
-                "" if who == "ours" else f"{times:.2g}", _plain(one["peak_mb"]),
-                "" if who == "ours" else f"{one['difference']:.1g}",
+                quantity if who == "ours" else "", who, f"{row['n']:,}", str(row["k"]), _seconds(row["cpu_seconds"]),
+                "" if who == "ours" else f"{times:.2g}", _plain(row["peak_mb"]),
+                "" if who == "ours" else f"{row['difference']:.1g}",
                 *(_plain(rows.loc[rows["who"].eq(who), f"exponent_{name}"].iloc[0], 2) for name in "nk"),
             ])  # fmt: skip
     columns = [
@@ -64,35 +63,25 @@ def beside() -> str:
 
 
 def wins() -> str:
-    """The sizes at which another took less CPU time than ours, and the calls that were not made or failed."""
+    """Return the sizes at which a peer took less CPU time than ours, and the calls that failed."""
     rows = _rows()
     keys = ["what", "notion", "n", "k"]
     ours = rows[rows["who"].eq("ours")].drop_duplicates(keys).set_index(keys)["cpu_seconds"]
     lines = []
-    for _, one in rows[rows["who"].ne("ours")].drop_duplicates([*keys, "who"]).iterrows():
-        own = ours[tuple(one[keys])]
-        if one["cpu_seconds"] < own:
-            said = f"{_seconds(one['cpu_seconds'])} s, ours {_seconds(own)} s"
-            lines.append(
-                [one["what"], one["who"], one["notion"], f"{one['n']:,}", str(one["k"]), said]
-            )
-    missing = rows[rows["cpu_seconds"].isna()]
-    for _, one in missing.iterrows():
-        lines.append(
-            [
-                one["what"],
-                one["who"],
-                one["notion"],
-                f"{one['n']:,}",
-                str(one["k"]),
-                f"no number: {one['reason']}",
-            ]
-        )
-    return (
-        table(["what", "who", "notion", "n", "k", "CPU"], lines)
-        if lines
-        else "At no size that was measured."
-    )
+    for _, row in rows[rows["who"].ne("ours")].drop_duplicates([*keys, "who"]).iterrows():
+        own = ours[tuple(row[keys])]
+        if row["cpu_seconds"] < own:
+            text = f"{_seconds(row['cpu_seconds'])} s, ours {_seconds(own)} s"
+            lines.append([*_setting(row), text])
+    for _, row in rows[rows["cpu_seconds"].isna()].iterrows():
+        lines.append([*_setting(row), f"no number: {row['reason']}"])
+    if not lines:
+        return "At no size that was measured."
+    return table(["what", "who", "notion", "n", "k", "CPU"], lines)
+
+
+def _setting(row: pd.Series) -> list[str]:
+    return [row["what"], row["who"], row["notion"], f"{row['n']:,}", str(row["k"])]
 
 
 def _seconds(x: float) -> str:

@@ -1,7 +1,7 @@
-"""Write the parts of the documentation that follow from the code and the stored results; --check says which are not current.
+"""Write the parts of the documentation that follow from the code and the stored results.
 
 python tools/docs/write.py            all parts
-python tools/docs/write.py --check    exit status 1 if a part is not what the code says; writes nothing
+python tools/docs/write.py --check    list the parts that are not current; exit status 1 if any
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import reference  # noqa: E402
 import speed  # noqa: E402
 from marks import DOCS, part, replaced  # noqa: E402
 
-# {page: {part: its text}}; what takes seconds to compute is read from a file that `four_points.write` makes
+# {page: {part: its text}}; the four points take seconds, so they are read from four_points.csv
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/api.md": {"public names": catalogue.api},
     "reference/cli.md": {"commands": reference.commands},
@@ -39,12 +39,12 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
     "explanation/trust.md": {"arena": measured.regret, "coverage": measured.coverage},
-    "speed.md": {"machine": speed.machine, "peers": speed.beside, "wins": speed.wins},
+    "speed.md": {"machine": speed.machine, "peers": speed.peers, "wins": speed.wins},
 }
 
 
 def stale(wanted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
-    """ "page: part" of those that are not current, among the wanted."""
+    """Yield "page: part" for the wanted parts that are not current."""
     for page, parts in PARTS.items():
         text = (DOCS / page).read_text()
         for name, make in parts.items():
@@ -54,9 +54,9 @@ def stale(wanted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
-        found = list(stale())
-        print("\n".join(found) or "all parts are current")
-        return bool(found)
+        names = list(stale())
+        print("\n".join(names) or "all parts are current")
+        return bool(names)
     four_points.write()
     for page, parts in PARTS.items():
         text = (DOCS / page).read_text()
