@@ -116,10 +116,12 @@ def _data(data: Judged) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [one.name for one in dataclasses.fields(value) if one.name not in LEFT_OUT]
+        names = [
+            finding.name for finding in dataclasses.fields(value) if finding.name not in LEFT_OUT
+        ]
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(finding) for finding in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -144,8 +146,8 @@ def _rows(judgement: Judgement) -> Iterator[Row]:
     if judgement.where is not None:
         for worst in judgement.where.classes[:1]:
             yield from _interval("worst_class.l1", worst.error)
-        for one in judgement.where.classes:
-            yield from _interval(f"class.{one.name}.l1", one.error)
+        for finding in judgement.where.classes:
+            yield from _interval(f"class.{finding.name}.l1", finding.error)
         for group in judgement.where.groups:
             yield from _interval(f"group.{group.column}.{group.value}.gap", group.gap)
             yield from _interval(f"group.{group.column}.{group.value}.l1", group.error)

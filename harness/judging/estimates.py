@@ -119,11 +119,11 @@ def _estimate(
         values = apply(load("estimator", name, options), p, y, notion, rng)
     except UNAVAILABLE as error:
         reason = as_sentence(error)
-        return {one: replace(row, estimand=one, reason=reason) for one in ESTIMANDS}
+        return {estimand: replace(row, estimand=estimand, reason=reason) for estimand in ESTIMANDS}
     return {
-        one: replace(row, estimand=one, interval=_interval(values[one], kind, level))
-        for one in ESTIMANDS
-        if one in values
+        estimand: replace(row, estimand=estimand, interval=_interval(values[estimand], kind, level))
+        for estimand in ESTIMANDS
+        if estimand in values
     }
 
 

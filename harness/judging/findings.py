@@ -239,6 +239,11 @@ class ClassFinding:
     adjusted: float | None
     sentence: str
 
+    @property
+    def stands_out(self) -> bool:
+        """True if the class is off by more than chance, at the level of its interval."""
+        return self.adjusted is not None and self.adjusted <= 1.0 - self.error.level
+
 
 @dataclass(frozen=True)
 class Region:
@@ -263,6 +268,11 @@ class GroupFinding:
     error: Interval
     adjusted: float | None
     sentence: str
+
+    @property
+    def stands_out(self) -> bool:
+        """True if the group is off by more than chance, at the level of its interval."""
+        return self.adjusted is not None and self.adjusted <= 1.0 - self.gap.level
 
 
 @dataclass(frozen=True)

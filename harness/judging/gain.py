@@ -111,11 +111,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
             log_loss = brier = Interval(None, level=level)
             reason = f"no map can be fitted: {error}."
         answers.append(Gain(method, LABELS[method], log_loss, brier, reason))
-    best = max(
-        (one for one in answers if one.log_loss.sign > 0),
-        key=lambda one: one.log_loss.value or 0.0,
-        default=None,
-    )
+    best = _largest([gain for gain in answers if gain.log_loss.sign > 0])
     fitted = None
     if best is not None:
         rows = draw_rows(data, rng)
@@ -190,15 +186,17 @@ def _isotonic_curve(x: Array, hit: Array) -> tuple[Array, Array]:
     return scores[kept], values[kept]
 
 
+def _largest(gains: list[Gain]) -> Gain | None:
+    """Return the gain that is largest in log-loss, or None if none has a value."""
+    known = [gain for gain in gains if gain.log_loss.value is not None]
+    return max(known, key=lambda gain: gain.log_loss.value or 0.0, default=None)
+
+
 def _sentence(
     answers: list[Gain], best: Gain | None, impossible: int, data: Judged, used: int, level: float
 ) -> str:
     about = f"({format_percent(level)} intervals, which hold for all methods together)"
-    largest = best or max(
-        (one for one in answers if one.log_loss.value is not None),
-        key=lambda one: one.log_loss.value or 0.0,
-        default=None,
-    )
+    largest = best or _largest(answers)
     if largest is None or largest.log_loss.value is None:
         parts = ["No method could be fitted."]
     elif best is None:

@@ -30,10 +30,10 @@ class Gap:
     ----------
     n : int
         Number of rows.
-    said, happened : float
-        Mean score and frequency of the event.
+    mean_score, frequency : float
+        Mean score, and frequency of the event.
     gap, error : Interval
-        said - happened, and the L1 error.
+        mean_score - frequency, and the L1 error.
     p_value : float
         For the hypothesis that these scores are calibrated.
     impossible : int
@@ -41,8 +41,8 @@ class Gap:
     """
 
     n: int
-    said: float
-    happened: float
+    mean_score: float
+    frequency: float
     gap: Interval
     error: Interval
     p_value: float
@@ -113,7 +113,7 @@ def _equal_variance_bins(x: Array) -> tuple[Integers, int]:
 def _intervals(
     x: Array, hit: Integers, index: Integers, count: int, level: float
 ) -> tuple[Interval, Interval]:
-    """Intervals of the gap, said - happened, and of the L1 error."""
+    """Intervals of the gap, mean score - frequency, and of the L1 error."""
     n, alpha, residual = len(x), 1.0 - level, hit - x
     sums = np.bincount(index, residual, count)
     sizes = np.bincount(index, minlength=count)
@@ -127,11 +127,11 @@ def _intervals(
     mean_gap = -total / n + 0.0  # not -0
     if min(null.sum(), spread.sum()) < SMALLEST_VARIANCE:
         low, high = clopper_pearson(int(hit.sum()), n, level)
-        said = float(x.mean())
-        gap = Interval(mean_gap, said - high, said - low, level)
+        mean = float(x.mean())
+        gap = Interval(mean_gap, mean - high, mean - low, level)
         if count == 1:
-            distances = abs(said - low), abs(said - high)
-            nearest = 0.0 if low <= said <= high else min(distances)
+            distances = abs(mean - low), abs(mean - high)
+            nearest = 0.0 if low <= mean <= high else min(distances)
             value = float(np.clip(value / n, nearest, max(distances)))
             return gap, Interval(value, nearest, max(distances), level)
     else:

@@ -40,7 +40,7 @@ def judge_groups(
     >>> sex = np.repeat(["f", "m"], 100)
     >>> hit = np.r_[np.repeat([0, 1], 50), np.ones(100, int)]
     >>> groups, notes = judge_groups({"sex": sex}, np.full(200, 0.5), hit, 0.95)
-    >>> [(one.value, round(one.gap.value, 2), round(one.adjusted, 3)) for one in groups]
+    >>> [(finding.value, round(finding.gap.value, 2), round(finding.adjusted, 3)) for finding in groups]
     [('m', -0.5, 0.0), ('f', 0.0, 1.0)]
     """
     notes: list[str] = []
@@ -56,7 +56,7 @@ def judge_groups(
     p_values = [gap.p_value for _, _, gap in gaps]
     adjusted = holm(p_values)
     findings = [_finding(*group, p, level) for group, p in zip(gaps, adjusted)]
-    sizes = [one.error.value or 0.0 for one in findings]
+    sizes = [finding.error.value or 0.0 for finding in findings]
     order = worst_first(adjusted, p_values, sizes, 1.0 - level)
     return [findings[i] for i in order], notes
 
@@ -135,7 +135,7 @@ def _pool(
 
 def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) -> GroupFinding:
     interval, error = gap.gap, gap.error
-    means = f"({gap.said:.3f} said, {gap.happened:.3f} happened)"
+    means = f"({gap.mean_score:.3f} said, {gap.frequency:.3f} happened)"
     if adjusted > 1.0 - level:
         interval, error = interval.with_zero(), error.with_zero()
         sentence = f"{column} = {text}: nothing stands out {means}."

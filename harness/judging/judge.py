@@ -144,7 +144,7 @@ def judge_data(
             raise BadInputError(
                 f"questions holds {question!r}; allowed are {', '.join(QUESTIONS)}."
             )
-    models = _with_different_names([datas[0], *(aligned(datas[0], one) for one in datas[1:])])
+    models = _with_different_names([datas[0], *(aligned(datas[0], data) for data in datas[1:])])
     judgements = [Judgement(data=model, level=float(level), seed=int(seed)) for model in models]
     for question in QUESTIONS:
         if questions is not None and question not in questions:

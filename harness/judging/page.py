@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.common.version import VERSION
-from harness.common.wording import fitted, format_percent, notion_name
+from harness.common.wording import fitted
 from harness.common.writing import write_text
 from harness.errors import BadInputError
-from harness.judging import glossary, meaning, pictures
+from harness.judging import pictures
+from harness.judging.findings import ClassFinding, GroupFinding
 from harness.judging.words import QUESTIONS
 from harness.pages.templating import environment
 
@@ -21,11 +22,7 @@ MARK = '<meta name="generator" content="calharness judge">'
 
 def html(judgement: Judgement) -> str:
     """Return the page. The same judgement gives the same bytes: no date, machine or folder."""
-    headline, tone = meaning.headline(judgement)
-    explanations = {
-        question: meaning.EXPLAIN[question](answer, judgement.level)
-        for question, answer in judgement.answers.items()
-    }
+    headline, tone = _headline(judgement)
     template = environment().get_template("judge.html.j2")
     page: str = template.render(
         title=f"Judgement of {fitted(judgement.data.name, 60)}",
@@ -36,12 +33,31 @@ def html(judgement: Judgement) -> str:
         headline=headline,
         tone=tone,
         questions=QUESTIONS,
-        explanations=explanations,
         drawn=pictures.draw(judgement),
-        glossary=glossary.terms(judgement),
-        measured=_measured(judgement),
     )
     return page
+
+
+def _headline(judgement: Judgement) -> tuple[str, str]:
+    """Return a few words on the first question, and their tone: bad, good or open.
+
+    "No miscalibration was found" never stands above an interval that excludes 0: intervals of the
+    error are extended to 0 if the test does not reject (`howfar.errors`). A class, a group or a
+    gain that stands out changes these words.
+    """
+    answer, where, gains = judgement.calibrated, judgement.where, judgement.gains
+    if answer is None or answer.rejected is None:
+        return "No answer to whether it is calibrated", "open"
+    if answer.rejected:
+        return "Not calibrated", "bad"
+    findings: list[ClassFinding | GroupFinding] = []
+    if where is not None:
+        findings = [*where.classes, *where.groups]
+    if any(finding.stands_out for finding in findings):
+        return "Nothing was found over all rows, but a class or a group stands out", "open"
+    if gains is not None and gains.best is not None:
+        return "The tests found nothing, but recalibration gains something", "open"
+    return "No miscalibration was found", "good"
 
 
 def write(judgement: Judgement, path: str | Path) -> str:
@@ -67,24 +83,3 @@ def refuse_other_files(path: str | Path) -> None:
         raise BadInputError(
             f"{path} exists and is no page of judge; it is not overwritten: give another name."
         )
-
-
-def _measured(judgement: Judgement) -> list[str]:
-    """Return a sentence each on what was measured beforehand, and at which sizes."""
-    texts = []
-    for test in judgement.calibrated.tests if judgement.calibrated else ():
-        if test.size is not None and test.size_at is not None:
-            n, k = test.size_at
-            texts.append(
-                f"{notion_name(test.notion).capitalize()}: the test gave a false alarm in "
-                f"{format_percent(test.size.value)} ({format_percent(test.size.level)} interval "
-                f"{format_percent(test.size.low)} to {format_percent(test.size.high)}) of "
-                f"{test.size_trials:,} calibrated samples with n = {n:,} and k = {k}. At most "
-                f"{format_percent(1 - test.level)} is allowed."
-            )
-    errors = judgement.how_far.errors if judgement.how_far else ()
-    sizes = sorted({error.measured_at for error in errors if error.measured_at})
-    if sizes:
-        names = "; ".join(f"n = {n:,} and k = {k}" for n, k in sizes)
-        texts.append(f"The coverage of intervals was measured at the nearest sizes: {names}.")
-    return texts

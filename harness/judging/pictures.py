@@ -10,7 +10,6 @@ import io
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -78,16 +77,6 @@ class Line:
     kind: str = "point"
 
 
-@dataclass(frozen=True)
-class Block:
-    """Rows on one scale. `has_zero`: 0 is the value to compare with."""
-
-    title: str
-    lines: Sequence[Line]
-    unit: str = ""
-    has_zero: bool = False
-
-
 def draw(judgement: Judgement) -> dict[str, Picture | None]:
     """Return all pictures by name; None if there is nothing to draw."""
     where, how_far = judgement.where, judgement.how_far
@@ -130,7 +119,7 @@ def draw_overall(answer: Where) -> Picture | None:
 
 def draw_classes(answer: Where) -> Picture | None:
     """Draw the diagrams of the worst classes as small multiples."""
-    panels = [_clean_names(one) for one in answer.panels[1 : MOST_CLASSES + 1] if one.drawn]
+    panels = [_clean_names(panel) for panel in answer.panels[1 : MOST_CLASSES + 1] if panel.drawn]
     if not panels:
         return None
     size = (WIDTH * min(2, len(panels)) / 2, 0.65 + 2.2 * -(-len(panels) // 2))
@@ -140,7 +129,7 @@ def draw_classes(answer: Where) -> Picture | None:
         legend.remove()
     for text in figure.findobj(pyplot().Text):
         text.set_text(re.sub(r"\s+\(n = [\d,]+\)$|  DSC .*$", "", text.get_text()))
-    names = ", ".join(one.title.removeprefix("class ") for one in panels)
+    names = ", ".join(panel.title.removeprefix("class ") for panel in panels)
     words = f"Reliability diagrams of {len(panels)} classes, worst first: {names}."
     return Picture(_svg(figure, "classes"), words)
 
@@ -167,80 +156,70 @@ def _draw_diagrams(panels: list[Panel], per_row: int, size: tuple[float, float])
 
 def draw_errors(answer: HowFar) -> Picture | None:
     """Draw the estimates with their intervals and certified bounds, by notion and estimand."""
-    blocks: dict[str, list[Line]] = {}
-
-    def add(row: ErrorEstimate | Certified, label: str, kind: str) -> None:
-        interval = row.interval
-        if is_known(interval.value) or is_known(interval.low) or is_known(interval.high):
-            title = f"{notion_name(row.notion)}, {estimand_name(row.estimand)}"
-            blocks.setdefault(title, []).append(Line(label, interval, kind))
-
+    rows = []
     for error in answer.errors:
-        kind = "main" if error.headline else "point"
-        add(error, error.label, kind if error.kind == "point" else error.kind)
+        kind = "main" if error.headline else error.kind
+        rows.append((_title(error), Line(error.label, error.interval, kind)))
     for bound in answer.certified:
-        add(bound, "certified", "certified")
-    words = "Estimates of the calibration error with their intervals."
-    return _draw_blocks([Block(*block) for block in blocks.items()], "errors", words)
+        rows.append((_title(bound), Line("certified", bound.interval, "certified")))
+    return _draw_intervals("errors", rows, "Estimates of the calibration error")
+
+
+def _title(row: ErrorEstimate | Certified) -> str:
+    return f"{notion_name(row.notion)}, {estimand_name(row.estimand)}"
 
 
 def draw_gains(answer: Gains) -> Picture | None:
     """Draw the gain of each recalibration, around 0."""
-    blocks = []
-    for score, title in (("log_loss", "log-loss"), ("brier", "Brier score")):
-        lines = [
-            Line(
-                gain.label, getattr(gain, score), "main" if gain.method == answer.best else "point"
-            )
-            for gain in answer.gains
-            if is_known(getattr(gain, score).value)
-        ]
-        blocks.append(Block(title, lines, f"{title} gained; right of 0 is better", True))
-    return _draw_blocks(blocks, "gains", "Gains by recalibration, with intervals.")
+    rows = []
+    for title, score in (("log-loss", "log_loss"), ("Brier score", "brier")):
+        for gain in answer.gains:
+            kind = "main" if gain.method == answer.best else "point"
+            rows.append((title, Line(gain.label, getattr(gain, score), kind)))
+    unit = "gain by recalibration; right of 0 is better"
+    return _draw_intervals("gains", rows, "Gains by recalibration", unit)
 
 
 def draw_differences(answer: Versus) -> Picture | None:
-    """Draw the paired differences, around 0, a block for every quantity."""
-    blocks: dict[str, list[Line]] = {}
+    """Draw the paired differences, around 0, on an axis for every quantity."""
+    rows = []
     for row in answer.differences:
-        if is_known(row.difference.value):
-            label = f"{fitted(row.first, 18)} − {fitted(row.second, 18)}"
-            line = Line(label, row.difference, "main" if row.better else "point")
-            blocks.setdefault(row.label, []).append(line)
+        label = f"{fitted(row.first, 18)} − {fitted(row.second, 18)}"
+        rows.append((row.label, Line(label, row.difference, "main" if row.better else "point")))
     unit = "left of 0 the first is lower, right of 0 the second"
-    words = "Differences between the models on the same rows, with intervals."
-    titled = [Block(title, lines, unit, True) for title, lines in blocks.items()]
-    return _draw_blocks(titled, "versus", words)
+    return _draw_intervals("versus", rows, "Differences between the models on the same rows", unit)
 
 
 def draw_groups(answer: Where) -> Picture | None:
-    """Draw mean score minus frequency of each group, around 0, a block for every column."""
-    blocks: dict[str, list[Line]] = {}
-    for group in answer.groups:
-        is_off = group.adjusted is not None and group.adjusted <= 1.0 - group.gap.level
-        line = Line(group.value, group.gap, "main" if is_off else "point")
-        blocks.setdefault(group.column, []).append(line)
+    """Draw mean score minus frequency of each group, around 0, on an axis for every column."""
+    rows = [
+        (group.column, Line(group.value, group.gap, "main" if group.stands_out else "point"))
+        for group in answer.groups
+    ]
     unit = "mean score minus frequency; right of 0 too high"
-    words = "Mean score minus frequency by group, with intervals."
-    titled = [Block(title, lines, unit, True) for title, lines in blocks.items()]
-    return _draw_blocks(titled, "groups", words)
+    return _draw_intervals("groups", rows, "Mean score minus frequency by group", unit)
 
 
-def _draw_blocks(blocks: Iterable[Block], name: str, words: str) -> Picture | None:
-    """Draw the first 24 rows of the blocks; None if there are none."""
-    shown: list[Block] = []
-    room = MOST_ROWS
-    for block in blocks:
-        if block.lines and room > 0:
-            shown.append(replace(block, lines=block.lines[:room]))
-            room -= len(block.lines)
-    if not shown:
+def _draw_intervals(
+    name: str, rows: list[tuple[str, Line]], subject: str, unit: str = ""
+) -> Picture | None:
+    """Draw the first 24 rows, (title, line), on an axis for each title. None without rows.
+
+    `unit` stands below the last axis. If there is one, 0 is the value to compare with.
+    """
+    blocks: dict[str, list[Line]] = {}
+    for title, line in rows:
+        interval = line.interval
+        is_empty = not any(map(is_known, (interval.value, interval.low, interval.high)))
+        if not is_empty and sum(map(len, blocks.values())) < MOST_ROWS:
+            blocks.setdefault(title, []).append(line)
+    if not blocks:
         return None
-    texts = [words]
-    for block in shown:
-        rows = [f"{clean(line.label)} {_in_words(line.interval)}" for line in block.lines]
-        texts.append(f"{clean(block.title)}: {'; '.join(rows)}.")
-    return Picture(_svg(_draw_rows(shown), name), " ".join(texts))
+    words = [f"{subject}, with intervals."]
+    for title, lines in blocks.items():
+        texts = [f"{clean(line.label)} {_in_words(line.interval)}" for line in lines]
+        words.append(f"{clean(title)}: {'; '.join(texts)}.")
+    return Picture(_svg(_draw_axes(blocks, unit), name), " ".join(words))
 
 
 def _in_words(interval: Interval) -> str:
@@ -249,14 +228,11 @@ def _in_words(interval: Interval) -> str:
     return f"{text} ({format_percent(interval.level)} interval {ends})" if ends else text
 
 
-def _draw_rows(blocks: Sequence[Block]) -> Any:
-    """Draw one axis for each block, with a dot and a bar for each row."""
-    labels = [[_label(line.label, LETTERS) for line in block.lines] for block in blocks]
+def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:
+    """Draw one axis for each block, with a dot and a bar for each line."""
+    labels = [[_label(line.label, LETTERS) for line in lines] for lines in blocks.values()]
     heights = [sum(0.225 + 0.125 * text.count("\n") for text in texts) + 0.12 for texts in labels]
-    # A unit that several blocks share stands below the last of them.
-    units = [block.unit for block in blocks]
-    units = ["" if unit in units[i + 1 :] else unit for i, unit in enumerate(units)]
-    height = sum(heights) + sum(0.62 if unit else 0.46 for unit in units)
+    height = sum(heights) + 0.46 * len(blocks) + (0.16 if unit else 0.0)
     figure, axes = pyplot().subplots(
         len(blocks),
         1,
@@ -266,27 +242,26 @@ def _draw_rows(blocks: Sequence[Block]) -> Any:
         layout="constrained",
     )
     figure.get_layout_engine().set(w_pad=0.1)  # a browser's letters may be wider
-    for ax, block, texts, unit in zip(axes[:, 0], blocks, labels, units):
-        places = [-float(i) for i in range(len(texts))]
-        for place, line in zip(places, block.lines):
-            _draw_row(ax, place, line)
-        ax.set_yticks(places, texts, parse_math=False)
+    for ax, (title, lines), texts in zip(axes[:, 0], blocks.items(), labels):
+        for i, line in enumerate(lines):
+            _draw_row(ax, -i, line)
+        ax.set_yticks(range(0, -len(texts), -1), texts, parse_math=False)
         ax.set_ylim(-len(texts) + 0.4, 0.6)
-        ax.set_title(_label(block.title, 60), loc="left", fontweight="bold", parse_math=False)
-        ax.set_xlabel(unit, parse_math=False)
+        ax.set_title(_label(title, 60), loc="left", fontweight="bold", parse_math=False)
         ax.locator_params(axis="x", nbins=5)
         ax.grid(visible=False, axis="y")
         low, high = ax.get_xlim()
-        if block.has_zero:
+        if unit:
             ax.axvline(0.0, color="0.25", linestyle="--", linewidth=0.9, zorder=1)
             margin = 0.15 * max(abs(low), abs(high))
             ax.set_xlim(min(low, -margin), max(high, margin))
         elif low < 0.3 * high:
             ax.set_xlim(left=0.0)
+    axes[-1, 0].set_xlabel(unit, parse_math=False)
     return figure
 
 
-def _draw_row(ax: Any, place: float, line: Line) -> None:
+def _draw_row(ax: Any, place: int, line: Line) -> None:
     """Draw a row: a filled dot is quoted or differs from 0, an open one is any other.
 
     Certified bounds are orange. An arrow marks a side on which the interval has no end.

@@ -142,7 +142,7 @@ class FittedMap:
             return softmax(a["beta"] * floored_log(x))
         if self.method == "isotonic":
             curves = zip(x.T, a["x"], a["y"])
-            q = np.column_stack([np.interp(column, at, fit) for column, at, fit in curves])
+            q = np.column_stack([np.interp(scores, x, y) for scores, x, y in curves])
             return smoothed(normalised(q), self.rows)
         z = centred_logits(x)
         if self.method == "vector":

@@ -71,14 +71,14 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     """
     notion = data.notions[0]
     s, e = reduced(data, notion)
-    said, happened, events = float(s.mean()), float(e.mean()), int(e.sum())
+    mean, rate, events = float(s.mean()), float(e.mean()), int(e.sum())
     if min(events, data.n - events) >= FEWEST_EVENTS:
         gap = mean_interval(s - e, level, level)
         assert gap.low is not None and gap.high is not None
         gap = Interval(gap.value, max(gap.low, -1.0), min(gap.high, 1.0), level)
     else:
         low, high = clopper_pearson(events, data.n, level)
-        gap = Interval(float(np.mean(s - e)), said - high, said - low, level)
+        gap = Interval(float(np.mean(s - e)), mean - high, mean - low, level)
     gap = gap.with_zero() if join_zero else gap
 
     if notion == "binary":
@@ -97,10 +97,10 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
         place = "near"
         start = f"{subject} may be {adjectives[1]} or {adjectives[-1]}; this cannot be told"
     sentence = (
-        f"{start}: {scores}, {said:.3f}, is {place} {events_name}, {happened:.3f} "
-        f"(difference {said - happened:.3f}, {limits})."
+        f"{start}: {scores}, {mean:.3f}, is {place} {events_name}, {rate:.3f} "
+        f"(difference {mean - rate:.3f}, {limits})."
     )
-    return Direction(said, happened, gap, sentence)
+    return Direction(mean, rate, gap, sentence)
 
 
 def decompositions(

@@ -124,18 +124,18 @@ def _estimate(interval: Interval, reason: str | None, coverage: Interval | None)
 
 
 def _places(answer: Where) -> Iterable[str]:
-    classes = [one for one in answer.classes if is_known(one.error.value)]
+    classes = [row for row in answer.classes if is_known(row.error.value)]
     if classes:
-        parts = [f"{fitted(one.name, 18)} {_short(one.error)}" for one in classes[:3]]
+        parts = [f"{fitted(row.name, 18)} {_short(row.error)}" for row in classes[:3]]
         yield f"worst classes: {', '.join(parts)}"
-    groups = sorted(answer.groups, key=lambda one: -abs(one.gap.value or 0.0))
+    groups = sorted(answer.groups, key=lambda row: -abs(row.gap.value or 0.0))
     if groups:
         parts = [
-            f"{fitted(one.column, 12)} = {fitted(one.value, 14)} {_short(one.gap)}"
-            for one in groups[:2]
+            f"{fitted(row.column, 12)} = {fitted(row.value, 14)} {_short(row.gap)}"
+            for row in groups[:2]
         ]
         yield f"mean score minus frequency, by group: {', '.join(parts)}"
-    region = max(answer.regions, key=lambda one: one.share, default=None)
+    region = max(answer.regions, key=lambda row: row.share, default=None)
     if not groups and region is not None and region.share > 0.0:
         yield (
             f"largest share of the error: {format_percent(region.share)} at scores from "
@@ -146,9 +146,9 @@ def _places(answer: Where) -> Iterable[str]:
 
 def _gains(answer: Gains) -> Iterable[str]:
     parts = [
-        f"{one.label.removesuffix(' scaling')} {_short(one.log_loss)}"
-        for one in answer.gains
-        if is_known(one.log_loss.value)
+        f"{row.label.removesuffix(' scaling')} {_short(row.log_loss)}"
+        for row in answer.gains
+        if is_known(row.log_loss.value)
     ]
     if parts:
         yield f"log-loss lower by: {', '.join(parts)}"
@@ -156,9 +156,9 @@ def _gains(answer: Gains) -> Iterable[str]:
 
 def _differences(answer: Versus) -> Iterable[str]:
     parts = [
-        f"{fitted(one.label, 28)} {_short(one.difference)}"
-        for one in answer.differences
-        if is_known(one.difference.value)
+        f"{fitted(row.label, 28)} {_short(row.difference)}"
+        for row in answer.differences
+        if is_known(row.difference.value)
     ]
     if parts:
         yield f"first minus second: {', '.join(parts)}"

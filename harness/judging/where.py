@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,9 +89,12 @@ def where(data: Judged, level: float) -> Where:
         title = f"class {data.classes[j]}", "predicted probability", "event frequency"
         panels.append(_panel(title, data.p[:, j], hits[j]))
 
-    kinds = sum(bool(part) for part in (classes, regions, groups))
-    off_regions = [one for one, p in zip(regions, holm(region_p_values)) if p <= alpha / kinds]
-    parts = _worst_parts(classes, off_regions, groups, alpha / kinds)
+    # Classes, regions and groups are three searches for the worst: Bonferroni's correction.
+    allowed = alpha / sum(len(findings) > 0 for findings in (classes, regions, groups))
+    off_regions = [
+        region for region, p in zip(regions, holm(region_p_values)) if p <= allowed and region.share
+    ]
+    parts = _worst_parts(_worst(classes, allowed), off_regions, _worst(groups, allowed))
     names = [f"{len(classes)} classes"] if classes else []
     names.append(f"{format_count(len(regions), 'region')} of scores")
     names += [format_count(len(groups), "group")] if groups else []
@@ -118,8 +122,8 @@ def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
 
 
 def _class_finding(name: str, gap: Gap, adjusted: float, level: float) -> ClassFinding:
-    expected, seen = gap.said * gap.n, round(gap.happened * gap.n)
-    means = f"{_share(gap.said)} said and {_share(gap.happened)} happened"
+    expected, seen = gap.mean_score * gap.n, round(gap.frequency * gap.n)
+    means = f"{_share(gap.mean_score)} said and {_share(gap.frequency)} happened"
     error = gap.error
     if gap.impossible:
         sentence = f"{name}: {format_count(gap.impossible, 'outcome')} had probability 0."
@@ -140,7 +144,7 @@ def _class_finding(name: str, gap: Gap, adjusted: float, level: float) -> ClassF
         sentence = f"{name}: probabilities are right on average but not at each score, {means}."
     if max(expected, seen) < RARE:  # the interval is known, but a value would claim too much
         error = replace(error, value=None)
-    return ClassFinding(name, gap.said, gap.happened, error, adjusted, sentence)
+    return ClassFinding(name, gap.mean_score, gap.frequency, error, adjusted, sentence)
 
 
 def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[float]]:
@@ -212,28 +216,28 @@ def thin(curve: Curve) -> Curve:
     )
 
 
-def _worst_parts(
-    classes: list[ClassFinding],
-    regions: list[Region],
-    groups: list[GroupFinding],
-    allowed: float,
-) -> list[str]:
-    """Return a sentence each on the worst class, region and group, if it stands out.
+Finding = TypeVar("Finding", ClassFinding, GroupFinding)
 
-    `allowed` is the largest adjusted p-value of a class or group that stands out. `regions` are
-    those that stand out.
-    """
+
+def _worst(findings: list[Finding], allowed: float) -> Finding | None:
+    """Return the finding of the largest error among those with a small adjusted p-value."""
+    off = [finding for finding in findings if (finding.adjusted or 0.0) <= allowed]
+    return max(off, key=lambda finding: finding.error.value or 0.0, default=None)
+
+
+def _worst_parts(
+    worst: ClassFinding | None, regions: list[Region], group: GroupFinding | None
+) -> list[str]:
+    """Return a sentence each on the worst class, region and group."""
     parts = []
-    off_classes = [one for one in classes if one.adjusted is not None and one.adjusted <= allowed]
-    if off_classes:
-        worst = max(off_classes, key=lambda one: one.error.value or 0.0)
+    if worst is not None:
         error = f"; L1 error {in_words(worst.error)}" if worst.error.value is not None else ""
         parts.append(
             f"Of the classes, {worst.name} is worst: {_share(worst.mean_p)} said on average, "
             f"{_share(worst.frequency)} happened{error}."
         )
-    region = max(regions, key=lambda one: one.share, default=None)
-    if region is not None and region.share > 0.0:
+    if regions:
+        region = max(regions, key=lambda region: region.share)
         place = f"from {region.low:g} to {region.high:g}"
         if region.low == region.high:
             place = f"at {region.low:.4g}"
@@ -242,9 +246,7 @@ def _worst_parts(
             f"By score: {place}, with {part} of the error, {_share(region.said)} said on average, "
             f"{_share(region.happened.value or 0.0)} happened ({format_count(region.n, 'row')})."
         )
-    off_groups = [one for one in groups if one.adjusted is not None and one.adjusted <= allowed]
-    if off_groups:
-        group = max(off_groups, key=lambda one: one.error.value or 0.0)
+    if group is not None:
         gap = group.gap.value or 0.0
         parts.append(
             f"Of the groups, {group.column} = {group.value} is worst: scores are {abs(gap):.3f} "
