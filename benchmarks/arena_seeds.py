@@ -1,5 +1,6 @@
-"""Do the arena's statements hold with another base seed? Cheap estimators on all problems, seed 1 beside the stored seed 0:
-results/arena/seeds.csv. About 15 CPU minutes, resumable.
+"""Compare the arena's statements of base seed 1 with those of the stored seed 0.
+
+Cheap estimators on all problems; writes results/arena/seeds.csv. About 15 CPU minutes, resumable.
 
     python benchmarks/arena_seeds.py FOLDER_OF_RECORDS [OUT.csv]
 """
@@ -14,7 +15,7 @@ import pandas as pd
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.evaluation import arena, arena_seeds
-from harness.evaluation.arena_content import near
+from harness.evaluation.arena_content import CHOICES, count_statements, near
 from harness.records import baseline
 
 ESTIMATORS = (
@@ -25,6 +26,61 @@ ESTIMATORS = (
 )
 SEED = 1
 OUT = Path(__file__).parent.parent / "results" / "arena" / arena_seeds.FILE
+
+
+COLUMNS = [
+    "about", "notion", "estimand", "family", "n", "k", "first", "second", "ratio", "verdict",
+    "ratio_again", "verdict_again", "problems",
+]  # fmt: skip
+
+
+def statements(
+    first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000, level: float = 0.95
+) -> pd.DataFrame:
+    """Return every statement of the first run, and the second's about the same two estimators.
+
+    Parameters
+    ----------
+    first, second : DataFrame
+        `arena.settings` of the main estimands, of the same problems, sizes and estimators.
+    resamples, level : int, float
+        As for `arena.choices` and `arena.better`: level holds for all statements of a run together.
+
+    Returns
+    -------
+    DataFrame
+        One row per statement: about (the groups that were compared, or leaderboard), notion,
+        estimand, family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the
+        first, both again in the second run, and the number of problems.
+    """
+    options = {"comparisons": count_statements(first), "resamples": resamples, "level": level}
+    again = second[second["regret"].notna()]
+    rows = []
+    for by in CHOICES:
+        keys = ["notion", "estimand", *by]
+        parts = dict(list(again.groupby(keys)))
+        chosen = arena.choices(first, by, **options)
+        for row in chosen[chosen["verdict"].ne("alone")].to_dict("records"):
+            pair = row["estimator"], row["runner_up"]
+            part = parts.get(tuple(row[name] for name in keys))
+            if part is not None and {*pair} <= set(part["estimator"]):
+                other = arena.better(part, *pair, **options)
+                rows.append({
+                    "about": "by " + ", ".join(by), **{name: row[name] for name in keys},
+                    "first": pair[0], "second": pair[1], "ratio": row["ratio"],
+                    "verdict": row["verdict"], "ratio_again": other.ratio,
+                    "verdict_again": other.verdict,
+                })  # fmt: skip
+    board = arena.leaderboard(first, resamples=0)
+    runs = [dict(list(run.groupby(["notion", "estimand"]))) for run in (first, again)]
+    for leader in board[board["rank"].eq(1.0)].itertuples():
+        key = (leader.notion, leader.estimand)
+        if key in runs[1] and leader.estimator in set(runs[1][key]["estimator"]):
+            here, there = (arena.against(run[key], leader.estimator, **options) for run in runs)
+            both = here.join(there.add_suffix("_again"), how="inner").reset_index(names="second")
+            both = both.assign(about="leaderboard", notion=key[0], estimand=key[1])
+            rows += both.assign(first=leader.estimator).to_dict("records")
+    return pd.DataFrame(rows, columns=COLUMNS).assign(problems=first["problem"].nunique())
 
 
 def computed(out: str) -> pd.DataFrame:
@@ -55,7 +111,7 @@ def main(out: str, path: Path) -> None:
         frame[frame["estimand"].isin(arena.MAIN)].assign(k=lambda of: near(of["k"]))
         for frame in both
     )
-    table = arena_seeds.statements(first, second)
+    table = statements(first, second)
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False, float_format="%.4g")
     print(arena_seeds.summary(table))

@@ -8,7 +8,7 @@ from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import bounds, drawing
+from . import bounds, drawing, rates
 
 AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
 LEVEL = 0.02  # of the bound that the paper reaches at n = AT
@@ -94,9 +94,7 @@ def table(records, settings):
             "1.166 h": wording.format_fixed(1.16624361 * h),
         }
     heading = "mean bound ± standard error over the samples, level 95 %"
-    return text_tables.wide(
-        rows, ["predictions", "bound"], heading, text_tables.size_columns(found)
-    )
+    return text_tables.wide(rows, ["predictions", "bound"], heading, rates.size_columns(found))
 
 
 def reproduced(records, settings):

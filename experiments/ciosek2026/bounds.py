@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.evaluation import items, rates
+from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures.style import COLOURS
+
+from . import rates
 
 # By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
 # theory; the paper's name of its three bounds.

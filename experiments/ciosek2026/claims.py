@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.evaluation import claims, items, rates
+from harness.evaluation import claims, items
 from harness.figures import claims_plot
 
-from . import bound, convergence, ece, perturbation
+from . import bound, convergence, ece, perturbation, rates
 
 NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
 NAMES = {NW: "NW", TV: "TV", LIP: "Lip+Bkt"}

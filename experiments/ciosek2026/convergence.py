@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 
 from harness.common import wording
-from harness.evaluation import items, rates, reproduction, text_tables
+from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
-from . import bounds, drawing
+from . import bounds, drawing, rates
 
 THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
@@ -117,7 +117,7 @@ def table(records, settings):
         fit, (low, high) = fits.loc[(r.problem, r.estimator)], paper_range(r.estimator)
         row = rows[r.function, r.bound] = {"CE": wording.format_fixed(r.truth)}
         if r.kind in ("upper", "lower"):
-            row |= text_tables.slope_entries(fit)
+            row |= rates.slope_entries(fit)
             row |= {
                 "theory": bounds.said(r.estimator, "theory", "–"),
                 "paper's range": f"{low} to {high}" if low == low else "–",
@@ -163,7 +163,7 @@ def reproduced(records, settings):
     slopes = items.together(slopes, limits)
     others, means = (
         [item for item in settings.compare if item != "slopes"],
-        items.numbers_by_id(records, settings, "l1"),
+        rates.numbers_by_id(records, settings, "l1"),
     )
     return items.joined(
         [

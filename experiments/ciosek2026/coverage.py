@@ -1,10 +1,10 @@
 """How often each certified bound or interval holds the true value. Nearly all cover always, as they add worst cases of several
 terms: what this can and cannot tell is in `ablations`."""
 
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.records.schema import has_number
 
-from . import bounds, coverage_plot
+from . import bounds, coverage_plot, rates
 
 
 def measured(records):
@@ -27,9 +27,7 @@ def table(records, settings):
     parts = found.groupby(["function", "bound", found["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
-    return text_tables.wide(
-        rows, ["problem", "bound", "level"], heading, text_tables.size_columns(found)
-    )
+    return text_tables.wide(rows, ["problem", "bound", "level"], heading, rates.size_columns(found))
 
 
 def reproduced(records, settings):
@@ -39,5 +37,5 @@ def reproduced(records, settings):
     others = settings.reasons.get("prototype")
     shares = coverage_plot.shares(measured(records), *of_it, others)
     return items.answers(
-        items.together(shares, items.numbers_by_id(records, settings, "l1")), settings, others
+        items.together(shares, rates.numbers_by_id(records, settings, "l1")), settings, others
     )

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from harness.common import wording
-from harness.evaluation import items, rates
+from harness.evaluation import items
 from harness.figures import panels
 from harness.figures.style import COLOURS, pale, pyplot
 
+from . import rates
 from .terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 
 from harness.common import wording
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-from . import bounds
+from . import bounds, rates
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
@@ -98,4 +98,4 @@ def reproduced(records, settings):
     both = pd.concat(
         [estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True
     )
-    return items.answers(items.numbers_by_id(both, settings, "l1"), settings)
+    return items.answers(rates.numbers_by_id(both, settings, "l1"), settings)

@@ -6,11 +6,11 @@ draws. For networks trained with the perturbation it is less their own perturbed
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.math.sech_noise import width_of
 
-from . import perturbations
+from . import perturbations, rates
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4

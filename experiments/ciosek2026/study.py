@@ -6,7 +6,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures.style import COLOURS
 
-from . import bounds, costs
+from . import bounds, costs, rates
 
 PRINTED = "64 repeats, n up to 10,000,000"
 
@@ -20,7 +20,7 @@ def render(records, settings):
     """costs.figure of the bounds, with the wall-clock seconds and the paper's."""
     found, wall, paper = (
         costs.cells(records),
-        items.wall_clock(records, settings),
+        rates.wall_clock(records, settings),
         printed(settings),
     )
     lines = [
@@ -36,7 +36,7 @@ def table(records, settings):
     """Seconds at every n and at all n: of the bounds, all of them, one function (mean), by the wall clock, and the paper's."""
     found, wall, paper = (
         costs.cells(records),
-        items.wall_clock(records, settings),
+        rates.wall_clock(records, settings),
         printed(settings),
     )
     by, count = found.groupby("estimator"), max(found["problem"].nunique(), 1)
@@ -52,7 +52,7 @@ def table(records, settings):
     }
     rows["paper, about"] = {"all n": f"{paper:.3g}"}
     heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
-    return text_tables.wide(rows, ["what"], heading, text_tables.size_columns(found))
+    return text_tables.wide(rows, ["what"], heading, rates.size_columns(found))
 
 
 def reproduced(records, settings):

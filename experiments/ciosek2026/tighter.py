@@ -3,11 +3,11 @@
 import pandas as pd
 
 from harness.common import wording
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-from . import bounds, drawing
+from . import bounds, drawing, rates
 
 FROM = 10_000  # the claim is for n from here on
 PAIRS = {  # (derived, paper-style): colour, line and marker

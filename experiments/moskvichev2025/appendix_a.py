@@ -12,7 +12,7 @@ METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE
 
 
 def exact(records):
-    return _with_p(items.by_diagnostic(records, "population", weights="weights"))
+    return _with_p(metrics.by_diagnostic(records, "population", weights="weights"))
 
 
 def printed(settings):

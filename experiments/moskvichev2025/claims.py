@@ -13,7 +13,7 @@ from harness.evaluation import claims, items, rankings
 from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
 
-from . import appendix_a, fig4a, fig4b
+from . import appendix_a, fig4a, fig4b, metrics
 
 METRICS = {"ckce": "ckce", "skce": "skce", "simplex_ece": "l1"}  # {estimator: its estimand}
 NAMES = {"ckce": "CKCE", "skce": "JKCE", "simplex_ece": "ECE"}
@@ -173,7 +173,7 @@ def _by_trial(values, orders):
 
 def covariate_shift(records):
     """Figure 4a: the population values, which the estimates follow, by the location of the inputs' law."""
-    known = items.by_diagnostic(records, "population", **fig4a.SHIFT)
+    known = metrics.by_diagnostic(records, "population", **fig4a.SHIFT)
     keys = tuple(known["key"].unique())
     ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
     others = {name: ratio[column] for name, column in fig4a.METRICS.items() if name != "CKCE"}

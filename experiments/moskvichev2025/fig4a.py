@@ -37,7 +37,7 @@ def curves(records, settings):
         .sort_values("alpha")
     )
     return (
-        items.by_diagnostic(records, "population", **SHIFT),
+        metrics.by_diagnostic(records, "population", **SHIFT),
         items.means(found, ["alpha", "column"]),
         found,
     )
@@ -140,12 +140,12 @@ def table(records, settings):
         line = means[means["column"].eq(column)]
         noise = 100 * (line["sd"] / line["mean"].abs()).mean()
         rows["estimates (mean)", column] = {
-            **text_tables.extremes(line, "mean", "alpha"),
+            **metrics.extremes(line, "mean", "alpha"),
             "sd of one draw, %": wording.format_fixed(noise, digits=0),
         }
     for column, line in known.groupby("column", sort=False):
-        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = (
-            text_tables.extremes(line, "value", "alpha")
+        rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = metrics.extremes(
+            line, "value", "alpha"
         )
     return text_tables.wide(
         rows, ["", "metric"], "over the locations: smallest, largest, and their ratio"

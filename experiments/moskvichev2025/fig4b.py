@@ -5,9 +5,11 @@
 
 import numpy as np
 
-from harness.evaluation import items, rankings, text_tables
+from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
+
+from . import metrics
 
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
 COUNTED = "smaller than the others at"
@@ -69,7 +71,7 @@ def table(records, settings):
             )
             ratio, smaller = (
                 f"{high / low:.2f}" if low > 0 else "–",
-                f"{rankings.times_smallest(mine, network, *BY)} of {len(line)}",
+                f"{metrics.times_smallest(mine, network, *BY)} of {len(line)}",
             )
             rows[title, network] |= {"largest / smallest": ratio, COUNTED: smaller}
     if rows and settings.reasons.get("data"):
@@ -90,7 +92,7 @@ def reproduced(records, settings):
     several = lines["network"].nunique() > 1
     return asked.assign(
         value=[
-            rankings.times_smallest(part, lines["network"].iloc[0], *BY)
+            metrics.times_smallest(part, lines["network"].iloc[0], *BY)
             if several and len(part)
             else np.nan
             for part in mine

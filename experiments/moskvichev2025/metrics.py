@@ -4,6 +4,7 @@ CKCE, JKCE (the unbiased SKCE of the same kernel) and ECE (three intervals per c
 estimator stands for its value.
 """
 
+from harness.common.wording import DASH
 from harness.evaluation import items, rankings
 
 BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
@@ -24,3 +25,47 @@ def answers(frames, records, settings, whys=None):
     default = items.first_reason(records)
     ours = items.together(*frames).assign(why=settings.reasons.get("data"))
     return items.answers(ours, settings, lambda row, column: (whys or {}).get(row, default))
+
+
+def by_diagnostic(records, estimator, **columns):
+    """Return the diagnostics of one estimator at the largest n, one row per problem and diagnostic.
+
+    `columns` is {column: parameter of the problem}. The columns of the result are these, key (of
+    the cell), column (the name of the diagnostic) and value; rows are in the order of the first.
+    """
+    rows = items.with_number(records[records["estimator"].eq(estimator)])
+    rows = rows[rows["n"].eq(rows["n"].max())].drop_duplicates("problem")
+    named = items.parameters(rows, "problem", *columns.values()).set_axis(list(columns), axis=1)
+    named = named.assign(key=rows["key"]).join(items.diagnostics(rows))
+    table = named.melt([*columns, "key"], var_name="column")
+    return table.sort_values(next(iter(columns)), kind="stable", ignore_index=True)
+
+
+def extremes(frame, value, place):
+    """Return a row of a table: smallest and largest `value`, their `place`, and their ratio.
+
+    >>> import pandas as pd
+    >>> extremes(pd.DataFrame({"x": [-1.0, 1.0], "mean": [0.1, 0.3]}), "mean", "x")
+    {'smallest': '0.1', 'at': '-1.00', 'largest': '0.3', 'at ': '+1.00', 'largest / smallest': '3'}
+    """
+    low, high = (frame.loc[i] for i in (frame[value].idxmin(), frame[value].idxmax()))
+    ratio = f"{high[value] / low[value]:.3g}" if low[value] > 0 else DASH
+    return {
+        "smallest": f"{low[value]:.4g}",
+        "at": f"{low[place]:+.2f}",
+        "largest": f"{high[value]:.4g}",
+        "at ": f"{high[place]:+.2f}",
+        "largest / smallest": ratio,
+    }
+
+
+def times_smallest(frame, name, by, place, value="mean"):
+    """Count the places at which one series has a smaller value than every other.
+
+    Series are told apart by the column `by`. A place where one of them has no value does not count;
+    0 without other series.
+    """
+    wide = frame.pivot(index=place, columns=by, values=value).dropna()
+    if wide.shape[1] < 2:
+        return 0
+    return int((wide[name] < wide.drop(columns=name).min(axis=1)).sum())

@@ -7,7 +7,7 @@ bandwidth 0.02 of the tables, via the risk, most of what the tables print. Simul
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves, drawing
+from . import comparisons, curves, drawing
 
 summary = curves.summary
 
@@ -16,7 +16,7 @@ def measured(records, settings):
     """curves.numbers by problem, n and the estimators' labels."""
     found, known = (
         curves.numbers(records, settings),
-        items.ranked(settings.estimator, settings.labels.estimator),
+        comparisons.ranked(settings.estimator, settings.labels.estimator),
     )
     return items.in_orders(
         found, {"problem": settings.problem, "n": sorted(found["n"].unique()), "estimator": known}
@@ -26,7 +26,7 @@ def measured(records, settings):
 def render(records, settings):
     """Estimates against n, or, of one or two n, side by side: full marks at the larger n, open ones at the smaller."""
     found, several = measured(records, settings), records["n"].nunique() > 2
-    names = items.ranked(found["estimator"], settings.labels.estimator)
+    names = comparisons.ranked(found["estimator"], settings.labels.estimator)
     rows = ("estimand", curves.AXIS if several else dict.fromkeys(curves.SHORT, ""))
     columns, texts = (
         curves.titles(settings, "problem", found["problem"].unique()),
@@ -68,12 +68,12 @@ def table(records, settings):
         ", true value": ("truth", None, 3),
         f", {curves.THEIRS}": ("theirs", None, 3),
     }
-    rows = text_tables.columns(
+    rows = comparisons.columns(
         found, key, {"{short} x 100" + name: how for name, how in shown.items()}
     )
     half = found[found["estimand"].isin(list(curves.UNIT))]
     half = half.assign(mean=half["mean"] / 2, se=half["se"] / 2)
-    text_tables.columns(half, key, {"{short} x 100, one column": ("mean", "se", 3)}, into=rows)
+    comparisons.columns(half, key, {"{short} x 100, one column": ("mean", "se", 3)}, into=rows)
     columns = sorted(
         dict.fromkeys(c for row in rows.values() for c in row), key=lambda c: (c[0] != "K", len(c))
     )

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from harness.configure.figure import NO_LABELS
-from harness.evaluation import claims, items, rates, reproduction
+from harness.evaluation import claims, items, reproduction
 from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
 
-from . import bias_rate, curves, fig3, fig5, fig6, networks, table2, table5
+from . import bias_rate, comparisons, curves, fig3, fig5, fig6, networks, table2, table5
 from .fig2 import BINNED, DIRECT, RISK
 
 PAPER_ID = "popordanoska2024"
@@ -98,7 +98,7 @@ def of_printed_tables(records, settings):
         three[three.index.str.endswith(f", {method}")].to_numpy() for method in ("none", "isotonic")
     ]
     five = table5.printed(settings)
-    alike = rates.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
+    alike = comparisons.rank_agreement(five, "network", ["label_of_class"], "metric", "CE_KL")
     return {
         "temperature is better in KL, printed": claims.exact(
             kl,
@@ -183,7 +183,7 @@ def of_simulations(records, settings):
 
 def least_clear(fine, first, second, name, why):
     """The smallest, over problems and n, of |bias| of the first less that of the second on the same samples."""
-    gaps = rates.gap(fine, first, second) if len(fine) else pd.DataFrame()
+    gaps = comparisons.gap(fine, first, second) if len(fine) else pd.DataFrame()
     if not len(gaps):
         return absent(name)
     reps = fine[fine["estimator"].eq(second)].groupby(["problem", "n"])["rep"].nunique()
@@ -324,9 +324,9 @@ def of_networks(records, settings):
         return {name: absent("table5_offline")}
     found = table5.measured(mine, own)
     found = found[found["published"].eq(True)]
-    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").drop(
-        columns="CE_KL"
-    )
+    alike = comparisons.rank_agreement(
+        found, "network", ["label_of_class"], "metric", "CE_KL"
+    ).drop(columns="CE_KL")
     why = f"{len(alike)} networks on digits and CIFAR-10; of each the smaller of its two correlations; 0.9 is ours"
     mean = claims.of_mean(alike.min(axis=1), found["keys"], OURS, why)
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation

@@ -116,7 +116,7 @@ def plane(
     ----------
     frame : DataFrame
         One point per row: `x` and `y` with the errors `<x>_se` and `<y>_se`, the flag `front`
-        (`rates.pareto`), and the number `name`.
+        (`comparisons.pareto`), and the number `name`.
     far : float
         Points with more than `far` times the smallest value of either error are outside the axes,
         unless they are of the front. The panel names them.

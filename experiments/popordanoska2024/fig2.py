@@ -5,11 +5,11 @@ well, where from 3,000 samples on bins do better than the kernel.
 """
 
 from harness.common import wording
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
 
-from . import curves, drawing
+from . import comparisons, curves, drawing
 
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
@@ -95,12 +95,12 @@ def table(records, settings):
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
         shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
-    rows = text_tables.columns(
+    rows = comparisons.columns(
         found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown}
     )
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
-        for (problem, n), d in rates.gap(fine, first, second).iterrows():
+        for (problem, n), d in comparisons.gap(fine, first, second).iterrows():
             rows[label(settings, "problem", problem), n][column] = wording.format_fixed(
                 d["gap"], d["se"]
             )

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import drawing, networks
+from . import comparisons, drawing, networks
 
 HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
@@ -134,4 +134,4 @@ def reproduced(records, settings):
             sharpness, "{of} sharpness of {name}, epoch {epoch:g}", "{column}", error="error"
         ),
     )
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -9,7 +9,7 @@ import numpy as np
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves, drawing
+from . import comparisons, curves, drawing
 from .curves import THEIRS
 from .fig2 import DIRECT, RISK
 
@@ -80,7 +80,7 @@ def table(records, settings):
     }
     heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
     return text_tables.wide(
-        text_tables.columns(found, ("short", "model", "n"), shown),
+        comparisons.columns(found, ("short", "model", "n"), shown),
         ["estimand", "problem", "n"],
         heading,
     )

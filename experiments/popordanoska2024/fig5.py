@@ -6,10 +6,10 @@ data, whose truth is known, the bias against the estimator's own last value vani
 
 import pandas as pd
 
-from harness.evaluation import items, text_tables
+from harness.evaluation import items
 from harness.figures import panels
 
-from . import curves, drawing, networks
+from . import comparisons, curves, drawing, networks
 
 summary = curves.summary
 RISK = "kde_popordanoska2024"
@@ -77,7 +77,7 @@ def table(records, settings):
         "{short}, % from own last": ("drift", "drift_se", 1),
         "{short}, % from truth": ("relative", "relative_se", 0),
     }
-    rows = text_tables.columns(found, ("{model}", "{column}", "n"), shown)
+    rows = comparisons.columns(found, ("{model}", "{column}", "n"), shown)
     heading = (
         "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
     )
@@ -91,6 +91,6 @@ def reproduced(records, settings):
     last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
     most = found["drift"].abs().groupby(found["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
-    return items.answers_or_reason(
+    return comparisons.answers_or_reason(
         items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, settings
     )

@@ -9,7 +9,7 @@ import pandas as pd
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import drawing, networks
+from . import comparisons, drawing, networks
 from .networks import of
 
 PARTS = {"train": "training", "val": "validation"}
@@ -118,4 +118,4 @@ def reproduced(records, settings):
                 "{column}",
             )
         )
-    return items.answers_or_reason(items.together(*ours), records, settings)
+    return comparisons.answers_or_reason(items.together(*ours), records, settings)

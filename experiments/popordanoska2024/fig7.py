@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import drawing, networks
+from . import comparisons, drawing, networks
 
 FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
@@ -26,7 +26,7 @@ def snapshots(records, settings):
     )
     table["front"] = False
     for _, part in table.groupby("column"):
-        table.loc[part.index, "front"] = rates.pareto(part[["error", "ce"]].to_numpy())
+        table.loc[part.index, "front"] = comparisons.pareto(part[["error", "ce"]].to_numpy())
     order = items.labels(settings, "estimator")
     return table.sort_values(
         "column", key=lambda c: c.map(order.index), kind="stable", ignore_index=True
@@ -50,7 +50,7 @@ def render(records, settings):
 def table(records, settings):
     """Rows (estimator, epoch): validation error and calibration error, mean +- standard error over the seeds, and the front."""
     found, key = snapshots(records, settings), ("{column}", "{epoch:g}")
-    rows = text_tables.columns(
+    rows = comparisons.columns(
         found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")}
     )
     text_tables.entries(
@@ -67,4 +67,4 @@ def reproduced(records, settings):
     )
     count["reps"] = count["column"].map(found.groupby("column")["reps"].max())
     ours = items.numbers(count, "snapshots that are Pareto optimal", "{column}", "front", np.nan)
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -6,7 +6,7 @@ from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures import panels
 
-from . import class_diagrams, networks
+from . import class_diagrams, comparisons, networks
 
 BINS, DIAGRAM = 10, "reliability10"
 
@@ -46,4 +46,4 @@ def reproduced(records, settings):
     ours = items.numbers(
         mine, "L1 error, mean over classes, {network}", "{column}", "value", np.nan, 1
     )
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -24,6 +24,8 @@ from harness.evaluation.selection import label
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
+from . import comparisons
+
 METHODS = ("none", "isotonic", "temperature", "relabelled")
 OURS, THEIRS = "our defaults", "as published"
 KEY = ["network", "method", "variant"]
@@ -58,7 +60,7 @@ def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 def in_order(names: Iterable[str], settings: Settings) -> list[str]:
     """The networks' labels in the order of settings.labels, others after them."""
-    return items.ranked(names, (settings.labels.problem or {}).values())
+    return comparisons.ranked(names, (settings.labels.problem or {}).values())
 
 
 def printed(settings: Settings, item: str) -> pd.DataFrame:

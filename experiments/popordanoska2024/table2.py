@@ -11,7 +11,7 @@ from harness.common import wording
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves, networks
+from . import comparisons, curves, networks
 
 summary = curves.summary
 PUBLISHED = "kde_popordanoska2024"
@@ -101,4 +101,4 @@ def reproduced(records, settings):
             np.nan,
         ),
     )
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -6,7 +6,7 @@ NLL and Brier score are of the whole vector (canonical notion), so the mean of -
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import networks
+from . import comparisons, networks
 
 COLUMNS = {"accuracy": "Accuracy", "logloss": "NLL", "brier": "Brier"}
 AXIS = {
@@ -96,4 +96,4 @@ def reproduced(records, settings):
     ours = items.numbers(
         found[found["variant"].ne(networks.OURS)], "{network}, {method}", "{column}"
     )
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from harness.common import wording
-from harness.evaluation import items, rates, text_tables
+from harness.evaluation import items, text_tables
 from harness.figures import panels
 
-from . import curves, drawing, networks
+from . import comparisons, curves, drawing, networks
 
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
@@ -112,7 +112,7 @@ def table(records, settings):
     """Rows (network, metric): the value of every class with its rank, and Spearman's correlation of the ranks with CE_KL's."""
     rows = {}
     for found, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
-        alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
+        alike = comparisons.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
         found = found.assign(
             text=[
                 f"{wording.format_fixed(r.mean, r.se, 2)} ({r.rank:.0f})"
@@ -141,4 +141,4 @@ def reproduced(records, settings):
         items.numbers(found, row, "{metric}"),
         items.numbers(found, row, "{metric} rank", "rank", 0.0),
     )
-    return items.answers_or_reason(ours, records, settings)
+    return comparisons.answers_or_reason(ours, records, settings)

@@ -57,8 +57,10 @@ def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str
     yield item.about
     yield f"run: {item.how}"
     if rows is not None:
-        for source, counts in counted.by_source(counted.once(rows, item.experiments)).items():
-            yield f"{source}: {reproduction.said(counts)}"
+        for source, counts in reproduction.counts_by_source(
+            counted.once(rows, item.experiments)
+        ).items():
+            yield f"{source}: {reproduction.counts_text(counts)}"
     if item.needs:
         yield f"missing: {item.needs}"
     if item.command:

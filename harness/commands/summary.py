@@ -140,7 +140,9 @@ def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
         rows.append((kind, f"{short_path(same[0])}{others}"))
     if verdicts:
         compared = [short_path(path) for path in files if path.stem.startswith("reproduction")]
-        counts = "; ".join(f"{source}: {reproduction.said(n)}" for source, n in verdicts.items())
+        counts = "; ".join(
+            f"{source}: {reproduction.counts_text(n)}" for source, n in verdicts.items()
+        )
         rows.append(("paper vs ours", f"{', '.join(compared)}: {counts}"))
     if experiment.is_paper_item:
         rows.append(("all results", short_path(index.save(experiment.out))))

@@ -1,34 +1,34 @@
-"""What the arena's page is made of: leaderboards, choices by n and k, orders of problems, statements."""
+"""Content of the arena's page: leaderboards, choices by n and k, orders of problems, statements."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from harness.common.paths import CHECKOUT
 from harness.evaluation import arena, arena_pairs
 
-APART = (
-    "arena_intervals",
-    "arena_tests",
-)  # experiments whose estimators are wrappers: of intervals and tests, not of the ranks
+APART = ("arena_intervals", "arena_tests")  # experiments with wrappers, which are not ranked
 RESAMPLES = 1000
-NUMBERS = (2, 3, 10, 100)  # of classes: others are shown with the nearest, by the logarithm
+NUMBERS = (2, 3, 10, 100)  # numbers of classes; others are shown with the nearest by logarithm
+CHOICES = (("n", "k"), ("n",), ("family", "n", "k"))  # groups with an estimator to use
 
 
 def ranked_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """The records that are ranked: neither those of intervals and tests, nor those of pairs of models."""
-    return (
-        frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))]
-        if "experiment" in frame
-        else frame
-    )
+    """Drop the records of intervals, tests and pairs of models, which are not ranked."""
+    if "experiment" not in frame:
+        return frame
+    return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))]
 
 
-def near(k: Any) -> Any:
-    """The nearest of NUMBERS to every number of classes, by the logarithm.
+def near(k: Any) -> NDArray[np.int64]:
+    """Return the nearest of NUMBERS to each number of classes, by the logarithm.
 
     Examples
     --------
@@ -36,12 +36,33 @@ def near(k: Any) -> Any:
     [2, 3, 10, 10, 100]
     """
     distance = np.abs(np.log(np.asarray(k, dtype=float))[:, None] - np.log(NUMBERS))
-    return np.array(NUMBERS)[distance.argmin(axis=1)]
+    nearest: NDArray[np.int64] = np.array(NUMBERS)[distance.argmin(axis=1)]
+    return nearest
+
+
+def find_table(folder: Path, name: str) -> Path | None:
+    """Return the path of a stored table: in a results folder, else in results/arena of a checkout.
+
+    None if it is in neither.
+    """
+    folders = [folder, *([CHECKOUT / "results" / "arena"] if CHECKOUT else [])]
+    return next((path for path in (f / name for f in folders) if path.is_file()), None)
+
+
+def count_statements(settings: pd.DataFrame) -> int:
+    """Count the statements of a page: choices, and the best of each leaderboard against the others.
+
+    All of them are tested together.
+    """
+    ranked = settings[settings["regret"].notna()]
+    boards = ranked.groupby(["notion", "estimand"])
+    choices = sum(ranked.groupby(["notion", "estimand", *by]).ngroups for by in CHOICES)
+    return int(choices + (boards["estimator"].nunique() - 1).sum())
 
 
 @dataclass(frozen=True)
 class Content:
-    """What the arena's page shows.
+    """Content of the arena's page.
 
     Parameters
     ----------
@@ -54,58 +75,48 @@ class Content:
     pairs, models : DataFrame
         Orders of problems, and of models on the same rows (None: not run).
     over : dict
-        {(notion, estimand): how often the best of the board is better than the others}.
+        {(notion, estimand): the best of the board against each other estimator}.
     statements : int
-        The number of statements that are tested together.
+        Number of statements that are tested together.
     """
 
-    settings: Any
-    every: Any
-    board: Any
-    by_family: Any
-    by_n_k: Any
-    by_n: Any
-    cells: Any
-    pairs: Any
-    models: Any
-    over: dict[tuple[str, str], Any] = field(default_factory=dict)
-    statements: int = 0
+    settings: pd.DataFrame
+    every: pd.DataFrame
+    board: pd.DataFrame
+    by_family: pd.DataFrame
+    by_n_k: pd.DataFrame
+    by_n: pd.DataFrame
+    cells: pd.DataFrame
+    pairs: pd.DataFrame
+    models: pd.DataFrame | None
+    over: dict[tuple[str, str], pd.DataFrame]
+    statements: int
 
 
 def content(
     frame: pd.DataFrame,
-    families: dict[str, list[str]],
-    classes: dict[str, int],
+    families: Mapping[str, Sequence[str]],
+    classes: Mapping[str, int],
     resamples: int = RESAMPLES,
     seed: int = 0,
-    streams: dict[str, Any] | None = None,
+    streams: Mapping[str, str] | None = None,
 ) -> Content:
-    """All that is computed for the page; `streams` says which problems are models on the same rows."""
-    rows = ranked_rows(frame)
-    every = arena.settings(rows, families, classes)
+    """Compute everything for the page; `streams` maps models on the same rows to their stream."""
+    every = arena.settings(ranked_rows(frame), families, classes)
     main = every[every["estimand"].isin(arena.MAIN)]
     board = arena.leaderboard(main, resamples=resamples, seed=seed)
-    ranked = main[main["regret"].notna()]
-    boards = list(ranked.groupby(["notion", "estimand"]))
     coarse = main.assign(k=near(main["k"]))
-    ranked_coarse = coarse[coarse["regret"].notna()].groupby
-    counts = [
-        ranked_coarse(["notion", "estimand", *by]).ngroups
-        for by in (("n", "k"), ("n",), ("family", "n", "k"))
-    ]
-    statements = sum(counts) + sum(part["estimator"].nunique() - 1 for _, part in boards)
-    options = {"comparisons": statements, "resamples": resamples, "seed": seed}
-    by_n_k, by_n, cells = (
-        arena.choices(coarse, by, **options) for by in (("n", "k"), ("n",), ("family", "n", "k"))
-    )
+    statements = count_statements(coarse)
+    options: dict[str, Any] = {"comparisons": statements, "resamples": resamples, "seed": seed}
+    parts = dict(list(main.groupby(["notion", "estimand"])))
     over = {}
-    for key, part in boards:
-        first = board[
-            board["notion"].eq(key[0]) & board["estimand"].eq(key[1]) & board["rank"].eq(1.0)
-        ]["estimator"]
-        if len(first):
-            over[key] = arena.against(part, first.iloc[0], **options)
+    for row in board[board["rank"].eq(1.0)].itertuples():
+        key = (row.notion, row.estimand)
+        over[key] = arena.against(parts[key], row.estimator, **options)
+    by_n_k, by_n, cells = (arena.choices(coarse, by, **options) for by in CHOICES)
+    by_family = arena.leaderboard(main, "family", resamples, seed)
+    pairs = arena.ordered_pairs(every, resamples, seed)
+    models = arena_pairs.of_records(frame, classes, streams or {})
     return Content(
-        main, every, board, arena.leaderboard(main, "family", resamples, seed), by_n_k, by_n, cells,
-        arena.ordered_pairs(every, resamples, seed), arena_pairs.of_records(frame, classes, streams or {}), over, statements,
-    )  # fmt: skip
+        main, every, board, by_family, by_n_k, by_n, cells, pairs, models, over, statements
+    )

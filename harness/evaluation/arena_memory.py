@@ -1,16 +1,17 @@
-"""Peak memory of the arena's estimators, as benchmarks/arena_memory.py measured it: one estimate, in a process of its own.
+"""Peak memory of the arena's estimators: one estimate, measured in a process of its own.
 
-The records' own peak_mb is the high-water mark of a worker process that did other cells before: it is no estimator's.
+benchmarks/arena_memory.py measures it. The column peak_mb of the records is no estimator's: it is
+the high-water mark of a worker process that computed other cells before.
 """
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pandas as pd
 
-from harness.common.paths import CHECKOUT
+from harness.common.wording import DASH
+from harness.evaluation.arena_content import find_table
 
 FILE = "memory.csv"
 KEYS = ["estimator", "notion", "n", "k"]
@@ -22,51 +23,50 @@ WORDS = (
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """The measured table of a results folder, else that of the checkout: estimator, notion, n, k, peak_mb, method, reason (why
-    there is no value); without rows where there is none."""
-    for path in (folder / FILE, *([CHECKOUT / "results" / "arena" / FILE] if CHECKOUT else [])):
-        if path.is_file():
-            return pd.read_csv(path, keep_default_na=False, na_values={"peak_mb": [""]})
-    return pd.DataFrame(columns=[*KEYS, "peak_mb", "method", "reason"])
+    """Read the measured table of a results folder, else that of the checkout.
+
+    Columns: estimator, notion, n, k, peak_mb, method, reason (for a missing value). No rows if
+    there is no table.
+    """
+    path = find_table(folder, FILE)
+    if path is None:
+        return pd.DataFrame(columns=[*KEYS, "peak_mb", "method", "reason"])
+    return pd.read_csv(path, keep_default_na=False, na_values={"peak_mb": [""]})
 
 
 def joined(table: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """`table`, which has the columns KEYS, with the column peak_mb: NaN where nothing was measured at that very n and k."""
+    """Give `table` (with the columns KEYS) the column peak_mb, NaN where nothing was measured."""
     return table.drop(columns="peak_mb", errors="ignore").merge(
         measured[[*KEYS, "peak_mb"]], how="left", on=KEYS
     )
 
 
 def sizes(measured: pd.DataFrame, notion: str) -> list[tuple[int, int]]:
-    """[(n, k)] that were measured under a notion, by k."""
-    of = measured[measured["notion"].eq(notion)]
-    return sorted(set(zip(of["n"].astype(int), of["k"].astype(int))), key=lambda size: size[1])
+    """Return the measured (n, k) of a notion, by k."""
+    rows = measured[measured["notion"].eq(notion)]
+    return sorted(set(zip(rows["n"].astype(int), rows["k"].astype(int))), key=lambda size: size[1])
 
 
 def cells(measured: pd.DataFrame, notion: str, estimator: str) -> list[dict[str, str]]:
-    """By (n, k) of `sizes`: what a table shows (text), and the reason where there is no value."""
-    of = measured[measured["notion"].eq(notion) & measured["estimator"].eq(estimator)]
-    held = {(row.n, row.k): (row.peak_mb, row.reason) for row in of.itertuples()}
-    found = []
+    """Return {text, reason} for each of `sizes`; the reason is that of a missing value."""
+    rows = measured[measured["notion"].eq(notion) & measured["estimator"].eq(estimator)]
+    rows = rows.set_index(["n", "k"])
+    texts = []
     for size in sizes(measured, notion):
-        value, reason = held.get(size, (math.nan, NOT_MEASURED))
-        missing = math.isnan(value)
-        found.append(
-            {
-                "text": "–" if missing else f"{value:,.0f}" if value >= 10 else f"{value:.2g}",
-                "reason": reason if missing else "",
-            }
-        )
-    return found
+        if size not in rows.index:
+            texts.append({"text": DASH, "reason": NOT_MEASURED})
+        elif pd.isna(value := rows.loc[size, "peak_mb"]):
+            texts.append({"text": DASH, "reason": rows.loc[size, "reason"]})
+        else:
+            texts.append({"text": f"{value:,.0f}" if value >= 10 else f"{value:.2g}", "reason": ""})
+    return texts
 
 
 def reasons(measured: pd.DataFrame, notion: str, estimators: list[str]) -> list[str]:
-    """Sentences: who has no value, and why."""
-    told: dict[str, list[str]] = {}
-    for (n, k), of in zip(
-        sizes(measured, notion), zip(*(cells(measured, notion, name) for name in estimators))
-    ):
-        for name, cell in zip(estimators, of):
-            if cell["reason"]:
-                told.setdefault(f"{cell['reason']} (n = {n:,}, k = {k})", []).append(name)
-    return [f"{', '.join(names)}: {reason}" for reason, names in told.items()]
+    """Say which estimators have no value, and why."""
+    names: dict[str, list[str]] = {}
+    for position, (n, k) in enumerate(sizes(measured, notion)):
+        for name in estimators:
+            if reason := cells(measured, notion, name)[position]["reason"]:
+                names.setdefault(f"{reason} (n = {n:,}, k = {k})", []).append(name)
+    return [f"{', '.join(group)}: {reason}" for reason, group in names.items()]

@@ -1,30 +1,28 @@
-"""Pairs of models on the same rows, with the same labels: how often does an estimator say which of the two is better calibrated?
+"""Pairs of models on the same rows, with the same labels: which of the two is better calibrated?
 
-All models that name the same random stream (harness.problems.Paired) are judged on the same draws, and any two are a pair.
-A trial is one replication of one pair: it is won if the model whose true error is smaller has the smaller value. Equal values are
-no order, and a trial in which one of the two has no value is lost. An estimator of a quantity without truths here, such
-as a smooth ECE, is judged by the order of the true l1.
+All models that name the same random stream (harness.problems.Paired) are judged on the same draws,
+and any two are a pair. A trial is one replication of one pair. It is won if the model with the
+smaller true error has the smaller value. Equal values are no order, and a trial in which one of the
+two has no value is lost. An estimator of a quantity without truths here, such as a smooth ECE, is
+judged by the order of the true L1 error.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from harness.evaluation import arena
-from harness.evaluation.rankings import wilson
+from harness.evaluation.arena.resampling import nanmean
+from harness.evaluation.rates import mean_interval, wilson
 from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"
 FAMILY = "pairs"
-CLOSE, FAR = (
-    "close",
-    "far",
-)  # the half of the pairs of a stream with the smaller differences, and the other
+CLOSE, FAR = "close", "far"  # the half of the pairs of a stream with the smaller margins; the other
 KEYS = ["stream", "notion", "k", "n", "estimand", "by", "estimator"]
 COLUMNS = ["better", "worse", "margin", "half", "trials", "won", "of_rep"]
 LEVEL = 0.95
@@ -33,165 +31,128 @@ LEVEL = 0.95
 def of_records(
     records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]
 ) -> pd.DataFrame | None:
-    """`trials` of the records of the experiment of pairs; None where there are none."""
-    rows = (
-        records[records["experiment"].eq(EXPERIMENT)]
-        if "experiment" in records
-        else records.iloc[:0]
-    )
-    return (
-        trials(arena.settings(rows, {FAMILY: list(streams)}, classes), streams)
-        if len(rows)
-        else None
-    )
+    """Return `trials` of the records of the experiment of pairs, None without any."""
+    if "experiment" not in records or not records["experiment"].eq(EXPERIMENT).any():
+        return None
+    rows = records[records["experiment"].eq(EXPERIMENT)]
+    return trials(arena.settings(rows, {FAMILY: list(streams)}, classes), streams)
 
 
 def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
-    """The trials of every pair.
+    """Compute the trials of every pair.
 
     Parameters
     ----------
     settings : DataFrame
-        Of `arena.settings`.
+        From `arena.settings`.
     streams : mapping
-        {problem: name of its random stream}; problems that share it are the models.
+        {problem: name of its random stream}. Problems that share it are the models.
 
     Returns
     -------
     DataFrame
-        One row per stream, notion, k, n, estimand, by (the estimand whose truths are the order), estimator and pair: the better
-        and the worse model, margin (the difference of their true errors), half (`close` for the half of the pairs of the same
-        stream, notion and `by` with the smaller margins, without the middle one; else `far`), the numbers of trials and of those
-        won, and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was not run.
+        One row per stream, notion, k, n, estimand, by (the estimand whose truths give the order),
+        estimator and pair: the better and the worse model; margin, the difference of their true
+        errors; half, which is `close` for the half of the pairs of the same stream, notion and `by`
+        with the smaller margins (without the middle one), else `far`; the numbers of trials and of
+        those won; and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was
+        not run.
     """
     part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS)]
-    part = part[
-        ~part["estimand"].isin(("p_value", *OF_OUTCOMES))
-    ]  # what depends on the labels alone orders no models
+    without_order = ("p_value", *OF_OUTCOMES)  # quantities of the labels alone order no models
+    part = part[~part["estimand"].isin(without_order)]
     part = part.assign(stream=[streams[name] for name in part["problem"]])
-    known = part.dropna(subset=["truth"]).drop_duplicates(
-        ["stream", "notion", "estimand", "problem"]
-    )
-    truths = {
-        key: dict(zip(of["problem"], of["truth"]))
-        for key, of in known.groupby(["stream", "notion", "estimand"])
+    known = part.dropna(subset=["truth"])
+    pairs = {
+        key: pairs_of(dict(zip(rows["problem"], rows["truth"])))
+        for key, rows in known.groupby(["stream", "notion", "estimand"])
     }
-    rows: list[list[Any]] = []
-    for (stream, notion, k, n, estimand), of in part.groupby(
-        ["stream", "notion", "k", "n", "estimand"], sort=True
-    ):
-        by = estimand if (stream, notion, estimand) in truths else arena.BY_DEFAULT
-        pairs = pairs_of(truths.get((stream, notion, by), {}))
-        for estimator, own in of.groupby("estimator", sort=True):
-            values = dict(
-                zip(own["problem"], own["values"])
-            )  # NaN where the cell was not run, or has no answer
-            run = {
-                name: ~np.isnan(values[name]) | lost
-                for name, lost in zip(own["problem"], own["lost"])
-            }
-            for better, worse, margin, half in pairs:
-                if better in values and worse in values:
-                    with np.errstate(invalid="ignore"):
-                        won = (values[better] < values[worse]).astype(float)
-                    of_rep = np.where(run[better] & run[worse], won, np.nan)
-                    count = int((~np.isnan(of_rep)).sum())
-                    key = [stream, notion, k, n, estimand, by, estimator]
-                    rows.append(
-                        [*key, better, worse, margin, half, count, int(np.nansum(of_rep)), of_rep]
-                    )
+    rows = []
+    groups = part.groupby(["stream", "notion", "k", "n", "estimand", "estimator"], sort=True)
+    for (stream, notion, k, n, estimand, estimator), members in groups:
+        by = estimand if (stream, notion, estimand) in pairs else arena.BY_DEFAULT
+        values = dict(zip(members["problem"], members["values"]))  # NaN: not run, or no answer
+        run = {name: ~np.isnan(values[name]) | lost
+               for name, lost in zip(members["problem"], members["lost"])}  # fmt: skip
+        for better, worse, margin, half in pairs.get((stream, notion, by), []):
+            if better in values and worse in values:
+                won = (values[better] < values[worse]).astype(float)
+                of_rep = np.where(run[better] & run[worse], won, np.nan)
+                counts = [int((~np.isnan(of_rep)).sum()), int(np.nansum(of_rep)), of_rep]
+                key = [stream, notion, k, n, estimand, by, estimator]
+                rows.append([*key, better, worse, margin, half, *counts])
     return pd.DataFrame(rows, columns=[*KEYS, *COLUMNS])
 
 
 def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
-    """[(better, worse, difference of their true errors, half)], the closest pair first; pairs with equal truths are none.
+    """Return (better, worse, difference of the true errors, half), the closest pair first.
+
+    Models with equal truths are no pair.
 
     Examples
     --------
-    >>> [(*pair[:2], round(pair[2], 3), pair[3]) for pair in pairs_of({"a": 0.1, "b": 0.3, "c": 0.15})]
-    [('a', 'c', 0.05, 'close'), ('c', 'b', 0.15, 'far'), ('a', 'b', 0.2, 'far')]
+    >>> pairs = pairs_of({"a": 0.1, "b": 0.3, "c": 0.15})
+    >>> [(better, worse, half) for better, worse, _, half in pairs]
+    [('a', 'c', 'close'), ('c', 'b', 'far'), ('a', 'b', 'far')]
     """
     order = sorted(truths, key=lambda name: (truths[name], name))
-    pairs = [(a, b, truths[b] - truths[a]) for i, a in enumerate(order) for b in order[i + 1 :]]
-    pairs = sorted(
-        (pair for pair in pairs if pair[2] > arena.LEAST_APART), key=lambda pair: pair[2]
-    )
+    pairs = [(a, b, truths[b] - truths[a]) for a, b in itertools.combinations(order, 2)]
+    pairs = sorted((p for p in pairs if p[2] > arena.LEAST_APART), key=lambda pair: pair[2])
     return [(*pair, CLOSE if i < len(pairs) // 2 else FAR) for i, pair in enumerate(pairs)]
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
-    """The share of trials that are won, over the pairs of each half.
+    """Compute the share of trials that are won, over the pairs of each half.
 
     Parameters
     ----------
     table : DataFrame
-        Of `trials`.
+        From `trials`.
 
     Returns
     -------
     DataFrame
-        One row per stream, notion, k, n, estimand, by, estimator and half: pairs, trials, share, and its 95 % interval low, high:
-        the replications are independent, so that it is share -+ t sd / sqrt(R) of the R shares of the replications; where all of
-        these are equal, Wilson's interval of R trials. Also the range of the margins.
+        One row per stream, notion, k, n, estimand, by, estimator and half: pairs, trials, share,
+        and its 95 % interval low, high. Replications are independent, so the interval is
+        share -+ t sd / sqrt(R) of the R shares of the replications, cut to [0, 1]. If these are all
+        equal, it is Wilson's interval of R trials. Then the range of the margins, least_margin and
+        largest_margin.
     """
     rows = []
     for key, part in table.groupby([*KEYS, "half"], sort=True):
-        of_rep = np.stack(part["of_rep"].to_numpy())
-        of_rep = of_rep[:, ~np.isnan(of_rep).all(axis=0)]
-        if not of_rep.size:
+        by_rep = nanmean(np.stack(part["of_rep"].to_list()))
+        by_rep = by_rep[~np.isnan(by_rep)]
+        if not len(by_rep):
             continue
-        each = np.nanmean(of_rep, axis=0)
-        reps, share = len(each), float(part["won"].sum() / part["trials"].sum())
-        spread = each.std(ddof=1) if reps > 1 else 0.0
-        if spread > 0.0:
-            half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, reps - 1) * spread / np.sqrt(reps))
-            low, high = max(share - half, 0.0), min(share + half, 1.0)
+        share = part["won"].sum() / part["trials"].sum()
+        if len(by_rep) > 1 and by_rep.std(ddof=1) > 0.0:
+            mean, low, high = mean_interval(by_rep, LEVEL)
+            low, high = max(share - (mean - low), 0.0), min(share + (high - mean), 1.0)
         else:
-            low, high = (float(bound) for bound in wilson(share * reps, reps))
-        told = [
-            len(part),
-            int(part["trials"].sum()),
-            share,
-            low,
-            high,
-            part["margin"].min(),
-            part["margin"].max(),
-        ]
-        rows.append([*key, *told])
-    columns = [
-        *KEYS,
-        "half",
-        "pairs",
-        "trials",
-        "share",
-        "low",
-        "high",
-        "least_margin",
-        "largest_margin",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+            low, high = wilson(share * len(by_rep), len(by_rep))
+        margins = part["margin"]
+        numbers = [len(part), int(part["trials"].sum()), share, float(low), float(high)]
+        rows.append([*key, *numbers, margins.min(), margins.max()])
+    columns = ["pairs", "trials", "share", "low", "high", "least_margin", "largest_margin"]
+    return pd.DataFrame(rows, columns=[*KEYS, "half", *columns])
 
 
-def wide(found: pd.DataFrame, by: str) -> pd.DataFrame:
-    """`shares` of one order: a row per estimator (with its estimand where that is another), a column per (notion, k, n, half);
-    rows by how far they are from the mean of each column."""
-    part = found[found["by"].eq(by)]
+def wide(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Arrange `shares` of one order: a row per estimator, a column per (notion, k, n, half).
+
+    The name of a row has the estimand where it differs from `by`. Rows are sorted by their mean
+    distance from the mean of each column, so that an estimator without a notion is placed by the
+    columns that it has.
+    """
+    part = table[table["by"].eq(by)]
     names = [
-        e if what in (by, e) else f"{e} ({what})"
-        for e, what in zip(part["estimator"], part["estimand"])
+        name if estimand in (by, name) else f"{name} ({estimand})"
+        for name, estimand in zip(part["estimator"], part["estimand"])
     ]
-    table = part.assign(name=names).pivot(
-        index="name", columns=["notion", "k", "n", "half"], values="share"
-    )
-    notions = [
-        notion
-        for notion in ("binary", "top_label", "canonical")
-        if notion in table.columns.get_level_values(0)
-    ]
-    columns = sorted(
-        table.columns, key=lambda c: (notions.index(c[0]), c[1], [CLOSE, FAR].index(c[3]), c[2])
-    )
-    table = table[columns]
-    # an estimator without a notion is placed by how it does beside the others of the columns that it has
+    columns = ["notion", "k", "n", "half"]
+    table = part.assign(name=names).pivot(index="name", columns=columns, values="share")
+    notions, halves = ("binary", "top_label", "canonical"), (CLOSE, FAR)
+    order = sorted(table, key=lambda c: (notions.index(c[0]), c[1], halves.index(c[3]), c[2]))
+    table = table[order]
     place = (table - table.mean(axis=0)).mean(axis=1)
     return table.loc[place.sort_values(ascending=False, kind="stable").index]

@@ -1,29 +1,33 @@
-"""Claims of a paper, tested: a statistic with its two-sided 99 % interval against the threshold that the paper's words say.
+"""Claims of a paper, tested: a statistic with its two-sided 99 % interval against a threshold.
 
-A claim is a row of reported.csv of source `claim`: its row is a short name, its column the statistic in words, its value the
-threshold and its unit the side, above or below, on which the statistic has to be. experiments/<paper>/claims.py says what the
-statistics are, by the names of the claims, and is an item of the functions here:
+A claim is a row of reported.csv with the source `claim`. Its row is a short name, its column the
+statistic in words, its value the threshold, and its unit the side (above or below) on which the
+statistic has to be. experiments/<paper>/claims.py computes the statistics by the names of the
+claims, and is an item made of the functions here:
 
     from harness.evaluation import claims
 
     def statistics(records, settings):
-        found = records[records["estimator"].eq("binned15")]
-        over = found["value"] - found["truth"]
-        return {"ECE overestimates": claims.of_mean(over, found["key"], claims.OURS, "one problem, 40 replications")}
+        rows = records[records["estimator"].eq("binned15")]
+        over = rows["value"] - rows["truth"]
+        why = "one problem, 40 replications"
+        return {"ECE overestimates": claims.of_mean(over, rows["key"], claims.OURS, why)}
 
     def render(records, settings):
         return claims_plot.figure(statistics(records, settings), settings)
 
-and in the same way claims.table, claims.summary and claims.reproduced; harness.figures.claims_plot draws.
-The verdicts are those of harness.evaluation.reproduction: a claim holds where the whole interval is on the claimed side, fails
-where it is on the other, and is undecided otherwise. The interval is as good as what it is made of: values that share draws
-or rows are no independent values, and are averaged before they come here.
+and in the same way claims.table, claims.summary and claims.reproduced. A claim holds if the whole
+interval is on the claimed side, fails if it is on the other, and is undecided otherwise
+(harness.evaluation.reproduction). The interval assumes independent values: average values that
+share draws or rows first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,29 +37,31 @@ from harness.common.wording import DASH, format_significant
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
+from harness.evaluation.rates import mean_interval
 
 LEVEL = 0.99  # of all intervals, two-sided
 PAPER, OURS = "the paper's data", "ours"
-SAID_SIDES = {"above": ">", "below": "<"}
+SIDE_SIGNS = {"above": ">", "below": "<"}
 ANSWER = ["item", "row", "column", "value", "error", "reps", "low", "high", "where", "why", "keys"]
+NO_NUMBER = "no cell gave a number to compare"
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """What a claim is judged by.
+    """A statistic by which a claim is judged.
 
     Parameters
     ----------
     value, low, high : float
-        The statistic and its two-sided interval of LEVEL; NaN where there is none, see `untested`.
+        The statistic and its two-sided interval of LEVEL; NaN without one, see `untested`.
     where : str
-        PAPER or OURS: whether it was computed on the data that the paper has, or on others.
+        PAPER or OURS: computed on the paper's data, or on others.
     keys : iterable of str or of tuples of str
         The keys of the cells that it is made of.
     why : str, optional
-        One sentence on what was compared; where there is no number, on what is needed.
+        One sentence on what was compared, or on what is needed for a number.
     cells : int, optional
-        How many values it is made of; default the number of keys.
+        Number of values that it is made of. Default: the number of keys.
     """
 
     value: float
@@ -66,37 +72,33 @@ class Statistic:
     why: str | None = None
     cells: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("value", "low", "high"):
             object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "keys", _flat(self.keys))
+        object.__setattr__(self, "keys", reproduction.merge_keys(self.keys))
         if self.cells is None:
             object.__setattr__(self, "cells", len(self.keys))
-        if self.value != self.value:
+        if math.isnan(self.value):
             if not self.why:
                 raise BadInputError(
-                    "why is empty for a statistic without a number; a sentence on what is needed is."
+                    "why is empty for a statistic without a number; say what is needed."
                 )
-            return
-        if self.where not in (PAPER, OURS):
+        elif self.where not in (PAPER, OURS):
             raise BadInputError(f"where is {self.where!r}; {PAPER!r} and {OURS!r} are allowed.")
-        if not self.low <= self.value <= self.high:
+        elif not self.low <= self.value <= self.high:
             raise BadInputError(
-                f"the interval is [{self.low}, {self.high}], in which the value {self.value} is not."
+                f"the interval [{self.low}, {self.high}] does not contain the value {self.value}."
             )
-
-
-def _flat(keys) -> tuple[str, ...]:
-    """The different keys, in their order, of keys and of tuples of keys."""
-    return tuple(dict.fromkeys(k for key in keys for k in ([key] if isinstance(key, str) else key)))
 
 
 # Values -> statistics
 
 
 def among(parts: int) -> float:
-    """The level of the intervals of each of so many parts, of which `smallest` or `largest` takes one: by Bonferroni's inequality
-    all hold at once at LEVEL. The worst of many is an extreme by chance as well.
+    """Return the level of each of several intervals of which `smallest` or `largest` takes one.
+
+    By Bonferroni's inequality all of them hold at once at LEVEL. The worst of many is extreme by
+    chance as well.
 
     Examples
     --------
@@ -108,59 +110,52 @@ def among(parts: int) -> float:
 
 def of_mean(
     values: Iterable[float],
-    keys: Iterable,
+    keys: Iterable[Any],
     where: str,
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """The mean of independent values, with Student's t interval mean +- t sd / sqrt(N) of N - 1 degrees of freedom. Values that
-    are NaN are left out; one value decides nothing, its interval is infinite. `level` is that of the interval, see `among`.
-    Equal values have an interval without width: what is right or wrong in each trial is a share (`of_share`).
+    """Return the mean of independent values, with Student's t interval mean -+ t sd / sqrt(N).
+
+    t has N - 1 degrees of freedom. NaN values are left out. One value decides nothing: its interval
+    is infinite. Equal values have an interval without width; for outcomes that are right or wrong
+    use `of_share`. For `level` see `among`.
 
     Examples
     --------
     >>> of_mean([1.0, 2.0, 3.0], (), OURS)
     Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
     """
-    held = np.asarray(list(values), dtype=float)
-    held = held[~np.isnan(held)]
-    if not len(held):
-        return untested(why or "no cell gave a number to compare", keys)
-    half = (
-        t.ppf((1 + level) / 2, len(held) - 1) * held.std(ddof=1) / np.sqrt(len(held))
-        if len(held) > 1
-        else np.inf
-    )
-    mean = held.mean()
-    return Statistic(mean, mean - half, mean + half, where, keys, why, len(held))
+    numbers = np.asarray(list(values), dtype=float)
+    numbers = numbers[~np.isnan(numbers)]
+    if not len(numbers):
+        return untested(why or NO_NUMBER, keys)
+    return Statistic(*mean_interval(numbers, level), where, tuple(keys), why, len(numbers))
 
 
 def of_difference(
     first: Iterable[float],
     second: Iterable[float],
-    keys: Iterable,
+    keys: Iterable[Any],
     where: str,
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """The mean of the paired differences first - second, as `of_mean`; a pair without a number on one side is left out."""
-    pair = [np.asarray(list(values), dtype=float) for values in (first, second)]
-    if len(pair[0]) != len(pair[1]):
-        raise BadInputError(
-            f"first has {len(pair[0])} values and second {len(pair[1])}; pairs are needed."
-        )
-    return of_mean(pair[0] - pair[1], keys, where, why, level)
+    """Return `of_mean` of the paired differences first - second, without pairs that have a NaN."""
+    return of_mean(np.subtract(list(first), list(second)), keys, where, why, level)
 
 
 def of_share(
     successes: int,
     trials: int,
-    keys: Iterable,
+    keys: Iterable[Any],
     where: str,
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """The share of successes in independent trials, with the interval of Clopper and Pearson (1934).
+    """Return the share of successes in independent trials.
+
+    The interval is that of Clopper and Pearson (1934).
 
     Examples
     --------
@@ -168,134 +163,119 @@ def of_share(
     Statistic(value=1.0, low=0.5887..., high=1.0, where='ours', keys=(), why=None, cells=10)
     """
     successes, trials = int(successes), int(trials)
-    if not 0 <= successes <= trials:
-        raise BadInputError(
-            f"successes is {successes} of {trials} trials; 0 to {trials} are possible."
-        )
     if not trials:
-        return untested(why or "no cell gave a number to compare", keys)
+        return untested(why or NO_NUMBER, keys)
     tail = (1 - level) / 2
     low = beta.ppf(tail, successes, trials - successes + 1) if successes else 0.0
     high = beta.ppf(1 - tail, successes + 1, trials - successes) if successes < trials else 1.0
-    return Statistic(successes / trials, low, high, where, keys, why, trials)
+    return Statistic(successes / trials, low, high, where, tuple(keys), why, trials)
 
 
 def exact(
     value: float,
     error: float,
-    keys: Iterable,
+    keys: Iterable[Any],
     where: str,
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """A number with a known standard error, and the interval of the normal law; error 0 for an exact number."""
-    if not (error >= 0 and value == value):
-        raise BadInputError(
-            f"the number is {value} +- {error}; a number and an error of 0 or more are needed."
-        )
-    half = norm.ppf((1 + level) / 2) * error
-    return Statistic(value, value - half, value + half, where, keys, why)
-
-
-def of_quantity(
-    estimate: float,
-    low: float,
-    high: float,
-    keys: Iterable = (),
-    where: str = OURS,
-    why: str | None = None,
-) -> Statistic:
-    """Any other quantity with an interval of LEVEL that is known already, as of a bootstrap."""
-    return Statistic(estimate, low, high, where, keys, why)
-
-
-def absolute(one: Statistic) -> Statistic:
-    """The size of a statistic: an interval with 0 inside begins at 0.
-
-    Examples
-    --------
-    >>> found = absolute(of_quantity(-1.0, -3.0, 2.0))
-    >>> found.value, found.low, found.high
-    (1.0, 0.0, 3.0)
-    """
-    if one.value != one.value:
-        return one
-    ends = sorted(abs(end) for end in (one.low, one.high))
-    low = 0.0 if one.low <= 0.0 <= one.high else ends[0]
-    return replace(one, value=abs(one.value), low=low, high=ends[1])
+    """Return a number with a known standard error (0 if exact) and the interval of the normal law."""
+    return of_estimate(value, error, None, keys, where, why, level)
 
 
 def of_estimate(
     value: float,
     error: float,
-    reps: int | None,
-    keys: Iterable,
+    reps: float | None,
+    keys: Iterable[Any],
     where: str,
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """A number with a standard error estimated from so many replications: the interval of Student's t with reps - 1 degrees of
-    freedom, of the normal law where they are not known.
+    """Return a number whose standard error was estimated from `reps` replications.
+
+    The interval is that of Student's t with reps - 1 degrees of freedom, or of the normal law if
+    `reps` is unknown (None or NaN). It is infinite for one replication.
 
     Examples
     --------
     >>> of_estimate(2.0, 1.0 / 3**0.5, 3, (), OURS)  # as of_mean([1.0, 2.0, 3.0], (), OURS)
     Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
     """
-    law = norm if reps is None or reps != reps else t(reps - 1) if reps > 1 else None
-    half = np.inf if law is None else law.ppf((1 + level) / 2) * error
-    return Statistic(
-        value, value - half, value + half, where, keys, why, None if law is norm else int(reps)
-    )
+    if reps is None or math.isnan(reps):
+        cells = None
+        half = norm.ppf((1 + level) / 2) * error
+    else:
+        cells = int(reps)
+        half = t.ppf((1 + level) / 2, reps - 1) * error if reps > 1 else np.inf
+    return Statistic(value, value - half, value + half, where, tuple(keys), why, cells)
 
 
-def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
-    """The smallest of several statistics, as the lowest coverage of many settings: from the smallest lower end to the smallest
-    upper end, which is an interval of LEVEL where those of the parts are made at the level `among(number of parts)`. Parts
-    without a number are left out; `why` is by default that of the smallest.
+def absolute(statistic: Statistic) -> Statistic:
+    """Return the absolute value of a statistic. An interval that contains 0 begins at 0.
 
     Examples
     --------
-    >>> parts = [of_quantity(2.0, 1.0, 3.0), of_quantity(2.5, 0.5, 9.0)]
-    >>> found = smallest(parts)
-    >>> found.value, found.low, found.high
+    >>> size = absolute(Statistic(-1.0, -3.0, 2.0, OURS))
+    >>> size.value, size.low, size.high
+    (1.0, 0.0, 3.0)
+    """
+    low, high = sorted(abs(end) for end in (statistic.low, statistic.high))
+    low = 0.0 if statistic.low <= 0.0 <= statistic.high else low
+    return replace(statistic, value=abs(statistic.value), low=low, high=high)
+
+
+def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
+    """Return the smallest of several statistics, such as the lowest coverage of many settings.
+
+    Its interval goes from the smallest lower end to the smallest upper end. It has the level LEVEL
+    if the parts have the level `among(number of parts)`. Parts without a number are left out. `why`
+    is by default that of the smallest.
+
+    Examples
+    --------
+    >>> least = smallest([Statistic(2.0, 1.0, 3.0, OURS), Statistic(2.5, 0.5, 9.0, OURS)])
+    >>> least.value, least.low, least.high
     (2.0, 0.5, 3.0)
     """
-    return _extreme(min, parts, why)
+    parts = list(parts)
+    known = [part for part in parts if not math.isnan(part.value)]
+    if not known:
+        reasons = [part.why for part in parts if part.why]
+        return untested(why or next(iter(reasons), NO_NUMBER))
+    least = min(known, key=lambda part: part.value)
+    return Statistic(
+        least.value,
+        min(part.low for part in known),
+        min(part.high for part in known),
+        PAPER if all(part.where == PAPER for part in known) else OURS,
+        tuple(key for part in known for key in part.keys),
+        why or least.why,
+        sum(part.cells or 0 for part in known),
+    )
 
 
 def largest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
-    """The largest of several statistics, as `smallest`."""
-    return _extreme(max, parts, why)
+    """Return the largest of several statistics, as `smallest`."""
+    return _negative(smallest([_negative(part) for part in parts], why))
 
 
-def _extreme(extreme, parts, why):
-    parts = list(parts)
-    held = [part for part in parts if part.value == part.value]
-    if not held:
-        return untested(
-            why
-            or next((part.why for part in parts if part.why), "no cell gave a number to compare")
-        )
-    ends = [extreme(getattr(part, name) for part in held) for name in ("value", "low", "high")]
-    where = PAPER if all(part.where == PAPER for part in held) else OURS
-    keys = [key for part in held for key in part.keys]
-    said = why or next(part.why for part in held if part.value == ends[0])
-    return Statistic(*ends, where, keys, said, sum(part.cells for part in held))
+def _negative(statistic: Statistic) -> Statistic:
+    return replace(statistic, value=-statistic.value, low=-statistic.high, high=-statistic.low)
 
 
-def untested(why: str, keys: Iterable = ()) -> Statistic:
-    """A claim that cannot be tested here; `why` says in a sentence what is needed."""
-    return Statistic(np.nan, np.nan, np.nan, "", keys, why)
+def untested(why: str, keys: Iterable[Any] = ()) -> Statistic:
+    """Return the statistic of a claim that cannot be tested here; `why` says what is needed."""
+    return Statistic(np.nan, np.nan, np.nan, "", tuple(keys), why)
 
 
-# Statistics -> what people look at
+# Statistics -> tables
 
 
 def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """The statistics as rows that reproduction.compare takes."""
+    """Return the statistics as rows for reproduction.compare."""
     claims = _claims(settings)
-    unknown = [name for name in statistics if name not in set(claims["row"])]
+    unknown = sorted(set(statistics) - set(claims["row"]))
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
         raise BadInputError(
@@ -305,93 +285,67 @@ def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.Da
     for claim in claims.itertuples():
         if claim.row in statistics:
             s = statistics[claim.row]
-            own = (s.value, np.nan, s.cells, s.low, s.high, s.where or None, s.why, s.keys)
-            rows.append(dict(zip(ANSWER, (claim.item, claim.row, claim.column, *own))))
+            numbers = (s.value, np.nan, s.cells, s.low, s.high)
+            rows.append(
+                [claim.item, claim.row, claim.column, *numbers, s.where or None, s.why, s.keys]
+            )
     return pd.DataFrame(rows, columns=ANSWER)
 
 
 def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """reproduction.compare of the claims, in the paper's order, with its words (`quote`) and their `place`."""
-    claims = _claims(settings)
-    found = reproduction.compare(
+    """Return reproduction.compare of the claims, in the paper's order, with `quote` and `place`."""
+    table = reproduction.compare(
         reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons
     )
-    found = found[found["source"].eq(reproduction.CLAIM)]
-    return found.merge(
-        claims[[*reproduction.KEY, "place", "quote"]], on=reproduction.KEY, validate="one_to_one"
-    )
+    table = table[table["source"].eq(reproduction.CLAIM)]
+    words = _claims(settings)[[*reproduction.KEY, "place", "quote"]]
+    return table.merge(words, on=reproduction.KEY, validate="one_to_one")
 
 
-def _claims(settings):
-    asked = reproduction.reported(settings.paper, settings.compare)
-    return asked[asked["source"].eq(reproduction.CLAIM)]
+def _claims(settings: Settings) -> pd.DataFrame:
+    numbers = reproduction.reported(settings.paper, settings.compare)
+    return numbers[numbers["source"].eq(reproduction.CLAIM)]
 
 
 def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """One row per claim, every number of its own column."""
-    found = judged(statistics, settings)
+    """Return one row per claim with every number in a column of its own."""
     names = {
-        "row": "claim",
-        "column": "statistic",
-        "unit": "side",
-        "reported": "threshold",
-        "ours": "value",
-        "reps": "values",
-    }
-    found = found.rename(columns=names).rename(columns={"reason": "compared"})
-    wanted = [
-        "claim",
-        "quote",
-        "place",
-        "where",
-        "statistic",
-        "side",
-        "threshold",
-        "value",
-        "low",
-        "high",
-        "values",
-        "verdict",
-    ]
-    return found[[*wanted, "compared"]]
+        "row": "claim", "quote": "quote", "place": "place", "where": "where", "column": "statistic",
+        "unit": "side", "reported": "threshold", "ours": "value", "low": "low", "high": "high",
+        "reps": "values", "verdict": "verdict", "reason": "compared",
+    }  # fmt: skip
+    return judged(statistics, settings)[list(names)].rename(columns=names)
 
 
 def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """The claims for people: the paper's words, what was computed of what, the interval and the verdict."""
+    """Return the claims as people read them: quote, statistic, interval and verdict."""
     rows = {}
     for r in judged(statistics, settings).itertuples():
+        place = f" ({r.place})" if isinstance(r.place, str) else ""
         rows[r.row] = {
-            "the paper says": f"“{r.quote}”"
-            + (f" ({r.place})" if isinstance(r.place, str) else ""),
+            "the paper says": f"“{r.quote}”{place}",
             "statistic": r.column,
-            "claimed": f"{SAID_SIDES[r.unit]} {format_significant(r.reported, 6)}",
-            "found, with its 99 % interval": found_text(r) or DASH,
+            "claimed": f"{SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}",
+            "found, with its 99 % interval": format_statistic(r) or DASH,
             "verdict": r.verdict,
-            "on": r.where if isinstance(r.where, str) else DASH,
-            "compared": r.reason if isinstance(r.reason, str) else DASH,
+            "on": r.where or DASH,
+            "compared": r.reason or DASH,
         }
-    made = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim")
-    return made.rename_axis(
-        columns="claims: each a statistic and the side of a threshold on which it has to be"
-    )
+    heading = "claims: each a statistic and the side of a threshold on which it has to be"
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    return frame.rename_axis("claim").rename_axis(columns=heading)
 
 
-def found_text(r) -> str:
-    """The statistic of a row with its interval; nothing where there is none."""
-    if r.ours != r.ours:
+def format_statistic(row: Any) -> str:
+    """Return the statistic of a row of `judged` with its interval, "" without a number.
+
+    It has three significant digits, or as many more as show the side of the threshold.
+    """
+    if math.isnan(row.ours):
         return ""
-    digits = _digits(r)
-    ends = (
-        ""
-        if r.low == r.high
-        else f" [{format_significant(r.low, digits)}, {format_significant(r.high, digits)}]"
-    )
-    return format_significant(r.ours, digits) + ends
-
-
-def _digits(r):
-    """Significant digits, three or as many more as it takes to see on which side of the threshold value and interval are."""
-    numbers = [x for x in (r.ours, r.low, r.high) if np.isfinite(x) and x != r.reported]
-    return next(
-        (d for d in range(3, 13) if all(float(f"{x:.{d}g}") != r.reported for x in numbers)), 12
-    )
+    numbers = [x for x in (row.ours, row.low, row.high) if np.isfinite(x) and x != row.reported]
+    digits = 3
+    while digits < 12 and any(float(f"{x:.{digits}g}") == row.reported for x in numbers):
+        digits += 1
+    value, low, high = (format_significant(x, digits) for x in (row.ours, row.low, row.high))
+    return value if row.low == row.high else f"{value} [{low}, {high}]"

@@ -1,9 +1,12 @@
-"""What <results>/<paper>/reproduction.csv holds, counted: by source and verdict, and the printed numbers by what came of them.
+"""Counts of <results>/<paper>/reproduction.csv: printed numbers by what came of them.
 
-README, the documentation, the site, the index of all results and `calharness list papers` take their counts from here."""
+README, the documentation, the site, the index of all results and `calharness list papers` take
+their counts from here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +14,6 @@ import pandas as pd
 from harness.configure import options
 from harness.evaluation import reproduction
 
-UNJUDGED = "not reproducible here"
 OUTCOMES = {
     "recomputed and agreeing": "computed here from predictions or simulated samples, and equal or within error",
     "given and agreeing": "equal, but an average of the authors' own published rows, or the value of a formula such as ln 10",
@@ -20,88 +22,68 @@ OUTCOMES = {
 }
 
 
-def rows(folder: Path, paper: str):
-    """The rows of a paper's reproduction.csv, or None where there is none."""
+def rows(folder: Path, paper: str) -> pd.DataFrame | None:
+    """Return the rows of a paper's reproduction.csv, None without the file."""
     path = folder / paper / "reproduction.csv"
-    if not path.is_file():
-        return None
-    found = pd.read_csv(path, low_memory=False)
-    return found if "source" in found else found.assign(source="")
+    return pd.read_csv(path, low_memory=False) if path.is_file() else None
 
 
-def once(found, experiments=None):
-    """Each reported number once: by the first of the experiments (default those of the file, in its order) that judges it, else
-    by the first that has it."""
-    order = list(dict.fromkeys(found["experiment"])) if experiments is None else list(experiments)
-    mine = found[found["experiment"].isin(order)]
-    rank = mine["experiment"].map({name: i for i, name in enumerate(order)}).astype(int) + len(
-        order
-    ) * mine["verdict"].eq(UNJUDGED)
+def once(rows: pd.DataFrame, experiments: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return each reported number once: by the first experiment that judges it, or that has it.
+
+    `experiments` gives the order, by default that of the rows; others are left out.
+    """
+    order = list(rows["experiment"].unique() if experiments is None else experiments)
+    mine = rows[rows["experiment"].isin(order)]
+    unjudged = mine["verdict"].eq(reproduction.UNJUDGED)
+    rank = mine["experiment"].map(order.index).astype(int) + len(order) * unjudged
     return mine.loc[rank.sort_values(kind="stable").index].drop_duplicates(reproduction.KEY)
 
 
-def by_source(found) -> dict[str, dict[str, int]]:
-    """{source: {verdict: rows}} of what there is; a file of before, without sources, has one that is called reported."""
-    sources, verdicts = (
-        found["source"].fillna("").replace("", "reported"),
-        list(reproduction.VERDICTS),
-    )
-    counted = {
-        (source, verdict): int(n)
-        for (source, verdict), n in found.groupby([sources, "verdict"]).size().items()
-    }
-    order = [source for source in (*reproduction.SOURCES, "reported") if source in set(sources)]
-    return {
-        source: {v: counted[source, v] for v in verdicts if (source, v) in counted}
-        for source in order
-    }
-
-
-def others(found) -> dict[str, int]:
-    """{verdict: rows} of the numbers that are neither printed in the paper nor claims."""
-    part = found[~found["source"].isin([reproduction.PRINTED, reproduction.CLAIM])]
+def others(rows: pd.DataFrame) -> dict[str, int]:
+    """Return {verdict: rows} of the numbers that are neither printed in the paper nor claims."""
+    part = rows[~rows["source"].isin([reproduction.PRINTED, reproduction.CLAIM])]
     return {verdict: n for verdict, n in reproduction.counts(part).items() if n}
 
 
-def outcomes(found, paper: str) -> dict[str, int]:
-    """Number of the printed numbers of `paper` per entry of OUTCOMES, each printed number once.
+def outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
+    """Count the printed numbers of a paper per entry of OUTCOMES, each once.
 
-    `found` is the paper's reproduction.csv, None without one: then nothing is judged. Our number is *given* where reported.csv
-    says that a formula gives it, or where the experiment reads the authors' rows (`records_from`) and computes nothing.
+    `rows` is the paper's reproduction.csv. Without it (None) nothing is judged. Our number is
+    *given* where reported.csv says that a formula gives it, or where the experiment reads the
+    authors' rows (`records_from`) and computes nothing.
     """
-    known = pd.read_csv(
-        reproduction.EXPERIMENTS / paper / "reported.csv",
-        dtype=dict.fromkeys(reproduction.KEY, str),
+    printed = pd.read_csv(
+        reproduction.reported_path(paper), dtype=dict.fromkeys(reproduction.KEY, str)
     )
-    known = known[known["source"].eq(reproduction.PRINTED)].reindex(
-        columns=[*reproduction.KEY, "given_by"]
-    )
-    if found is None:
-        return {**dict.fromkeys(OUTCOMES, 0), "not judged": len(known)}
-    judged = once(found)[[*reproduction.KEY, "experiment", "verdict"]].astype(str)
-    rows = known.merge(judged, on=reproduction.KEY, how="left")
-    agrees = rows["verdict"].isin(["identical", "within error"])
-    given = rows["given_by"].notna() | rows["experiment"].map(_reads_rows, na_action="ignore").eq(
-        True
-    )
-    numbers = [agrees & ~given, agrees & given, rows["verdict"].eq("differs")]
-    counted = [int(part.sum()) for part in numbers]
-    return dict(zip(OUTCOMES, [*counted, len(rows) - sum(counted)]))
+    printed = printed[printed["source"].eq(reproduction.PRINTED)]
+    printed = printed.reindex(columns=[*reproduction.KEY, "given_by"])
+    if rows is None:
+        return {**dict.fromkeys(OUTCOMES, 0), "not judged": len(printed)}
+    judged = once(rows)[[*reproduction.KEY, "experiment", "verdict"]].astype(str)
+    table = printed.merge(judged, on=reproduction.KEY, how="left")
+    reads = {name for name in table["experiment"].dropna().unique() if _reads_rows(name)}
+    given = table["given_by"].notna() | table["experiment"].isin(reads)
+    agrees = table["verdict"].isin(["identical", "within error"])
+    masks = (agrees & ~given, agrees & given, table["verdict"].eq("differs"))
+    counts = [int(mask.sum()) for mask in masks]
+    return dict(zip(OUTCOMES, [*counts, len(table) - sum(counts)]))
 
 
 def _reads_rows(experiment: str) -> bool:
-    """True if the experiment computes nothing and reads records from outside."""
+    """Return True if the experiment computes nothing and reads records from outside."""
     return experiment in options.ids("experiment") and bool(
         options.option("experiment", experiment).config.get("records_from")
     )
 
 
-def sentence(counts: dict[str, int]) -> str:
-    """The outcomes in words.
+def sentence(counts: Mapping[str, int]) -> str:
+    """Return the outcomes in words.
 
     Examples
     --------
-    >>> sentence({"recomputed and agreeing": 2, "given and agreeing": 3, "differing": 1, "not judged": 1004})
+    >>> outcomes = ("recomputed and agreeing", "given and agreeing", "differing", "not judged")
+    >>> sentence(dict(zip(outcomes, (2, 3, 1, 1004))))
     "Of 1,010 printed numbers 2 were recomputed and agree, 3 agree ... 1 differs, and 1,004 are not judged..."
     """
     recomputed, given, differing, unjudged = (counts.get(name, 0) for name in OUTCOMES)

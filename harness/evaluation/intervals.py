@@ -1,249 +1,208 @@
-"""Intervals and tests compared: coverage and width, and how often a test rejects; pure functions on records.
+"""Intervals and tests compared: coverage and width, and how often a test rejects.
 
-Families are a mapping {family: [ids of problems]}; a problem in none of them is of the family "other".
+Families are a mapping {family: [ids of problems]}; other problems belong to the family "other".
 
-What counts. An interval is any `low` or `high` at a `level`, whatever the kind of the estimate; it is judged where the truth is
-known and covers where low <= truth <= high up to the error of the truth. Cells that gave none (failed, skipped, undefined, or a
-value alone) are no misses: they are counted beside, in `without`. A test is an estimate of `p_value`; a problem is calibrated
-where some estimator's record of a calibration error on it has the truth 0, miscalibrated where it has another one.
+An interval is any `low` or `high` at a `level`, whatever the kind of the estimate. It is judged
+where the truth is known, and covers if low <= truth <= high up to the error of the truth. Cells
+without an interval (failed, skipped, undefined, or a value alone) are no misses: they are counted
+in `without`. A test is an estimate of `p_value`. A problem is calibrated if every record of a
+calibration error on it has the truth 0, and miscalibrated if one has another truth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import rates
-from harness.evaluation.summary import ROUNDING
+from harness.evaluation import arena, rates
+from harness.evaluation.summary import covers
 from harness.math import estimands
 from harness.records.schema import has_number
 
-Families = Mapping[str, Sequence[str]]
+Families: TypeAlias = Mapping[str, Sequence[str]]
 SETTING = ["notion", "n", "estimand"]
 LEVEL = 0.05  # of a test
-LEAST_WIDTH = 0.1  # relative: an interval of a point, where both ends are cut at 0, shall not decide a mean of logarithms
-
-
-def floor(estimand: str, n: Any) -> Any:
-    """The error below which none counts: 0.1 / n of a squared error, 0.1 / sqrt(n) of any other.
-
-    Examples
-    --------
-    >>> float(floor("l1", 100)), floor("l2_squared", 100)
-    (0.01, 0.001)
-    """
-    squared = "l2_squared" in estimand or estimand == "kl"
-    return 0.1 / n if squared else 0.1 / np.sqrt(n)
-
-
-def family_of(problems: pd.Series, families: Families) -> pd.Series:
-    """The family of every problem; "other" of those that are in none."""
-    known = {problem: family for family, of_it in families.items() for problem in of_it}
-    return problems.map(lambda problem: known.get(problem, "other"))
+LEAST_WIDTH = 0.1  # relative: an interval cut to one point at 0 must not decide a geometric mean
 
 
 def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """The estimates that can be judged, one row each: with `family`, `covered`, `sides` (both, lower, upper) and `relative`, the
-    width over max(truth, floor); of one bound alone its distance from the truth stands for the width."""
-    fine = records[has_number(records) & records["level"].notna() & records["truth"].notna()]
-    fine = fine[fine["low"].notna() | fine["high"].notna()]
-    low, high, error = (
-        fine["low"].fillna(-np.inf),
-        fine["high"].fillna(np.inf),
-        fine["truth_error"].fillna(0.0) + ROUNDING,
-    )
-    sides = np.where(fine["low"].isna(), "upper", np.where(fine["high"].isna(), "lower", "both"))
-    alone = (fine["low"].fillna(fine["high"]) - fine["truth"]).abs()
-    unit = [
-        max(truth, floor(name, n))
-        for truth, name, n in zip(fine["truth"], fine["estimand"], fine["n"])
-    ]
-    return fine.assign(
-        family=family_of(fine["problem"], families),
-        covered=(low - error <= fine["truth"]) & (fine["truth"] <= high + error),
+    """Return the estimates that can be judged, one row each.
+
+    Further columns: `family`, `covered`, `sides` (both, lower, upper) and `relative`, the width
+    over max(truth, floor). A single bound has its distance from the truth in place of the width.
+    """
+    has_bound = records["low"].notna() | records["high"].notna()
+    known = records["level"].notna() & records["truth"].notna()
+    rows = records[has_number(records) & has_bound & known]
+    low, high, truth = rows["low"], rows["high"], rows["truth"]
+    sides = np.where(low.isna(), "upper", np.where(high.isna(), "lower", "both"))
+    alone = (low.fillna(high) - truth).abs()
+    unit = np.maximum(truth, arena.floors(rows))
+    return rows.assign(
+        family=_family(rows["problem"], families),
+        covered=covers(low, high, truth, rows["truth_error"]) == 1.0,
         sides=sides,
-        relative=np.where(sides == "both", high - low, alone) / np.array(unit, float),
+        relative=(high - low).where(sides == "both", alone) / unit,
     )
+
+
+def _family(problems: pd.Series, families: Families) -> pd.Series:
+    return problems.astype(object).map(arena.family_of(families)).fillna(arena.OTHER)
+
+
+def summary(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Summarise rows of `intervals` by some columns.
+
+    Returns
+    -------
+    DataFrame
+        `by`, level, sides, samples (over problems, n and reps), coverage, least (the smallest that
+        passes: level - 3 sqrt(level (1 - level) / samples)), passes, and relative, the geometric
+        mean over the problems of mean width / max(truth, floor).
+    """
+    grouped = judged.groupby(list(by), sort=False, observed=True)
+    table = grouped.agg(
+        level=("level", "first"), sides=("sides", "first"), samples=("covered", "size"),
+        coverage=("covered", "mean"),
+    )  # fmt: skip
+    table["least"] = rates.least_coverage(table["level"], table["samples"])
+    table["passes"] = table["coverage"] >= table["least"]
+    by_problem = judged.groupby([*by, "problem"], observed=True)["relative"].mean()
+    logs = np.log(by_problem.clip(lower=LEAST_WIDTH))
+    table["relative"] = np.exp(logs.groupby(level=list(by), observed=True).mean())
+    return table.reset_index()
 
 
 def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """Coverage and width of every interval method.
+    """Compute coverage and width of every interval method.
 
     Parameters
     ----------
     records : DataFrame
-        As of `harness.load_records`.
+        As `harness.load_records` returns them.
     families : mapping
         {family: [ids of problems]}.
 
     Returns
     -------
     DataFrame
-        A row per notion, n, estimand and estimator, in each setting those that pass first, the narrowest first: level, sides;
-        how many problems (rows of unequal numbers are not to be compared) and samples; the share that covers, coverage, with its
-        Wilson 95 % interval coverage_low, coverage_high; least, the smallest that passes (level - 3 standard errors), and passes;
-        width, the geometric mean over the problems of mean width / max(truth, floor); worst_family with worst_coverage; fails,
-        the families whose coverage is below their own `least`; cpu_seconds, mean of a cell; without, cells that gave no
-        interval; and per family its coverage, `coverage_<family>`.
+        A row per notion, n, estimand and estimator. In each setting methods that pass come first,
+        the narrowest first. Columns: level, sides; numbers of problems (rows with unequal numbers
+        are not to be compared) and samples; coverage with its Wilson 95 % interval coverage_low,
+        coverage_high; least, the smallest coverage that passes (level - 3 standard errors), and
+        passes; width, the geometric mean over the problems of mean width / max(truth, floor);
+        worst_family with worst_coverage; fails, the families whose coverage is below their own
+        `least`; cpu_seconds, mean of a cell; without, cells that gave no interval; and the coverage
+        of each family, `coverage_<family>`.
     """
-    fine = intervals(records, families)
-    names = [*families, *sorted(set(fine["family"]) - set(families))]
-    rows = []
-    for (notion, n, estimand, estimator), part in fine.groupby([*SETTING, "estimator"], sort=False):
-        level, samples = part["level"].iloc[0], len(part)
-        low, high = rates.wilson(part["covered"].sum(), samples)
-        by = (
-            part.groupby("family")["covered"]
-            .agg(["mean", "size"])
-            .reindex([name for name in names if name in set(part["family"])])
-        )
-        per_problem = part.groupby("problem")["relative"].mean().clip(lower=LEAST_WIDTH)
-        fails = by.index[by["mean"] < rates.least_coverage(level, by["size"])]
-        cells = _cells(records, fine, notion, n, estimand, estimator)
-        least = rates.least_coverage(level, samples)
-        coverage = part["covered"].mean()
-        row = {
-            "notion": notion, "n": n, "estimand": estimand, "estimator": estimator, "level": level,
-            "sides": part["sides"].iloc[0], "problems": part["problem"].nunique(), "samples": samples,
-            "coverage": coverage, "coverage_low": low, "coverage_high": high, "least": least,
-            "passes": bool(coverage >= least), "width": float(np.exp(np.log(per_problem).mean())),
-            "worst_family": by["mean"].idxmin(), "worst_coverage": by["mean"].min(), "fails": ", ".join(fails),
-            "cpu_seconds": cells["cpu_seconds"].mean(), "without": len(cells) - samples,
-        }  # fmt: skip
-        rows.append(row | by["mean"].add_prefix("coverage_").to_dict())
+    judged = intervals(records, families)
+    by = [*SETTING, "estimator"]
+    table = summary(judged, by).rename(columns={"relative": "width"}).set_index(by)
+    grouped = judged.groupby(by, sort=False, observed=True)
+    table["problems"] = grouped["problem"].nunique()
+    hits = grouped["covered"].sum()
+    table["coverage_low"], table["coverage_high"] = rates.wilson(hits, table["samples"])
+
+    of_family = summary(judged, [*by, "family"]).pivot(index=by, columns="family")
+    names = _in_order(judged["family"], families)
+    coverage, passes = of_family["coverage"][names], of_family["passes"][names]
+    table["worst_family"], table["worst_coverage"] = coverage.idxmin(axis=1), coverage.min(axis=1)
+    table["fails"] = passes.eq(False).apply(lambda row: ", ".join(row.index[row]), axis=1)
+
+    # Cells of each estimator on the problems of a setting whose truth is known.
+    cells = records.drop_duplicates("key")[["problem", "notion", "n", "estimator", "cpu_seconds"]]
+    cells = cells.merge(judged[[*SETTING, "problem"]].drop_duplicates())
+    costs = cells.groupby(by, observed=True)["cpu_seconds"].agg(["mean", "size"])
+    table["cpu_seconds"], table["without"] = costs["mean"], costs["size"] - table["samples"]
     columns = [
-        "level",
-        "sides",
-        "problems",
-        "samples",
-        "coverage",
-        "coverage_low",
-        "coverage_high",
-        "least",
-        "passes",
-        "width",
-    ]
-    columns += ["worst_family", "worst_coverage", "fails", "cpu_seconds", "without"]
-    columns += [f"coverage_{name}" for name in names if name in set(fine["family"])]
-    table = pd.DataFrame(rows, columns=[*SETTING, "estimator", *columns])
+        "level", "sides", "problems", "samples", "coverage", "coverage_low", "coverage_high",
+        "least", "passes", "width", "worst_family", "worst_coverage", "fails", "cpu_seconds",
+        "without",
+    ]  # fmt: skip
+    table = table[columns].join(coverage.add_prefix("coverage_")).reset_index()
     return table.sort_values(
         [*SETTING, "passes", "width"], ascending=[True, True, True, False, True], ignore_index=True
     )
 
 
-def _cells(records, fine, notion, n, estimand, estimator):
-    """An estimator's cells on the problems of a setting whose truth is known, one row each."""
-    judged = fine[fine["notion"].eq(notion) & fine["n"].eq(n) & fine["estimand"].eq(estimand)][
-        "problem"
-    ].unique()
-    of_it = records["estimator"].eq(estimator) & records["notion"].eq(notion) & records["n"].eq(n)
-    return records[of_it & records["problem"].isin(judged)].drop_duplicates("key")
+def _in_order(present: pd.Series, families: Families) -> list[str]:
+    """Return the families that are present: in the order of `families`, then the others."""
+    known = [*families, *sorted(set(present) - set(families))]
+    return [name for name in known if name in set(present)]
 
 
 def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """The p-values, one row each: with `family`, `rejected` (p_value <= 0.05) and `calibrated` (None where no truth tells)."""
+    """Return the p-values, one row each.
+
+    Further columns: `family`, `rejected` (p_value <= 0.05) and `calibrated` (None if no truth is
+    known).
+    """
     tests = records[has_number(records) & records["estimand"].eq("p_value")]
-    known = records[
-        records["truth"].notna()
-        & records["estimand"].map(lambda name: isinstance(name, str) and _error(name))
-    ]
-    calibrated = known.groupby(["problem", "notion"])["truth"].max().le(1e-12).to_dict()
+    names = [name for name in records["estimand"].dropna().unique() if _is_error(name)]
+    known = records[records["truth"].notna() & records["estimand"].isin(names)]
+    largest = known.groupby(["problem", "notion"], observed=True)["truth"].max()
+    calibrated = largest.le(1e-12).to_dict()
     of_problem = [calibrated.get(key) for key in zip(tests["problem"], tests["notion"])]
-    rejected = tests["value"].le(LEVEL + 1e-12)
     return tests.assign(
-        family=family_of(tests["problem"], families),
-        rejected=rejected,
-        calibrated=pd.Series(of_problem, tests.index, object),
+        family=_family(tests["problem"], families),
+        rejected=tests["value"].le(LEVEL + 1e-12),
+        calibrated=pd.Series(of_problem, tests.index, dtype=object),
     )
 
 
-def _error(name):
-    return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
+def _is_error(estimand: str) -> bool:
+    """Return True for a calibration error: 0 exactly for calibrated predictions."""
+    return estimands.is_distance(estimand) and not estimand.startswith(
+        ("refinement_", "sharpness_")
+    )
 
 
 def power_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """Size and power of every test at level 0.05.
+    """Compute size and power of every test at level 0.05.
 
     Parameters
     ----------
     records : DataFrame
-        With estimates of `p_value`, and of some calibration error whose truth says which problems are calibrated.
+        With estimates of `p_value`, and of a calibration error whose truth says which problems are
+        calibrated.
     families : mapping
         {family: [ids of problems]}.
 
     Returns
     -------
     DataFrame
-        A row per notion, n and estimator: size, the share of rejections on calibrated problems, with its Wilson 95 % interval
-        size_low, size_high and size_samples; holds, whether it is at most 0.05 + 3 standard errors; power, power_low, power_high
-        and power_samples on the miscalibrated ones; worst_family with worst_power; cpu_seconds, mean of a cell; without, cells
-        that gave no p-value; and per family its power, `power_<family>`.
+        A row per notion, n and estimator. size is the share of rejections on calibrated problems,
+        with its Wilson 95 % interval size_low, size_high and the number size_samples; holds is True
+        if it is at most 0.05 + 3 standard errors, None without samples. power, power_low,
+        power_high and power_samples are the same on the miscalibrated problems; then worst_family
+        with worst_power; cpu_seconds, mean of a cell; without, cells that gave no p-value; and the
+        power on each family, `power_<family>`.
     """
-    fine = rejections(records, families)
-    names = [*families, *sorted(set(fine["family"]) - set(families))]
-    rows = []
-    for (notion, n, estimator), part in fine.groupby(["notion", "n", "estimator"], sort=False):
-        null, other = (
-            part[part["calibrated"].map(lambda told, is_it=is_it: told is is_it)]
-            for is_it in (True, False)
-        )
-        by = (
-            other.groupby("family")["rejected"]
-            .mean()
-            .reindex([name for name in names if name in set(other["family"])])
-        )
-        mine = (
-            records["estimator"].eq(estimator) & records["notion"].eq(notion) & records["n"].eq(n)
-        )
-        cells = records[mine].drop_duplicates("key")
-        most = LEVEL + 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / max(len(null), 1))
-        row = {
-            "notion": notion,
-            "n": n,
-            "estimator": estimator,
-            **_share("size", null),
-            **_share("power", other),
-        }
-        row["holds"] = bool(row["size"] <= most) if len(null) else None
-        row |= {"worst_family": by.idxmin(), "worst_power": by.min()} if len(by) else {}
-        rows.append(
-            row
-            | {
-                "cpu_seconds": cells["cpu_seconds"].mean(),
-                "without": len(cells) - len(part),
-                **by.add_prefix("power_").to_dict(),
-            }
-        )
-    columns = [
-        f"{what}{end}" for what in ("size", "power") for end in ("", "_low", "_high", "_samples")
-    ]
-    columns = [
-        *columns[:4],
-        "holds",
-        *columns[4:],
-        "worst_family",
-        "worst_power",
-        "cpu_seconds",
-        "without",
-    ]
-    used = set(fine.loc[fine["calibrated"].map(lambda told: told is False), "family"])
-    return pd.DataFrame(
-        rows,
-        columns=[
-            "notion",
-            "n",
-            "estimator",
-            *columns,
-            *(f"power_{name}" for name in names if name in used),
-        ],
-    )
+    by = ["notion", "n", "estimator"]
+    tests = rejections(records, families)
+    index = pd.MultiIndex.from_frame(tests[by].drop_duplicates())
+    table = pd.DataFrame(index=index)
+    for name, calibrated in (("size", True), ("power", False)):
+        part = tests[tests["calibrated"].eq(calibrated)].groupby(by, observed=True)["rejected"]
+        counts = part.agg(["sum", "size"]).reindex(index, fill_value=0)
+        samples = counts["size"].where(counts["size"] > 0)
+        table[name] = counts["sum"] / samples
+        table[f"{name}_low"], table[f"{name}_high"] = rates.wilson(counts["sum"], samples)
+        table[f"{name}_samples"] = counts["size"]
+    null = table["size_samples"]
+    most = LEVEL + 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / null.clip(lower=1))
+    holds = (table["size"] <= most).astype(object).where(null > 0, None)
+    table.insert(list(table).index("power"), "holds", holds)
 
-
-def _share(name, part):
-    """The share of rejections with its Wilson interval; NaN of none."""
-    low, high = rates.wilson(part["rejected"].sum(), len(part)) if len(part) else (np.nan, np.nan)
-    mean = part["rejected"].mean() if len(part) else np.nan
-    return {name: mean, f"{name}_low": low, f"{name}_high": high, f"{name}_samples": len(part)}
+    others = tests[tests["calibrated"].eq(False)]
+    rejected = others.groupby([*by, "family"], observed=True)["rejected"].mean().unstack("family")
+    power = rejected.reindex(index, columns=_in_order(others["family"], families))
+    some = power.dropna(how="all")
+    table["worst_family"], table["worst_power"] = some.idxmin(axis=1), some.min(axis=1)
+    cells = records.drop_duplicates("key").groupby(by, observed=True)["cpu_seconds"]
+    table["cpu_seconds"] = cells.mean()
+    table["without"] = cells.size() - tests.groupby(by, observed=True).size()
+    return table.join(power.add_prefix("power_")).reset_index()

@@ -1,4 +1,4 @@
-"""What a paper asks and concludes, and its items in plain words: experiments/<paper>/paper.yaml.
+"""Questions, conclusions and items of a paper in plain words: experiments/<paper>/paper.yaml.
 
 title: A Variational Estimator for Lp Calibration Errors
 authors: Eugène Berta, Sacha Braun, ...           # or a list
@@ -6,23 +6,26 @@ year: 2026
 venue: arXiv preprint
 address: https://arxiv.org/abs/2602.24230
 citation: one line
-asks: one sentence, what the paper asks
-claims: one sentence, what it concludes
-here: one sentence, what came out here
-findings:                                         # optional: what this paper's reproduction found, the strongest first
+asks: one sentence, the question of the paper
+claims: one sentence, its conclusion
+here: one sentence, our result
+findings:                                         # optional: of our reproduction, strongest first
   - a sentence, or {rank: 1, text: a sentence} for one of the strongest of all papers
 items:                                            # in the paper's order, `claims` last
-  fig1: {name: Figure 1, about: what it shows, experiments: [ids, the first is the item's page], how: the paper's setting,
-         needs: what is missing, in one sentence, or null, command: the one command that gets it or runs it}
+  fig1: {name: Figure 1, about: its content, experiments: [ids, the first is the item's page],
+         how: the paper's setting, needs: the missing files, in one sentence, or null,
+         command: the one command that gets the files or runs the item}
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from harness.common.paths import EXPERIMENTS
 from harness.configure import options
@@ -34,31 +37,40 @@ HOW = {
     "a twin": "the paper's protocol on other data or networks: its numbers stand beside ours and are not judged",
     "data absent": "nothing can be computed before the files that the item needs are there",
 }
-_SENTENCES = ("title", "venue", "address", "citation", "asks", "claims", "here")
-_OF_ITEM = ("name", "about", "experiments", "how", "needs", "command")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Item:
-    """A figure or table of a paper. `experiments` are the ids that reproduce it, the first of which has the item's page; `how` is
-    one of HOW; `needs` says what is missing and `command` gets or runs it, both None where there is nothing to say."""
+    """A figure or table of a paper.
+
+    `experiments` are the ids that reproduce it; the first has the item's page. `how` is a key of
+    HOW. `needs` names what is missing, and `command` gets or runs it; both may be None.
+    """
 
     id: str
     name: str
     about: str
-    experiments: tuple[str, ...]
+    experiments: list[str]
     how: str
     needs: str | None = None
     command: str | None = None
 
     def stems(self, paper: str) -> list[str]:
-        """The file names, without their ending, of the results of the experiments, in their order."""
+        """Return the file names, without ending, of the results of the experiments."""
         return [name.removeprefix(f"{paper}_") for name in self.experiments]
 
 
-@dataclass(frozen=True)
+@dataclass
+class Finding:
+    """A finding of a reproduction; rank 1 is the strongest of all papers, None has no rank."""
+
+    text: str
+    rank: int | None = None
+
+
+@dataclass
 class Paper:
-    """A paper in plain words, with its items by id. `findings` are pairs (rank or None, sentence)."""
+    """A paper in plain words, with its items by id."""
 
     id: str
     title: str
@@ -71,161 +83,113 @@ class Paper:
     claims: str
     here: str
     items: dict[str, Item]
-    findings: tuple[tuple[int | None, str], ...] = ()
+    findings: list[Finding] = field(default_factory=list)
 
     def item_of(self, experiment: str) -> Item | None:
-        """The item that the experiment belongs to: of several the one whose page it is."""
-        found = [item for item in self.items.values() if experiment in item.experiments]
-        return next(
-            (item for item in found if item.experiments[0] == experiment),
-            found[0] if found else None,
-        )
+        """Return the item of an experiment; of several the one with its page there."""
+        items = [item for item in self.items.values() if experiment in item.experiments]
+        return min(items, key=lambda item: item.experiments[0] != experiment, default=None)
 
 
 def described() -> list[str]:
-    """Ids of the papers that have a paper.yaml."""
+    """Return the ids of the papers that have a paper.yaml."""
     return sorted(path.parent.name for path in EXPERIMENTS.glob("*/paper.yaml"))
 
 
 def every() -> list[Paper]:
-    """All papers that have a paper.yaml."""
+    """Return all papers that have a paper.yaml."""
     return [read(name) for name in described()]
 
 
 def find(name: str | None) -> Paper | None:
-    """The paper of this id, None where there is none or it has no paper.yaml."""
-    return read(name) if name and (EXPERIMENTS / name / "paper.yaml").is_file() else None
+    """Return the paper of this id, None without one or without its paper.yaml."""
+    return read(name) if name in described() else None
 
 
 def read(name: str) -> Paper:
-    """The paper of this id. Raises BadInputError, one sentence with the place, on what its paper.yaml lacks or has wrong."""
-    path = EXPERIMENTS / name / "paper.yaml"
+    """Read the paper of this id.
+
+    Raises
+    ------
+    BadInputError
+        If its paper.yaml is missing, is no YAML, or lacks or mistypes an entry; names the place.
+    """
     where = f"experiments/{name}/paper.yaml"
     try:
-        held = options.read(path)
+        entries = _normalised(options.read(EXPERIMENTS / name / "paper.yaml"))
+        entries["id"] = name
+        config = OmegaConf.merge(OmegaConf.structured(Paper), entries)
+        missing = sorted(OmegaConf.missing_keys(config))
     except FileNotFoundError:
         raise BadInputError(
-            f"{where} is not there; harness/evaluation/papers.py says what it holds."
+            f"{where} is not there; harness/evaluation/papers.py describes its entries."
         ) from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" (line {mark.line + 1})" if mark else ""
-        raise BadInputError(
-            f"{where} is no YAML{line}: {getattr(error, 'problem', None) or error}."
-        ) from None
-    _known(held, (*_SENTENCES, "authors", "year", "items"), ("findings",), where)
-    authors = held["authors"]
-    if isinstance(authors, list) and authors and all(isinstance(one, str) for one in authors):
-        held["authors"] = authors = ", ".join(authors)
-    for key in (*_SENTENCES, "authors"):
-        _text(held[key], f"{where}: {key}")
-    if not isinstance(held["year"], int):
-        raise BadInputError(f"{where}: year is {held['year']!r}; a number such as 2026 is needed.")
-    if not isinstance(held["items"], dict) or not held["items"]:
-        raise BadInputError(
-            f"{where}: items is {held['items']!r}; a mapping from the id of each figure and table is needed."
-        )
-    items = {
-        str(one): _item(str(one), given, f"{where}: items.{one}")
-        for one, given in held["items"].items()
-    }
-    texts = {key: " ".join(held[key].split()) for key in (*_SENTENCES, "authors")}
-    return Paper(
-        id=name,
-        year=held["year"],
-        items=items,
-        findings=_findings(held.get("findings"), where),
-        **texts,
-    )
-
-
-def _item(name: str, given: Any, where: str) -> Item:
-    _known(given, _OF_ITEM[:4], _OF_ITEM[4:], where)
-    for key in ("name", "about"):
-        _text(given[key], f"{where}.{key}")
-    for key in ("needs", "command"):
-        if given.get(key) is not None:
-            _text(given[key], f"{where}.{key}")
-    if given["how"] not in HOW:
-        raise BadInputError(
-            f"{where}.how is {given['how']!r}{guess(str(given['how']), list(HOW))}; it is one of {', '.join(HOW)}."
-        )
-    own = given["experiments"]
-    if not isinstance(own, list) or not own or not all(isinstance(one, str) for one in own):
-        raise BadInputError(
-            f"{where}.experiments is {own!r}; a list of experiments, the item's page first, is needed."
-        )
-    said = {
-        key: " ".join(given[key].split()) if given.get(key) else None
-        for key in ("needs", "command")
-    }
-    return Item(
-        name,
-        given["name"],
-        " ".join(given["about"].split()),
-        tuple(own),
-        given["how"],
-        said["needs"],
-        said["command"],
-    )
-
-
-def _findings(given: Any, where: str) -> tuple[tuple[int | None, str], ...]:
-    if given is None:
-        return ()
-    if not isinstance(given, list):
-        raise BadInputError(f"{where}: findings is {given!r}; a list of sentences is needed.")
-    found = []
-    for i, one in enumerate(given):
-        place = f"{where}: findings[{i}]"
-        rank, text = (one.get("rank"), one.get("text")) if isinstance(one, dict) else (None, one)
-        _text(text, place)
-        if rank is not None and not isinstance(rank, int):
+        raise BadInputError(f"{where} is no YAML: {' '.join(str(error).split())}.") from None
+    except OmegaConfBaseException as error:
+        reason = str(error).splitlines()[0]
+        raise BadInputError(f"{where}: {error.full_key}: {reason}.") from None
+    if missing:
+        raise BadInputError(f"{where} lacks {', '.join(missing)}.")
+    paper = cast(Paper, OmegaConf.to_object(config))
+    for item in paper.items.values():
+        if item.how not in HOW:
             raise BadInputError(
-                f"{place}.rank is {rank!r}; a number, 1 for the strongest finding of all papers, is needed."
+                f"{where}: items.{item.id}.how is {item.how!r}{guess(item.how, list(HOW))}; "
+                f"it is one of {', '.join(HOW)}."
             )
-        found.append((rank, " ".join(text.split())))
-    return tuple(found)
+    return paper
 
 
-def _known(held: Any, needed: tuple[str, ...], more: tuple[str, ...], where: str) -> None:
-    """Raises BadInputError unless a mapping has all of `needed` and nothing but these and `more`."""
-    if not isinstance(held, dict):
-        raise BadInputError(f"{where} is {held!r}; a mapping with {', '.join(needed)} is needed.")
-    strange = [str(key) for key in held if key not in (*needed, *more)]
-    if strange:  # first, as a key that is lacking is often one that is misspelt
-        raise BadInputError(
-            f"{where} has {strange[0]!r}{guess(strange[0], [*needed, *more])}; it takes {', '.join((*needed, *more))}."
-        )
-    absent = [key for key in needed if key not in held]
-    if absent:
-        raise BadInputError(f"{where} lacks {', '.join(absent)}.")
+def _normalised(value: Any) -> dict[str, Any]:
+    """Return entries with one space between words, authors joined, ids of items, full findings."""
+    entries: dict[str, Any] = _single_spaced(value) if isinstance(value, dict) else {}
+    if isinstance(entries.get("authors"), list):
+        entries["authors"] = ", ".join(map(str, entries["authors"]))
+    if isinstance(entries.get("items"), dict):
+        for name, item in entries["items"].items():
+            if isinstance(item, dict):
+                item["id"] = str(name)
+    if isinstance(entries.get("findings"), list):
+        entries["findings"] = [
+            {"text": text} if isinstance(text, str) else text for text in entries["findings"]
+        ]
+    return entries
 
 
-def _text(value: Any, where: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise BadInputError(f"{where} is {value!r}; a text is needed.")
+def _single_spaced(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _single_spaced(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_single_spaced(entry) for entry in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def examine(name: str) -> None:
-    """Raises BadInputError on a mistake in a paper.yaml, in what it says of experiments as well."""
+    """Raise BadInputError on a mistake in a paper.yaml, also in its names of experiments."""
     check(read(name))
 
 
 def check(paper: Paper) -> None:
-    """Raises BadInputError where an item names an experiment that there is not, or one of another paper. Reading a paper.yaml
-    does not ask for that: a page of one experiment does not depend on the others."""
+    """Raise BadInputError if an item names an experiment that is unknown or of another paper.
+
+    `read` does not check this: the page of one experiment does not depend on the others.
+    """
     known = options.ids("experiment")
     for item in paper.items.values():
         for name in item.experiments:
             where = f"experiments/{paper.id}/paper.yaml: items.{item.id}.experiments has {name!r}"
             if name not in known:
                 raise BadInputError(f"{where}{guess(name, known)}; there is no such experiment.")
-            if (of := options.option("experiment", name).config.get("paper")) != paper.id:
-                raise BadInputError(f"{where}, which is of {of or 'no paper'}.")
+            owner = options.option("experiment", name).config.get("paper")
+            if owner != paper.id:
+                raise BadInputError(f"{where}, which is of {owner or 'no paper'}.")
 
 
 def page(paper: Paper, item: Item, folder: Path) -> Path | None:
-    """The item's page in a folder of results: that of its first experiment, or of the first that has one; None without any."""
+    """Return the page of an item in a folder of results, None without one.
+
+    It is the page of its first experiment, or of the first that has one.
+    """
     pages = [folder / paper.id / f"{stem}.html" for stem in item.stems(paper.id)]
     return next((path for path in pages if path.is_file()), None)

@@ -1,221 +1,207 @@
-"""Result tables: the long summary (CSV, Parquet) and the wide one with the paper's labels (LaTeX, HTML)."""
+"""Result tables: the long summary (CSV, Parquet) and the wide one with labels (LaTeX, HTML)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from harness.common.wording import DASH
 from harness.common.writing import whole_file, write_csv
+from harness.configure.settings import Settings
 from harness.evaluation.latex import latex
 from harness.evaluation.selection import OWN_RANDOMNESS, estimators, label, shown_estimands
-from harness.evaluation.summary import are_of, evaluated_once
+from harness.evaluation.summary import are_of, evaluate
 from harness.records.schema import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
-SMALLEST_SPREAD = 1e-12  # a smaller one is rounding of equal numbers
-MIDDLE = 5e-5  # how far a value may be from the middle of its interval, which then says it: half of the last printed digit
-SUBSETS = "spread over random subsets of the rows"  # which share rows, and so are no samples
+SMALLEST_SPREAD = 1e-12  # a smaller spread is rounding of equal numbers
+MIDDLE = 5e-5  # half of the last printed digit: closer to its middle, an interval says its value
+SUBSETS = "spread over random subsets of the rows"  # they share rows, and so are no samples
+Key = tuple[Any, ...]
 
 
-def summary(records, settings):
-    """`harness.evaluate` of the records with the labels beside the ids."""
-    frame = evaluated_once(records, settings.files)
+def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return `harness.evaluate` of the records with the labels beside the ids."""
+    return with_labels(evaluate(records, settings.files), settings)
+
+
+def with_labels(frame: pd.DataFrame, settings: Settings, position: int = 0) -> pd.DataFrame:
+    """Insert problem_label and estimator_label at a position."""
     for group in ("estimator", "problem"):
-        frame.insert(0, f"{group}_label", [label(settings, group, name) for name in frame[group]])
+        labels = [label(settings, group, name) for name in frame[group]]
+        frame.insert(position, f"{group}_label", labels)
     return frame
 
 
-def wide(records, settings, apart=()):
-    """The table for people: one row per problem and n, one column per estimator, and the truth.
+def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the table for people: a row per problem and n, a column per estimator, and the truth.
 
     Parameters
     ----------
     records : DataFrame
-        As of `harness.load_records`.
+        As `harness.load_records` returns them.
     settings : Settings
-        The configuration; with `files`, the pairs (problem, n) of rows of a file, where replications are no samples, and
-        `subsets`, those of them with some of the rows only.
+        The configuration. `files` are the pairs (problem, n) of rows of a file, where replications
+        are no samples, and `subsets` those with only some of the rows.
     apart : sequence of str
-        Further columns of the records that make levels of the rows; they stand first.
+        Further columns of the records that make levels of the rows; they come first.
 
     Returns
     -------
     DataFrame of str
-        Levels of the rows: `apart`, problem, notion if there are several, estimand if several, n. The name of the columns says
-        what the entries are:
+        Levels of the rows: `apart`, problem, notion if there are several, estimand if several, n.
+        The name of the columns explains the entries:
 
-        * '0.0713 ± 0.0021', the mean of point estimates with its standard error; with the means of their bounds where they have
-          an interval, '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
-        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]', the means of bounds, and of intervals without a point, which have no
-          RMSE that counts and no regret; '[0.0612, 0.0809] (value 0.0700)' where the value is not the middle;
-        * on rows of a file '0.0713 (spread 0.0008)': there is no standard error, and the spread is the estimator's own over runs
-          on the same rows, or that over subsets of the rows;
-        * the status of a cell that has no number, and a dash for what is not estimated.
+        * '0.0713 ± 0.0021': mean of point estimates with its standard error; with the means of
+          their bounds '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
+        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]': means of bounds, and of intervals without a
+          point, which have no RMSE that counts and no regret; '[0.0612, 0.0809] (value 0.0700)'
+          where the value is not the middle;
+        * '0.0713 (spread 0.0008)' on rows of a file: there is no standard error. The spread is the
+          estimator's own over runs on the same rows, or that over subsets of the rows;
+        * the status of a cell without a number, and a dash for what is not estimated.
     """
     shown = shown_estimands(records, settings)
-    files = set(map(tuple, settings.files))
-    frame = evaluated_once(records, files, apart)
-    levels = [*apart, *_levels(frame, shown)]
-    rows: dict[tuple, dict] = {}
-    for key, estimator, r in entries_of(frame, shown, levels, settings):
-        entry = rows.setdefault(key, {})
+    files = set(settings.files)
+    frame = evaluate(records, files, apart)
+    levels = [
+        *apart,
+        "problem",
+        *(["notion"] if frame["notion"].nunique() > 1 else []),
+        *(["estimand"] if len(shown) > 1 else []),
+        "n",
+    ]
+    rows: dict[Key, dict[str, str]] = {}
+    for place, r in places(frame, shown):
+        names = place | {"problem": label(settings, "problem", place["problem"])}
+        row = rows.setdefault(tuple(names[level] for level in levels), {})
+        column = label(settings, "estimator", place["estimator"])
         if r is not None and r["status"] in WITH_NUMBER:
-            entry[label(settings, "estimator", estimator)] = _entry(
-                r, (r["problem"], r["n"]) in files
-            )
-            if r["truth"] == r["truth"]:
-                entry["truth"] = f"{r['truth']:.4f}"
+            row[column] = _entry(r, (r["problem"], r["n"]) in files)
+            if not math.isnan(r["truth"]):
+                row["truth"] = f"{r['truth']:.4f}"
         elif r is not None:
-            entry.setdefault(label(settings, "estimator", estimator), r["status"])
-    columns = ["truth", *(label(settings, "estimator", e) for e in estimators(records, settings))]
-    index = pd.MultiIndex.from_arrays(
-        [list(part) for part in zip(*rows)] or [[]] * len(levels), names=levels
-    )
-    table = pd.DataFrame(
-        [[entry.get(c, DASH) for c in columns] for entry in rows.values()],
-        index,
-        columns,
-        dtype=object,
-    )
-    if (table["truth"] == DASH).all():
-        table = table.drop(columns="truth")
+            row.setdefault(column, r["status"])
+    columns = [label(settings, "estimator", name) for name in estimators(records, settings)]
+    if any("truth" in row for row in rows.values()):
+        columns = ["truth", *columns]
+    data = [[row.get(column, DASH) for column in columns] for row in rows.values()]
+    index = pd.MultiIndex.from_frame(pd.DataFrame(list(rows), columns=levels))
+    table = pd.DataFrame(data, index, columns, dtype=object)
+
     problems = dict.fromkeys([*settings.problem, *records["problem"].unique()])
-    ranks = {
-        "problem": {label(settings, "problem", p): i for i, p in enumerate(problems)},
-        "estimand": {name: i for i, name in enumerate(shown)},
-    }
+    orders = {"problem": [label(settings, "problem", p) for p in problems], "estimand": shown}
+    ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     table = table.sort_index(
         level=list(range(len(levels))),
         key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level,
     )
-    of = frame[has_number(frame) & frame["estimand"].isin(shown)]
-    name = ("" if len(shown) > 1 else f"{shown[0]}: ") + _entries_are(of, files, settings.subsets)
-    table.columns.name = name.replace("[interval]", f"[{_level(records, shown)}interval]")
+    drawn = frame[has_number(frame) & frame["estimand"].isin(shown)]
+    heading = "" if len(shown) > 1 else f"{shown[0]}: "
+    table.columns.name = heading + _heading(drawn, settings, _level(records, shown))
     return table
 
 
-def _level(records, shown):
-    """'95% ' where all intervals of the shown estimands are of that level."""
-    both = (
-        records["low"].notna()
-        & records["high"].notna()
-        & has_number(records)
-        & records["estimand"].isin(shown)
+def _level(records: pd.DataFrame, shown: Sequence[str]) -> str:
+    """Return '95% ' if all intervals of the shown estimands have that level, else ''."""
+    both = records["low"].notna() & records["high"].notna() & has_number(records)
+    levels = (
+        records[both & records["estimand"].isin(shown)]
+        .get("level", pd.Series(dtype=float))
+        .unique()
     )
-    levels = records.loc[both, "level"].unique() if "level" in records else []
-    return f"{100 * levels[0]:g}% " if len(levels) == 1 and levels[0] == levels[0] else ""
+    return f"{100 * levels[0]:g}% " if len(levels) == 1 and pd.notna(levels[0]) else ""
 
 
-def _levels(frame, shown):
-    several = frame["notion"].nunique() > 1
-    return [
-        "problem",
-        *(["notion"] if several else []),
-        *(["estimand"] if len(shown) > 1 else []),
-        "n",
-    ]
+def places(
+    frame: pd.DataFrame, shown: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Yield (place in the wide table, row of `evaluate` or None) of everything that has a place.
 
-
-def entries_of(frame, shown, levels, settings):
-    """(row of the wide table, estimator, row of `frame` or None) of all that the wide table has a place for: a number where there
-    is one, else the reason of a cell as a whole."""
+    A number has one place, a row without an estimand explains the places of all shown estimands,
+    and a number of another estimand leaves these places empty.
+    """
     for r in frame.to_dict("records"):
-        problem = label(settings, "problem", r["problem"])
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:
-            place = {**r, "problem": problem, "estimand": estimand, "n": int(r["n"])}
-            of_it = r["estimand"] in ("", estimand)
-            yield tuple(place[level] for level in levels), r["estimator"], r if of_it else None
+            place = {**r, "estimand": estimand, "n": int(r["n"])}
+            yield place, r if r["estimand"] in ("", estimand) else None
 
 
-def _entry(r, of_file):
-    """One entry of the wide table."""
-    low, high = (f"{r[side]:.4f}" if r[side] == r[side] else "" for side in ("low", "high"))
+def _entry(r: Mapping[str, Any], on_file: bool) -> str:
+    """Return one entry of the wide table."""
+    low, high = ("" if math.isnan(r[side]) else f"{r[side]:.4f}" for side in ("low", "high"))
     spread = ""
-    if of_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
+    if on_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
         spread = f" (spread {r['sd']:.4f})" if r["sd"] >= 5e-5 else f" (spread {r['sd']:.0e})"
     if r["kind"] == "interval":
-        value = f" (value {r['mean']:.4f})" if _off_middle(r) else ""
+        value = f" (value {r['mean']:.4f})" if abs(_off_middle(r)) > MIDDLE else ""
         return f"[{low or '−∞'}, {high or '∞'}]{value}{spread}"
-    text = (
-        BOUNDS.get(r["kind"], "")
-        + f"{r['mean']:.4f}"
-        + (f" ± {r['se']:.4f}" if r["se"] == r["se"] else "")
-    )
-    if r["kind"] == "point":
-        both = low and high
-        text += (
-            f" [{low}, {high}]"
-            if both
-            else f" (≥ {low})"
-            if low
-            else f" (≤ {high})"
-            if high
-            else ""
-        )
+    error = "" if math.isnan(r["se"]) else f" ± {r['se']:.4f}"
+    text = f"{BOUNDS.get(r['kind'], '')}{r['mean']:.4f}{error}"
+    if r["kind"] == "point" and low and high:
+        text += f" [{low}, {high}]"
+    elif r["kind"] == "point" and (low or high):
+        text += f" (≥ {low})" if low else f" (≤ {high})"
     return text + spread
 
 
-def _off_middle(r) -> bool:
-    """Whether the value of an interval, or of any of a table, is another than the middle of its ends."""
-    return bool(np.any(np.abs(r["mean"] - (r["low"] + r["high"]) / 2.0) > MIDDLE))
+def _off_middle(r: Any) -> Any:
+    """Return the distance of the value of an interval from the middle of its ends."""
+    return r["mean"] - (r["low"] + r["high"]) / 2.0
 
 
-def _entries_are(table, files, subsets) -> str:
-    """What the entries of the wide table are, composed of what is there."""
-    same = pd.Series(are_of(table, files), index=table.index, dtype=bool)
-    own, of_file = table[~same], table[same]
-    parts = [_means(own)] if len(own) or not len(of_file) else []
-    if len(of_file):
-        spread = are_of(of_file[(of_file["reps"] > 1) & (of_file["sd"] > SMALLEST_SPREAD)], subsets)
-        said = [SUBSETS] * (True in spread) + [OWN_RANDOMNESS] * (False in spread)
-        parts.append(("of files: " if parts else "") + ", ".join(["value" + _ends(of_file), *said]))
+def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
+    """Explain the entries of the wide table."""
+    on_file = are_of(table, settings.files)
+    samples, rows = table[~on_file], table[on_file]
+    parts = []
+    if len(samples) or rows.empty:
+        points = samples[samples["kind"].ne("interval")]
+        if points["se"].notna().any():
+            mean = "mean ± standard error"
+        else:
+            mean = "mean" if samples["reps"].gt(1).any() else "estimate"
+        parts.append(mean + _ends(samples, level))
+    if len(rows):
+        spread = rows[rows["reps"].gt(1) & rows["sd"].gt(SMALLEST_SPREAD)]
+        subsets = are_of(spread, settings.subsets)
+        words = [
+            "value" + _ends(rows, level),
+            *([SUBSETS] if subsets.any() else []),
+            *([OWN_RANDOMNESS] if not subsets.all() else []),
+        ]
+        parts.append(("of files: " if parts else "") + ", ".join(words))
     return "; ".join(parts)
 
 
-def _means(table):
-    points = table[table["kind"].ne("interval")]
-    mean = (
-        "mean ± standard error"
-        if points["se"].notna().any()
-        else "mean"
-        if (table["reps"] > 1).any()
-        else "estimate"
-    )
-    return mean + _ends(table)
+def _ends(table: pd.DataFrame, level: str) -> str:
+    """Explain the intervals and bounds of a table."""
+    kinds, point = set(table["kind"]), table["kind"].eq("point")
+    low, high = table["low"].notna() & point, table["high"].notna() & point
+    intervals = table[table["kind"].eq("interval")]
+    text = f" [{level}interval]" if (low & high).any() or len(intervals) else ""
+    if len(intervals):
+        text += ", intervals without a point"
+        if _off_middle(intervals).abs().gt(MIDDLE).any():
+            text += ", (value) where it is not the middle"
+    if "lower" in kinds or (low & ~high).any():
+        text += ", ≥ lower bound"
+    if "upper" in kinds or (high & ~low).any():
+        text += ", ≤ upper bound"
+    return text
 
 
-def _ends(table):
-    point = table["kind"].eq("point")
-    low, high = (side.notna() & point for side in (table["low"], table["high"]))
-    parts = []
-    if (low & high).any() or table["kind"].eq("interval").any():
-        parts.append(" [interval]")
-    if table["kind"].eq("interval").any():
-        off = _off_middle(table[table["kind"].eq("interval")])
-        parts.append(
-            "intervals without a point" + (", (value) where it is not the middle" if off else "")
-        )
-    if table["kind"].eq("lower").any() or (low & ~high).any():
-        parts.append("≥ lower bound")
-    if table["kind"].eq("upper").any() or (high & ~low).any():
-        parts.append("≤ upper bound")
-    return (parts.pop(0) if parts and parts[0] == " [interval]" else "") + "".join(
-        f", {part}" for part in parts
-    )
-
-
-def save(summary_frame, wide_frame, stem: Path) -> list[Path]:
+def save(summary_frame: pd.DataFrame, wide_frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the summary to <stem>.csv and <stem>.parquet, and the wide table to <stem>.tex."""
-    paths = [stem.with_name(stem.name + end) for end in (".csv", ".parquet", ".tex")]
-    writers = (
-        lambda path: write_csv(summary_frame, path),
-        lambda path: summary_frame.to_parquet(path, index=False),
-        lambda path: path.write_text(latex(wide_frame)),
-    )
-    for path, write in zip(paths, writers):
-        with whole_file(path) as temporary:
-            write(temporary)
+    paths = [stem.with_name(f"{stem.name}{ending}") for ending in (".csv", ".parquet", ".tex")]
+    with whole_file(paths[0]) as path:
+        write_csv(summary_frame, path)
+    with whole_file(paths[1]) as path:
+        summary_frame.to_parquet(path, index=False)
+    with whole_file(paths[2]) as path:
+        path.write_text(latex(wide_frame))
     return paths

@@ -71,7 +71,7 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.text(-1.17, -0.4, "claim, and statistic", **head)
     ax.text(1.04, -0.4, "found [99 % interval], claimed, verdict", **head)
     drawing.set_label(
-        f"Claims of the paper ({reproduction.said(reproduction.counts(judged))}): each statistic "
+        f"Claims of the paper ({reproduction.counts_text(reproduction.counts(judged))}): each statistic "
         "with its 99 % interval, by the distance from the threshold towards the claimed side, in "
         "units of the largest distance in its row; shaded: where the claim holds. A claim holds "
         "where the whole interval is there, and fails where all of it is on the other side."
@@ -113,8 +113,8 @@ def _write_claim(ax: Any, y: float, name: list[str], column: list[str]) -> None:
 
 def _numbers(r: Any, scale: float) -> str:
     """Write '0.02 [0.01, 0.03], claimed > 0', on two lines if it is too long for one."""
-    claimed = f"claimed {claims.SAID_SIDES[r.unit]} {format_significant(r.reported, 6)}"
-    text = ", ".join(part for part in (claims.found_text(r), claimed) if part)
+    claimed = f"claimed {claims.SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}"
+    text = ", ".join(part for part in (claims.format_statistic(r), claimed) if part)
     return text if len(text) * scale <= 41 else text.replace(", claimed", "\nclaimed")
 
 

@@ -15,7 +15,7 @@ from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
 from harness.evaluation.reproduction import TRUTH
 from harness.evaluation.selection import figure_estimands, label
-from harness.evaluation.summary import evaluated_once
+from harness.evaluation.summary import evaluate
 from harness.figures import papers_points
 from harness.figures.marks import (
     KIND_NAMES,
@@ -220,7 +220,7 @@ def _prepare(
 ) -> tuple[pd.DataFrame, list[Panel], list[str]]:
     """Return the evaluated estimates, the panels and the estimators, both in order."""
     estimands = figure_estimands(records, settings)
-    table = evaluated_once(records, settings.files)
+    table = evaluate(records, settings.files)
     table = table[table["estimand"].isin(estimands) & has_number(table)].reset_index(drop=True)
     order = {problem: i for i, problem in enumerate(settings.problem)}
     seen = list(records[["problem", "notion"]].drop_duplicates().itertuples(index=False, name=None))

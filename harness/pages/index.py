@@ -67,11 +67,13 @@ def save(folder: Path) -> Path:
 def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
     """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
     described = list(described)
-    every = [(rank, paper.id, text) for paper in described for rank, text in paper.findings]
+    every = [
+        (finding.rank, paper.id, finding.text) for paper in described for finding in paper.findings
+    ]
     ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
     have = {paper for _, paper, _ in ranked}
     first = [
-        (None, paper.id, paper.findings[0][1])
+        (None, paper.id, paper.findings[0].text)
         for paper in described
         if paper.findings and paper.id not in have
     ]
@@ -110,7 +112,11 @@ def _in_order(counts, words=reproduction.VERDICTS):
 
 
 def _item(paper, item, found, folder):
-    counts = counted.by_source(counted.once(found, item.experiments)) if found is not None else {}
+    counts = (
+        reproduction.counts_by_source(counted.once(found, item.experiments))
+        if found is not None
+        else {}
+    )
     page = papers.page(paper, item, folder)
     pictures = [folder / paper.id / f"{stem}.png" for stem in item.stems(paper.id)]
     picture = page.with_suffix(".png") if page else None

@@ -79,7 +79,7 @@ def test_seeds_are_of_the_cell():
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Not once per point: 2,000 points took ten minutes."""
-    from harness.evaluation import summary, sweep_tables
+    from harness.evaluation import sweep_tables, tables
 
     found = Experiment.of(
         [
@@ -90,8 +90,8 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
         ]
     )
     found.compute(quiet=True)
-    frame, calls, plain = found.records(), [], summary.evaluate
-    for module in (summary, sweep_tables):
+    frame, calls, plain = found.records(), [], tables.evaluate
+    for module in (tables, sweep_tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
     assert len(drawing.wide_table(found, frame)) == 30 and len(calls) == 1
     rows = SweepResults(found.plan).rows(frame, found.shown_settings())

@@ -330,8 +330,6 @@ def test_families_are_checked():
         with pytest.raises(BadInputError, match="arena"):
             Arena.from_value(wrong)
     assert Arena.from_value({"families": "arena"}) and Arena.from_value(None) is None
-    with pytest.raises(BadInputError, match="in power and in wavy"):
-        arena.family_of({"power": ["p"], "wavy": ["p"]})
 
 
 def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.common.paths import CHECKOUT
 from harness.evaluation import arena_memory
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -103,7 +104,7 @@ def test_what_the_page_shows(tmp_path):
 
 
 def test_every_estimator_of_the_leaderboards_was_measured_or_says_why_not():
-    folder = arena_memory.CHECKOUT / "results" / "arena"
+    folder = CHECKOUT / "results" / "arena"
     measured, board = arena_memory.read(folder), pd.read_csv(folder / "index.csv")
     assert set(measured["estimator"]) >= set(board["estimator"])
     assert {(5000, 2), (5000, 10), (1000, 100)} == set(zip(measured["n"], measured["k"]))

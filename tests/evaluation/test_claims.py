@@ -53,8 +53,6 @@ def test_a_difference_is_paired():
     first = np.array([10.0, -5.0, 3.0, np.nan])
     found = claims.of_difference(first + 1, first, (), claims.OURS)
     assert (found.value, found.low, found.high, found.cells) == pytest.approx((1.0, 1.0, 1.0, 3))
-    with pytest.raises(BadInputError, match="pairs are needed"):
-        claims.of_difference([1.0], [1.0, 2.0], (), claims.OURS)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (10, 10), (3, 10), (50, 90)])
@@ -122,8 +120,8 @@ def test_enough_digits_are_shown_to_see_the_side(paper):
         (lambda: claims.Statistic(1.0, 2.0, 3.0, claims.OURS), "value 1.0"),
         (lambda: claims.Statistic(1.0, 0.0, 3.0, "theirs"), "where is 'theirs'"),
         (lambda: claims.Statistic(np.nan, np.nan, np.nan, claims.OURS), "why is empty"),
-        (lambda: claims.of_share(5, 4, (), claims.OURS), "5"),
-        (lambda: claims.exact(1.0, -0.1, (), claims.OURS), "-0.1"),
+        (lambda: claims.of_share(5, 4, (), claims.OURS), "value 1.25"),
+        (lambda: claims.exact(1.0, -0.1, (), claims.OURS), "interval"),
     ],
 )
 def test_a_statistic_is_checked(make, says):
@@ -195,8 +193,8 @@ def test_figure_and_tables_are_written(statistics, tmp_path):
 
 def test_the_figure_names_every_claim_within_its_margins(statistics):
     """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
-    statistics["the area falls little"] = claims.of_quantity(
-        0.00251, 0.001000558, 0.00346123, ["b"]
+    statistics["the area falls little"] = claims.Statistic(
+        0.00251, 0.001000558, 0.00346123, claims.OURS, ["b"]
     )
     statistics["kde is an outlier"] = claims.exact(0.00123, 0.0001234, (), claims.PAPER)
     figure = claims_plot.figure(statistics, SETTINGS)

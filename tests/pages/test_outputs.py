@@ -164,7 +164,10 @@ def test_within_error_is_welchs_t():
         size = z * 0.01 * np.sqrt(2)
         table = pd.DataFrame({**base, "ours": [size], "difference": [size]})
         accepted = reproduction._accepted(table, np.hypot(table["plus_minus"], table["error"]))
-        assert reproduction._verdicts(table, accepted)[0] == verdict
+        assert (
+            reproduction._verdicts(table, accepted, reproduction._power(table, accepted))[0]
+            == verdict
+        )
 
 
 def test_printed_precision_counts_as_identical():
@@ -182,7 +185,10 @@ def test_printed_precision_counts_as_identical():
     )
     table["difference"] = table["ours"] - table["reported"]
     accepted = reproduction._accepted(table, pd.Series([0.0, 0.0]))
-    assert list(reproduction._verdicts(table, accepted)) == ["identical", "differs"]
+    assert list(reproduction._verdicts(table, accepted, reproduction._power(table, accepted))) == [
+        "identical",
+        "differs",
+    ]
 
 
 def test_one_replication_is_not_judged(ours):

@@ -119,7 +119,7 @@ def test_columns_of_other_data_sets_are_independent_and_of_the_same_are_not():
 
 
 def test_the_size_of_a_difference_has_no_negative_end():
-    across, below = (claims.claims.of_quantity(-1.0, -3.0, high, (), PAPER) for high in (2.0, -0.5))
+    across, below = (claims.claims.Statistic(-1.0, -3.0, high, PAPER) for high in (2.0, -0.5))
     assert (claims.absolute(across).low, claims.absolute(across).high) == (0.0, 3.0)
     assert (
         claims.absolute(below).low,

@@ -16,6 +16,7 @@ from harness.experiments.ciosek2026 import (
     coverage_plot,
     ece,
     perturbation,
+    rates,
     study,
     tighter,
 )
@@ -26,7 +27,7 @@ from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
 from harness.estimators.base import apply
-from harness.evaluation import items, rates, reproduction
+from harness.evaluation import items, reproduction
 from harness.plan.plan import plan
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
@@ -557,12 +558,12 @@ def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_run
         table.loc[("all of them, CPU seconds",), "all n"] == "4"
         and table.loc[("TV, K folds, CPU seconds",), "n = 1,000"] == "1"
     )
-    assert np.isnan(items.wall_clock(frame, settings))
+    assert np.isnan(rates.wall_clock(frame, settings))
     (tmp_path / "runs").mkdir()
     for name, expected in (("ciosek2026_convergence", np.nan), ("ciosek2026_study", 7.0)):
         run = {"config": {"name": name}, "state": "finished", "seconds": 7.0}
         (tmp_path / "runs" / "a.json").write_text(json.dumps(run))
-        assert items.wall_clock(frame, settings) == pytest.approx(expected, nan_ok=True)
+        assert rates.wall_clock(frame, settings) == pytest.approx(expected, nan_ok=True)
     found = reproduction.compare(study.reproduced(frame, settings), PAPER, ["study"]).iloc[0]
     assert (found["reported"], found["ours"], found["verdict"]) == (
         240,

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from harness.experiments.popordanoska2024 import (
     bias_rate,
+    comparisons,
     curves,
     fig5,
     networks,
@@ -27,7 +28,7 @@ from harness.configure.settings import Settings
 from harness.estimators import TruthOfVector
 from harness.estimators.base import apply
 from harness.estimators.kernel_limit import limits
-from harness.evaluation import rates, reproduction
+from harness.evaluation import reproduction
 from harness.plan.plan import plan
 from harness.problems import (
     AbsentFiles,
@@ -249,7 +250,7 @@ def test_two_columns_are_what_the_published_estimator_gives():
 def test_the_gap_of_two_biases_is_paired():
     """Truth 0.01: errors of a 0.02, 0.04 (bias 0.03), of b -0.01, -0.03 (bias -0.02); |0.03| - |-0.02| = 0.01, per rep 0.01,
     0.01."""
-    found = rates.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
+    found = comparisons.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
                                ("p", "b", "kl", -0.02, 100, 1)]), "a", "b")  # fmt: skip
     assert found.loc[("p", 100), "gap"] == pytest.approx(0.01) and found.loc[
         ("p", 100), "se"
@@ -538,7 +539,7 @@ def test_table_5_ranks_classes_and_measures_their_agreement():
         [300.0, 100.0, 200.0]
     )  # x 1000, as published
     assert found[found["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
-    alike = rates.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc[
+    alike = comparisons.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc[
         "PreResNet56"
     ]
     assert alike["CE_1"] == pytest.approx(1.0) and alike["CE_2^2"] == pytest.approx(-1.0)

@@ -5,7 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from harness.experiments.popordanoska2024 import fig3, fig6, fig7, fig8, networks
+from harness.experiments.popordanoska2024 import (
+    comparisons,
+    fig3,
+    fig6,
+    fig7,
+    fig8,
+    networks,
+)
 from scipy.special import softmax
 
 from harness import BadInputError
@@ -324,7 +331,7 @@ def test_figure_6_end_to_end(nets, out):
 def test_pareto_front_in_the_plane():
     """(1, 3), (2, 2), (3, 1) are optimal; (2, 3) is worse than (2, 2), (3, 3) than all. Equal points do not better each other."""
     points = np.array([[1, 3], [2, 2], [3, 1], [2, 3], [3, 3], [1, 3]])
-    assert rates.pareto(points).tolist() == [True, True, True, False, False, True]
+    assert comparisons.pareto(points).tolist() == [True, True, True, False, False, True]
 
 
 def test_the_front_is_of_means_over_the_seeds():

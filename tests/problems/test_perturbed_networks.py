@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 from harness.experiments.ciosek2026 import perturbation as item
+from harness.experiments.ciosek2026 import rates
 from harness.tools.stand_ins import perturbed_networks as made
 from harness.tools.stand_ins.perturbed_networks import Training
 
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
 from harness.errors import UndefinedError
-from harness.evaluation import rates
 from harness.math import estimands
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name

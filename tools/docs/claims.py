@@ -9,7 +9,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.configure.catalogue import papers
-from harness.evaluation import counted
+from harness.evaluation import counted, reproduction
 
 RESULTS = DOCS.parent / "results"
 COUNTED = {
@@ -32,7 +32,7 @@ def verdicts() -> str:
     rows = []
     for paper in papers():
         numbers = counted.once(counted.rows(RESULTS, paper))
-        for source, by_verdict in counted.by_source(numbers).items():
+        for source, by_verdict in reproduction.counts_by_source(numbers).items():
             if source != "claim":
                 counts = (str(by_verdict.get(verdict, "")) for verdict in HEADINGS)
                 rows.append([paper, source, *counts])

@@ -1,124 +1,138 @@
-"""The bootstrap of the arena: problems, and replications within problems, the same for all estimators."""
+"""The bootstrap of the arena: problems, and replications within problems."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from harness.evaluation.arena.rules import SETTING, floors
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+CHUNK = 32  # settings at a time: bounds the memory of the resampled errors, (32, B, E) numbers
 
 
 @dataclass(frozen=True)
 class Block:
-    """The settings of one notion and estimand as arrays: S settings, E estimators, R reps.
+    """Settings of one notion and estimand as arrays: S settings, E estimators, R reps.
 
-    squared (S, E, R) squared errors, NaN where not run; at_least (S,) floors; best (S,) position of the best published estimator,
-    lead (S,) of the one by which fewer reps are scaled; problem (S,) and cell (S,) codes; cells the (family, n, k).
+    Attributes
+    ----------
+    names : list of str
+        The estimators.
+    squared : array (S, E, R)
+        Squared errors, NaN where not run.
+    least : array (S,)
+        Floors of the RMSE.
+    best, lead : array (S,)
+        Positions of the best published estimator, and of the one by which fewer reps are scaled.
+    problem, group : array (S,)
+        Codes of the problem and of the (family, n, k).
+    groups : list of tuple
+        The (family, n, k).
     """
 
-    names: list
-    squared: Any
-    at_least: Any
-    best: Any
-    lead: Any
-    problem: Any
-    problems: int
-    cell: Any
-    cells: list
+    names: list[str]
+    squared: Floats
+    least: Floats
+    best: Ints
+    lead: Ints
+    problem: Ints
+    group: Ints
+    groups: list[tuple[Any, ...]]
+
+    @property
+    def problems(self) -> int:
+        """Number of problems."""
+        return int(self.problem.max(initial=-1)) + 1
 
 
-def block_of(part, names=None):
-    """The arrays of the rows `part` with a regret."""
+def block_of(part: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
+    """Arrange the rows of `settings` that have a regret as arrays."""
     names = sorted(part["estimator"].unique()) if names is None else list(names)
+    position = {name: i for i, name in enumerate(names)}
     setting = part.groupby(SETTING, sort=True).ngroup().to_numpy()
-    column = part["estimator"].map({name: i for i, name in enumerate(names)}).to_numpy()
-    errors = np.stack(part["errors"].to_numpy()) if len(part) else np.zeros((0, 1))
-    count = int(setting.max(initial=-1)) + 1
-    squared = np.full((count, len(names), errors.shape[1]), np.nan)
-    squared[setting, column] = errors**2
+    errors = np.stack(part["errors"].to_list())
     first = part.iloc[np.unique(setting, return_index=True)[1]]
-    at_least = floors(first)
-    code = {name: i for i, name in enumerate(names)}
-    best, lead = (first[name].map(code).fillna(-1).to_numpy(int) for name in ("best", "lead"))
-    keys = list(zip(first["family"], first["n"], first["k"]))
-    cells = sorted(set(keys))
-    of_cell = {key: i for i, key in enumerate(cells)}
+    squared = np.full((len(first), len(names), errors.shape[1]), np.nan)
+    squared[setting, part["estimator"].map(position).to_numpy()] = errors**2
+    best, lead = (first[name].map(position).fillna(-1).to_numpy(int) for name in ("best", "lead"))
     problem = first.groupby(["family", "problem"], sort=True).ngroup().to_numpy()
-    cell = np.array([of_cell[key] for key in keys], dtype=int)
+    by_group = first.groupby(["family", "n", "k"], sort=True)
+    groups = list(by_group.groups)
     return Block(
-        names, squared, at_least, best, lead, problem, int(problem.max(initial=-1)) + 1, cell, cells
+        names, squared, floors(first), best, lead, problem, by_group.ngroup().to_numpy(), groups
     )
 
 
-def resampled(count, reps, resamples, rng, problems=True):
-    """(times each problem is drawn (B + 1, P), weights of its reps (P, B + 1, R)); the first is the sample itself."""
+def group_means(block: Block, resamples: int, seed: int, draw_problems: bool = True) -> Floats:
+    """Return the mean log regret by (family, n, k): an array (G, B + 1, E).
+
+    The first of the B + 1 is the sample itself. A setting counts as often as its problem is drawn.
+    """
+    count, reps = block.problems, block.squared.shape[2]
+    rng = np.random.default_rng(seed)
     times, weights = np.ones((resamples + 1, count)), np.ones((count, resamples + 1, reps))
     weights[:, 1:] = rng.multinomial(reps, [1.0 / reps] * reps, size=(count, resamples))
-    if problems:
+    if draw_problems:
         times[1:] = rng.multinomial(count, [1.0 / count] * count, size=resamples)
-    return times, weights
+    shape = (len(block.groups), resamples + 1, len(block.names))
+    total, number = np.zeros(shape), np.zeros(shape)
+    for start in range(0, len(block.squared), CHUNK):
+        chosen = np.arange(start, min(start + CHUNK, len(block.squared)))
+        logs = _log_rmse(block, chosen, weights)
+        logs -= logs[np.arange(len(chosen)), :, block.best[chosen]][:, :, None]
+        known = ~np.isnan(logs)
+        often = times[:, block.problem[chosen]].T[:, :, None] * known
+        np.add.at(total, block.group[chosen], np.where(known, logs, 0.0) * often)
+        np.add.at(number, block.group[chosen], often)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(number > 0, total / number, np.nan)
 
 
-def _log_rmse(block, chosen, weights):
-    """log of the comparable RMSEs of the settings `chosen` under weights: (S', B, E), NaN where there is none."""
-    squared, at_least = block.squared[chosen], block.at_least[chosen]
+def _log_rmse(block: Block, chosen: Ints, weights: Floats) -> Floats:
+    """Return the log of the comparable RMSEs of some settings under weights: (S', B, E)."""
+    squared, lead = block.squared[chosen], block.lead[chosen]
+    least = block.least[chosen][:, None, None]
     have, w = ~np.isnan(squared), weights[block.problem[chosen]]
-    filled, of_lead = (
-        np.where(have, squared, 0.0),
-        squared[np.arange(len(squared)), block.lead[chosen]],
-    )
+    filled = np.where(have, squared, 0.0)
+    every = np.arange(len(squared))
     with np.errstate(invalid="ignore", divide="ignore"):
         total = w @ have.transpose(0, 2, 1).astype(float)
         mse = (w @ filled.transpose(0, 2, 1)) / total
-        least = at_least[:, None, None]
-        logs = np.log(np.maximum(np.sqrt(mse), least))
-        short = np.flatnonzero(
-            (have != have[np.arange(len(have)), block.lead[chosen]][:, None]).any(axis=(1, 2))
-        )
-        if len(short):  # some estimators have some of the reps only
-            known = ~np.isnan(of_lead[short])
-            lead = np.where(known, of_lead[short], 0.0)
-            on_all = (w[short] @ lead[:, :, None]) / (w[short] @ known[:, :, None].astype(float))
+        logs: Floats = np.log(np.maximum(np.sqrt(mse), least))
+        # Settings in which some estimators have other reps than the lead: scale by the lead.
+        short = np.flatnonzero((have != have[every, lead][:, None]).any(axis=(1, 2)))
+        if len(short):
+            known = have[every, lead][short]
+            errors = filled[every, lead][short]
+            on_all = (w[short] @ errors[:, :, None]) / (w[short] @ known[:, :, None].astype(float))
             both = (have[short] & known[:, None]).astype(float).transpose(0, 2, 1)
-            on_same = (w[short] @ (both * lead[:, :, None])) / (w[short] @ both)
+            on_same = (w[short] @ (both * errors[:, :, None])) / (w[short] @ both)
             on_all, on_same = (
-                np.log(np.maximum(np.sqrt(m), least[short])) for m in (on_all, on_same)
+                np.log(np.maximum(np.sqrt(mean), least[short])) for mean in (on_all, on_same)
             )
             logs[short] = np.maximum(logs[short] + on_all - on_same, np.log(least[short]))
     return logs
 
 
-def cell_means(block, times, weights, chunk=32):
-    """Mean log regret by cell, (C, B + 1, E), over its settings as often as their problems are drawn."""
-    shape = (len(block.cells), times.shape[0], len(block.names))
-    total, count = np.zeros(shape), np.zeros(shape)
-    for start in range(0, len(block.squared), chunk):
-        chosen = np.arange(start, min(start + chunk, len(block.squared)))
-        logs = _log_rmse(block, chosen, weights)
-        logs -= logs[np.arange(len(chosen)), :, block.best[chosen]][:, :, None]
-        fine = ~np.isnan(logs)
-        often = times[:, block.problem[chosen]].T[:, :, None] * fine
-        np.add.at(total, block.cell[chosen], np.where(fine, logs, 0.0) * often)
-        np.add.at(count, block.cell[chosen], often)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(count > 0, total / count, np.nan)
-
-
-def nanmean(values, axis=0):
-    """The mean of what is not NaN; NaN where nothing is."""
+def nanmean(values: Any, axis: int = 0) -> Floats:
+    """Return the mean without NaN; NaN, and no warning, where nothing else is."""
     count = (~np.isnan(values)).sum(axis=axis)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(count > 0, np.nansum(values, axis=axis) / count, np.nan)
 
 
-def quantiles(values, level):
-    """Interval over the resamples, all but the first along axis 0."""
-    found = np.full((2, values.shape[1]), np.nan)
-    fine = ~np.isnan(values[0])
-    if fine.any() and len(values) > 1:
-        found[:, fine] = np.nanquantile(
-            values[1:, fine], [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0
-        )
-    return found
+def quantiles(values: Floats, level: float) -> Floats:
+    """Return the interval (2, ...) of the resamples: all but the first along axis 0."""
+    ends = np.full((2, values.shape[1]), np.nan)
+    known = ~np.isnan(values[0])
+    if known.any() and len(values) > 1:
+        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        ends[:, known] = np.nanquantile(values[1:, known], tails, axis=0)
+    return ends

@@ -1,25 +1,30 @@
-"""What the arena says of two estimators, with its error rate: which is better, and which to use."""
+"""Comparisons of two estimators with an error rate: the better one, and the one to use."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.boards import leaderboard
-from harness.evaluation.arena.resampling import Block, block_of, cell_means, nanmean, resampled
+from harness.evaluation.arena.resampling import Block, block_of, group_means, nanmean
+
+MIN_PROBLEMS = 5  # with fewer, a statement is about these very problems
 
 
 class Statement(NamedTuple):
-    """What the arena says of two estimators: `ratio` of their RMSEs (geometric mean as in `leaderboard`), its interval, and the
-    verdict on the first: better | worse | undecided. `about` says what was resampled: problems, or, of fewer than MIN_PROBLEMS,
-    the reps of these problems alone."""
+    """Comparison of two estimators.
+
+    `ratio` of their RMSEs (a geometric mean as in `leaderboard`), its interval, and the verdict on
+    the first: better, worse or undecided. `about` names what was resampled: problems, or the reps
+    of these problems alone where there are fewer than MIN_PROBLEMS.
+    """
 
     first: str
     second: str
@@ -28,12 +33,7 @@ class Statement(NamedTuple):
     high: float
     verdict: str
     problems: int
-    settings: int
     about: str
-    level: float
-
-
-MIN_PROBLEMS = 5  # below, a statement is about these problems
 
 
 def better(
@@ -45,22 +45,25 @@ def better(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Statement:
-    """Whether one estimator is better than another: the paired difference of their mean log regrets, with its interval
+    """Compare two estimators by the paired difference of their mean log regrets.
+
+    The interval is
 
         difference -+ t * sd,    sd of the difference over resamples of problems, and of reps within
 
-    at the level 1 - (1 - level) / comparisons, so that of all comparisons of a page the chance of any wrong "better" is at most
-    1 - level (Bonferroni). t has as many degrees of freedom as there are problems, less one. With fewer than 5 problems reps
-    alone are resampled, and the statement is about these problems.
+    at the level 1 - (1 - level) / comparisons (Bonferroni). Of all comparisons of a page the chance
+    of any wrong "better" is then at most 1 - level. t has one degree of freedom less than there are
+    problems. With fewer than 5 problems reps alone are resampled, and the statement is about these
+    problems.
 
     Parameters
     ----------
     settings : DataFrame
         Rows of `settings` of one notion and one estimand.
     first, second : str
-        Ids of estimators; those settings count in which both are applicable, and the reps that both have.
+        Ids of estimators. Only settings and reps that both have count.
     comparisons : int
-        How many such statements are made together.
+        Number of such statements that are made together.
     level, resamples, seed : float, int, int
         Of the interval, and of the bootstrap.
 
@@ -69,47 +72,19 @@ def better(
     BadInputError
         If notions or estimands are mixed, or the two share no setting.
     """
-    if settings.groupby(["notion", "estimand"]).ngroups > 1:
-        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
-    part = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
-    block = block_of(part, [first, second])
-    squared = np.where(
-        np.isnan(block.squared).any(axis=1, keepdims=True), np.nan, block.squared
-    )  # the reps that both have
-    both = ~np.isnan(squared).all(axis=(1, 2))
-    if not both.any():
+    pair = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
+    pair = pair[pair.duplicated(["problem", "n", "notion", "estimand"], keep=False)]
+    if pair.empty:
         raise BadInputError(f"{first} and {second} share no setting with a regret.")
-    zero = np.zeros(int(both.sum()), int)
-    problem = block.problem[both]
-    have, problem = np.unique(problem, return_inverse=True)
-    block = Block(
-        block.names, squared[both], block.at_least[both], zero + 1, zero, problem, len(have), block.cell[both], block.cells,
-    )  # fmt: skip
-    many = len(have) >= MIN_PROBLEMS
-    drawn = resampled(
-        block.problems, squared.shape[2], resamples, np.random.default_rng(seed), problems=many
-    )
-    difference = nanmean(cell_means(block, *drawn))[:, 0]
-    reps = int((~np.isnan(block.squared[:, 0])).sum(axis=1).max())
-    freedom = len(have) - 1 if many else len(have) * (reps - 1)
-    one_sided = (1.0 - level) / comparisons / 2.0
-    half = float(stats.t.ppf(1.0 - one_sided, max(freedom, 1))) * float(
-        np.nanstd(difference[1:], ddof=1)
-    )
-    low, ratio, high = (math.exp(difference[0] + side * half) for side in (-1, 0, 1))
-    verdict = "better" if high < 1.0 else "worse" if low > 1.0 else "undecided"
-    about = "problems like these" if many else "these problems"
+    block = _block(pair, [first, second])
+    alone = np.isnan(block.squared).any(axis=1, keepdims=True)
+    zero = np.zeros_like(block.best)
+    block = replace(block, squared=np.where(alone, np.nan, block.squared), best=zero + 1, lead=zero)
+    difference, freedom = _differences(block, resamples, seed)
+    ratio, low, high, verdict = _verdicts(difference[:, 0], freedom, (1.0 - level) / comparisons)
+    about = "problems like these" if block.problems >= MIN_PROBLEMS else "these problems"
     return Statement(
-        first,
-        second,
-        ratio,
-        low,
-        high,
-        verdict,
-        len(have),
-        int(both.sum()),
-        about,
-        1.0 - 2.0 * one_sided,
+        first, second, float(ratio), float(low), float(high), str(verdict), block.problems, about
     )
 
 
@@ -121,109 +96,107 @@ def against(
     resamples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`better` of one estimator against every other at once, by their mean log regrets; where an estimator has some of the reps
-    only, it is scaled as in `settings`.
+    """Compare one estimator with every other at once, by their mean log regrets.
+
+    An estimator that lacks some reps is scaled as in `settings`.
 
     Parameters
     ----------
     settings, first, level, resamples, seed
-        As of `better`; settings hold all estimators.
+        As for `better`; settings hold all estimators.
     comparisons : int, optional
-        By default the number of others.
+        Default: the number of other estimators.
 
     Returns
     -------
-    DataFrame indexed by estimator: ratio of the RMSEs of `first` and of it, low, high, verdict on `first`.
+    DataFrame indexed by estimator: ratio of the RMSE of `first` to its own, low, high, and the
+    verdict on `first`.
     """
-    if settings.groupby(["notion", "estimand"]).ngroups > 1:
-        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
-    block = block_of(settings[settings["regret"].notna()])
+    block = _block(settings[settings["regret"].notna()])
     if first not in block.names:
         raise BadInputError(f"settings have no regret of {first}.")
-    own = block.names.index(first)
-    block = replace(block, best=np.full(len(block.best), own))
-    many = block.problems >= MIN_PROBLEMS
-    reps = block.squared.shape[2]
-    difference = -nanmean(
-        cell_means(
-            block, *resampled(block.problems, reps, resamples, np.random.default_rng(seed), many)
-        ),
-        0,
+    position = block.names.index(first)
+    difference, freedom = _differences(
+        replace(block, best=np.full_like(block.best, position)), resamples, seed
     )
-    freedom = block.problems - 1 if many else block.problems * (reps - 1)
-    others = [i for i in range(len(block.names)) if i != own]
+    others = np.delete(np.arange(len(block.names)), position)
     wrong = (1.0 - level) / (comparisons or max(len(others), 1))
-    half = float(stats.t.ppf(1.0 - wrong / 2.0, max(freedom, 1))) * np.nanstd(
-        difference[1:], axis=0, ddof=1
-    )
-    low, ratio, high = (np.exp(difference[0] + side * half)[others] for side in (-1, 0, 1))
-    verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
+    columns = _verdicts(-difference[:, others], freedom, wrong)
     names = pd.Index([block.names[i] for i in others], name="estimator")
-    return pd.DataFrame({"ratio": ratio, "low": low, "high": high, "verdict": verdict}, index=names)
+    return pd.DataFrame(dict(zip(("ratio", "low", "high", "verdict"), columns)), index=names)
+
+
+def _block(settings: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
+    if settings.groupby(["notion", "estimand"]).ngroups > 1:
+        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
+    return block_of(settings, names)
+
+
+def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.float64], int]:
+    """Return the mean log RMSE ratios to `block.best`, (B + 1, E), and their degrees of freedom."""
+    many = block.problems >= MIN_PROBLEMS
+    means = nanmean(group_means(block, resamples, seed, draw_problems=many))
+    reps = int((~np.isnan(block.squared)).any(axis=1).sum(axis=1).max())
+    freedom = block.problems - 1 if many else block.problems * (reps - 1)
+    return means, max(freedom, 1)
+
+
+def _verdicts(difference: NDArray[np.float64], freedom: int, wrong: float) -> tuple[Any, ...]:
+    """Return the ratio, its ends and the verdict; `wrong` is the two-sided error rate."""
+    half = stats.t.ppf(1.0 - wrong / 2.0, freedom) * np.nanstd(difference[1:], axis=0, ddof=1)
+    ratio, low, high = (np.exp(difference[0] + side * half) for side in (0, -1, 1))
+    verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
+    return ratio, low, high, verdict
 
 
 def choices(
     settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any
 ) -> pd.DataFrame:
-    """The estimator to use by notion, estimand and `by`, and whether it is better than the runner-up.
+    """Choose the estimator to use by notion, estimand and `by`, and compare it with the runner-up.
 
     Parameters
     ----------
     settings, by
-        As of `leaderboard`.
+        As for `leaderboard`.
     comparisons : int, optional
-        Of `better`; by default the number of rows, all of which are one set of statements. That the two were chosen by the same
-        data needs no further correction: a two-sided test of the best against the second also tests that the best is the best
-        (Hung and Fithian 2019, Annals of Statistics 47, exact for independent normal means).
+        As for `better`. Default: the number of rows, which are one set of statements. That the two
+        were chosen by the same data needs no further correction: a two-sided test of the best
+        against the second also tests that the best is the best (Hung and Fithian 2019, Annals of
+        Statistics 47, exact for independent normal means).
     bootstrap
         resamples, seed and level of `leaderboard` and `better`.
 
     Returns
     -------
     DataFrame
-        notion, estimand, `by`, then estimator, regret, low, high, rmse, cpu_seconds, runner_up, runner_regret, ratio (of the
-        RMSEs of the first and the second), ratio_low, ratio_high, verdict, about, problems. A group in which nobody has a rank
-        is left out.
+        notion, estimand, `by`, then estimator, regret, low, high, rmse, cpu_seconds, runner_up,
+        runner_regret, ratio (of the RMSEs of the first and the second), ratio_low, ratio_high,
+        verdict ("alone" without a runner-up), about, problems. A group without any rank is left
+        out.
     """
-    by = list(by)
     board = leaderboard(settings, by, **bootstrap)
     keys = ["notion", "estimand", *by]
     first, second = (board[board["rank"].eq(place)].set_index(keys) for place in (1.0, 2.0))
     parts = dict(list(settings[settings["regret"].notna()].groupby(keys)))
+    copied = ["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]
     rows = []
     for key, row in first.iterrows():
-        found = {
-            **dict(zip(keys, key)),
-            **row[["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]],
-        }
-        found |= {
-            "problems": parts[key]["problem"].nunique(),
-            "verdict": "alone",
-            "runner_up": None,
-        }
+        part = parts[key]
+        choice = {**dict(zip(keys, key)), **row[copied], "problems": part["problem"].nunique()}
         if key in second.index:
             other = second.loc[key]
-            said = better(
-                parts[key],
-                row["estimator"],
-                other["estimator"],
-                comparisons or len(first),
-                **bootstrap,
-            )
-            found |= {
-                "runner_up": other["estimator"],
-                "runner_regret": other["regret"],
-                "ratio": said.ratio,
-            }
-            found |= {
-                "ratio_low": said.low,
-                "ratio_high": said.high,
-                "verdict": said.verdict,
+            pair = (row["estimator"], other["estimator"], comparisons or len(first))
+            said = better(part, *pair, **bootstrap)
+            choice |= {
+                "runner_up": said.second, "runner_regret": other["regret"], "ratio": said.ratio,
+                "ratio_low": said.low, "ratio_high": said.high, "verdict": said.verdict,
                 "about": said.about,
-            }
-        rows.append(found)
+            }  # fmt: skip
+        else:
+            choice |= {"runner_up": None, "verdict": "alone"}
+        rows.append(choice)
     columns = [
-        *keys, "estimator", "regret", "low", "high", "rmse", "cpu_seconds", "runner_up", "runner_regret", "ratio", "ratio_low",
-        "ratio_high", "verdict", "about", "problems",
+        *keys, *copied, "runner_up", "runner_regret", "ratio", "ratio_low", "ratio_high", "verdict",
+        "about", "problems",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,279 @@
+"""Statistics of bounds over replications: rates of convergence, ratios of bounds, coverage."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.common.wording import DASH, format_fixed
+from harness.configure.compose import out_folder
+from harness.configure.settings import Settings
+from harness.evaluation import items
+from harness.evaluation.rates import least_coverage
+from harness.records import provenance
+from harness.records.schema import has_number
+
+
+def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
+    """Count how often bounds and intervals hold the true value.
+
+    Returns
+    -------
+    DataFrame
+        By problem, estimator, n, level and the columns `more`: samples; coverage (low <= truth <=
+        high, up to the error of the truth); margin, the least over the samples of
+        min(high - truth, truth - low); truth, low and high (means); vacuous, the share of samples
+        that say no more than 0 <= value <= 1; keys of the cells; without, cells that gave no
+        number; least (`least_coverage`) and passes.
+    """
+    by = ["problem", "estimator", "n", "level", *more]
+    is_bound = records["kind"].isin(["upper", "lower", "interval"])
+    rows = records[has_number(records) & is_bound & records["truth"].notna()]
+    above = rows["high"].fillna(np.inf) - rows["truth"]
+    below = rows["truth"] - rows["low"].fillna(-np.inf)
+    rows = rows.assign(margin=np.minimum(above, below))
+    rows["covered"] = rows["margin"] >= -rows["truth_error"].fillna(0.0)
+    rows["vacuous"] = rows["high"].fillna(1.0).ge(1.0 - 1e-9) & rows["low"].fillna(0.0).le(0.0)
+    table = rows.groupby(by, sort=False).agg(
+        samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"), truth=("truth", "first"),
+        low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
+    ).reset_index()  # fmt: skip
+    without = records[~has_number(records)].drop_duplicates("key").groupby(by[:3]).size()
+    places = zip(table["problem"], table["estimator"], table["n"])
+    table["without"] = [int(without.get(place, 0)) for place in places]
+    table["least"] = least_coverage(table["level"], table["samples"])
+    return table.assign(passes=table["coverage"] >= table["least"])
+
+
+def excess(records: pd.DataFrame) -> pd.DataFrame:
+    """Add to records that hold a number the distance from the truth on their side of it.
+
+    `excess` is bound - truth of an upper bound, truth - bound of a lower one, |estimate - truth| of
+    others. `vacuous` marks bounds that say no more than 0 <= truth <= 1.
+    """
+    upper, lower = records["kind"].eq("upper"), records["kind"].eq("lower")
+    difference = records["value"] - records["truth"]
+    vacuous = (upper & records["value"].ge(1.0 - 1e-9)) | (lower & records["value"].le(0.0))
+    distance = np.where(upper, difference, np.where(lower, -difference, difference.abs()))
+    return records.assign(excess=distance, vacuous=vacuous)
+
+
+def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
+    """Fit how fast estimates approach the truth: `log_slope` of their `excess`.
+
+    Returns
+    -------
+    DataFrame
+        By problem and estimator: the columns of `log_slope`; left_out, the number of sizes without
+        a known truth or with a vacuous bound in some sample; keys of the cells.
+    """
+    rows = []
+    for (problem, estimator), part in excess(records).groupby(["problem", "estimator"], sort=False):
+        good = part.groupby("n")["vacuous"].transform("any").eq(False) & part["truth"].notna()
+        wide = part[good].pivot(index="rep", columns="n", values="excess").dropna(axis=0)
+        place = {"problem": problem, "estimator": estimator, "keys": tuple(part["key"])}
+        rows.append({**place, **log_slope(wide), "left_out": part.loc[~good, "n"].nunique()})
+    columns = [
+        "problem", "estimator", "keys", "slope", "se", "first", "last", "n_min", "n_max", "reps",
+        "left_out",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def log_slope(wide: pd.DataFrame) -> dict[str, float]:
+    """Fit the slope of log10(mean over the replications) on log10 n, by least squares.
+
+    Parameters
+    ----------
+    wide : DataFrame (replications, sizes)
+        Positive errors; the columns are the sample sizes n, ascending. Samples of different n may
+        share their beginnings.
+
+    Returns
+    -------
+    dict
+        slope, and se, its jackknife error over the replications; first and last, the slope over the
+        first and the last decade of the sizes (to the nearest size at least ten times away); n_min,
+        n_max, reps. The slopes are NaN for fewer than three sizes or a mean that is not positive,
+        the error for one replication.
+
+    Examples
+    --------
+    >>> wide = pd.DataFrame([[1.0, 0.1, 0.01]], columns=[100, 1000, 10000])
+    >>> round(float(log_slope(wide)["slope"]), 6)
+    -1.0
+    """
+    n, count = wide.columns.to_numpy(float), len(wide)
+    fit = dict.fromkeys(("slope", "se", "first", "last"), np.nan) | {"reps": count}
+    fit |= {"n_min": n.min() if len(n) else np.nan, "n_max": n.max() if len(n) else np.nan}
+    if len(n) < 3 or not count or not (wide.mean() > 0.0).all():
+        return fit
+    x = np.log10(n)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    values = wide.to_numpy()
+    y = np.log10(values.mean(axis=0))
+    fit |= {"slope": weights @ y, "first": _decade(x, y), "last": _decade(x[::-1], y[::-1])}
+    if count > 1:
+        others = (values.sum(axis=0) - values) / (count - 1)
+        if (others > 0.0).all():
+            fit["se"] = _jackknife(np.log10(others) @ weights)
+    return fit
+
+
+def _jackknife(each: np.ndarray) -> float:
+    """Return the standard error of a statistic from its values without one replication each."""
+    return np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum())
+
+
+def _decade(x: np.ndarray, y: np.ndarray) -> float:
+    far = np.flatnonzero(np.abs(x - x[0]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
+    return (y[far[0]] - y[0]) / (x[far[0]] - x[0]) if len(far) else np.nan
+
+
+def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
+    """Return mean(a) / mean(b) of two estimators on the same samples.
+
+    Parameters
+    ----------
+    a, b : ndarray (reps,)
+        Positive values, a pair per sample.
+
+    Returns
+    -------
+    dict
+        mean, se (jackknife; NaN for one sample), least and largest (of a / b on one sample), reps.
+
+    Examples
+    --------
+    >>> ratio = ratio_of_means(np.array([0.2, 0.4]), np.array([0.5, 0.7]))
+    >>> round(float(ratio["mean"]), 3), round(float(ratio["largest"]), 3)
+    (0.5, 0.571)
+    """
+    if not len(a):
+        return dict.fromkeys(("mean", "se", "least", "largest"), np.nan) | {"reps": 0}
+    se = _jackknife((a.sum() - a) / (b.sum() - b)) if len(a) > 1 else np.nan
+    ends = {"least": (a / b).min(), "largest": (a / b).max()}
+    return {"mean": a.mean() / b.mean(), "se": se, **ends, "reps": len(a)}
+
+
+def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Compare two bounds on the samples that both have.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Rows that hold a number, of one estimand.
+    pairs : iterable of (str, str)
+        The ids of two estimators.
+
+    Returns
+    -------
+    DataFrame
+        By problem, n and pair ('<first> / <second>'): mean, se, least, largest, reps as in
+        `ratio_of_means`; vacuous, the number of samples that are left out because both bounds are
+        1; keys of the cells.
+    """
+    rows = []
+    for pair in pairs:
+        mine = records[records["estimator"].isin(pair)]
+        for (problem, n), part in mine.groupby(["problem", "n"], sort=True):
+            wide = part.pivot(index="rep", columns="estimator", values="value")
+            wide = wide.reindex(columns=list(pair)).dropna()
+            if len(wide):
+                vacuous = wide.ge(1.0 - 1e-9).all(axis=1)
+                row = {"problem": problem, "n": n, "pair": " / ".join(pair),
+                       "vacuous": int(vacuous.sum()), "keys": tuple(part["key"])}  # fmt: skip
+                rows.append(row | ratio_of_means(*wide[~vacuous].to_numpy().T))
+    columns = [
+        "problem", "n", "pair", "vacuous", "keys", "mean", "se", "least", "largest", "reps",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> str:
+    """Say if the first bound of a pair is the smaller one on every sample of `from_n` or more.
+
+    Otherwise name the sizes where it is not; a dash without such a sample.
+
+    Parameters
+    ----------
+    part : DataFrame
+        From `paired_ratios`, of one problem and pair.
+    from_n : int
+        The least n that counts.
+    word : str
+        The word for the first bound.
+
+    Examples
+    --------
+    >>> part = pd.DataFrame({"n": [100, 1000], "reps": [4, 4], "largest": [1.2, 0.9]})
+    >>> smaller_on_all(part, 1000), smaller_on_all(part, 100)
+    ('smaller on all 4 samples', 'not on every sample of n = 100')
+    """
+    large = part[part["n"].ge(from_n) & part["reps"].gt(0)]
+    worse = [f"{n:,}" for n in large.loc[~large["largest"].lt(1.0), "n"]]
+    if worse:
+        return f"not on every sample of n = {', '.join(worse)}"
+    return f"{word} on all {large['reps'].sum():,} samples" if len(large) else DASH
+
+
+def mean_intervals(records: pd.DataFrame) -> pd.DataFrame:
+    """Return by problem and n the mean ends `low` and `high`, and `covers`, the coverage."""
+    covers = records["low"].le(records["truth"]) & records["truth"].le(records["high"])
+    rows = records.assign(covers=covers)
+    return rows.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
+
+
+def below(mean: float, error: float, limit: float) -> str:
+    """Say if a mean is below a limit: yes or no beyond two standard errors, else open.
+
+    Examples
+    --------
+    >>> below(0.0005, 0.0002, 0.001), below(0.0005, 0.0003, 0.001)
+    ('yes', 'open')
+    """
+    if mean + 2 * error < limit:
+        return "yes"
+    return "no" if mean - 2 * error > limit else "open"
+
+
+def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
+    """Return entries of a table for a row of `excess_slopes`.
+
+    The slope with its error, and its first n if sizes are left out; then the slopes over the first
+    and the last decade.
+    """
+    known = fit["left_out"] and not np.isnan(fit["slope"])
+    first = f" (n ≥ {fit['n_min']:,.0f})" if known else ""
+    decades = {f"{end} decade": format_fixed(fit[end], digits=3) for end in ("first", "last")}
+    return {"slope": format_fixed(fit["slope"], fit["se"], 3) + first, **decades}
+
+
+def size_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns 'n = 1,000', ... of a table, in the order of the frame's sizes n."""
+    return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
+
+
+def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
+    """Return our means in rows '<problem id>, n = <n>' and columns '<estimator id>'.
+
+    Cells without a number leave their reason.
+    """
+    names = ("{problem}, n = {n}", "{estimator}")
+    means = items.numbers(items.evaluated(records, settings, estimand), *names)
+    return items.together(means, items.without_number(records, settings, *names))
+
+
+def wall_clock(records: pd.DataFrame, settings: Settings) -> float:
+    """Return the wall-clock seconds of the runs behind the records, with drawing the samples.
+
+    NaN unless all of them were finished runs of this very experiment.
+    """
+    ids = records["run_id"].dropna().unique()
+    runs = [provenance.read(out_folder(settings.out), run_id) for run_id in ids]
+    of_this = all(
+        run.get("config", {}).get("name") == settings.name and run.get("state") == "finished"
+        for run in runs
+    )
+    return float(sum(run["seconds"] for run in runs)) if runs and of_this else float("nan")

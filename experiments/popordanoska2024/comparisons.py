@@ -1,0 +1,145 @@
+"""Statistics and tables that several items of this paper share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.common.wording import format_fixed
+from harness.configure.settings import Settings
+from harness.evaluation import items, text_tables
+
+
+def gap(records: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """Return |bias of the first estimator| - |bias of the second| on the same samples.
+
+    It is positive where the second is closer to the truth.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records of one estimand that hold a number and the truth.
+    first, second : str
+        Ids of the estimators.
+
+    Returns
+    -------
+    DataFrame
+        By (problem, n): gap, and se, the standard error of the paired difference over the
+        replications.
+    """
+    errors = records.assign(error=records["value"] - records["truth"])
+    wide = errors.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
+    wide = wide.reindex(columns=[first, second]).dropna()
+    rows = {}
+    for key, part in wide.groupby(level=["problem", "n"], sort=False):
+        sign = np.sign(part.mean())
+        d = sign[first] * part[first] - sign[second] * part[second]
+        rows[key] = {"gap": d.mean(), "se": d.std() / np.sqrt(len(d)) if len(d) > 1 else np.nan}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["gap", "se"])
+
+
+def rank_agreement(
+    ranks: pd.DataFrame, by: str, index: Sequence[str], metric: str, first: str
+) -> pd.DataFrame:
+    """Return Spearman's rank correlation of every metric with the metric `first`.
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        With the column `rank`: the rank of each row of the columns `index` among those of the same
+        metric (column `metric`) and the same value of `by`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by `by`, a column per metric.
+
+    Examples
+    --------
+    >>> rows = {"net": "a", "class": [0, 1] * 2, "metric": ["x", "x", "y", "y"], "rank": [1, 2, 2, 1]}
+    >>> agreement = rank_agreement(pd.DataFrame(rows), "net", ["class"], "metric", "x")
+    >>> float(agreement.loc["a", "y"].round(6))
+    -1.0
+    """
+    wide = ranks.pivot(index=[by, *index], columns=metric, values="rank")
+    if not len(wide):
+        return wide
+    return wide.groupby(level=by, sort=False).apply(lambda w: w.corrwith(w[first]))
+
+
+def pareto(points: np.ndarray) -> np.ndarray:
+    """Return the mask of the points (n, d) that no other point betters; less is better.
+
+    A point is bettered if another is nowhere worse and somewhere better.
+
+    Examples
+    --------
+    >>> pareto(np.array([[1, 3], [2, 2], [2, 3]])).tolist()
+    [True, True, False]
+    """
+    nowhere_worse = (points[None] <= points[:, None]).all(axis=2)
+    somewhere_better = (points[None] < points[:, None]).any(axis=2)
+    return ~(nowhere_worse & somewhere_better).any(axis=1)
+
+
+def ranked(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names, each once, in the order of `known`; others follow as they come."""
+    places = {name: i for i, name in enumerate(dict.fromkeys(known))}
+    return sorted(dict.fromkeys(names), key=lambda name: places.get(name, len(places)))
+
+
+def columns(
+    frame: pd.DataFrame,
+    index: Sequence[str],
+    shown: Mapping[str, Sequence[Any]],
+    into: text_tables.Rows | None = None,
+) -> text_tables.Rows:
+    """Return rows of a table as `text_tables.entries` does, several columns at once, row by row.
+
+    Parameters
+    ----------
+    frame, into
+        As for `text_tables.entries`.
+    index : sequence of str
+        One per level: a column of the frame, whose values are taken as they are, or a format over
+        the columns.
+    shown : mapping
+        {format of the table's column: (value, error, digits)} in their order: columns of the frame.
+        The error may be None, and the digits may be left out (4).
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"n": [100], "mean": [0.5], "se": [0.01]})
+    >>> columns(frame, ["n"], {"l1": ("mean", "se", 2)})
+    {(100,): {'l1': '0.50 ± 0.01'}}
+    """
+    rows: text_tables.Rows = {} if into is None else into
+    levels = (frame[name] if name in frame else items.formatted(frame, name) for name in index)
+    names = zip(*(items.formatted(frame, column) for column in shown))
+    for key, row_names, r in zip(zip(*levels), names, frame.itertuples()):
+        for name, (value, error, *digits) in zip(row_names, shown.values()):
+            spread = np.nan if error is None else getattr(r, error)
+            rows.setdefault(key, {})[name] = format_fixed(getattr(r, value), spread, *digits)
+    return rows
+
+
+def answers_or_reason(
+    ours: pd.DataFrame, records: pd.DataFrame, settings: Settings, otherwise: str | None = None
+) -> pd.DataFrame:
+    """Return `items.answers` of numbers that are computed from files.
+
+    settings.reasons["data"] says why ours are of something else. Reported numbers that `ours` lacks
+    are answered by the first of: the reason of the first lost cell (if there is no number at all),
+    `otherwise`, settings.reasons["absent"], the other data, or the command that lists the missing
+    files.
+    """
+    data, absent = (settings.reasons.get(name) for name in ("data", "absent"))
+    reason = None if len(ours) else items.first_reason(records)
+    others = f"{data}; none of them stands for this one" if data else None
+    command = f"`calharness info {settings.name}` lists those that it needs"
+    missing = f"the files at hand do not hold it; {command}"
+    return items.answers(
+        ours.assign(why=data), settings, reason or otherwise or absent or others or missing
+    )
