@@ -50,7 +50,8 @@ def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
 
 
 def _family(problems: pd.Series, families: Families) -> pd.Series:
-    return problems.astype(object).map(arena.family_of(families)).fillna(arena.OTHER)
+    named = problems.astype(object).map(arena.family_of(families))
+    return named.astype(object).fillna(arena.OTHER)
 
 
 def summary(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
