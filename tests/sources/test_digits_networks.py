@@ -252,7 +252,7 @@ def test_command(cli, tmp_path, monkeypatch):
     )
     for wrong, told in (
         (("--kinds", "layer"), "--kinds has layer"),
-        (("--jobs", "0"), "--jobs is 0"),
+        (("--jobs", "0"), "greater than or equal to 1"),
         (("--rate", "1"), "--help"),
     ):
         code, _, err = cli("data", "make", "digits_networks", *wrong)
