@@ -13,7 +13,6 @@ from harness.common import buckets
 from harness.common.tables import text_table
 from harness.common.wording import format_count
 from harness.errors import BadInputError
-from harness.evaluation import papers, reproduction
 from harness.records import compaction, parts, reader, truths
 
 STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted")
@@ -65,7 +64,7 @@ def examine(
     -------
     text : str
         Broken parts, leftovers of killed writers, cells recorded twice or with different values,
-        records without provenance, unreadable truths, wrong paper.yaml and reported.csv.
+        records without provenance, unreadable truths.
     problems : int
         Number of problems.
     """
@@ -75,8 +74,6 @@ def examine(
     part_lines, is_broken = examine_parts(out)
     lines += part_lines
     lines += [("PROBLEM", reason) for _, reason in _broken_truths(out)]
-    for paper in papers.described():
-        lines += [("PROBLEM", sentence) for sentence in _wrong_tables(paper)]
     if overrides is not None and not is_broken:
         lines += _missing_cells(out, overrides)
     if compact:
@@ -103,15 +100,6 @@ def _broken_truths(out: Path) -> Iterator[tuple[str, str]]:
             truths.read_truths(out, Path(name).stem)
         except BadInputError as error:
             yield name, str(error).rstrip(".")
-
-
-def _wrong_tables(paper: str) -> Iterator[str]:
-    """Yield defects of paper.yaml and reported.csv."""
-    for check in (papers.examine, reproduction.examine):
-        try:
-            check(paper)
-        except BadInputError as error:
-            yield str(error)
 
 
 def _repair(out: Path) -> list[str]:

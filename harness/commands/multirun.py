@@ -83,10 +83,11 @@ def results(overrides: list[str]) -> list[Experiment]:
     other parameters are the points of a sweep.
     """
     constant, swept = parse(overrides)
-    _check_shards(constant, swept)
     names = swept.pop("experiment", [None])
     groups = {name: swept.pop(name) for name in COMPONENTS if name in swept}
-    if not swept.keys().isdisjoint(SHARDING):
+    sharding = [f"{name}={swept[name][-1]}" for name in SHARDING if name in swept]
+    if sharding:
+        compose([*constant, *sharding])  # refuses a shard out of range
         constant = [text for text in constant if text.partition("=")[0] not in SHARDING]
     values = {
         key.lstrip("+"): [_value(f"{key}={text}") for text in texts]
@@ -112,21 +113,6 @@ def results(overrides: list[str]) -> list[Experiment]:
                 points += sweeps.points(replace(base, sweep=sweep))
         experiments.append(Experiment.of_settings(settings, points))
     return experiments
-
-
-def _check_shards(constant: list[str], swept: dict[str, list[str]]) -> None:
-    """Raise BadInputError on shards out of range, before the first job starts."""
-    if "shard" not in swept:
-        return
-    given = [text.partition("=")[2] for text in constant if text.startswith("shards=")]
-    given += swept.get("shards", [])
-    shards = max([1, *(int(text) for text in given if text.isdigit())])
-    for text in swept["shard"]:
-        if not text.isdigit() or int(text) >= shards:
-            raise BadInputError(
-                f"shard is {text} of shards={shards}; shards are counted from 0: "
-                "shards=2 shard=0,1."
-            )
 
 
 def parse(overrides: list[str], searches: bool = False) -> tuple[list[str], dict[str, list[str]]]:

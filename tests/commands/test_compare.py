@@ -197,7 +197,7 @@ BAD = {
     "broken": ("def bad(p, y:\n    return 0.1", "SyntaxError"),
 }
 BAD_LATER = {
-    "nan": ("def bad(p, y):\n    return float('nan')", "bad on beta_overconfident, n = 100, rep 0, returned nan as l1"),
+    "nan": ("def bad(p, y):\n    return float('nan')", "does not keep the contract: returns numbers"),
     "raises": ("def bad(p, y):\n    raise KeyError('no such bin')", "bad on beta_overconfident, n = 100, rep 0, fails: KeyError"),
     "exits": ("import os\ndef bad(p, y):\n    os._exit(0)", "n = 100, rep 0, ended its process with exit status 0"),
     "crashes": ("import ctypes\ndef bad(p, y):\n    ctypes.string_at(0)", "rep 0, took its process down"),

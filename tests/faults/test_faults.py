@@ -100,12 +100,6 @@ FOREIGN = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_papers(monkeypatch):
-    """What doctor says of the papers' files takes a second, and is not of a folder."""
-    monkeypatch.setattr("harness.evaluation.papers.described", lambda: [])
-
-
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name):
     """One without a digest in its name, with another content in one column: named by all who read, moved aside, nothing else."""

@@ -2,7 +2,6 @@
 
 import html
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -539,14 +538,13 @@ def test_the_same_numbers_drawn_elsewhere_are_the_same_bytes(cli, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
+def test_a_page_is_drawn_again_when_its_numbers_change(out):
     experiment = Experiment.of(
         ["problem=beta_wavy", "estimator=[binned15]", "n=60", "reps=2", "jobs=1", "name=mine"]
     )
     experiment.compute(quiet=True)
     frame = experiment.records()
     drawing.render(experiment, frame)
-    page = experiment.folder / "mine.html"
     assert drawing.is_drawn(experiment, frame) and drawing.is_drawn(experiment, frame.iloc[::-1])
     nearly = frame.assign(value=frame["value"] * (1 + 1e-15))
     assert (
@@ -555,8 +553,6 @@ def test_a_page_is_drawn_again_when_its_numbers_or_the_code_are_others(out):
         != experiment.stamp(frame.assign(value=frame["value"] + 1e-9))
     )
     assert not drawing.is_drawn(experiment, frame.iloc[:-1])
-    os.utime(page, (0, 0))  # older than the code that draws
-    assert not drawing.is_drawn(experiment, frame)
 
 
 def test_page_escapes_what_it_shows(result, cli, module):

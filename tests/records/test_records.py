@@ -333,24 +333,6 @@ def test_doctor_finds_what_is_wrong(out):
     assert "is not valid JSON" in examine(out)[0]
 
 
-def test_doctor_finds_mistakes_in_what_is_said_of_papers(tmp_path, monkeypatch):
-    """One sentence for each file: paper.yaml and reported.csv."""
-    from harness.evaluation import papers, reproduction
-
-    folder = tmp_path / "experiments" / "doe2027"
-    folder.mkdir(parents=True)
-    (folder / "paper.yaml").write_text("title: Errors\n")
-    (folder / "reported.csv").write_text("item,row\nfig1,a\n")
-    for module in (papers, reproduction):
-        monkeypatch.setattr(module, "EXPERIMENTS", folder.parent)
-    text, problems = examine(tmp_path)
-    assert (
-        problems == 2
-        and "doe2027/paper.yaml lacks" in text
-        and "reported.csv lacks the columns" in text
-    )
-
-
 def test_status_counts_cells(out):
     Experiment.of(["experiment=smoke", "n=50", "reps=2", "jobs=1"]).compute(quiet=True)
     text = status_text(out)
