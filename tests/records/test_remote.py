@@ -1,4 +1,4 @@
-"""Records whose home is a store of objects: two hosts that share no disk are two folders of caches here."""
+"""Records in a store of objects. Two hosts without a common disk are two cache folders here."""
 
 import http.server
 import os
@@ -27,7 +27,7 @@ SMALL = ["problem=[beta_overconfident]", "estimator=[binned15]", "n=[50,100]", "
 
 @pytest.fixture
 def host(tmp_path, monkeypatch):
-    """host("a"): from now on this is host a, with a cache and copies of parts of its own."""
+    """Act as a host with its own cache and copies: host("a")."""
 
     def be(name):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
@@ -87,7 +87,7 @@ def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, stor
     opened = buckets._opened
 
     class Full:
-        """A file system that has room for one part."""
+        """A file system with room for one part."""
 
         type_name = "s3"
 
@@ -146,7 +146,7 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
 
 @pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.slow), 200])
 def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch, tmp_path):
-    """Refused, overloaded (tried again for six seconds), or with something that is no answer."""
+    """It refuses, is overloaded (tried again for six seconds), or gives no valid answer."""
 
     class Answers(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -212,7 +212,7 @@ def credentials(monkeypatch, port):
 
 @pytest.fixture
 def bucket(monkeypatch, tmp_path):
-    """The address of a bucket of a server that speaks S3, moto's, where it is installed."""
+    """Address of a bucket of moto's S3 server, if it is installed."""
     server = os.environ.get("CALHARNESS_MOTO_SERVER") or shutil.which("moto_server")
     if not server:
         pytest.skip(
@@ -244,7 +244,7 @@ def bucket(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_records_in_a_bucket(host, bucket, tmp_path):
-    """Written by the guarded processes of two workers, read on another host, equal to those of a folder."""
+    """Two workers write records that another host reads. They equal those of a folder."""
     host("a")
     counts = Experiment.of(
         [*SMALL[:-1], "reps=20", "engine=loky", "jobs=2", f"out={bucket}"]

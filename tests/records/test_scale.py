@@ -118,32 +118,25 @@ def test_states_are_those_of_the_records(out):
     )  # fmt: skip
 
 
-def test_many_parts_are_joined_by_themselves(out, monkeypatch):
+def test_many_parts_are_joined_by_a_run(out, monkeypatch):
     monkeypatch.setattr(compaction, "MANY", 6)
-    command = [
-        "problem=[beta_wavy]",
-        "estimator=[binned15]",
-        "n=20",
-        "reps=40",
-        "engine=serial",
-        f"out={out}",
-    ]
-    first = harness.run(command)  # eight chunks
+    run = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=40", "engine=serial"]
+    first = harness.run([*run, f"out={out}"])  # eight chunks
     assert len(parts.part_files(out)) == 1 and not list((out / "records").glob(".*"))
-    again = harness.run(command)
-    pd.testing.assert_frame_equal(first, again)
+    pd.testing.assert_frame_equal(first, harness.run([*run, f"out={out}"]))
     assert set(first["status"]) == {"ok"} and first["key"].nunique() == 40
+
+
+def write_cells(out, *numbers, **more):
+    return write(out, *(row(f"{number:016x}", "ok", 0.5, "l1", **more) for number in numbers))
 
 
 def test_joining_keeps_every_row_and_leaves_large_and_broken_parts(out, monkeypatch):
     monkeypatch.setattr(compaction, "MANY", 5)
     monkeypatch.setattr(compaction, "ROWS", 7)
-    for part in range(8):
-        write(out, *(row(f"{100 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
+    written = [write_cells(out, *range(100 * part, 100 * part + 5)) for part in range(8)]
     before = reader.load_records(out)
-    folder = out / "records"
-    sizes = sorted((file.stat().st_size, file) for file in parts.part_files(out))
-    broken = sizes[0][1]
+    folder, broken = out / "records", written[0]
     broken.write_bytes(broken.read_bytes()[:-1])
     note = folder / compaction.NOTE
     note.touch()
@@ -152,85 +145,71 @@ def test_joining_keeps_every_row_and_leaves_large_and_broken_parts(out, monkeypa
     note.unlink()
     compaction.keep_few(out)
     assert len(parts.part_files(out)) == 2 and broken.exists() and not list(folder.glob(".*"))
-    kept = reader.load_records([file for file in parts.part_files(out) if file != broken][0])
+    (joined,) = (file for file in parts.part_files(out) if file != broken)
+    kept = reader.load_records(joined)
     assert len(kept) == len(before) - 5 and set(kept["key"]) < set(before["key"])
-    monkeypatch.setattr(compaction, "LARGE_MB", 0.0)
-    monkeypatch.setattr(compaction, "MANY", 1)
-    monkeypatch.setattr(compaction, "SHARE", 10**9)
+    for name, value in (("LARGE_MB", 0.0), ("MANY", 1), ("SHARE", 10**9)):
+        monkeypatch.setattr(compaction, name, value)
     compaction.keep_few(out)
     assert len(parts.part_files(out)) == 2
 
 
-def test_what_is_joined_while_others_read_is_there_at_every_moment(out, monkeypatch):
-    """Between any two steps of a join a reader has every row once: when the new part is there and the old ones are too."""
+def test_a_reader_sees_every_row_once_at_every_step_of_a_join(out, monkeypatch):
+    """The new part is there before the old ones go."""
     for part in range(4):
-        write(out, *(row(f"{10 * part + cell:016x}", "ok", 0.5, "l1") for cell in range(5)))
+        write_cells(out, *range(10 * part, 10 * part + 5))
     whole = reader.load_records(out)
-    seen = []
+    counts = []
     unlink = type(out).unlink
 
-    def looked(path, **options):
-        if path.suffix == ".parquet":  # a part, and no temporary file
-            seen.append(len(reader.load_records(out)))
-        pd.testing.assert_frame_equal(reader.load_records(out), whole)
+    def look(path, **options):
+        frame = reader.load_records(out)
+        pd.testing.assert_frame_equal(frame, whole)
+        if path.suffix == ".parquet":  # a part, not a temporary file
+            counts.append(len(frame))
         unlink(path, **options)
 
-    monkeypatch.setattr(type(out), "unlink", looked)
-    assert compaction.compact(out) == (4, 20) and seen == [20] * 4
+    monkeypatch.setattr(type(out), "unlink", look)
+    assert compaction.compact(out) == (4, 20) and counts == [20] * 4
     pd.testing.assert_frame_equal(reader.load_records(out), whole)
 
 
 def test_texts_that_repeat_are_categories(out):
-    command = [
-        "problem=[beta_wavy]",
-        "estimator=[binned15,simplex_ece]",
-        "n=20",
-        "reps=30",
-        "engine=serial",
-        f"out={out}",
-    ]
-    run = harness.run(command)
-    found = harness.load_records(out)
-    texts = [
-        name for name, kind in schema.COLUMNS.items() if kind == "str" and name != "diagnostics"
-    ]
-    assert all(isinstance(found[name].dtype, pd.CategoricalDtype) for name in texts)
-    plain = harness.load_records(out, categories=False)
+    run = ["problem=[beta_wavy]", "estimator=[binned15,simplex_ece]", "n=20", "reps=30"]
+    records = harness.run([*run, "engine=serial", f"out={out}"])
+    coded, plain = harness.load_records(out), harness.load_records(out, categories=False)
+    texts = list(reader.ENUMS)
+    assert all(isinstance(coded[name].dtype, pd.CategoricalDtype) for name in texts)
     assert not any(isinstance(plain[name].dtype, pd.CategoricalDtype) for name in texts)
-    pd.testing.assert_frame_equal(plain, run.drop(columns="experiment"))
-    pd.testing.assert_frame_equal(
-        found.astype(dict.fromkeys(texts, "object")).fillna(np.nan), plain.fillna(np.nan)
-    )
-    pd.testing.assert_frame_equal(
-        harness.evaluate(found), harness.evaluate(plain), check_dtype=False
-    )
-    some = harness.load_records(
-        out, columns=["truth", "n", "estimand"], keys=list(found["key"].unique()[:3])
-    )
-    assert (
-        list(some.columns) == ["truth", "n", "estimand"]
-        and 0 < len(some) < len(found)
-        and some["truth"].notna().any()
-    )
+    pd.testing.assert_frame_equal(plain, records.drop(columns="experiment"))
+    as_objects = coded.astype(dict.fromkeys(texts, "object"))
+    pd.testing.assert_frame_equal(as_objects.fillna(np.nan), plain.fillna(np.nan))
+    summaries = harness.evaluate(coded), harness.evaluate(plain)
+    pd.testing.assert_frame_equal(*summaries, check_dtype=False)
+    columns, keys = ["truth", "n", "estimand"], list(coded["key"].unique()[:3])
+    some = harness.load_records(out, columns=columns, keys=keys)
+    assert list(some.columns) == columns and 0 < len(some) < len(coded)
+    assert some["truth"].notna().any()
     with pytest.raises(BadInputError, match="columns holds 'valeu'"):
         harness.load_records(out, columns=["valeu"])
     for keys in (["none"], []):
         nothing = harness.load_records(out, keys=keys)
-        assert len(nothing) == 0 and list(nothing.columns) == list(found.columns)
+        assert len(nothing) == 0 and list(nothing.columns) == list(coded.columns)
 
 
-def test_of_long_records_the_times_are_those_of_a_sample(out, monkeypatch):
+def test_times_of_long_records_are_those_of_a_sample(out, monkeypatch):
     for _ in range(2):
-        write(out, *(row(f"{cell:016x}", "ok", 0.5, "l1", cpu_seconds=0.25) for cell in range(500)))
+        write_cells(out, *range(500), cpu_seconds=0.25)
     exact = reader.seconds_per_cell(out)
     monkeypatch.setattr(reader, "SAMPLED_BYTES", 2000)
     assert reader.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
 
 
-BESIDE = """
+DRIVER = """
 import sys
-from harness.execute import pending, run
-from harness.records import compaction, parts, reader, schema
+from harness.execute import run
+from harness.plan import pending
+from harness.records import compaction
 compaction.MANY, pending.CHUNK_CELLS, run.LOOK_AFTER = 8, 10, 3
 import harness
 harness.run([*sys.argv[1:], "engine=serial"])
@@ -239,11 +218,10 @@ harness.run([*sys.argv[1:], "engine=serial"])
 
 @pytest.mark.slow
 def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
-    """Each driver joins parts after every third chunk, while a reader asks again and again: what it has seen stays there, and in
-    the end every cell is there once."""
+    """Each driver joins parts after every third chunk, while this process reads again and again."""
     shared = ["problem=[beta_wavy]", "estimator=[binned15]", "n=20", "reps=800", f"out={out}"]
     drivers = [
-        subprocess.Popen([sys.executable, "-c", BESIDE, *shared, "shards=2", f"shard={shard}"])
+        subprocess.Popen([sys.executable, "-c", DRIVER, *shared, "shards=2", f"shard={shard}"])
         for shard in range(2)
     ]
     seen: set[str] = set()
@@ -254,10 +232,7 @@ def test_two_drivers_join_the_same_folder_and_a_reader_misses_nothing(out):
             seen = now
     assert [driver.returncode for driver in drivers] == [0, 0]
     found = reader.load_records(out)
-    assert (
-        found["key"].nunique() == 800
-        and not found.duplicated(["key", "estimand"]).any()
-        and set(found["status"]) == {"ok"}
-    )
+    assert found["key"].nunique() == 800 and set(found["status"]) == {"ok"}
+    assert not found.duplicated(["key", "estimand"]).any()
     assert len(parts.part_files(out)) < 50 and not (out / "records" / compaction.NOTE).exists()
     assert pending(plan(compose(shared)), out).tally.counts["done"] == 800
