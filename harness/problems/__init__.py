@@ -2,25 +2,22 @@
 
 A problem is a frozen dataclass with
 
-    sample(n, rng) -> (p, y)         p (n,) or (n, k); a small n is a prefix of a larger n for equal rng
-    truth(estimand, notion) -> Truth or None; a plain number is taken as exact (harness.problems.base.truth_of)
-    posterior(p) -> C = E[Y given p]  where known (what the oracle sees)
+    sample(n, rng) -> (p, y)          p (n,) or (n, k); a small n is a prefix of a larger n
+    truth(estimand, notion)           Truth, a number (taken as exact) or None
+    posterior(p) -> C = E[Y given p]  if known; the oracle uses it
 
-and the attributes `notions` (all it can be judged under), `default_notions`, `classes`, `version` (raised when its draws or
-truths change), `default_n`, `default_reps`, `n_max` (samples at hand; None = unlimited), `fingerprint` (what identifies it
-beside its parameters; None = the parameters do), `unavailable` (why it cannot be run here, such as a file that is not there; its
-cells are skipped with that reason; None = it can).
+`harness.problems.base.ProblemSpec` lists all attributes that a problem may declare, with their
+defaults: `notions`, `classes`, `version`, `default_n`, `n_max`, `unavailable` and others.
 
-`harness.problems.base.ProblemSpec` names these attributes with what stands in for them where a problem declares nothing.
+Some are for bounds that assume a property of eta(p) = E[Y given p]. `variation` is its total
+variation on [0, 1], or a bound on it. `perturbation` is the width h of the sech perturbation of the
+scores (harness.math.sech_noise). quadrature(width, order) gives the law of the scores to
+harness.problems.Perturbed.
 
-Optional, for bounds that assume something of eta(p) = E[Y given p]: `variation`, its total variation on [0, 1], or a bound on
-that; `perturbation`, the h of the sech perturbation that the scores went through, None if none (harness.math.sech_noise); and
-quadrature(width, order) -> scores, probabilities, posteriors, from which harness.problems.Perturbed knows its truths.
+`stream` names a random stream that several problems share (harness.problems.Paired), so that
+compared models get the same samples.
 
-An attribute `stream` names the random stream that a problem draws from in place of its own (harness.problems.Paired): problems of
-one stream share their draws, as models that are compared on the same samples must.
-
-A family of problems has members() -> {id: problem} instead, and stands for all of them in a run.
+A family of problems has only members() -> {id: problem}. In a run it is replaced by its members.
 """
 
 from harness.problems.base import Truth

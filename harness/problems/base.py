@@ -1,4 +1,4 @@
-"""What a problem is, what it may declare and what stands in where it declares nothing; and what it says of an estimand."""
+"""Protocol of a problem, its optional attributes, base classes and truths."""
 
 from __future__ import annotations
 
@@ -19,166 +19,112 @@ from harness.math.notions import number
 
 
 class Problem(Protocol):
-    """A distribution of (p, y). `sample` is all that is needed; what else a problem may have is listed in `ProblemSpec`."""
+    """A distribution of (p, y). Only `sample` is required; `ProblemSpec` lists the rest."""
 
     def sample(self, n: int, rng: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Predictions p, (n,) or (n, k), and labels y, (n,); a small n is a prefix of a larger n for an equal `rng`."""
+        """Draw predictions p, (n,) or (n, k), and labels y, (n,).
+
+        For an equal `rng` a small n is a prefix of a larger n.
+        """
         ...
 
 
 @runtime_checkable
 class Family(Protocol):
-    """A name for several problems, which a run takes in its place."""
+    """A name for several problems, by which a run replaces it."""
 
     def members(self) -> Mapping[str, Any] | None:
-        """The problems by their ids; None if this one is a single problem after all."""
+        """Return {id: problem}, or None if this is a single problem after all."""
         ...
 
 
 def members_of(problem: object) -> Mapping[str, Any] | None:
-    """The members of a family of problems by their ids; None for a single problem."""
+    """Return {id: problem} of a family of problems; None for a single problem."""
     return problem.members() if isinstance(problem, Family) else None
 
 
-@dataclass(frozen=True)
-class ProblemSpec:
-    """What a problem declares, each property read when it is first asked for (some need a file), and a default where a problem
-    does not have it. This is the only place that knows the defaults.
+def _attribute(name: str, default: Any, convert: Callable[[Any], Any] | None = None) -> Any:
+    """Return a property that reads an attribute of the problem when it is first needed."""
 
-    `version` is raised when draws or truths change; `fingerprint` is what identifies the problem beside its class, None if its
-    fields do.
+    def read(spec: ProblemSpec) -> Any:
+        value = getattr(spec.problem, name, default)
+        return value if convert is None else convert(value)
+
+    return cached_property(read)
+
+
+class ProblemSpec:
+    """Attributes that a problem may declare, with their defaults.
+
+    An attribute is read when it is first needed, because some problems must open a file.
     """
 
-    problem: Any
+    def __init__(self, problem: object) -> None:
+        self.problem: Any = problem
 
     @classmethod
     def of(cls, problem: object) -> ProblemSpec:
         return cls(problem)
 
-    def _get(self, name: str, default: Any) -> Any:
-        return getattr(self.problem, name, default)
-
-    @cached_property
-    def notions(self) -> tuple[str, ...]:
-        """All notions that the problem can be judged under."""
-        return tuple(self._get("notions", ("binary",)))
+    #: All notions under which the problem can be judged.
+    notions: tuple[str, ...] = _attribute("notions", ("binary",), tuple)
 
     @cached_property
     def default_notions(self) -> tuple[str, ...]:
-        """The notions that a run judges if it does not say which."""
-        return tuple(self._get("default_notions", self.notions[:1]))
+        """Notions that a run judges by default."""
+        return tuple(getattr(self.problem, "default_notions", self.notions[:1]))
 
-    @cached_property
-    def classes(self) -> int:
-        """The number of classes."""
-        return int(self._get("classes", 2))
-
-    @cached_property
-    def version(self) -> Any:
-        """A number, or a tuple of them: other draws or other truths have another."""
-        return self._get("version", 0)
-
-    @cached_property
-    def fingerprint(self) -> dict[str, Any] | None:
-        """What identifies the problem beside its class; None: its fields do."""
-        found: dict[str, Any] | None = self._get("fingerprint", None)
-        return found
-
-    @cached_property
-    def default_n(self) -> Any:
-        """The sample size, or a tuple of them, if a run does not say."""
-        return self._get("default_n", 1000)
-
-    @cached_property
-    def default_reps(self) -> int:
-        """The number of replications if a run does not say."""
-        return int(self._get("default_reps", 10))
-
-    @cached_property
-    def n_max(self) -> int | None:
-        """The number of samples at hand; None: as many as wanted."""
-        found: int | None = self._get("n_max", None)
-        return found
+    #: Number of classes.
+    classes: int = _attribute("classes", 2, int)
+    #: Number, or tuple of numbers, that is raised when draws or truths change.
+    version: Any = _attribute("version", 0)
+    #: Values that identify the problem together with its class; None: its fields do.
+    fingerprint: dict[str, Any] | None = _attribute("fingerprint", None)
+    #: Default sample size of a run, or a tuple of sizes.
+    default_n: Any = _attribute("default_n", 1000)
+    #: Default number of replications of a run.
+    default_reps: int = _attribute("default_reps", 10, int)
+    #: Number of available samples; None: unlimited.
+    n_max: int | None = _attribute("n_max", None)
 
     @cached_property
     def sizes(self) -> tuple[int, ...] | None:
-        """The sample sizes for which the problem exists; None: all up to `n_max`."""
-        found = self._get("sizes", None)
-        return None if found is None else tuple(np.atleast_1d(found).tolist())
+        """Sample sizes for which the problem exists; None: all up to `n_max`."""
+        sizes = getattr(self.problem, "sizes", None)
+        return None if sizes is None else tuple(np.atleast_1d(sizes).tolist())
 
-    @cached_property
-    def unavailable(self) -> str | None:
-        """Why the problem cannot be run here, such as a file that is absent; its cells are skipped with this reason."""
-        found: str | None = self._get("unavailable", None)
-        return found
+    #: Reason why the problem cannot run here, such as an absent file; its cells are skipped.
+    unavailable: str | None = _attribute("unavailable", None)
+    #: True if samples are rows of a file, drawn without replacement.
+    rows_of_a_file: bool = _attribute("rows_of_a_file", False, bool)
+    #: For a file: one line on how it was read.
+    described: str | None = _attribute("described", None)
+    #: Names of the classes.
+    names: tuple[str, ...] | None = _attribute("names", None)
+    #: True if p (n,) are confidences and y tells if the predicted class was right.
+    top_label: bool = _attribute("top_label", False, bool)
+    #: 16 hexadecimal digits that seed the random streams; None: the key of the problem.
+    content: str | None = _attribute("content", None)
+    #: Name of a random stream that is shared with other problems; None: not shared.
+    stream: str | None = _attribute("stream", None)
+    #: Map of rep to the `rng` of `sample` (an author's integer seed); None: a Generator.
+    replication_rng: Callable[[int], Any] | None = _attribute("replication_rng", None)
+    #: Map of p to E[Y given p], of the shape of p; None if it is unknown.
+    posterior: Callable[[NDArray[Any]], NDArray[Any]] | None = _attribute("posterior", None)
+    #: Map of (width, order) to a quadrature over the law of the scores: scores, their probabilities
+    #: and their posteriors.
+    quadrature: Callable[..., Any] | None = _attribute("quadrature", None)
+    #: Total variation of E[Y given p] on [0, 1], or a bound on it; None if unknown.
+    variation: float | None = _attribute("variation", None)
+    #: Width h of the sech perturbation of the scores (harness.math.sech_noise), or None.
+    perturbation: float | None = _attribute("perturbation", None)
 
-    @cached_property
-    def rows_of_a_file(self) -> bool:
-        """Whether samples are rows of a file, drawn without replacement."""
-        return bool(self._get("rows_of_a_file", False))
 
-    @cached_property
-    def described(self) -> str | None:
-        """Of a file: one line that says how it was read."""
-        found: str | None = self._get("described", None)
-        return found
-
-    @cached_property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the classes."""
-        found: tuple[str, ...] | None = self._get("names", None)
-        return found
-
-    @cached_property
-    def top_label(self) -> bool:
-        """Whether one-dimensional predictions are confidences and labels say whether each was right."""
-        return bool(self._get("top_label", False))
-
-    @cached_property
-    def content(self) -> str | None:
-        """16 hexadecimal digits that the random streams are seeded by; None: the key of the problem."""
-        found: str | None = self._get("content", None)
-        return found
-
-    @cached_property
-    def stream(self) -> str | None:
-        """The name of the random stream that is shared with other problems; None: the problem has its own."""
-        found: str | None = self._get("stream", None)
-        return found
-
-    @cached_property
-    def replication_rng(self) -> Callable[[int], Any] | None:
-        """rep -> what `sample` is given as `rng` in place of a Generator (an author's integer seed); None: a Generator."""
-        found: Callable[[int], Any] | None = self._get("replication_rng", None)
-        return found
-
-    @cached_property
-    def posterior(self) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
-        """p -> E[Y given p], of the shape of p; None where it is not known."""
-        found: Callable[[NDArray[Any]], NDArray[Any]] | None = self._get("posterior", None)
-        return found
-
-    @cached_property
-    def quadrature(self) -> Callable[..., Any] | None:
-        """(width, order) -> scores, their probabilities and their posteriors, of a quadrature over the law of the scores."""
-        found: Callable[..., Any] | None = self._get("quadrature", None)
-        return found
-
-    @cached_property
-    def variation(self) -> float | None:
-        """The total variation of E[Y given p] on [0, 1], or a bound on it; None where nothing is known."""
-        found: float | None = self._get("variation", None)
-        return found
-
-    @cached_property
-    def perturbation(self) -> float | None:
-        """The h of the sech perturbation that the scores went through (harness.math.sech_noise); None without any."""
-        found: float | None = self._get("perturbation", None)
-        return found
+CALIBRATED = "calibrated by construction"
 
 
 class Generated:
-    """The base of a problem that is drawn from a law, as often as wanted, its scores unperturbed."""
+    """Base of a problem that is drawn from a law without limit, with unperturbed scores."""
 
     default_n = 1000
     default_reps = 10
@@ -186,7 +132,29 @@ class Generated:
     perturbation: float | None = None
 
     @property
-    def version(self) -> int:
+    def calibrated(self) -> bool:
+        """True if every calibration error is 0."""
+        return False
+
+    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
+        """Return the true value of an estimand; None if it is unknown or not of this notion.
+
+        Raises BadInputError if the notion has no such estimand.
+        """
+        notion = notion or ProblemSpec.of(self).default_notions[0]
+        if notion not in ProblemSpec.of(self).notions:
+            return None
+        estimands.check_name(estimand, notion)
+        if self.calibrated and estimands.is_distance(estimand):
+            return Truth(0.0, 0.0, CALIBRATED)
+        return self.compute_truth(estimand, notion)
+
+    def compute_truth(self, estimand: str, notion: str) -> Truth | None:
+        """Compute the true value of a valid estimand of one of the problem's notions."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> Any:
         return 1
 
     @property
@@ -195,66 +163,62 @@ class Generated:
 
 
 class TwoClasses(Generated):
-    """The base of a generated problem of two classes with p = P(Y = 1) as predicted, (n,), and E[Y given p] = curve(p)."""
+    """Base of a generated problem of two classes: p (n,) predicts P(Y = 1), C = curve(p)."""
 
     classes = 2
 
     def curve(self, p: NDArray[Any]) -> NDArray[Any]:
-        """P(Y = 1 given p), (n,)."""
+        """Return P(Y = 1 given p), (n,)."""
         raise NotImplementedError
 
     def posterior(self, p: NDArray[Any]) -> NDArray[Any]:
-        """C = E[Y given p]: of (n,) probabilities P(Y = 1 given p), of (n, 2) both columns."""
+        """Return C = E[Y given p]: P(Y = 1 given p) for p (n,), both columns for p (n, 2)."""
         if p.ndim == 1:
             return self.curve(p)
         c = self.curve(p[:, 1])
         return np.column_stack([1.0 - c, c])
 
 
+def draw_labels(c: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw labels y (n,) with P(Y = 1) = c (n,), or P(Y = j) = c[:, j] for c (n, k)."""
+    u = rng.random(len(c))
+    if c.ndim == 1:
+        return (u < c).astype(np.int64)
+    return (u[:, None] > np.cumsum(c, axis=1)[:, :-1]).sum(axis=1)
+
+
+def _inherited(name: str) -> Any:
+    """Return a property with the attribute that the inner problem declares."""
+    return property(lambda self: getattr(self.wrapped, name))
+
+
 class Wrapper:
-    """The base of a problem that changes another one, its field `problem`: what a subclass does not define is taken over, but
-    for posterior, truths and what is specific to files, which the change may make wrong."""
+    """Base of a problem that changes another one, its field `problem`.
+
+    A subclass inherits the attributes of the inner problem. Exceptions are posterior, truths and
+    attributes of files, which the change may invalidate.
+    """
 
     problem: Any
     fingerprint: dict[str, Any] | None = None
 
     @property
     def wrapped(self) -> ProblemSpec:
-        """What the problem inside declares."""
+        """Attributes of the inner problem."""
         return ProblemSpec.of(self.problem)
 
     @property
     def version(self) -> Any:
-        """Raised with that of the problem inside, whose draws these are."""
+        """Raised with the version of the inner problem, because the draws are its draws."""
         return (1, self.wrapped.version)
 
-    @property
-    def unavailable(self) -> str | None:
-        return self.wrapped.unavailable
-
-    @property
-    def notions(self) -> tuple[str, ...]:
-        return self.wrapped.notions
-
-    @property
-    def default_notions(self) -> tuple[str, ...]:
-        return self.wrapped.default_notions
-
-    @property
-    def classes(self) -> int:
-        return self.wrapped.classes
-
-    @property
-    def n_max(self) -> int | None:
-        return self.wrapped.n_max
-
-    @property
-    def default_n(self) -> Any:
-        return self.wrapped.default_n
-
-    @property
-    def default_reps(self) -> int:
-        return self.wrapped.default_reps
+    unavailable: Any = _inherited("unavailable")
+    notions: Any = _inherited("notions")
+    default_notions: Any = _inherited("default_notions")
+    classes: Any = _inherited("classes")
+    n_max: Any = _inherited("n_max")
+    default_n: Any = _inherited("default_n")
+    default_reps: Any = _inherited("default_reps")
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         return None
@@ -262,16 +226,18 @@ class Wrapper:
 
 @dataclass(frozen=True)
 class Truth:
-    """The value of an estimand on a problem, with its own error.
+    """Value of an estimand on a problem, with its error.
 
     Parameters
     ----------
     value : float
-        The population quantity, in the unit of harness.math.estimands: a probability, its square, or nats; never percent.
+        The population quantity, in the unit of harness.math.estimands: a probability, its square,
+        or nats; never percent.
     error : float
-        Absolute: one standard error where the value comes from random points, a bound for quadrature, 0 for a closed form.
+        Absolute error: one standard error for random points, a bound for quadrature, 0 for a closed
+        form.
     method : str
-        How the value was found.
+        Method of computation.
 
     Examples
     --------
@@ -285,62 +251,60 @@ class Truth:
 
 
 def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
-    """What a problem says of an estimand.
+    """Return the truth of an estimand on a problem.
 
-    A problem may return a number in place of a Truth, which is then taken as exact; None and NaN mean that it is unknown.
+    A problem may return a plain number, which is taken as exact. None and NaN mean unknown.
 
     Parameters
     ----------
     problem : Problem
-        Anybody's problem, with or without a method `truth`.
+        Any problem, with or without a method `truth`.
     estimand, notion : str
         Names of harness.math.estimands and harness.math.notions.
 
     Returns
     -------
     Truth or None
-        None where the problem does not know the value.
+        None if the problem does not know the value.
 
     Raises
     ------
     BadInputError
-        If the problem returns anything else, or raises an error of its own.
+        If the problem returns anything else, or a user's problem raises an error.
 
     Examples
     --------
     >>> from harness.problems import Beta, maps
-    >>> found = truth_of(Beta(map=maps.LogitAffine(0.4, 0.3)), "l1", "binary")
-    >>> round(found.value, 6)
+    >>> truth = truth_of(Beta(map=maps.LogitAffine(0.4, 0.3)), "l1", "binary")
+    >>> round(truth.value, 6)
     0.137157
     """
     if not hasattr(problem, "truth"):
         return None
-    asked = f"truth({estimand!r}, {notion!r}) of {type(problem).__name__}"
+    call = f"truth({estimand!r}, {notion!r}) of {type(problem).__name__}"
     try:
-        found = problem.truth(estimand, notion)
-    except Exception as raised:
-        if (
-            isinstance(raised, BadInputError)
-            or is_ours(type(problem).__module__)
-            and not error_place(raised)
-        ):
-            raise
+        answer = problem.truth(estimand, notion)
+    except BadInputError:
+        raise
+    except Exception as error:
+        if is_ours(type(problem).__module__) and not error_place(error):
+            raise  # a bug of the harness, not of a user's code
         raise BadInputError(
-            f"{asked} raises {error_text(raised)}; where it is unknown it must return None."
-        ) from raised
-    if found is None:
+            f"{call} raises {error_text(error)}; it must return None if the value is unknown."
+        ) from error
+    if answer is None:
         return None
-    given = found if isinstance(found, Truth) else Truth(found, 0.0, "given")
+    truth = answer if isinstance(answer, Truth) else Truth(answer, 0.0, "given")
     try:
-        value, error = number(given.value), number(given.error)
-        if error < 0:
-            raise ValueError(f"error is {error}")
-    except (TypeError, ValueError) as wrong:
+        value, uncertainty = number(truth.value), number(truth.error)
+        if uncertainty < 0:
+            raise ValueError(f"error is {uncertainty}")
+    except (TypeError, ValueError) as error:
         raise BadInputError(
-            f"{asked} is {repr(found)[:200]}; a number, harness.Truth(value, error >= 0, method) or, where unknown, None "
-            "is needed."
-        ) from wrong
-    return None if math.isnan(value) else Truth(value, stated_error(error), str(given.method))
+            f"{call} is {repr(answer)[:200]}; return a number, "
+            "harness.Truth(value, error >= 0, method), or None if the value is unknown."
+        ) from error
+    return None if math.isnan(value) else Truth(value, stated_error(uncertainty), str(truth.method))
 
 
 def integral(
@@ -352,10 +316,11 @@ def integral(
     c_rest: NDArray[Any],
     weights: NDArray[Any] | None,
 ) -> float:
-    """An estimand of two classes at the nodes p of a quadrature, given rest = 1 - p and c_rest = 1 - c to full relative accuracy.
+    """Integrate an estimand of two classes over the nodes p of a quadrature.
 
-    The classwise value is the binary one, as both classes carry the same error. Logarithmic estimands need the complements where
-    p rounds to 1, and are therefore taken on the two columns, where they are the same quantity.
+    `rest` = 1 - p and `c_rest` = 1 - c must have full relative accuracy. Both classes have the same
+    error, so the class-wise value is the binary one. Logarithmic estimands need the complements
+    where p rounds to 1, so they are computed on the two columns (the same quantity).
     """
     if notion == "canonical" or estimand in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
         return estimands.value(

@@ -1,4 +1,4 @@
-"""Scalar predictions p ~ Beta(a, b) with P(Y = 1 given p) = g*(p); truths by Gauss-Legendre quadrature."""
+"""Predictions p ~ Beta(a, b) with P(Y = 1 given p) = g*(p); truths by quadrature."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.math import estimands
 from harness.math.quadrature import beta_law, halving
-from harness.problems.base import Truth, TwoClasses, integral
+from harness.problems.base import Truth, TwoClasses, draw_labels, integral
 from harness.problems.maps import Identity
+from harness.problems.search import crossings, maximum
 
 METHOD = "Gauss-Legendre quadrature"
-SMALLEST_SHAPE = 0.06
+SMALLEST_SHAPE = 0.06  # below, predictions outside the range of floating point carry weight
 
 
 @dataclass(frozen=True)
 class Beta(TwoClasses):
-    """Scalar predictions of a beta law with a calibration map.
+    """Scalar predictions of a beta law, with a calibration map.
 
         p ~ Beta(a, b),  Y given p ~ Bernoulli(g*(p))
 
     Parameters
     ----------
     a, b : float
-        The shapes of the law, positive.
+        Shapes of the law, positive.
     map : harness.problems.maps
         g*, from [0, 1] to [0, 1].
 
@@ -46,9 +46,10 @@ class Beta(TwoClasses):
 
     Notes
     -----
-    Truths: every estimand of the binary, classwise and canonical notions (the latter on the columns 1 - p, p), by Gauss-Legendre
-    quadrature in t with p = sin(t)^2, to about 1e-14; the supremum `linf` to 1e-9. None for a or b below 0.06, where predictions
-    beyond the range of floating point carry weight.
+    Truths: every estimand of the binary, class-wise and canonical notions (canonical on the columns
+    1 - p, p), by Gauss-Legendre quadrature in t with p = sin(t)^2. Errors are about 1e-14, and 1e-9
+    for the supremum `linf`. None for a or b below 0.06, where predictions outside the range of
+    floating point carry weight.
 
     References
     ----------
@@ -71,18 +72,17 @@ class Beta(TwoClasses):
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p = rng_p.beta(self.a, self.b, n)
-        return p, (rng_y.random(n) < self.curve(p)).astype(np.int64)
+        return p, draw_labels(self.curve(p), rng_y)
 
     def curve(self, p: np.ndarray) -> np.ndarray:
-        """P(Y = 1 given p) = map(p), clipped to [0, 1] as the authors clip it."""
+        """Return P(Y = 1 given p) = map(p), clipped to [0, 1] as in the authors' code."""
         return np.clip(self.map(p), 0.0, 1.0)
 
-    def truth(self, estimand: str, notion: str = "binary") -> Truth | None:
-        if notion not in self.notions:
-            return None
-        estimands.check_name(estimand, notion)
-        if isinstance(self.map, Identity) and estimands.is_distance(estimand):
-            return Truth(0.0, 0.0, "calibrated by construction")
+    @property
+    def calibrated(self) -> bool:
+        return isinstance(self.map, Identity)
+
+    def compute_truth(self, estimand: str, notion: str) -> Truth | None:
         if min(self.a, self.b) < SMALLEST_SHAPE:
             return None
         if notion != "canonical" and estimand == "linf":
@@ -92,49 +92,38 @@ class Beta(TwoClasses):
 
     def _integral(self, estimand: str, notion: str, order: int) -> float:
         p, rest, weights = _nodes(self, order)
-        c, c_rest = (
-            self.map.pair(p, rest)
-            if hasattr(self.map, "pair")
-            else (self.curve(p), 1.0 - self.curve(p))
-        )
+        if hasattr(self.map, "pair"):
+            c, c_rest = self.map.pair(p, rest)
+        else:
+            c = self.curve(p)
+            c_rest = 1.0 - c
         return integral(estimand, notion, p, rest, c, c_rest, weights)
 
     def _supremum(self) -> Truth:
-        from scipy.optimize import minimize_scalar  # slow to import
-
         p = np.unique(np.concatenate([np.linspace(0.0, 1.0, 20001), _nodes(self, 16)[0]]))
-        gap = np.abs(p - self.curve(p))
-        i = int(gap.argmax())
-        around = (p[max(i - 1, 0)], p[min(i + 1, len(p) - 1)])
-        found = minimize_scalar(
-            lambda t: -abs(t - self.curve(np.array([t]))[0]),
-            bounds=around,
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
-        return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
+        value = maximum(lambda t: np.abs(t - self.curve(t)), p)
+        return Truth(value, 1e-9, "maximised on a grid, refined")
 
 
 @lru_cache(maxsize=64)
 def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes p, 1 - p and weights with sum_i w_i u(p_i) = E u(p).
+    """Return nodes p, 1 - p and weights with sum_i w_i u(p_i) = E u(p).
 
-    p = sin^2 t turns Beta(1/2, 1/2) into the uniform law on (0, pi/2). Panels shrink geometrically towards both ends,
-    where maps like p^0.4 are not smooth, and towards the kinks of g*, where 1 - g* may vanish; they end at its
-    crossings of the diagonal.
+    p = sin^2 t turns Beta(1/2, 1/2) into the uniform law on (0, pi/2). Panels shrink geometrically
+    towards both ends, where maps like p^0.4 are not smooth, and towards the kinks of g*, where
+    1 - g* may vanish. Panels end where g* crosses the diagonal.
     """
     a, b = problem.a, problem.b
     middle = np.pi / 4
-    left, right = (
-        halving(middle, int(np.ceil(54 / min(1.0, 2 * shape))) + 1) for shape in (a, b)
-    )  # distances from the ends
-    crossings, kinks = (
+    # distances from the ends
+    left, right = (halving(middle, int(np.ceil(54 / min(1.0, 2 * shape))) + 1) for shape in (a, b))
+    crossing_angles, kinks = (
         np.arcsin(np.sqrt(np.array(s))) for s in (_crossings(problem), problem.map.kinks)
     )
     around = (
         kinks[:, None] + np.pi / 128 * np.outer([-1.0, 1.0], halving(1.0, 45)).ravel()
     ).ravel()
-    inner = np.concatenate([crossings, kinks, around])
+    inner = np.concatenate([crossing_angles, kinks, around])
     splits = np.concatenate(
         [np.linspace(0.0, np.pi / 2, 65), inner[(inner > 0) & (inner < np.pi / 2)]]
     )
@@ -146,15 +135,14 @@ def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _crossings(problem: Beta) -> list[float]:
-    """Interior points where g*(p) = p, between which |p - g*(p)| is smooth."""
-    from scipy.optimize import brentq  # slow to import
+    """Return interior points where g*(p) = p, between which |p - g*(p)| is smooth.
 
-    t = np.linspace(0.0, np.pi / 2, 4003)[1:-1]
-    p = np.sin(t) ** 2
-    gap = problem.curve(p) - p
-    found = list(p[gap == 0.0])
-    for i in np.flatnonzero(gap[:-1] * gap[1:] < 0.0):
-        found.append(
-            brentq(lambda s: problem.curve(np.array([s]))[0] - s, p[i], p[i + 1], xtol=1e-15)
-        )
-    return found if len(found) < 200 else []
+    Return none if there are 200 or more: g* is then the identity on an interval.
+    """
+
+    def gap(p: np.ndarray) -> np.ndarray:
+        return problem.curve(p) - p
+
+    grid = np.sin(np.linspace(0.0, np.pi / 2, 4003)[1:-1]) ** 2
+    points = [*grid[gap(grid) == 0.0], *crossings(gap, grid, xtol=1e-15)]
+    return points if len(points) < 200 else []

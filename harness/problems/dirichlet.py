@@ -1,4 +1,4 @@
-"""Predictions p ~ Dirichlet(alpha 1_k) with E[one-hot Y given p] = g*(p); truths by randomised quasi-Monte Carlo."""
+"""Predictions p ~ Dirichlet(alpha 1_k) with E[one-hot Y given p] = g*(p)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scipy.special import gammaincinv, ndtri
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.quadrature import beta_law, halving
-from harness.problems.base import Generated, Truth, integral
+from harness.problems.base import Generated, Truth, draw_labels, integral
 from harness.problems.maps import Identity
 
-RANDOMISATIONS = 16
+RANDOMISATIONS = 16  # scrambled Sobol sets, whose spread gives the standard error of a truth
 
 
 @dataclass(frozen=True)
 class Dirichlet(Generated):
-    """Vectors of a symmetric Dirichlet law with a calibration map.
+    """Vectors of a symmetric Dirichlet law, with a calibration map.
 
         p ~ Dir(alpha 1_k),  P(Y = j given p) = g*(p)_j
 
@@ -29,7 +29,7 @@ class Dirichlet(Generated):
     classes : int
         k, at least 2.
     alpha : float
-        The concentration, positive: small ones give confident predictions.
+        Concentration, positive: small values give confident predictions.
     map : harness.problems.maps
         g*, an elementwise function followed by normalisation (Identity, Power, Harmonic).
 
@@ -45,12 +45,13 @@ class Dirichlet(Generated):
     0.4408
 
     Notes
-    -----
-    Truths. Canonical: 16 scrambled Sobol point sets of 2^15 points, whose standard error is the error. Classwise and top_label
-    condition on one number t alone: E[Y_j given p_j = t] and E[Y_top given max p = t] are means over the direction of the other
-    coordinates, (1 - t) Dir(alpha 1_(k-1)), taken over Sobol points inside a quadrature over t.
+    ----- Truths. Canonical: the mean over 16 scrambled Sobol sets of 2^15 points, with its standard
+    error. Class-wise and top-label truths condition on one number t: E[Y_j given p_j = t] and
+    E[Y_top given max p = t] are means over the direction of the other coordinates, (1 - t)
+    Dir(alpha 1_(k-1)), over Sobol points inside a quadrature over t.
 
-    TemperedDirichlet, of which Power with this law is a case, draws by logarithms of gamma variates and so other samples.
+    The law with the map Power is a case of TemperedDirichlet, which draws other samples because it
+    uses logarithms of gamma variates.
 
     References
     ----------
@@ -67,44 +68,43 @@ class Dirichlet(Generated):
     def __post_init__(self) -> None:
         if self.classes < 2 or not self.alpha > 0:
             raise BadInputError(
-                f"Dirichlet parameters are classes={self.classes}, alpha={self.alpha}; classes >= 2 and alpha > 0 are needed."
+                f"Dirichlet parameters are classes={self.classes}, alpha={self.alpha}; "
+                "classes >= 2 and alpha > 0 are needed."
             )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
         p = rng_p.dirichlet(np.full(self.classes, self.alpha), n)
-        below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
-        return p, below.sum(axis=1)
+        return p, draw_labels(self.posterior(p), rng_y)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """C = E[one-hot Y given p], shape (n, k)."""
+        """Return C = E[one-hot Y given p], (n, k)."""
         return self.map(p)
 
-    def truth(self, estimand: str, notion: str = "canonical") -> Truth | None:
-        if notion not in self.notions:
-            return None
-        estimands.check_name(estimand, notion)
-        if isinstance(self.map, Identity) and estimands.is_distance(estimand):
-            return Truth(0.0, 0.0, "calibrated by construction")
-        return _truths(self, notion, () if estimand in estimands.names(notion) else (estimand,))[
-            estimand
-        ]
+    @property
+    def calibrated(self) -> bool:
+        return isinstance(self.map, Identity)
+
+    def compute_truth(self, estimand: str, notion: str) -> Truth | None:
+        extra = () if estimand in estimands.names(notion) else (estimand,)
+        return _truths(self, notion, extra)[estimand]
 
 
 @lru_cache(maxsize=256)
 def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth]:
+    """Return the truths of `extra`, or by default of all named estimands, which share the
+    points."""
     wanted = extra or estimands.names(notion)
-    of_set = _canonical_values if notion == "canonical" else _conditional_values
-    per_set = np.array([of_set(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
+    values_of_set = _canonical_values if notion == "canonical" else _conditional_values
+    per_set = np.array([values_of_set(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
     means, errors = per_set.mean(axis=0), per_set.std(axis=0, ddof=1) / np.sqrt(RANDOMISATIONS)
     method = f"randomised quasi-Monte Carlo, {RANDOMISATIONS} scrambled Sobol sets"
     if notion != "canonical":
         half = np.array(
             [_conditional_values(problem, notion, wanted, r, 9, 6) for r in range(RANDOMISATIONS)]
         )
-        errors = errors + np.abs(
-            means - half.mean(axis=0)
-        )  # bias of ratios, O(1 / points); node spacing
+        # add the bias of ratios, O(1 / points), and the error of the node spacing
+        errors = errors + np.abs(means - half.mean(axis=0))
         method = "quadrature over the conditioning probability, " + method
     return {name: Truth(float(m), float(e), method) for name, m, e in zip(wanted, means, errors)}
 
@@ -125,7 +125,7 @@ def _conditional_values(
     log2_points: int = 10,
     order: int = 8,
 ) -> list[float]:
-    """d(t, E[Y given t]) integrated over the law of t = p_1 (classwise) or t = max p (top_label)."""
+    """Integrate d(t, E[Y given t]) over t = p_1 (class-wise) or t = max p (top-label)."""
     k, alpha = problem.classes, problem.alpha
     rest = _dirichlet_points(k - 1, alpha, log2_points, r)
     largest = rest.max(axis=1)
@@ -134,8 +134,8 @@ def _conditional_values(
     possible = np.ones_like(t)
     h = problem.map.elementwise
     for i, (s, o) in enumerate(zip(t, other)):
-        own = h(np.array([s]))[0]
-        share = own / (own + h(o * rest).sum(axis=1)) if own > 0 else np.zeros(len(rest))
+        weight = h(np.array([s]))[0]
+        share = weight / (weight + h(o * rest).sum(axis=1)) if weight > 0 else np.zeros(len(rest))
         if notion == "top_label":
             inside = o * largest <= s
             possible[i] = inside.mean()
@@ -144,15 +144,18 @@ def _conditional_values(
             c[i] = share.mean()
     if notion == "top_label":
         weights = weights * possible * k
-        seen = weights > 0
-        t, other, c, weights = t[seen], other[seen], c[seen], weights[seen]
+        positive = weights > 0
+        t, other, c, weights = t[positive], other[positive], c[positive], weights[positive]
     return [integral(name, notion, t, other, c, 1.0 - c, weights) for name in wanted]
 
 
 def _one_coordinate_nodes(
     alpha: float, k: int, order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Quadrature for t ~ Beta(alpha, (k-1) alpha) in the coordinate t = sin^2, graded towards both ends and split at 1/j."""
+    """Return a quadrature for t ~ Beta(alpha, (k-1) alpha), split at 1/j.
+
+    The coordinate is an angle with t = sin^2; panels shrink towards both ends.
+    """
     a, b = alpha, (k - 1) * alpha
     graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))
     splits = np.arcsin(np.sqrt(1.0 / np.arange(1, k + 1)))
@@ -165,12 +168,11 @@ def _one_coordinate_nodes(
 
 
 def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
-    """2^log2_points scrambled Sobol points carried to Dir(alpha 1_k) through gamma quantiles."""
+    """Return 2^log2_points scrambled Sobol points, mapped to Dir(alpha 1_k) by gamma quantiles."""
     from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
-    g = (
-        ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)
-    )  # chi-square with one degree of freedom
+    # alpha = 1/2 is a chi-square with one degree of freedom
+    g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)
     g = np.maximum(g, np.finfo(float).tiny)
     return g / g.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Many files of predictions as a family of problems: one per file of a folder."""
+"""Files of predictions in a folder as a family of problems."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ PARTS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class PredictionFiles:
-    """A family of problems, one Predictions per file of `folder` whose name matches `pattern`, in the order of the names.
+    """Family with one Predictions per matching file of a folder, in the order of their names.
 
-    Ids are `<name>/<file without ending>`, with `/<part>` where one is given. What is random is seeded by ids and checksums.
-    Without such files the family is a single problem, `<name>/absent[/<part>]`, whose cells are skipped.
+    Ids are `<name>/<file without ending>`, followed by `/<part>` if a part is given. Random streams
+    are seeded by ids and checksums. Without files the family is a single problem,
+    `<name>/absent[/<part>]`, whose cells are skipped.
 
     Parameters
     ----------
     folder : str
-        Looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+        Searched in the working folder, below CALHARNESS_DATA and in the project's cache folder.
     pattern : str
-        Which of its files are taken.
+        Pattern of file names.
     part : {"train", "val", "test"}, optional
-        Takes the arrays `<part>_logits` and `<part>_labels` of every file.
+        Reads the arrays `<part>_logits` and `<part>_labels` of every file.
     probabilities, logits, labels : str, optional
-        Without `part`: names of the arrays, as in Predictions.
+        Names of the arrays if there is no `part`, as in Predictions.
     name : str, optional
-        What the ids begin with; the folder's last part by default.
+        First part of the ids; by default the last part of the folder.
     source : str, optional
-        How the files can be had, said where they are absent.
+        How to get the files; part of the message if they are absent.
 
     Examples
     --------
@@ -68,22 +69,23 @@ class PredictionFiles:
             raise BadInputError(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
         if self.part is not None and (self.probabilities or self.logits or self.labels):
             raise BadInputError(
-                f"part is {self.part!r} beside names of arrays; part itself names them {self.part}_logits and so on."
+                f"part is {self.part!r}, which names the arrays {self.part}_logits and "
+                f"{self.part}_labels; remove probabilities, logits and labels."
             )
 
     def members(self) -> dict[str, Any]:
-        """{id: Predictions}, or the one absent problem."""
+        """Return {id: Predictions}, or one absent problem."""
         name = self.name or Path(self.folder).name
         end = f"/{self.part}" if self.part else ""
         paths = self.paths()
         if not paths:
             return {f"{name}/absent{end}": AbsentFiles(self._absent())}
-        twice = [
-            path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1
-        ]
-        if twice:
+        stems = [path.stem for path in paths]
+        duplicates = [stem for stem in stems if stems.count(stem) > 1]
+        if duplicates:
             raise BadInputError(
-                f"{paths[0].parent} holds several files {twice[0]}.*; ids are the names without endings."
+                f"{paths[0].parent} has several files {duplicates[0]}.*; "
+                "ids are the names without endings."
             )
         arrays = self.probabilities, self.logits, self.labels
         if self.part:
@@ -94,18 +96,18 @@ class PredictionFiles:
         }
 
     def paths(self) -> list[Path]:
-        """The files, of the first place that has any."""
-        for place in self._places():
-            found = sorted(place.glob("*")) if place.is_dir() else []
-            found = [p.resolve() for p in found if p.is_file() and self._matches(p.name)]
-            if found:
-                return found
+        """Return the matching files of the first folder that has any."""
+        for folder in self._folders():
+            paths = sorted(folder.glob("*")) if folder.is_dir() else []
+            paths = [p.resolve() for p in paths if p.is_file() and self._matches(p.name)]
+            if paths:
+                return paths
         return []
 
     def _matches(self, name: str) -> bool:
         return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
 
-    def _places(self) -> list[Path]:
+    def _folders(self) -> list[Path]:
         given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
         if given.is_absolute():
             return [given]
@@ -116,18 +118,21 @@ class PredictionFiles:
         ]
 
     def _absent(self) -> str:
-        text = f"there are no files {self.folder}/{self.pattern} here, below CALHARNESS_DATA or in the cache folder"
+        text = (
+            f"there are no files {self.folder}/{self.pattern} here, "
+            "below CALHARNESS_DATA or in the cache folder"
+        )
         return f"{text}; {self.source}" if self.source else text
 
 
 @dataclass(frozen=True)
 class AbsentFiles:
-    """A problem that stands for files that are not there: its cells are skipped with the reason.
+    """Problem whose files are absent: its cells are skipped with the reason.
 
     Parameters
     ----------
     reason : str
-        Why, and how to get the files.
+        Reason, and how to get the files.
 
     Examples
     --------
@@ -140,7 +145,7 @@ class AbsentFiles:
     version = 1
     notions = default_notions = ("binary", "top_label", "classwise", "canonical")
     default_n = default_reps = 1
-    n_max = None  # any n that an experiment asks for: nothing is drawn
+    n_max = None  # no limit, because nothing is drawn
 
     @property
     def unavailable(self) -> str:

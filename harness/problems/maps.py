@@ -1,8 +1,10 @@
-"""Calibration maps g*: C = g*(p). Scalar maps take (n,) probabilities; vector maps take (n, k) and are elementwise
-functions h followed by normalisation, g*(p) = h(p) / sum_j h(p_j), which the conditional truths rely on.
+"""Calibration maps g*: C = g*(p).
 
-`kinks` are the interior points where a scalar map is not smooth; quadrature splits there. `pair(p, 1 - p)` gives C and 1 - C,
-each to full relative accuracy, where 1 - g*(p) would round.
+Scalar maps take (n,) probabilities. Vector maps take (n, k); they are elementwise functions h
+followed by normalisation, g*(p) = h(p) / sum_j h(p_j), which the conditional truths rely on.
+
+`kinks` are the interior points where a scalar map is not smooth; quadrature splits there.
+`pair(p, 1 - p)` gives C and 1 - C, each to full relative accuracy, where 1 - g*(p) would round.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from harness.errors import BadInputError
 
 
 class ScalarMap(Protocol):
-    """A calibration map of scalars that says where it is not smooth."""
+    """Calibration map of scalars, with the points where it is not smooth."""
 
     @property
     def kinks(self) -> tuple[float, ...]: ...
@@ -27,7 +29,7 @@ class ScalarMap(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """g*(p) = p: calibrated, of scalars or vectors.
+    """g*(p) = p: calibrated scalars or vectors.
 
     Examples
     --------
@@ -46,7 +48,8 @@ class Identity:
 
 @dataclass(frozen=True)
 class LogitAffine:
-    """g*(p) = sigma(slope logit p + intercept): over-confident for slope < 1, under-confident for slope > 1.
+    """g*(p) = sigma(slope logit p + intercept): over-confident for slope < 1, under-confident for
+    slope > 1.
 
     Examples
     --------
@@ -111,11 +114,9 @@ class Wavy:
     kinks = ()
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        return (
-            p
-            + 2.0 / (10 * np.pi) * np.sin(10 * np.pi * p)
-            + 1.0 / (10 * np.pi) * np.sin(20 * (2 * np.pi / 3) * p)
-        )
+        slow = 2.0 / (10 * np.pi) * np.sin(10 * np.pi * p)
+        fast = 1.0 / (10 * np.pi) * np.sin(20 * (2 * np.pi / 3) * p)
+        return p + slow + fast
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class Affine:
-    """g*(p) = intercept + slope p; for slope 0 the same whatever the score.
+    """g*(p) = intercept + slope p; with slope 0 it is constant.
 
     Examples
     --------
@@ -182,7 +183,7 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Steps:
-    """g*(p) = values[j] where j of the ascending cuts lie at or below p: one value more than cuts.
+    """g*(p) = values[j] if j of the ascending cuts are at most p; one more value than cuts.
 
     Examples
     --------
@@ -198,7 +199,8 @@ class Steps:
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if len(self.values) != len(self.cuts) + 1:
             raise BadInputError(
-                f"values has {len(self.values)} entries and cuts {len(self.cuts)}; values needs one more."
+                f"values has {len(self.values)} entries and cuts {len(self.cuts)}; "
+                "values needs one more than cuts."
             )
         if list(self.cuts) != sorted(self.cuts):
             raise BadInputError(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
@@ -223,8 +225,9 @@ ENVELOPES = {
 
 @dataclass(frozen=True)
 class Wave:
-    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p), of envelope 1 (flat), p (1 - p) (parabola) or min(p, 1 - p)
-    (triangle).
+    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p).
+
+    The envelope is 1 (flat), p (1 - p) (parabola) or min(p, 1 - p) (triangle).
 
     Examples
     --------
@@ -254,10 +257,10 @@ class Wave:
 
 @dataclass(frozen=True)
 class SquareWave:
-    """A square wave around the diagonal that leaves [0, 1] nowhere.
+    """Square wave around the diagonal that stays inside [0, 1].
 
-        g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1], p - m(p) in the second,
-        m(p) = min(amplitude, p, 1 - p)
+        g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1],
+                p - m(p) in the second half,   m(p) = min(amplitude, p, 1 - p)
 
     Examples
     --------
@@ -270,16 +273,9 @@ class SquareWave:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        a = self.amplitude
-        return tuple(
-            np.unique(
-                [
-                    *(np.arange(1, 2 * self.periods) / (2 * self.periods)),
-                    min(a, 0.5),
-                    max(1.0 - a, 0.5),
-                ]
-            ).tolist()
-        )
+        jumps = np.arange(1, 2 * self.periods) / (2 * self.periods)
+        bends = min(self.amplitude, 0.5), max(1.0 - self.amplitude, 0.5)
+        return tuple(np.unique([*jumps, *bends]).tolist())
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         up = np.floor(2 * self.periods * p) % 2 == 0
@@ -288,7 +284,8 @@ class SquareWave:
 
 @dataclass(frozen=True)
 class Bend:
-    """g*(p) = p + amount p (1 - p): above the diagonal for a positive amount, below for a negative one.
+    """g*(p) = p + amount p (1 - p): above the diagonal for a positive amount, below for a negative
+    one.
 
     Examples
     --------
@@ -305,7 +302,9 @@ class Bend:
 
 @dataclass(frozen=True)
 class Bump:
-    """The diagonal but for one bump, g*(p) = p + height (1 + cos(pi (p - centre) / width)) / 2 where |p - centre| < width.
+    """The diagonal with one bump.
+
+        g*(p) = p + height (1 + cos(pi (p - centre) / width)) / 2   if |p - centre| < width
 
     Examples
     --------
@@ -323,11 +322,7 @@ class Bump:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        return tuple(
-            at
-            for at in (self.centre - self.width, self.centre, self.centre + self.width)
-            if 0.0 < at < 1.0
-        )
+        return _interior(self.centre - self.width, self.centre, self.centre + self.width)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         away = np.minimum(np.abs(p - self.centre) / self.width, 1.0)
@@ -355,7 +350,9 @@ class Hump:
 
 @dataclass(frozen=True)
 class Spot:
-    """The diagonal but for one point: g*(at) = value. It matters where p = `at` has a positive probability.
+    """The diagonal except for one point: g*(at) = value.
+
+    It matters if p = `at` has a positive probability.
 
     Examples
     --------
@@ -372,7 +369,7 @@ class Spot:
 
     @property
     def spikes(self) -> float:
-        """What the point adds to the total variation, which a grid does not see."""
+        """Total variation of the point, which a grid would miss."""
         return 2.0 * abs(self.value - self.at)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
@@ -381,7 +378,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Between:
-    """g*(p) = p inside [low, high], which it never leaves: labels of which a share is noise.
+    """g*(p) = p clipped to [low, high], as if a share of the labels were noise.
 
     Examples
     --------
@@ -394,7 +391,7 @@ class Between:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        return tuple(at for at in (self.low, self.high) if 0.0 < at < 1.0)
+        return _interior(self.low, self.high)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         return np.clip(p, self.low, self.high)
@@ -402,7 +399,8 @@ class Between:
 
 @dataclass(frozen=True)
 class Power:
-    """g*(p) proportional to p^exponent, elementwise: over-confident for exponent < 1, under-confident for exponent > 1.
+    """g*(p) proportional to p^exponent, elementwise: over-confident for exponent < 1,
+    under-confident for exponent > 1.
 
     Examples
     --------
@@ -450,9 +448,13 @@ class Harmonic:
 
 
 def _times(slope: float | np.ndarray, x: np.ndarray) -> np.ndarray:
-    """slope * x, and 0 for slope 0 even where x is infinite."""
+    """Return slope * x; 0 for slope 0 even if x is infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(slope == 0.0, 0.0, slope * x)
+
+
+def _interior(*points: float) -> tuple[float, ...]:
+    return tuple(point for point in points if 0.0 < point < 1.0)
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:

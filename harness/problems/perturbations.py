@@ -1,4 +1,4 @@
-"""Perturbed predictions as families of problems: the same predictions under several widths of the perturbation."""
+"""Families of problems: the same predictions under several widths of the perturbation."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from harness.problems.transforms.perturbed import Perturbed
 
 @dataclass(frozen=True)
 class Perturbations:
-    """A family of problems: one problem under several widths of the sech perturbation (harness.problems.Perturbed).
+    """Family: a problem under several widths of the sech perturbation (see Perturbed).
 
     Parameters
     ----------
     problem : Problem or Family
-        A problem gives the members `<name>/h2^-6` and so on. A family gives every member `<id>` as it is and perturbed,
-        `<id>/h2^-6`; a member that cannot be run here only as it is; a family whose files are absent one problem `<name>`,
-        whose cells are skipped.
+        A problem gives the members `<name>/h2^-6` and so on. A family gives every member unchanged,
+        `<id>`, and perturbed, `<id>/h2^-6`. A member that cannot run here is not perturbed. A
+        family whose files are absent gives one problem `<name>`, whose cells are skipped.
     widths : sequence of float
-        The widths h, positive and different.
-    notion : str
-        The notion under which scores are perturbed: binary or top_label.
+        Widths h, positive and distinct.
+    notion : {"binary", "top_label"}
+        Notion under which scores are perturbed.
     name : str
-        What ids begin with.
+        First part of the ids.
 
     Examples
     --------
@@ -48,49 +48,41 @@ class Perturbations:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
-        """{id: the problem as it is, or Perturbed}."""
+        """Return {id: the unchanged problem, or Perturbed}."""
         try:
             members = members_of(self.problem)
-        except BadInputError as absent:  # its files are not there; the reason, which the key is made of, is one on all machines
-            return {
-                self.name: AbsentFiles(
-                    re.sub(", looked for at [^;]*;", ";", str(absent)).rstrip(".")
-                )
-            }
+        except BadInputError as error:
+            # the files are absent; without the paths, the reason and its key are equal everywhere
+            reason = re.sub(", looked for at [^;]*;", ";", str(error)).rstrip(".")
+            return {self.name: AbsentFiles(reason)}
         if members is None:
-            return {
-                f"{self.name}/{width_name(h)}": Perturbed(self.problem, h, self.notion)
-                for h in self.widths
-            }
-        found = {}
-        for name, one in members.items():
-            found[name] = one
-            if not ProblemSpec.of(one).unavailable:
-                found |= {
-                    f"{name}/{width_name(h)}": Perturbed(one, h, self.notion) for h in self.widths
-                }
-        return found
+            return self._perturb(self.name, self.problem)
+        problems = {}
+        for name, member in members.items():
+            problems[name] = member
+            if not ProblemSpec.of(member).unavailable:
+                problems |= self._perturb(name, member)
+        return problems
+
+    def _perturb(self, name: str, problem: Any) -> dict[str, Perturbed]:
+        return {f"{name}/{width_name(h)}": Perturbed(problem, h, self.notion) for h in self.widths}
 
 
 @dataclass(frozen=True)
 class PerturbedNetworks:
-    """A family of problems: networks that were trained with and without the perturbation (`calharness data make
-    perturbed_networks`). Of every file: `<name>/<file>`, the plain network's scores as they are; `<name>/<file>/h2^-6`, those
-    perturbed with that width; `<name>/<file>/aware_h2^-6`, the network trained with that width, perturbed with it. The folder is
-    looked for as PredictionFiles does; without files the family is one problem whose cells are skipped.
+    """Family: networks trained with and without the perturbation.
+
+    `calharness data make perturbed_networks` trains them. Every file gives three kinds of members:
+    `<name>/<file>`, the scores of the plain network; `<name>/<file>/h2^-6`, these scores perturbed
+    with that width; `<name>/<file>/aware_h2^-6`, the network trained with that width, perturbed
+    with it. Without files the family is one problem whose cells are skipped.
 
     Parameters
     ----------
-    folder : str
-        Where the files lie, as PredictionFiles looks for it.
-    pattern : str
-        Which of its files are taken.
+    folder, pattern, name, source
+        As in PredictionFiles.
     widths : tuple of float
         Widths h of the perturbation.
-    name : str
-        What the ids of the members begin with.
-    source : str, optional
-        How the files can be had, said where they are absent.
 
     Examples
     --------
@@ -112,19 +104,19 @@ class PerturbedNetworks:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
-        """{id: Predictions, or Perturbed}, or the one absent problem."""
-        found = {}
-        how = {"labels": "labels", "name": self.name, "source": self.source}
-        plain = PredictionFiles(self.folder, self.pattern, probabilities="plain", **how).members()
-        for name, one in plain.items():
-            found[name] = one
-            if isinstance(one, AbsentFiles):
+        """Return {id: Predictions, or Perturbed}, or one absent problem."""
+        problems = {}
+        options = {"labels": "labels", "name": self.name, "source": self.source}
+        files = PredictionFiles(self.folder, self.pattern, probabilities="plain", **options)
+        for name, plain in files.members().items():
+            problems[name] = plain
+            if isinstance(plain, AbsentFiles):
                 continue
-            found |= {f"{name}/{width_name(h)}": Perturbed(one, h) for h in self.widths}
+            problems |= {f"{name}/{width_name(h)}": Perturbed(plain, h) for h in self.widths}
             for h in self.widths:
                 aware = f"aware_{width_name(h)}"
-                found[f"{name}/{aware}"] = Perturbed(replace(one, probabilities=aware), h)
-        return found
+                problems[f"{name}/{aware}"] = Perturbed(replace(plain, probabilities=aware), h)
+        return problems
 
 
 def _check(widths: tuple[float, ...]) -> None:
@@ -133,16 +125,19 @@ def _check(widths: tuple[float, ...]) -> None:
         or not all(isinstance(h, Real) and 0.0 < h < inf for h in widths)
         or len(set(map(width_name, widths))) < len(widths)
     ):
-        raise BadInputError(f"widths is {tuple(widths)}; different positive numbers are needed.")
+        raise BadInputError(f"widths is {tuple(widths)}; distinct positive numbers are needed.")
 
 
 def parts_of_id(name: str) -> tuple[str, bool, float]:
-    """What the id of a member says: the id of the predictions as they are, whether they were trained with the perturbation, and
-    its width h, NaN for none.
+    """Split the id of a member into the id of the predictions, `aware` and the width h.
 
+    `aware` is true if the network was trained with the perturbation. h is NaN without perturbation.
+
+    Examples
+    --------
     >>> parts_of_id("net/aware_h2^-6"), parts_of_id("net")
     (('net', True, 0.015625), ('net', False, nan))
     """
-    found = re.fullmatch(r"(.+?)(?:/(aware_)?(h(?:2\^-?\d+|[\d.e-]+)))?", name)
-    base, aware, width = found.groups() if found else (name, None, None)
+    match = re.fullmatch(r"(.+?)(?:/(aware_)?(h(?:2\^-?\d+|[\d.e-]+)))?", name)
+    base, aware, width = match.groups() if match else (name, None, None)
     return base, aware is not None, width_of(width) if width else nan

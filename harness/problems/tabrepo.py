@@ -1,8 +1,9 @@
-"""Stored out-of-fold predictions of tabular models as problems without known truth: one task, and families of tasks."""
+"""Stored out-of-fold predictions of tabular models, as problems without known truth."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,26 +22,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TabRepoTask:
-    """The validation predictions of one config on one (dataset, fold) of a repository in TabRepo's layout
-    (`harness.sources.tabrepo`).
+    """Validation predictions of one config on one (dataset, fold) of a repository.
 
-    A rep is a random order of the rows and n its first n, without replacement. The stored bytes of this config's predictions and
-    the labels identify the problem, not where they lie.
+    The repository has TabRepo's layout (`harness.sources.tabrepo`). A rep is a random order of the
+    rows; a sample is its first n rows, without replacement. The stored bytes of the predictions and
+    the labels identify the problem, not their path.
 
     Parameters
     ----------
     repository : str
-        A folder, looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+        A folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
     dataset, fold, config : str, int, str
         The task and the model.
     n_samples, n_classes : int, optional
-        What a list of tasks says of them; without it the files are asked.
+        Rows and classes according to a list of tasks. By default they are read from the files.
     max_n : int
         The default sample size is all rows, but at most this many.
 
     Examples
     --------
-    >>> task = TabRepoTask("tabrepo", "adult", fold=0, config="CatBoost_c1", n_samples=30000, n_classes=2)
+    >>> task = TabRepoTask("tabrepo", "adult", 0, "CatBoost_c1", n_samples=30000, n_classes=2)
     >>> task.classes, task.default_n
     (2, 5000)
     """
@@ -57,20 +58,18 @@ class TabRepoTask:
     default_reps = 10
 
     @cached_property
-    def _held(self) -> tabrepo.Repository:
+    def _stored(self) -> tabrepo.Repository:
         return tabrepo.find(self.repository)
 
     @property
     def classes(self) -> int:
-        return self.n_classes or self._held.shape(self.dataset, self.fold)[1]
+        return self.n_classes or self._stored.shape(self.dataset, self.fold)[1]
 
     @property
     def notions(self) -> tuple[str, ...]:
-        return (
-            ("binary", "canonical", "classwise")
-            if self.classes <= 2
-            else ("top_label", "classwise", "canonical")
-        )
+        if self.classes <= 2:
+            return ("binary", "canonical", "classwise")
+        return ("top_label", "classwise", "canonical")
 
     @property
     def default_notions(self) -> tuple[str, ...]:
@@ -78,7 +77,7 @@ class TabRepoTask:
 
     @property
     def n_max(self) -> int:
-        return self.n_samples or self._held.shape(self.dataset, self.fold)[0]
+        return self.n_samples or self._stored.shape(self.dataset, self.fold)[0]
 
     @property
     def default_n(self) -> int:
@@ -86,42 +85,42 @@ class TabRepoTask:
 
     @property
     def unavailable(self) -> str | None:
-        """Why the task cannot be run from this repository, or None."""
+        """Reason why the task cannot run from this repository, or None."""
         if not tabrepo.is_there(self.repository):
             return tabrepo.absent(self.repository)
-        held = self._held
-        absent = held.missing(self.dataset, self.fold)
-        if absent:
-            return f"the repository lacks {', '.join(absent)} of {self.dataset}, fold {self.fold}"
-        if held.problem_type(self.dataset) == "regression":
+        stored, task = self._stored, f"{self.dataset}, fold {self.fold}"
+        missing = stored.missing(self.dataset, self.fold)
+        if missing:
+            return f"the repository lacks {', '.join(missing)} of {task}"
+        if stored.problem_type(self.dataset) == "regression":
             return f"{self.dataset} is a regression data set; it has no class probabilities"
-        if self.config not in held.metadata(self.dataset, self.fold).models:
-            return f"the repository has no predictions of {self.config} for {self.dataset}, fold {self.fold}"
-        rows, classes = held.shape(self.dataset, self.fold)
+        if self.config not in stored.metadata(self.dataset, self.fold).models:
+            return f"the repository has no predictions of {self.config} for {task}"
+        rows, classes = stored.shape(self.dataset, self.fold)
         if (self.n_samples or rows, self.n_classes or classes) != (rows, classes):
             return (
                 f"the list of tasks says {self.n_samples} rows and {self.n_classes} classes, "
-                f"the repository {rows} and {classes}, for {self.dataset}, fold {self.fold}"
+                f"the repository {rows} and {classes}, for {task}"
             )
         return None
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        found = None
+        sha256 = None
         if self.unavailable is None:
-            held = self._held
-            content = hashlib.sha256(held.stored_bytes(self.dataset, self.fold, self.config))
-            content.update(held.labels_val(self.dataset, self.fold).tobytes())
-            found = content.hexdigest()
-        return {"dataset": self.dataset, "fold": self.fold, "config": self.config, "sha256": found}
+            content = hashlib.sha256(
+                self._stored.stored_bytes(self.dataset, self.fold, self.config)
+            )
+            content.update(self._stored.labels_val(self.dataset, self.fold).tobytes())
+            sha256 = content.hexdigest()
+        return {"dataset": self.dataset, "fold": self.fold, "config": self.config, "sha256": sha256}
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        held = self._held
-        y = held.labels_val(self.dataset, self.fold)
-        p = held.predict_val(self.dataset, self.fold, self.config)
+        y = self._stored.labels_val(self.dataset, self.fold)
+        p = self._stored.predict_val(self.dataset, self.fold, self.config)
         if n > len(y):
             raise BadInputError(
-                f"n is {n}, but {self.dataset}, fold {self.fold} holds {len(y)} rows; n can be at most that."
+                f"n is {n}, but {self.dataset}, fold {self.fold} has only {len(y)} rows."
             )
         rows = rng.permutation(len(y))[:n]
         return p[rows], y[rows]
@@ -130,31 +129,30 @@ class TabRepoTask:
         return None
 
 
-Task: TypeAlias = tuple[
-    str, int, str, int | None, int | None
-]  # dataset, fold, config, rows, classes
+# dataset, fold, config, rows, classes
+Task: TypeAlias = tuple[str, int, str, int | None, int | None]
 
 
 @dataclass(frozen=True)
 class TabRepoTasks:
-    """A family of problems, one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
+    """Family with one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
 
-    Tasks of the list that the repository lacks (a partial download) are skipped with the reason, as are regression data sets; all
-    are where the repository is not there.
+    Tasks that the repository lacks (a partial download) and regression data sets are skipped with
+    the reason. Without a repository all listed tasks are skipped.
 
     Parameters
     ----------
     repository : str
-        A folder, looked for in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+        A folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
     tasks : str, optional
-        A csv with columns dataset, fold, config and, where known, n_samples, n_classes: a path, or one below experiments/; None
-        takes everything that the repository holds.
+        A csv with columns dataset, fold, config and, if known, n_samples and n_classes: a path, or
+        a path below experiments/. None selects all tasks of the repository.
     configs, folds, datasets, families : list, optional
-        They choose among the tasks; a family is the part of a config's name before the first '_'.
+        Restrict the tasks. A family is the part of a config's name before the first '_'.
     min_n, max_classes : int, optional
-        Tasks with fewer rows or more classes are left out.
+        Exclude tasks with fewer rows or more classes.
     max_n : int
-        Default sample size at most.
+        Upper limit of the default sample size.
 
     Examples
     --------
@@ -174,42 +172,40 @@ class TabRepoTasks:
     max_n: int = 5000
 
     def members(self) -> dict[str, TabRepoTask]:
-        """{id: TabRepoTask}. Raises BadInputError if nothing is chosen, or the repository is absent and no list says what it
-        holds."""
-        listed = self._listed(self.tasks) if self.tasks else None
-        known = listed is not None and all(None not in task for task in listed)
-        held = (
-            None
-            if known and not tabrepo.is_there(self.repository)
-            else tabrepo.find(self.repository)
-        )
-        if listed is None:
-            listed = [] if held is None else self._all_of(held)
-        chosen = self._chosen(listed)
-        place = str(held.root) if held else self.repository
+        """Return {id: TabRepoTask}.
+
+        Raises BadInputError if no task is left, or if the repository is absent and no list gives
+        the sizes of its tasks.
+        """
+        tasks = self._read_list(self.tasks) if self.tasks else []
+        repository = None
+        sizes_known = bool(self.tasks) and all(None not in task for task in tasks)
+        if not sizes_known or tabrepo.is_there(self.repository):
+            repository = tabrepo.find(self.repository)
+        if repository is not None and not self.tasks:
+            tasks = self._all_tasks(repository)
+        root = str(repository.root) if repository else self.repository
         return {
-            f"{dataset}/{fold}/{config}": TabRepoTask(
-                place, dataset, fold, config, n, k, self.max_n
-            )
-            for dataset, fold, config, n, k in chosen
+            "/".join(map(str, task[:3])): TabRepoTask(root, *task, self.max_n)
+            for task in self._select(tasks)
         }
 
-    def _listed(self, tasks: str) -> list[Task]:
-        """[(dataset, fold, config, n, classes)] of the csv, in its order."""
+    def _read_list(self, tasks: str) -> list[Task]:
+        """Read [(dataset, fold, config, rows, classes)] from the csv, in its order."""
         import pandas as pd  # slow to import
 
         path = task_list(tasks)
         frame = pd.read_csv(path)
-        absent = [name for name in ("dataset", "fold", "config") if name not in frame]
-        if absent:
+        columns = ["dataset", "fold", "config"]
+        missing = [name for name in columns if name not in frame]
+        if missing:
             raise BadInputError(
-                f"{path} has no column {', '.join(absent)}; a list of tasks needs dataset, fold and config."
+                f"{path} has no column {', '.join(missing)}; "
+                "a list of tasks needs dataset, fold and config."
             )
-        twice = frame[frame.duplicated(["dataset", "fold", "config"])]
-        if len(twice):
-            raise BadInputError(
-                f"{path} lists {'/'.join(str(twice.iloc[0][c]) for c in ('dataset', 'fold', 'config'))} twice."
-            )
+        duplicates = frame.loc[frame.duplicated(columns), columns]
+        if len(duplicates):
+            raise BadInputError(f"{path} lists {'/'.join(map(str, duplicates.iloc[0]))} twice.")
         sizes = [
             _known(frame[c]) if c in frame else [None] * len(frame)
             for c in ("n_samples", "n_classes")
@@ -218,15 +214,15 @@ class TabRepoTasks:
             zip(frame["dataset"].astype(str), frame["fold"].tolist(), frame["config"], *sizes)
         )
 
-    def _all_of(self, held: tabrepo.Repository) -> list[Task]:
+    def _all_tasks(self, repository: tabrepo.Repository) -> list[Task]:
         return [
-            (dataset, fold, config, *held.shape(dataset, fold))
-            for dataset in held.datasets()
-            for fold in held.folds(dataset)
-            for config in held.configs(dataset, fold)
+            (dataset, fold, config, *repository.shape(dataset, fold))
+            for dataset in repository.datasets()
+            for fold in repository.folds(dataset)
+            for config in repository.configs(dataset, fold)
         ]
 
-    def _chosen(self, listed: list[Task]) -> list[Task]:
+    def _select(self, tasks: list[Task]) -> list[Task]:
         parts: tuple[tuple[str, tuple[Any, ...] | None, int], ...] = (
             ("datasets", self.datasets, 0),
             ("folds", self.folds, 1),
@@ -237,27 +233,28 @@ class TabRepoTasks:
             if wanted is None:
                 continue
             values = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
-            of: Callable[[Any], Any] = _family if name == "families" else (lambda value: value)
-            have = {of(task[column]) for task in listed}
-            unknown = [value for value in values if value not in have]
+            feature: Callable[[Any], Any] = _family if name == "families" else (lambda value: value)
+            known = {feature(task[column]) for task in tasks}
+            unknown = [value for value in values if value not in known]
             if unknown:
-                shown = ", ".join(map(str, sorted(have)[:10])) + (", ..." if len(have) > 10 else "")
+                first = ", ".join(map(str, sorted(known)[:10]))
+                more = ", ..." if len(known) > 10 else ""
                 raise BadInputError(
-                    f"{name} is {unknown[0]!r}, which no task has; there are {shown}."
+                    f"{name} is {unknown[0]!r}, which no task has; there are {first}{more}."
                 )
-            listed = [task for task in listed if of(task[column]) in values]
-        listed = [task for task in listed if task[3] is None or task[3] >= self.min_n]
+            tasks = [task for task in tasks if feature(task[column]) in values]
+        tasks = [task for task in tasks if task[3] is None or task[3] >= self.min_n]
         if self.max_classes is not None:
-            listed = [task for task in listed if task[4] is None or task[4] <= self.max_classes]
-        if not listed:
+            tasks = [task for task in tasks if task[4] is None or task[4] <= self.max_classes]
+        if not tasks:
             raise BadInputError(
                 "datasets, folds, configs, families, min_n and max_classes together leave no task."
             )
-        return listed
+        return tasks
 
 
 def task_list(name: str) -> Path:
-    """A list of tasks: the path as given, else below experiments/."""
+    """Return the path of a list of tasks: as given, else below experiments/."""
     for path in (Path(name).expanduser(), EXPERIMENTS / name):
         if path.is_file():
             return path
@@ -265,8 +262,8 @@ def task_list(name: str) -> Path:
 
 
 def _known(column: pd.Series) -> list[int | None]:
-    """The integers of a column, None where it is empty."""
-    return [int(value) if value == value else None for value in column]
+    """Return the integers of a column; None for empty entries."""
+    return [None if math.isnan(value) else int(value) for value in column]
 
 
 def _family(config: str) -> str:

@@ -1,4 +1,4 @@
-"""Predictions that are a power of a Dirichlet draw, and so is their truth: popordanoska2024, gruber2025."""
+"""Predictions and posteriors that are powers of one Dirichlet draw."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.quadrature import gauss_legendre, growing
 from harness.math.softmax import softmax
-from harness.problems.base import Generated, Truth, integral
+from harness.problems.base import Generated, Truth, draw_labels, integral
+from harness.problems.search import crossings, maximum
 
-RANDOMISATIONS = 16
-POINTS = 15  # log2 of the points of one set in all coordinates
-CONDITIONAL_POINTS = 12  # and in all but one
+RANDOMISATIONS = 16  # scrambled Sobol sets, whose spread gives the standard error of a truth
+POINTS = 15  # log2 of the points of a set over all coordinates
+CONDITIONAL_POINTS = 12  # log2 of the points of a set over all coordinates but one
 SMOOTH = 1e-10  # error of the quadrature over smooth functions (`_logit_edges`)
 BLOCK = 1 << 15  # numbers of one block of (nodes, points)
 
 
 @dataclass(frozen=True)
 class TemperedDirichlet(Generated):
-    """A Dirichlet draw of which predictions and truths are powers.
+    """Predictions f and posteriors C that are powers of one Dirichlet draw.
 
         s ~ Dir(alpha 1_k),  C proportional to s^truth_power,  f proportional to s^prediction_power
 
-    so that C = E[one-hot Y given f] is proportional to f^(truth_power / prediction_power): predictions are over-confident where
-    prediction_power is above truth_power.
+    C = E[one-hot Y given f] is then proportional to f^(truth_power / prediction_power). Predictions
+    are over-confident if prediction_power is above truth_power.
 
     Parameters
     ----------
     classes : int
         k, at least 2.
     alpha : float
-        The concentration, positive. All is done in logarithms: for alpha = 0.04 some of s is below what a float64 can hold.
+        Concentration, positive. Computations use logarithms, because s underflows for alpha = 0.04.
     truth_power, prediction_power : float
-        Positive; inverse temperatures.
+        Inverse temperatures, positive.
     default_notions : tuple of str
-        What a run judges if it does not say; it is not part of what identifies the problem.
+        Notions that a run judges by default; they do not identify the problem.
 
     Examples
     --------
@@ -55,23 +56,25 @@ class TemperedDirichlet(Generated):
 
     Notes
     -----
-    Truths of two classes: quadrature over log(s_2 / s_1), error about 1e-13.
+    Truths for two classes: quadrature over log(s_2 / s_1), error about 1e-13.
 
-    Truths of more classes: let f_1 = t, let u ~ Dir(alpha 1_(k-1)) be the direction of the other coordinates of s, and b the
-    prediction_power. Then s_1 over the sum of the others is
+    Truths for more classes: let f_1 = t, let u ~ Dir(alpha 1_(k-1)) be the direction of the other
+    coordinates of s, and b the prediction_power. Then s_1 over the sum of the others is
 
-        rho = (t / (1 - t) sum_j u_j^b)^(1 / b),
+        rho = (t / (1 - t) sum_j u_j^b)^(1 / b).
 
-    which follows a beta-prime law and does not depend on u, so that a mean given f_1 = t is one over u, weighted by the density
-    of rho: 16 scrambled Sobol sets inside a quadrature over logit t. Classwise takes E[C_1 given f_1 = t] so; top_label only
-    those u where f_1 is the largest; canonical the sums over classes, one class times k. What is no sum over classes (norms,
-    top_class_*) takes 16 scrambled Sobol sets of 2^15 points. The error is the standard error over the 16 and, for conditional
-    means, the distance to half as many points and fewer nodes.
+    rho follows a beta-prime law and is independent of u. A mean given f_1 = t is therefore a mean
+    over u, weighted by the density of rho. It is computed with 16 scrambled Sobol sets inside a
+    quadrature over logit t. Class-wise truths use E[C_1 given f_1 = t]. Top-label truths use only
+    those u for which f_1 is the largest. Canonical truths that are sums over classes use one class
+    times k. Other canonical truths (norms, top_class_*) use 16 scrambled Sobol sets of 2^15 points.
+    The error is the standard error over the 16 sets. Conditional means add the difference to half
+    as many points and fewer nodes.
 
     References
     ----------
-    popordanoska2024, Section 7.1, with the numbers of their code: alpha 1, powers 1 / 0.9 and 1 / 0.54. gruber2025, Section 5:
-    alpha 0.04, powers 1 and 0.3.
+    popordanoska2024, Section 7.1; their code has alpha 1 and powers 1 / 0.9 and 1 / 0.54.
+    gruber2025, Section 5: alpha 0.04, powers 1 and 0.3.
     """
 
     classes: int = 2
@@ -85,13 +88,15 @@ class TemperedDirichlet(Generated):
             self.alpha > 0 and self.truth_power > 0 and self.prediction_power > 0
         ):
             raise BadInputError(
-                f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, truth_power={self.truth_power}, "
-                f"prediction_power={self.prediction_power}; classes >= 2 and positive numbers are needed."
+                f"TemperedDirichlet parameters are classes={self.classes}, alpha={self.alpha}, "
+                f"truth_power={self.truth_power}, prediction_power={self.prediction_power}; "
+                "classes >= 2 and positive numbers are needed."
             )
         unknown = [name for name in self.default_notions if name not in self.notions]
         if unknown or not self.default_notions:
             raise BadInputError(
-                f"default_notions is {self.default_notions!r}; some of {', '.join(self.notions)} are needed."
+                f"default_notions is {self.default_notions!r}; "
+                f"some of {', '.join(self.notions)} are needed."
             )
 
     @property
@@ -100,13 +105,15 @@ class TemperedDirichlet(Generated):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        return {
-            "classes": self.classes, "alpha": self.alpha, "truth_power": self.truth_power,
-            "prediction_power": self.prediction_power,
-        }  # fmt: skip
+        names = ("classes", "alpha", "truth_power", "prediction_power")
+        return {name: getattr(self, name) for name in names}
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """p (n, k), y (n,). A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha), taken in logarithms."""
+        """Draw p (n, k) and y (n,).
+
+        A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha); the product is
+        computed in logarithms.
+        """
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)
         log_s = (
@@ -114,41 +121,39 @@ class TemperedDirichlet(Generated):
             - rng_u.standard_exponential(shape) / self.alpha
         )
         p = softmax(self.prediction_power * log_s)
-        below = rng_y.random(n)[:, None] > np.cumsum(self.posterior(p), axis=1)[:, :-1]
-        return p, below.sum(axis=1)
+        return p, draw_labels(self.posterior(p), rng_y)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """C = E[one-hot Y given p], (n, k); of (n,) probabilities of class 1 of two, P(Y = 1 given p)."""
+        """Return C = E[one-hot Y given p], (n, k); for p (n,) of two classes P(Y = 1 given p)."""
         if p.ndim == 1:
             return self.posterior(np.column_stack([1.0 - p, p]))[:, 1]
         with np.errstate(divide="ignore"):
             return softmax(self.truth_power / self.prediction_power * np.log(p))
 
-    def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
-        notion = notion or self.default_notions[0]
-        if notion not in self.notions:
-            return None
-        estimands.check_name(estimand, notion)
-        if self.truth_power == self.prediction_power and estimands.is_distance(estimand):
-            return Truth(0.0, 0.0, "calibrated by construction")
+    @property
+    def calibrated(self) -> bool:
+        return self.truth_power == self.prediction_power
+
+    def compute_truth(self, estimand: str, notion: str) -> Truth | None:
         if self.classes == 2:
             return _two_classes(self.unnamed(), estimand, notion)
-        return _truths(
-            self.unnamed(), notion, () if estimand in estimands.names(notion) else (estimand,)
-        )[estimand]
+        extra = () if estimand in estimands.names(notion) else (estimand,)
+        return _truths(self.unnamed(), notion, extra)[estimand]
 
     def truth_of_vector(self, estimand: str) -> Truth | None:
-        """The mean over classes of E d(f_j, C_j) with C_j = P(Y = j given f), f the whole vector, which knows more than f_j.
+        """Return the mean over classes of E d(f_j, C_j) with C_j = P(Y = j given all of f).
+
+        The class-wise notion conditions on f_j alone.
 
         Parameters
         ----------
         estimand : {"l2_squared", "kl"}
-            Of one column.
+            Estimand of one column.
 
         Raises
         ------
         BadInputError
-            On another estimand.
+            For another estimand.
 
         References
         ----------
@@ -156,19 +161,22 @@ class TemperedDirichlet(Generated):
         """
         if estimand not in ("l2_squared", "kl"):
             raise BadInputError(f"estimand is {estimand!r}; allowed are l2_squared, kl.")
-        if self.classes == 2 or self.truth_power == self.prediction_power:
+        if self.classes == 2 or self.calibrated:
             return self.truth(estimand, "classwise")
         parts = sums_over_classes(self.unnamed())
         per_set = (parts[estimand] + (parts["kl_rest"] if estimand == "kl" else 0.0)) / self.classes
         return mean_of_sets(per_set, SMOOTH)
 
     def unnamed(self) -> TemperedDirichlet:
-        """The problem without its default notions, so that truths are computed once."""
+        """Return the problem with default notions, so that cached truths are shared."""
         return type(self)(self.classes, self.alpha, self.truth_power, self.prediction_power)
 
 
 def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | None:
-    """None where predictions beyond the range of floating point carry weight: there a logarithm is infinite that is finite."""
+    """Return the truth as the mean over Sobol sets; `bias` is added to the standard error.
+
+    None if a value is infinite: predictions that underflow then carry weight.
+    """
     if not np.isfinite(per_set).all():
         return None
     error = per_set.std(ddof=1) / np.sqrt(len(per_set)) + bias
@@ -180,26 +188,23 @@ def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | 
 
 
 def _two_classes(problem: TemperedDirichlet, estimand: str, notion: str) -> Truth:
-    """Everything is a function of x = log(s_2 / s_1), whose density is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha)."""
+    """Integrate over x = log(s_2 / s_1).
+
+    Its density is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha).
+    """
     a, b = problem.truth_power, problem.prediction_power
     if estimand == "linf" and notion != "canonical":
         return _supremum(a, b)
 
-    def at(order: int) -> float:
+    def quadrature(order: int) -> float:
         x, weights = _two_class_nodes(problem, order)
         f, f_rest, c, c_rest = expit(b * x), expit(-b * x), expit(a * x), expit(-a * x)
-        if notion == "top_label":  # both classes are on top alike
+        if notion == "top_label":  # by symmetry, consider only one class on top
             top = x > 0
-            f, f_rest, c, c_rest, weights = (
-                f[top],
-                f_rest[top],
-                c[top],
-                c_rest[top],
-                2.0 * weights[top],
-            )
+            f, f_rest, c, c_rest, weights = (a[top] for a in (f, f_rest, c, c_rest, 2.0 * weights))
         return integral(estimand, notion, f, f_rest, c, c_rest, weights)
 
-    coarse, fine = at(16), at(24)
+    coarse, fine = quadrature(16), quadrature(24)
     return Truth(fine, abs(fine - coarse) + 1e-13, "Gauss-Legendre quadrature")
 
 
@@ -218,20 +223,9 @@ def _two_class_nodes(problem: TemperedDirichlet, order: int) -> tuple[np.ndarray
 
 
 def _supremum(a: float, b: float) -> Truth:
-    from scipy.optimize import minimize_scalar  # slow to import
-
-    if a == b:
-        return Truth(0.0, 0.0, "calibrated by construction")
     x = np.linspace(0.0, 40.0 / min(a, b), 20001)
-    gap = np.abs(expit(b * x) - expit(a * x))
-    i = int(gap.argmax())
-    found = minimize_scalar(
-        lambda t: -abs(expit(b * t) - expit(a * t)),
-        bounds=(x[i - 1], x[i + 1]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return Truth(max(float(gap[i]), -float(found.fun)), 1e-9, "maximised on a grid, refined")
+    value = maximum(lambda t: np.abs(expit(b * t) - expit(a * t)), x)
+    return Truth(value, 1e-9, "maximised on a grid, refined")
 
 
 # More classes
@@ -257,50 +251,51 @@ def _truths(
         ]
     )
     with np.errstate(invalid="ignore"):
-        bias = np.abs(
-            values.mean(axis=0) - fewer.mean(axis=0)
-        )  # of ratios, O(1 / points); node spacing
+        # bias of ratios, O(1 / points), and error of the node spacing
+        bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))
     method = "quadrature over the conditioning probability, "
     return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
 
 def _canonical(problem: TemperedDirichlet, wanted: Sequence[str]) -> dict[str, np.ndarray]:
-    """{estimand: its value by each set}."""
-    found = dict(sums_over_classes(problem))
-    found["rms"] = np.sqrt(found["l2_squared"])
+    """Return {estimand: its value for each set}."""
+    values = dict(sums_over_classes(problem))
+    values["rms"] = np.sqrt(values["l2_squared"])
     for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
-        found[score] = found[distance] + found[f"refinement_{distance}"]
+        values[score] = values[distance] + values[f"refinement_{distance}"]
     k = problem.classes
-    found["sharpness_l2_squared"] = (
-        1.0 - 1.0 / k - found["refinement_l2_squared"]
-    )  # by symmetry E C is uniform
-    found["sharpness_kl"] = np.log(k) - found["refinement_kl"]
-    others = [name for name in wanted if name not in found]
+    # by symmetry E C is uniform
+    values["sharpness_l2_squared"] = 1.0 - 1.0 / k - values["refinement_l2_squared"]
+    values["sharpness_kl"] = np.log(k) - values["refinement_kl"]
+    others = [name for name in wanted if name not in values]
     if others:
         pairs = (_pairs(problem, r) for r in range(RANDOMISATIONS))
-        values = [[estimands.value(name, f, c, "canonical") for name in others] for f, c in pairs]
-        found |= dict(zip(others, np.array(values).T))
-    return {name: found[name] for name in wanted}
+        rows = [[estimands.value(name, f, c, "canonical") for name in others] for f, c in pairs]
+        values |= dict(zip(others, np.array(rows).T))
+    return {name: values[name] for name in wanted}
 
 
 def _pairs(problem: TemperedDirichlet, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """(f, C) at the points of set r."""
+    """Return (f, C) at the points of set r."""
     log_s = _log_gammas(problem.classes, problem.alpha, POINTS, r)
     return softmax(problem.prediction_power * log_s), softmax(problem.truth_power * log_s)
 
 
 @lru_cache(maxsize=64)
 def sums_over_classes(problem: TemperedDirichlet) -> dict[str, np.ndarray]:
-    """{estimand: by each set, E sum_j d(f_j, C_j)}. "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are
-    c log(c / t) - c + t, whose last two sum to 0 over the classes: positive terms have less variance."""
+    """Return {estimand: E sum_j d(f_j, C_j) for each set}.
+
+    "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are c log(c / t) - c + t: the last
+    two sum to 0 over the classes, but make every term positive, which reduces the variance.
+    """
     per_set = []
     for r in range(RANDOMISATIONS):
         total = dict.fromkeys(
             ("l2_squared", "kl", "kl_rest", "refinement_l2_squared", "refinement_kl"), 0.0
         )
-        rest = _Rest.of(problem, CONDITIONAL_POINTS, r)
+        rest = _Rest.draw(problem, CONDITIONAL_POINTS, r)
         for x, weights in rest.blocks(*gauss_legendre(_logit_edges(problem, "classwise", 2.5), 8)):
-            h, z = rest.at(x)
+            h, z = rest.density_and_logit(x)
             t, t_rest, (c, c_rest) = expit(x[:, None]), expit(-x[:, None]), _both(z)
             law = weights * (problem.classes / h.shape[1])
             total["l2_squared"] += law @ (h * (t - c) ** 2).sum(axis=1)
@@ -320,35 +315,37 @@ def _conditional_values(
     log2_points: int = CONDITIONAL_POINTS,
     order: int = 8,
 ) -> list[float]:
-    """d(t, E[Y given t]) integrated over the law of t = f_1 (classwise) or t = max f (top_label)."""
-    from scipy.optimize import brentq  # slow to import
-
-    rest = _Rest.of(problem, log2_points, r)
+    """Integrate d(t, E[Y given t]) over t = f_1 (class-wise) or t = max f (top-label)."""
+    rest = _Rest.draw(problem, log2_points, r)
     edges = _logit_edges(problem, notion, 1.5)
 
     def means(x: np.ndarray) -> np.ndarray:
-        """(density of logit t, E[C_1; t], E[1 - C_1; t]), its part where f_1 is the largest for top_label."""
-        h, z = rest.at(x)
+        """Return (density of logit t, E[C_1; t], E[1 - C_1; t]).
+
+        Top-label: only the part where f_1 is the largest.
+        """
+        h, z = rest.density_and_logit(x)
         if notion == "top_label":
             h = h * (x[:, None] >= rest.largest_from)
         return np.array([h.mean(axis=1), *((h * c).mean(axis=1) for c in _both(z))])
 
+    def means_in_blocks(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([means(block) for block, _ in rest.blocks(x, x)], axis=1)
+
     def gap(x: np.ndarray) -> np.ndarray:
-        _, c, c_rest = means(np.atleast_1d(x))
+        _, c, c_rest = means_in_blocks(x)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(c) - np.log(c_rest) - x
 
-    at_edges = np.concatenate([gap(x) for x, _ in rest.blocks(edges, edges)])
-    changes = np.flatnonzero(
-        at_edges[:-1] * at_edges[1:] < 0
-    )  # of sign: there |t - C| has its kinks
-    crossings = [brentq(lambda x: gap(x)[0], edges[i], edges[i + 1], xtol=1e-12) for i in changes]
-    x, weights = gauss_legendre(np.union1d(edges, crossings), order)
-    mass, c, c_rest = np.concatenate([means(block) for block, _ in rest.blocks(x, weights)], axis=1)
-    seen = mass > np.finfo(float).tiny / np.finfo(float).eps  # below, ratios are of rounded numbers
-    x, weights, mass, c, c_rest = (a[seen] for a in (x, weights, mass, c, c_rest))
+    # |t - C| has its kinks where the gap is 0
+    splits = np.union1d(edges, crossings(gap, edges, xtol=1e-12))
+    x, weights = gauss_legendre(splits, order)
+    mass, c, c_rest = means_in_blocks(x)
+    # below this, ratios would be ratios of rounded numbers
+    positive = mass > np.finfo(float).tiny / np.finfo(float).eps
+    x, weights, mass, c, c_rest = (a[positive] for a in (x, weights, mass, c, c_rest))
     weights = weights * mass
-    weights /= weights.sum()  # 1 for classwise, 1 / k but for the error of the points for top_label
+    weights /= weights.sum()  # the sum is 1 for class-wise; about 1 / k for top-label
     return [
         integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights)
         for name in wanted
@@ -356,46 +353,48 @@ def _conditional_values(
 
 
 class _Rest(NamedTuple):
-    """Points u ~ Dir(alpha 1_(k-1)), through what is needed of them."""
+    """Functions of points u ~ Dir(alpha 1_(k-1))."""
 
     problem: TemperedDirichlet
-    of_f: np.ndarray  # log sum_j u_j^b
-    of_c: np.ndarray  # log sum_j u_j^a
-    largest_from: np.ndarray  # the logit of f_1 from which on it is the largest
+    log_sum_f: np.ndarray  # log sum_j u_j^b
+    log_sum_c: np.ndarray  # log sum_j u_j^a
+    largest_from: np.ndarray  # logit of f_1 from which on f_1 is the largest
 
     @classmethod
-    def of(cls, problem: TemperedDirichlet, log2_points: int, r: int) -> _Rest:
+    def draw(cls, problem: TemperedDirichlet, log2_points: int, r: int) -> _Rest:
         log_u = _log_gammas(problem.classes - 1, problem.alpha, log2_points, r)
         log_u = log_u - logsumexp(log_u, axis=1, keepdims=True)
-        of_f, of_c = (
+        log_sum_f, log_sum_c = (
             logsumexp(power * log_u, axis=1)
             for power in (problem.prediction_power, problem.truth_power)
         )
-        return cls(problem, of_f, of_c, problem.prediction_power * log_u.max(axis=1) - of_f)
+        largest_from = problem.prediction_power * log_u.max(axis=1) - log_sum_f
+        return cls(problem, log_sum_f, log_sum_c, largest_from)
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Given logit f_1 = x (m,) and u: its density, and logit C_1, (m, points)."""
-        k, alpha, a, b = (
-            getattr(self.problem, n)
-            for n in ("classes", "alpha", "truth_power", "prediction_power")
-        )
-        m = (x[:, None] + self.of_f) / b  # log rho
+    def density_and_logit(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the density of logit f_1 at x (m,) and logit C_1 there, (m, points)."""
+        k, alpha = self.problem.classes, self.problem.alpha
+        a, b = self.problem.truth_power, self.problem.prediction_power
+        m = (x[:, None] + self.log_sum_f) / b  # log rho
         log_sum = np.maximum(m, 0.0) + np.log(1.0 + np.exp(-np.abs(m)))  # log(1 + rho)
-        return np.exp(
-            alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)
-        ) / b, a * m - self.of_c
+        log_density = alpha * m - k * alpha * log_sum - betaln(alpha, (k - 1) * alpha)
+        return np.exp(log_density) / b, a * m - self.log_sum_c
 
     def blocks(self, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Parts of the nodes, small enough for (nodes, points)."""
-        step = max(1, BLOCK // len(self.of_f))
+        """Yield parts of the nodes for which (nodes, points) has at most BLOCK numbers."""
+        step = max(1, BLOCK // len(self.log_sum_f))
         for start in range(0, len(x), step):
             yield x[start : start + step], weights[start : start + step]
 
 
 def _logit_edges(problem: TemperedDirichlet, notion: str, width: float) -> np.ndarray:
-    """Panels in x = logit t. Densities fall as e^(alpha x / b) to the left, (k - 1) times as fast to the right. t, C_1 and the
-    density are analytic but for poles at a distance of pi times 1, b / a and b from the real axis: with panels as wide as the
-    least of the three (times `width`, up to 2.5) the error of smooth integrands is below 1e-10."""
+    """Return the ends of panels in x = logit t.
+
+    Densities fall as e^(alpha x / b) to the left, and (k - 1) times as fast to the right. t, C_1
+    and the density are analytic except for poles at a distance of pi times 1, b / a and b from the
+    real axis. With panels as wide as the smallest of the three (times `width`, up to 2.5) the error
+    of smooth integrands is below 1e-10.
+    """
     k, b = problem.classes, problem.prediction_power
     ratio = problem.truth_power / b
     finest, flat = width * min(1.0, b, 1.0 / ratio), 40.0 * max(1.0, 1.0 / ratio)
@@ -411,7 +410,10 @@ def _logit_edges(problem: TemperedDirichlet, notion: str, width: float) -> np.nd
 
 
 def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
-    """Logarithms of gamma variates of shape alpha, (2^log2_points, k), at scrambled Sobol points."""
+    """Return logs of gamma variates of shape alpha at scrambled Sobol points.
+
+    The shape is (2^log2_points, k).
+    """
     from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
@@ -424,7 +426,7 @@ def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
 
 
 def _both(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """expit(z), expit(-z): one exponential, which numpy takes several at a time."""
+    """Return expit(z) and expit(-z) with a single exponential, which numpy vectorises."""
     small = np.exp(-np.abs(z))
     large = 1.0 / (1.0 + small)
     small *= large

@@ -1,4 +1,4 @@
-"""The model that knows the number of classes alone, on a test set of balanced classes that needs no file."""
+"""Uniform predictions on a test set of balanced classes, without a file."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from harness.errors import BadInputError
 
 @dataclass(frozen=True)
 class UniformModel:
-    """The uniform predictions of a marginal model on a balanced test set.
+    """Uniform predictions of a marginal model on a balanced test set.
 
         p_i = (1/k, ..., 1/k),  y_i = i mod k,  i = 0, ..., n - 1
 
     Parameters
     ----------
     classes : int
-        The number k of classes, at least 2.
+        Number k of classes, at least 2.
     rows : int
-        The size of the test set, of which smaller samples are prefixes.
+        Size of the test set; smaller samples are prefixes.
 
     Notes
     -----
-    Nothing is drawn. Where n is a multiple of k the residuals sum to 0, so that CKCE = ECE = 0 and the unbiased SKCE with the
-    kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) is -(1 + 1/k)(1 - 1/k) / (n - 1). No truth is claimed, as the rows are no
-    sample of a law; `Uniform` has the same predictions for the labels of another problem.
+    Nothing is random. If n is a multiple of k, the residuals sum to 0, so CKCE = ECE = 0 and the
+    unbiased SKCE with the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) is
+    -(1 + 1/k)(1 - 1/k) / (n - 1). There is no truth, because the rows are not a sample of a law.
+    `Uniform` has the same predictions with the labels of another problem.
 
     Examples
     --------
@@ -49,7 +50,8 @@ class UniformModel:
     def __post_init__(self) -> None:
         if not self.classes >= 2 or not self.rows >= 1:
             raise BadInputError(
-                f"classes is {self.classes} and rows is {self.rows}; at least 2 and at least 1 are needed."
+                f"classes is {self.classes} and rows is {self.rows}; "
+                "at least 2 classes and 1 row are needed."
             )
 
     @property
@@ -60,9 +62,9 @@ class UniformModel:
     default_n = n_max
 
     def sample(self, n: int, rng: object) -> tuple[np.ndarray, np.ndarray]:
-        """The first n rows: p (n, k), read-only, and y (n,)."""
+        """Return the first n rows: p (n, k), read-only, and y (n,)."""
         return np.broadcast_to(1.0 / self.classes, (n, self.classes)), np.arange(n) % self.classes
 
     def truth(self, estimand: str, notion: str | None = None) -> None:
-        """None."""
+        """Return None: there is no truth."""
         return None

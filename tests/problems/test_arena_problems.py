@@ -224,10 +224,10 @@ def test_every_moment_of_the_law_is_that_of_its_draws():
         (lambda: MovedMass(to="nobody"), "allowed are others, runner_up, partner"),
         (lambda: MovedMass(tops=(2, 9)), "0 <= first < end <= 3"),
         (lambda: MovedMass(tops=(0, 1), to="partner"), "not whole pairs"),
-        (lambda: MovedMass(map=maps.Bend(0.5), to="runner_up"), "lies above the diagonal"),
+        (lambda: MovedMass(map=maps.Bend(0.5), to="runner_up"), "above the diagonal"),
         (lambda: MovedMass(map=maps.Bend(2.5)), "map has values from"),
         (lambda: MovedMass(tail=2.0), "tail is 2.0"),
-        (lambda: MovedMass(map=maps.Bend(-0.5), tail=0.5), "beside a map"),
+        (lambda: MovedMass(map=maps.Bend(-0.5), tail=0.5), "tail is 0.5"),
         (lambda: maps.Bump(width=0.0), "width is 0.0"),
     ],
 )
@@ -384,9 +384,9 @@ def test_a_finite_population_of_few_values_is_summed_by_value(tmp_path):
 def test_what_cannot_be_fitted_is_one_sentence(of_three_classes):
     for make, says in (
         (lambda: Fitted(of_three_classes, maps=("trees",)), "maps is ['trees']"),
-        (lambda: Fitted(3), "problem has no sample"),
-        (lambda: Fitted(Beta()).sample(5, np.random.default_rng(0)), "without end"),
-        (lambda: load_problem("fitted").classes, "path is missing"),
+        (lambda: Fitted(3), "problem has no method sample"),
+        (lambda: Fitted(Beta()).sample(5, np.random.default_rng(0)), "is a generator"),
+        (lambda: load_problem("fitted").classes, "path of the predictions is missing"),
     ):
         with pytest.raises(BadInputError) as error:
             make()

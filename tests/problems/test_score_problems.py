@@ -434,7 +434,7 @@ def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
         (lambda: Perturbed(BinaryProblem(), 0.0), "h is 0.0"),
         (lambda: Perturbed(BinaryProblem(), "a"), "h is 'a'"),
         (lambda: Perturbed(BinaryProblem(), 0.1, "classwise"), "notion is 'classwise'"),
-        (lambda: BinaryProblem(atoms=((1.5, 0.5),)), "atoms holds (1.5, 0.5)"),
+        (lambda: BinaryProblem(atoms=((1.5, 0.5),)), "atoms contains (1.5, 0.5)"),
         (lambda: BinaryProblem(atoms=((0.5, 0.0),)), "positive probability"),
         (lambda: BinaryProblem(atoms=((0.5, 0.7), (0.6, 0.7))), "sum to 1.4"),
         (lambda: BinaryProblem(atoms=(0.5, 0.7)), "atoms is (0.5, 0.7)"),

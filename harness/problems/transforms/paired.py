@@ -1,4 +1,4 @@
-"""Models that are compared: one draw for all of them, and the model that knows the class frequencies alone."""
+"""Problems for comparing models: a shared random stream, and a uniform baseline."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of, truth_of
+from harness.problems.base import (
+    CALIBRATED,
+    ProblemSpec,
+    Truth,
+    Wrapper,
+    members_of,
+    truth_of,
+)
 
 
 @dataclass(frozen=True)
 class Paired(Wrapper):
-    """A problem that is drawn from a random stream which other problems share.
+    """Problem that shares its random stream with other problems.
 
-    In one replication all problems of a stream start from the same generator: files with equally many rows give the same rows,
-    and generators that differ in what they make of the same variables (TemperedDirichlet with other powers, CovariateShift with
-    other slopes, Uniform of them) share the variables, and so the labels.
+    In one replication all problems of a stream start from the same generator. Files with equally
+    many rows then give the same rows. Generators that transform the same variables differently
+    (TemperedDirichlet with other powers, CovariateShift with other slopes, Uniform of them) share
+    these variables, and so the labels.
 
     Parameters
     ----------
     problem : Problem or Family
-        Everything but the stream is its own; its truths do not change. A family becomes the family of its members, each paired.
+        Only its stream changes, not its truths. A family becomes a family of paired members.
     stream : str
-        The name of the stream (harness.common.seeds.problem_rng).
+        Name of the stream (harness.common.seeds.problem_rng).
 
     Examples
     --------
@@ -44,21 +52,19 @@ class Paired(Wrapper):
         inside = ProblemSpec.of(self.problem)
         if inside.stream is not None:
             raise BadInputError(
-                f"the problem has the stream {inside.stream!r} already; give one that draws from its own."
+                f"the problem already has the stream {inside.stream!r}; give a problem without one."
             )
         if inside.replication_rng is not None:
             raise BadInputError(
-                "the problem draws from a seed of its own making, and can share no stream with others."
+                "the problem has its own seeds (replication_rng) and cannot share a stream."
             )
 
     def members(self) -> dict[str, Paired] | None:
-        """Of a family its members, each paired; None of a single problem."""
+        """Return the paired members of a family; None for a single problem."""
         members = members_of(self.problem)
-        return (
-            None
-            if members is None
-            else {name: type(self)(one, self.stream) for name, one in members.items()}
-        )
+        if members is None:
+            return None
+        return {name: type(self)(member, self.stream) for name, member in members.items()}
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         return self.problem.sample(n, rng)
@@ -67,25 +73,25 @@ class Paired(Wrapper):
         return truth_of(self.problem, estimand, notion or self.default_notions[0])
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the problem has, such as a posterior: pairing changes none of it."""
-        if name == "problem" or name.startswith(
-            "__"
-        ):  # not there yet, while an instance is being unpickled
+        """Return any other attribute of the problem, such as its posterior."""
+        # while an instance is unpickled, the field `problem` is not set yet
+        if name == "problem" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.problem, name)
 
 
 @dataclass(frozen=True)
 class Uniform(Wrapper):
-    """The model that knows no more than the number of classes: every prediction is (1/k, ..., 1/k), y as `problem` draws it.
+    """Uniform predictions (1/k, ..., 1/k) with the labels of another problem.
 
     Parameters
     ----------
     problem : Problem
-        Its labels are kept, its predictions replaced.
+        Its labels are kept and its predictions are replaced.
     balanced : bool
-        Whether the classes of `problem` are equally likely. Then E[Y given p] = E Y = p, every calibration error is 0, and the
-        scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k. Otherwise no truth is claimed.
+        True if the classes of `problem` are equally likely. Then E[Y given p] = E Y = p, every
+        calibration error is 0, and the scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k.
+        Otherwise there is no truth.
 
     Examples
     --------
@@ -105,12 +111,15 @@ class Uniform(Wrapper):
         p, y = self.problem.sample(n, rng)
         if p.ndim == 1 and "binary" not in self.notions:
             raise BadInputError(
-                "problem holds confidences alone; probabilities of all classes are needed to replace them by 1/k."
+                "problem has only confidences; probabilities of all classes are needed."
             )
         return np.full(p.shape, 1.0 / (p.shape[1] if p.ndim == 2 else 2)), y
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
-        """0 for every calibration error of balanced classes, whatever the notion; canonical scores by closed form."""
+        """Return the truth for balanced classes.
+
+        Every calibration error is 0 for all notions; canonical scores have a closed form.
+        """
         if not self.balanced:
             return None
         notion, k = notion or self.default_notions[0], self.classes
@@ -118,7 +127,7 @@ class Uniform(Wrapper):
         if not estimands.has_truth(estimand):
             return None
         if estimand not in estimands.SCORES:
-            return Truth(0.0, 0.0, "calibrated by construction")
+            return Truth(0.0, 0.0, CALIBRATED)
         if notion != "canonical":
             return None
         values = {

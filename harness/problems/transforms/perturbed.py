@@ -1,4 +1,4 @@
-"""The scores of a problem after the sech perturbation (harness.math.sech_noise)."""
+"""Scores of a problem after the sech perturbation (harness.math.sech_noise)."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from harness.math.quadrature import gauss_legendre, unit_edges
 from harness.math.sech_noise import checked_h, mean_shift, normaliser, perturbed
 from harness.problems.base import Truth, Wrapper
 from harness.problems.binary import integrated
+from harness.problems.search import crossings
 
-DEGREE = 10
-PANELS = 4  # per h
-SMALLEST_H = 2.0**-12  # of a known truth: quadrature over 12 nodes per h, each of 16 points per h
-BLOCK = 1 << 14
+DEGREE = 10  # of the polynomials; with panels of h / 4 their error is below 1e-12
+PANELS = 4  # panels per h
+SMALLEST_H = 2.0**-12  # no truth below: the quadrature has 12 nodes per h, each of 16 points per h
 
 
 @dataclass(frozen=True)
 class Perturbed(Wrapper):
-    """The scores of a problem after the sech perturbation; outcomes stay.
+    """Scores of a problem after the sech perturbation; outcomes do not change.
 
         s given s0 has the density sech((s - s0) / h) / Z(s0) on [0, 1]
 
     Parameters
     ----------
     problem : Problem
-        Where the scores s0 and the outcomes come from.
+        Gives the scores s0 and the outcomes.
     h : float
-        The width, positive.
-    notion : str
-        The notion, binary or top_label, to which the rows of `problem` are reduced first.
+        Width, positive.
+    notion : {"binary", "top_label"}
+        Notion to which the rows of `problem` are reduced first.
 
     Examples
     --------
@@ -48,13 +48,15 @@ class Perturbed(Wrapper):
 
     Notes
     -----
-    Whatever the problem, s has a density and eta(s) = E[Y given s] obeys the bounds of harness.math.sech_noise with this h,
-    which the attribute `perturbation` declares. `variation` is that of the original scores, which the perturbation never
-    increases.
+    For any problem, s has a density and eta(s) = E[Y given s] obeys the bounds of
+    harness.math.sech_noise with this h, which the attribute `perturbation` declares. `variation` is
+    that of the original scores; the perturbation never increases it.
 
-    posterior(s) = eta(s), density(s) and the truths of every estimand but linf come from quadrature over the law of s0, to about
-    1e-12, where `problem` knows that law (quadrature(width, order) -> s0, weights, posteriors) and h is at least 2^-12. Otherwise
-    there is no posterior and no truth. The calibration error differs from that of `problem` by at most mean_shift() = E |S - s0|.
+    posterior(s) = eta(s), density(s) and the truths of every estimand except linf come from
+    quadrature over the law of s0, to about 1e-12. This requires that `problem` knows that law
+    (quadrature(width, order) -> s0, weights, posteriors) and that h is at least 2^-12. Otherwise
+    there is no posterior and no truth. The calibration error differs from that of `problem` by at
+    most mean_shift() = E |S - s0|.
 
     References
     ----------
@@ -80,9 +82,8 @@ class Perturbed(Wrapper):
 
     @property
     def default_reps(self) -> int:
-        return max(
-            self.wrapped.default_reps, 10
-        )  # the perturbation is new in every rep, also of a file
+        # the perturbation is new in every rep, also for a file
+        return max(self.wrapped.default_reps, 10)
 
     @property
     def variation(self) -> float | None:
@@ -100,19 +101,13 @@ class Perturbed(Wrapper):
 
     @property
     def posterior(self) -> Callable[[np.ndarray], np.ndarray]:
-        """The function eta: s (n,) -> E[Y given s]. Absent where the law of the original scores is not known."""
-        if self._law() is None:
-            raise AttributeError(
-                "the law of the original scores is not known, and so not E[Y given the perturbed score]"
-            )
-        return self._eta
-
-    def _eta(self, s: np.ndarray) -> np.ndarray:
-        return _curves(self.problem, self.h, 14)(s)[0]
+        """The function eta: s (n,) -> E[Y given s]; absent if the law of s0 is unknown."""
+        self._require_law()
+        return lambda s: _curves(self.problem, self.h, 14)(s)[0]
 
     def density(self, s: np.ndarray) -> np.ndarray:
-        """Density of the perturbed score at s (n,)."""
-        self.posterior  # noqa: B018  its own reason where there is none
+        """Return the density of the perturbed score at s (n,)."""
+        self._require_law()
         return _curves(self.problem, self.h, 14)(s)[1]
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
@@ -120,15 +115,15 @@ class Perturbed(Wrapper):
         if notion != self.notion or self._law() is None:
             return None
         estimands.check_name(estimand, notion)
-        return integrated(
-            estimand,
-            notion,
-            *(_nodes(self.problem, self.h, *orders) for orders in ((10, 8), (14, 12))),
-        )
+        coarse, fine = (_nodes(self.problem, self.h, *orders) for orders in ((10, 8), (14, 12)))
+        return integrated(estimand, notion, coarse, fine)
 
     def mean_shift(self) -> Truth | None:
-        """E|S - s0| as a Truth: how far the calibration error can be from that of `problem`. For a file of predictions, of its
-        rows; None where neither the law nor the rows are known."""
+        """Return E|S - s0|, a bound on the change of the calibration error.
+
+        For a file of predictions it is the mean over the rows. None if neither the law nor the rows
+        are known.
+        """
         if self._law() is not None:
             coarse, fine = (self.problem.quadrature(2 * self.h, order)[:2] for order in (10, 14))
             values = [float(weight @ mean_shift(s0, self.h)) for s0, weight in (coarse, fine)]
@@ -140,16 +135,23 @@ class Perturbed(Wrapper):
         return Truth(float(mean_shift(s0, self.h).mean()), 0.0, "mean over the rows")
 
     def _law(self) -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
-        """The problem's law of scores, or None."""
+        """Return the quadrature over the original scores, or None."""
         return self.wrapped.quadrature if self.h >= SMALLEST_H else None
+
+    def _require_law(self) -> None:
+        if self._law() is None:
+            raise AttributeError(
+                "the law of the original scores is unknown, so there is no posterior"
+            )
 
 
 class Curves:
-    """eta and the density of the perturbed score on [0, 1], as polynomials of degree 10 on panels of width h / 4 at most.
+    """eta and the density of the perturbed score on [0, 1], as polynomials on panels.
 
-    Both N(s) = E[C sech((s - s0) / h) / Z(s0)] and the density f(s), the same without C, are analytic in a strip of half-width
-    pi h / 2, and the interpolation of each is good to 1e-12 of its own size on the panel, however small that is: every panel has
-    a scale of its own, exp(scale). eta = N / f.
+    The polynomials have degree 10 and the panels a width of at most h / 4. Both
+    N(s) = E[C sech((s - s0) / h) / Z(s0)] and the density f(s), the same without C, are analytic in
+    a strip of half-width pi h / 2. Every panel has its own factor exp(scale), so the interpolation
+    has a relative error of 1e-12 even where the values are tiny. eta = N / f.
     """
 
     def __init__(self, s0: np.ndarray, weight: np.ndarray, c: np.ndarray, h: float) -> None:
@@ -160,43 +162,36 @@ class Curves:
         log_weight = np.log(weight) - np.log(normaliser(s0, h))
         for k in range(panels):
             size = log_weight - np.abs((k + 0.5) / panels - s0) / h
-            near = np.flatnonzero(
-                size > size.max() - 45.0
-            )  # e^-45: what is left out is below rounding
+            near = np.flatnonzero(size > size.max() - 45.0)  # smaller terms, e^-45, are rounding
             x = np.abs((k + (t[:, None] + 1.0) / 2.0) / panels - s0[near]) / h
             self.scale[k] = size.max()
             sech = 2.0 * np.exp(log_weight[near] - self.scale[k] - x) / (1.0 + np.exp(-2.0 * x))
             values[0, k], values[1, k] = sech @ c[near], sech.sum(axis=1)
         powers = np.linalg.inv(np.vander(t, increasing=True))
-        self.coefficients = np.ascontiguousarray(
-            (values @ powers.T).transpose(0, 2, 1)
-        )  # (2, degree + 1, panels)
+        # (2, degree + 1, panels)
+        self.coefficients = np.ascontiguousarray((values @ powers.T).transpose(0, 2, 1))
         self.panels = panels
 
     def __call__(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(eta, density) at s (n,), in blocks."""
+        """Return (eta, density) at s (n,)."""
         s = np.asarray(s, dtype=np.float64)
-        eta, density = np.empty(s.shape), np.empty(s.shape)
-        for start in range(0, len(s), BLOCK):
-            rows = slice(start, start + BLOCK)
-            k = np.minimum((s[rows] * self.panels).astype(np.int64), self.panels - 1)
-            t = 2.0 * (s[rows] * self.panels - k) - 1.0
-            both = []
-            for coefficients in self.coefficients:
-                value = coefficients[DEGREE][k]
-                for power in range(DEGREE - 1, -1, -1):
-                    value = value * t + coefficients[power][k]
-                both.append(value)
-            eta[rows] = np.clip(both[0] / both[1], 0.0, 1.0)  # rounding only
-            density[rows] = both[1] * np.exp(self.scale[k])
-        return eta, density
+        k = np.minimum((s * self.panels).astype(np.int64), self.panels - 1)
+        t = 2.0 * (s * self.panels - k) - 1.0
+        values = []
+        for coefficients in self.coefficients:  # Horner's scheme
+            value = coefficients[DEGREE][k]
+            for power in range(DEGREE - 1, -1, -1):
+                value = value * t + coefficients[power][k]
+            values.append(value)
+        eta = np.clip(values[0] / values[1], 0.0, 1.0)  # only rounding leaves [0, 1]
+        return eta, values[1] * np.exp(self.scale[k])
 
 
 @lru_cache(maxsize=32)
 def _curves(problem: Any, h: float, order: int) -> Curves:
-    """`order` nodes on panels of width 2 h of the original law."""
+    """Compute the curves with `order` nodes on panels of width 2 h of the original law."""
     s0, weight, c = problem.quadrature(2 * h, order)
-    positive = weight > 0.0  # densities that underflow
+    positive = weight > 0.0  # some densities underflow
     return Curves(s0[positive], weight[positive], c[positive], h)
 
 
@@ -204,19 +199,14 @@ def _curves(problem: Any, h: float, order: int) -> Curves:
 def _nodes(
     problem: Any, h: float, order_law: int, order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Perturbed scores, weights and posteriors of a quadrature; panels end where eta(s) = s and shrink towards 0 and 1."""
-    from scipy.optimize import brentq  # slow to import
+    """Return perturbed scores, weights and posteriors of a quadrature.
 
+    Panels end where eta(s) = s, and shrink towards 0 and 1.
+    """
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)
-    tried = np.unique(np.concatenate([edges, edges[:-1] + 0.5 / curves.panels]))
-    gap = curves(tried)[0] - tried
-    apart = np.flatnonzero(
-        (gap[:-1] * gap[1:] < 0.0) & (np.maximum(np.abs(gap[:-1]), np.abs(gap[1:])) > 1e-10)
-    )
-    crossings = [
-        brentq(lambda t: curves(np.array([t]))[0][0] - t, tried[i], tried[i + 1]) for i in apart
-    ]
-    s, weight = gauss_legendre(unit_edges(edges, crossings), order)
+    grid = np.unique(np.concatenate([edges, edges[:-1] + 0.5 / curves.panels]))
+    splits = crossings(lambda s: curves(s)[0] - s, grid, smallest=1e-10)
+    s, weight = gauss_legendre(unit_edges(edges, splits), order)
     eta, density = curves(s)
     return s, weight * density, eta

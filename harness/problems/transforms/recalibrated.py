@@ -1,4 +1,4 @@
-"""Post-hoc recalibration as a problem: the predictions of one problem after a calibrator that was fitted on another."""
+"""Post-hoc recalibration: predictions after a calibrator that was fitted on another problem."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from harness.problems.base import ProblemSpec, Wrapper
 
 @dataclass(frozen=True)
 class Recalibrated(Wrapper):
-    """The predictions of one problem after a calibrator that was fitted on another: post-hoc recalibration.
+    """Predictions of one problem, recalibrated by a calibrator fitted on another problem.
 
         p = q(f),  (f, y) from `test`,  q = calibrator.fit(validation)
 
     Parameters
     ----------
     validation : Problem
-        What the calibrator is fitted on: all rows of a file, `validation_n` of a generator.
+        Sample for the calibrator: all rows of a file, `validation_n` samples of a generator.
     test : Problem
-        What is recalibrated; notions, sizes and labels are its own. It must have as many columns as `validation`.
+        Problem to recalibrate; it gives notions, sizes and labels. It must have as many columns as
+        `validation`.
     calibrator : Calibrator
-        Takes and gives probabilities. Where a file holds logits it sees their softmax, which is all that a temperature needs:
-        softmax(log p / T) = softmax(logits / T).
+        Maps probabilities to probabilities. If a file has logits, it gets their softmax, which is
+        enough for a temperature: softmax(log p / T) = softmax(logits / T).
     validation_n : int, optional
-        The number of validation samples.
+        Number of validation samples.
     renormalise : bool
-        Whether rows are divided by their sums, for calibrators that treat the classes one by one; without it rows whose sums
-        are not 1 are refused later (harness.math.notions).
+        True divides rows by their sums, for calibrators that treat the classes separately.
+        Otherwise rows whose sums are not 1 are refused later (harness.math.notions).
 
     Examples
     --------
@@ -45,10 +46,11 @@ class Recalibrated(Wrapper):
 
     Notes
     -----
-    In one replication the fit is the same for every n: validation rows, calibrator and test rows have a random stream each.
+    In one replication the fit is the same for every n, because validation rows, calibrator and test
+    rows have separate random streams.
 
-    Truth: none. The posterior of `test` is that given f; given q(f) it is the same only where q is one-to-one on the vectors,
-    which nothing here can tell of a fitted map.
+    There is no truth. The posterior of `test` conditions on f. Conditioning on q(f) gives the same
+    only if q is one-to-one, which is unknown for a fitted map.
     """
 
     validation: Any
@@ -61,22 +63,23 @@ class Recalibrated(Wrapper):
         n = self.validation_n
         if n is not None and not (isinstance(n, int) and not isinstance(n, bool) and n >= 1):
             raise BadInputError(
-                f"validation_n is {n!r}; a positive integer, or null for all rows of a file, is needed."
+                f"validation_n is {n!r}; a positive integer, or null for all rows of a file, "
+                "is needed."
             )
 
     @property
     def wrapped(self) -> ProblemSpec:
-        """What the test problem declares, on whose samples the recalibrated predictions are made."""
+        """Attributes of the test problem, which this problem inherits."""
         return ProblemSpec.of(self.test)
 
     @property
     def version(self) -> tuple[Any, ...]:
-        """Raised with the versions of both parts: their draws are this problem's draws."""
+        """Raised with the versions of both parts, whose draws are used."""
         return (1, ProblemSpec.of(self.validation).version, self.wrapped.version)
 
     @property
     def unavailable(self) -> str | None:
-        """Why a part cannot be run here, or None."""
+        """Reason why a part cannot run here, or None."""
         for name in ("validation", "test", "calibrator"):
             reason = ProblemSpec.of(getattr(self, name)).unavailable
             if reason:
@@ -89,7 +92,8 @@ class Recalibrated(Wrapper):
         p, y = self.test.sample(n, rng_test)
         if f.shape[1:] != p.shape[1:]:
             raise BadInputError(
-                f"validation has predictions of shape {f.shape}, test of {p.shape}; equally many columns are needed."
+                f"validation has predictions of shape {f.shape}, test of {p.shape}; "
+                "equal numbers of columns are needed."
             )
         p = np.asarray(self.calibrator.fit(f, hit, rng_fit)(p), dtype=np.float64)
         if self.renormalise and p.ndim == 2:
@@ -97,7 +101,8 @@ class Recalibrated(Wrapper):
             if not (total > 0).all():
                 i = int(np.argmin(total[:, 0] > 0))
                 raise BadInputError(
-                    f"calibrator gives row {i} the sum {total[i, 0]:.6g}; a positive one is needed to renormalise."
+                    f"calibrator gives row {i} the sum {total[i, 0]:.6g}; "
+                    "a positive sum is needed to renormalise."
                 )
             p = p / total
         return p, y
@@ -106,6 +111,7 @@ class Recalibrated(Wrapper):
         rows = self.validation_n or ProblemSpec.of(self.validation).n_max
         if rows is None:
             raise BadInputError(
-                "validation_n is missing; a generator has no end, so say how many rows the calibrator is fitted on."
+                "validation_n is missing; give the number of samples of the generator "
+                "on which the calibrator is fitted."
             )
         return rows

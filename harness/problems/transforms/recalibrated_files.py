@@ -1,4 +1,4 @@
-"""Many files with validation and test predictions as a family: each network as it is and after post-hoc recalibration."""
+"""Family of files with validation and test predictions, before and after recalibration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from harness.problems.transforms.recalibrated import Recalibrated
 
 @dataclass(frozen=True)
 class RecalibratedFiles:
-    """A family of problems: the test predictions of every file of a folder as they are, and after post-hoc recalibration.
+    """Family: test predictions of every file of a folder, before and after recalibration.
 
-    Ids are `<name>/<file>` and `<name>/<file>/<method>`. Files hold the arrays val_logits, val_labels, test_logits and
-    test_labels (see PredictionFiles). Without files the family is one member, whose cells are skipped with the reason.
+    Ids are `<name>/<file>` and `<name>/<file>/<method>`. Files hold the arrays val_logits,
+    val_labels, test_logits and test_labels (see PredictionFiles). Without files the family is one
+    member, whose cells are skipped with the reason.
 
     Parameters
     ----------
@@ -27,7 +28,8 @@ class RecalibratedFiles:
     Examples
     --------
     >>> from harness.calibrators import Temperature
-    >>> list(RecalibratedFiles("no/such/folder", name="nets", calibrators={"temperature": Temperature()}).members())
+    >>> calibrators = {"temperature": Temperature()}
+    >>> list(RecalibratedFiles("no/such/folder", name="nets", calibrators=calibrators).members())
     ['nets/absent']
     """
 
@@ -38,24 +40,26 @@ class RecalibratedFiles:
     calibrators: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        for method, one in (self.calibrators or {}).items():
-            if not hasattr(one, "fit"):
-                raise BadInputError(f"calibrators.{method} is {one!r}; a calibrator is needed.")
+        for method, calibrator in (self.calibrators or {}).items():
+            if not hasattr(calibrator, "fit"):
+                raise BadInputError(
+                    f"calibrators.{method} is {calibrator!r}; a calibrator is needed."
+                )
 
     def members(self) -> dict[str, Any]:
-        """{id: Predictions, or Recalibrated}, or the one absent problem."""
-
-        def of(part: str) -> dict[str, Any]:
-            return PredictionFiles(
+        """Return {id: Predictions, or Recalibrated}, or one absent problem."""
+        tests, validations = (
+            PredictionFiles(
                 self.folder, self.pattern, part, name=self.name, source=self.source
             ).members()
-
-        tests, found = of("test"), {}
-        for (name, test), validation in zip(tests.items(), of("val").values()):
+            for part in ("test", "val")
+        )
+        problems = {}
+        for (name, test), validation in zip(tests.items(), validations.values()):
             stem = name.removesuffix("/test")
-            found[stem] = test
+            problems[stem] = test
             if isinstance(test, AbsentFiles):
                 continue
             for method, calibrator in (self.calibrators or {}).items():
-                found[f"{stem}/{method}"] = Recalibrated(validation, test, calibrator)
-        return found
+                problems[f"{stem}/{method}"] = Recalibrated(validation, test, calibrator)
+        return problems

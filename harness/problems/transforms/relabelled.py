@@ -1,4 +1,4 @@
-"""One class of a problem with several, judged by itself; a problem whose labels are drawn from its own predictions."""
+"""Problems with changed labels: one class against the rest, and labels drawn from p."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import ProblemSpec, Truth, Wrapper, members_of
+from harness.problems.base import CALIBRATED, ProblemSpec, Truth, Wrapper, members_of
 
 
 @dataclass(frozen=True)
 class OneClass(Wrapper):
-    """One class of a problem with several, as a binary problem by itself.
+    """One class of a problem as a binary problem.
 
         (p_j, 1{y = j}),  j = label
 
-    The classwise notion averages over these.
+    The class-wise notion averages over these problems.
 
     Parameters
     ----------
     problem : Problem
-        Where predictions and labels come from.
+        Gives predictions and labels.
     label : int
-        The class j, counted from 0.
+        Class j, counted from 0.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class OneClass(Wrapper):
 
     Notes
     -----
-    Truth: none; `problem` knows only the mean over its classes.
+    There is no truth, because `problem` knows only the mean over its classes.
 
     References
     ----------
@@ -61,21 +61,21 @@ class OneClass(Wrapper):
         p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         if self.label >= p.shape[1]:
             raise BadInputError(
-                f"label is {self.label}, but the problem has {p.shape[1]} classes, counted from 0."
+                f"label is {self.label}; the problem has classes 0 to {p.shape[1] - 1}."
             )
         return p[:, self.label], (y == self.label).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class EachClass:
-    """A family of problems: every class of a problem, or of every member of a family, as a OneClass by itself.
+    """Family with one OneClass per class of a problem, or of every member of a family.
 
     Parameters
     ----------
     problem : Problem or Family
-        One that cannot be run here gives one member, for class 0, whose cells are skipped.
+        A problem that cannot run here gives one member, for class 0, whose cells are skipped.
     name : str
-        Ids are `<name>/class<j>`; for the members of a family `<id>/class<j>`.
+        Ids are `<name>/class<j>`, or `<id>/class<j>` for the members of a family.
 
     Examples
     --------
@@ -88,29 +88,29 @@ class EachClass:
     name: str = "each"
 
     def members(self) -> dict[str, Any]:
-        """{id: OneClass}."""
+        """Return {id: OneClass}."""
         members = members_of(self.problem)
-        found = {}
-        for name, one in ({self.name: self.problem} if members is None else members).items():
-            spec = ProblemSpec.of(one)
+        problems = {}
+        for name, problem in ({self.name: self.problem} if members is None else members).items():
+            spec = ProblemSpec.of(problem)
             for j in range(1 if spec.unavailable else spec.classes):
-                found[f"{name}/class{j}"] = OneClass(one, j)
-        return found
+                problems[f"{name}/class{j}"] = OneClass(problem, j)
+        return problems
 
 
 @dataclass(frozen=True)
 class Relabelled(Wrapper):
-    """The predictions of a problem with labels that are drawn from them: what a calibrated model with these predictions gives.
+    """Predictions of a problem with labels drawn from them, as if the model were calibrated.
 
         y given p ~ p
 
-    One-dimensional p is P(Y = 1); of confidences, the probability of being right. Rows are taken as they are, whatever their sums
-    within the tolerance of harness.math.notions.
+    One-dimensional p is P(Y = 1); for confidences, the probability of being right. Rows need to sum
+    to 1 only within the tolerance of harness.math.notions.
 
     Parameters
     ----------
     problem : Problem
-        Where the predictions come from.
+        Gives the predictions.
 
     Examples
     --------
@@ -121,16 +121,15 @@ class Relabelled(Wrapper):
 
     Notes
     -----
-    Every calibration error is 0, so that the mean of an estimator is its bias.
+    Every calibration error is 0, so the mean of an estimator is its bias.
     """
 
     problem: Any
 
     @property
     def default_reps(self) -> int:
-        return max(
-            self.wrapped.default_reps, 10
-        )  # the labels are new in every rep, though the rows of a file are not
+        # the labels are new in every rep, also for a file
+        return max(self.wrapped.default_reps, 10)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
@@ -142,13 +141,9 @@ class Relabelled(Wrapper):
         return p, (u[:, None] * edges[:, -1:] > edges[:, :-1]).sum(axis=1)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """C = p."""
+        """Return C = p."""
         return p
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         estimands.check_name(estimand, notion)
-        return (
-            Truth(0.0, 0.0, "calibrated by construction")
-            if estimands.is_distance(estimand)
-            else None
-        )
+        return Truth(0.0, 0.0, CALIBRATED) if estimands.is_distance(estimand) else None
