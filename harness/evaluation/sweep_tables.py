@@ -1,204 +1,182 @@
-"""The table of a sweep: a column for each swept parameter."""
+"""Tables of a sweep: a column for each swept parameter."""
 
 from __future__ import annotations
 
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from harness.configure import sweeps
+from harness.configure.settings import Settings
 from harness.evaluation import tables
-from harness.evaluation.selection import label
 from harness.evaluation.summary import evaluate
 from harness.plan.plan import Plan
+
+Point: TypeAlias = dict[str, Any]  # values of swept parameters by their word
 
 
 @dataclass(frozen=True)
 class SweepResults:
-    """The results of the sweep that `plan` is of."""
+    """Results of the sweep of a plan."""
 
     plan: Plan
 
-    def rows(self, records, settings):
-        """harness.evaluate for every point of the sweep: its columns behind one column for each swept parameter, which is empty
-        in the rows that the parameter does not change."""
+    def rows(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+        """Return `harness.evaluate` at each point of the sweep, after a column for each parameter.
 
-        long, combinations = self._by_point(records)
-        cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])[
-            "cpu_seconds"
-        ]
-        long["cpu_seconds"] = cells.transform(
-            "median"
-        )  # the first cell of a process also loads what it needs
-        found = evaluate(long, settings.files, apart=["point"])
-        points = [combinations[i] for i in found.pop("point")]
-        for position, name in enumerate(self.plan.swept.values()):
-            found.insert(
-                position,
-                name,
-                pd.Series([point.get(name) for point in points], dtype=object, index=found.index),
-            )
+        A parameter is empty in the rows that it does not change.
+        """
+        long, points = self._by_point(records)
+        cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])
+        # the first cell of a process also loads packages
+        long["cpu_seconds"] = cells["cpu_seconds"].transform("median")
+        table = evaluate(long, settings.files, apart=["point"])
         order = {name: i for i, name in enumerate(settings.problem)}
-        found["_rank"] = self._ranked(points)
-        found["_problem"] = found["problem"].map(lambda name: order.get(name, len(order)))
-        found = found.sort_values(
+        table["_problem"] = table["problem"].map(lambda name: order.get(name, len(order)))
+        table["_rank"] = [self._ranks(points[i]) for i in table["point"]]
+        table = table.sort_values(
             ["_problem", "notion", "n", "estimator", "_rank"], kind="stable", ignore_index=True
         )
-        return found.drop(columns=["_rank", "_problem"])
+        values = [points[i] for i in table["point"]]
+        for position, name in enumerate(self.plan.swept.values()):
+            column = pd.Series([point.get(name) for point in values], dtype=object)
+            table.insert(position, name, column)
+        return table.drop(columns=["_rank", "_problem", "point"])
 
-    def _by_point(self, records):
-        """(records with a column `point`, points): the records of a cell are repeated for every point of the sweep that the cell
-        is of, and `point` counts the points; a point holds the values that matter to a cell, those of fewer parameters first."""
-        held = {_identity(values): values for many in self.plan.values.values() for values in many}
-        ranks = dict(zip(held, self._ranked(held.values())))
-        order = sorted(held, key=lambda values: (len(values), ranks[values]))
-        number = {values: i for i, values in enumerate(order)}
-        points = {
-            key: [number[_identity(values)] for values in many]
+    def _by_point(self, records: pd.DataFrame) -> tuple[pd.DataFrame, list[Point]]:
+        """Repeat the records of a cell for each of its points.
+
+        The column `point` is a position in the list of points, which holds only the values that
+        matter to a cell. Points with fewer parameters come first.
+        """
+        known = {_identity(point): point for many in self.plan.values.values() for point in many}
+        points = sorted(known.values(), key=lambda point: (len(point), self._ranks(point)))
+        position = {_identity(point): i for i, point in enumerate(points)}
+        of_cell = {
+            key: [position[_identity(point)] for point in many]
             for key, many in self.plan.values.items()
         }
-        records = records[records["key"].isin(points)]
-        long = records.loc[
-            records.index.repeat([len(points[key]) for key in records["key"]])
-        ].reset_index(drop=True)
-        long["point"] = [point for key in records["key"] for point in points[key]]
-        return long, [held[values] for values in order]
+        rows = records[records["key"].isin(of_cell)]
+        rows = rows.assign(point=[of_cell[key] for key in rows["key"]])
+        return rows.explode("point", ignore_index=True).astype({"point": int}), points
 
-    def _ranked(self, points):
-        """For each of these points the places of its values in the orders of the parameters, -1 for a parameter it lacks."""
-        ranks = {
-            name: {comparable(v): i for i, v in enumerate(self.values(name))}
+    def _ranks(self, point: Point) -> tuple[int, ...]:
+        """Return the place of each value of a point among its parameter's, -1 for no value."""
+        return tuple(
+            ranks[comparable(point[name])] if name in point else -1
+            for name, ranks in self._places.items()
+        )
+
+    @functools.cached_property
+    def _places(self) -> dict[str, dict[Any, int]]:
+        return {
+            name: {comparable(value): i for i, value in enumerate(self.values(name))}
             for name in self.plan.swept.values()
         }
-        return [
-            tuple(
-                rank[comparable(point[name])] if name in point else -1
-                for name, rank in ranks.items()
-            )
-            for point in points
-        ]
 
-    def values(self, name):
-        """The values of a swept parameter: numbers by size, others in the order given."""
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a swept parameter: numbers by size, others in the order given."""
         path = next(path for path, word in self.plan.swept.items() if word == name)
-        values = list(
-            {
-                comparable(point[path]): point[path] for point in self.plan.points if path in point
-            }.values()
-        )
+        given = [point[path] for point in self.plan.points if path in point]
+        values = list({comparable(value): value for value in given}.values())
         return sorted(values) if are_numbers(values) else values
 
-    def summary(self, records, settings):
-        """The rows with labels beside the ids; lists and mappings as text."""
+    def summary(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+        """Return the rows with labels beside the ids; lists and mappings as text."""
         frame = self.rows(records, settings)
         for name in self.plan.swept.values():
-            if name in frame:
-                values = [
-                    None if v is None else v if isinstance(v, (int, float)) else sweeps.said(v)
-                    for v in frame[name]
-                ]
-                plain = all(
-                    v is None or isinstance(v, (int, float)) and not isinstance(v, bool)
-                    for v in values
-                )
-                frame[name] = values if plain else [None if v is None else str(v) for v in values]
-                if plain:
-                    frame[name] = frame[name].astype(float).convert_dtypes()
-        for group in ("estimator", "problem"):
-            frame.insert(
-                len(self.plan.swept),
-                f"{group}_label",
-                [label(settings, group, name) for name in frame[group]],
-            )
-        return frame
+            given = [value for value in frame[name] if value is not None]
+            if are_numbers(given):
+                frame[name] = frame[name].astype(float).convert_dtypes()
+            else:
+                frame[name] = [None if value is None else _text(value) for value in frame[name]]
+        return tables.with_labels(frame, settings, len(self.plan.swept))
 
-    def table(self, records, settings):
-        """The wide table (harness.evaluation.tables.wide) with a level for each swept parameter behind problem, notion and n.
+    def table(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+        """Return the wide table with a level for each parameter after problem, notion and n.
 
-        An estimator that a parameter does not change has the same entry at each of the parameter's values; a problem on which the
-        parameter has no influence at all has one row, whose value is 'all'.
+        An estimator that a parameter does not change has the same entry at each of its values. A
+        problem on which the parameter has no influence has one row, with the value 'all'.
         """
-
         long, points = self._at_every_point(records)
         table = tables.wide(long, settings, apart=["point"])
-        if not len(table):
+        if table.empty:
             return table
-        rows = table.index.to_frame(index=False)
-        order = [name for name in rows if name not in ("n", "point")]
-        values = [points[i] for i in rows["point"]]
+        heading, levels = table.columns.name, table.index.to_frame(index=False)
+        first = [name for name in levels if name not in ("n", "point")]
+        values = [points[i] for i in levels["point"]]
         for name in self.plan.swept.values():
-            rows[name] = [sweeps.said(point[name]) if name in point else "all" for point in values]
-        first = {name: {v: i for i, v in enumerate(dict.fromkeys(rows[name]))} for name in order}
-        places = (
-            rows[order]
-            .apply(lambda column: column.map(first[column.name]))
-            .assign(n=rows["n"], point=rows.pop("point"))
-        )
-        sorting = places.sort_values(list(places)).index
-        name, table = table.columns.name, table.reset_index(drop=True).loc[sorting]
-        table.index = pd.MultiIndex.from_frame(rows.loc[sorting])
-        numbers = table.map(lambda entry: any(character.isdigit() for character in entry)).drop(
-            columns="truth", errors="ignore"
-        )
-        empty = [column for column in numbers if not numbers[column].any()]
-        table = table[numbers.any(axis=1)].drop(
-            columns=empty
-        )  # missing.reasons says what gave no number
-        table.columns.name = name
+            levels[name] = [sweeps.said(p[name]) if name in p else "all" for p in values]
+        table = table.reset_index(drop=True)
+
+        # Rows by problem as they come, then n, then point; without rows and columns of dashes.
+        places = levels[first].apply(lambda column: pd.factorize(column)[0])
+        places = places.assign(n=levels["n"], point=levels.pop("point"))
+        order = places.sort_values([*first, "n", "point"]).index
+        table = table.loc[order].set_axis(pd.MultiIndex.from_frame(levels.loc[order]), axis=0)
+        has_digit = table.apply(lambda column: column.str.contains(r"\d"))
+        some = has_digit.drop(columns="truth", errors="ignore")
+        kept = has_digit.any() | (has_digit.columns == "truth")
+        table = table.loc[some.any(axis=1), kept]
+        table.columns.name = heading
         return table
 
-    def _at_every_point(self, records):
-        """(records with a column `point`, points): as `_by_point`, but a cell is repeated for all points of its problem that
-        agree with the cell's own values, so that every row of the table is full. The points of a problem are made of the
-        parameters that matter to any of its cells."""
+    def _at_every_point(self, records: pd.DataFrame) -> tuple[pd.DataFrame, list[Point]]:
+        """Repeat a cell for all points of its problem that agree with its own values.
+
+        Every row of the table is full then. The points of a problem consist of the parameters that
+        matter to any of its cells.
+        """
         long, bearing = self._by_point(records)
-        every: dict[tuple, dict] = {}
-        found = []
-        for _, mine in long.groupby("problem", sort=False):
-            held = [bearing[i] for i in mine["point"].unique()]
-            names = [
-                name for name in self.plan.swept.values() if any(name in values for values in held)
-            ]
+        every: dict[Any, Point] = {}
+        parts = []
+        for _, rows in long.groupby("problem", sort=False):
+            shapes = {tuple(bearing[i]) for i in rows["point"].unique()}
+            names = {name for shape in shapes for name in shape}
             paths = {path: name for path, name in self.plan.swept.items() if name in names}
             points = [
                 {name: point[path] for path, name in paths.items() if path in point}
                 for point in self.plan.points
             ]
             own = {_identity(point): point for point in points}
-            every |= own
-            agreeing: dict[tuple, list] = {}
-            for shape in {tuple(values) for values in held}:
+            agreeing: dict[Any, list[Any]] = defaultdict(list)
+            for shape in shapes:
                 for identity, point in own.items():
-                    agreeing.setdefault(
-                        _identity({name: point.get(name) for name in shape}), []
-                    ).append(identity)
-            points = [agreeing[_identity(bearing[i])] for i in mine["point"]]
-            many = mine.loc[mine.index.repeat([len(one) for one in points])]
-            found.append(many.assign(point=[identity for one in points for identity in one]))
-        ranks = dict(zip(every, self._ranked(every.values())))
-        order = sorted(every, key=ranks.get)
-        number = {identity: i for i, identity in enumerate(order)}
-        long = pd.concat(found, ignore_index=True) if found else long
-        return long.assign(point=long["point"].map(number) if found else []), [
-            every[identity] for identity in order
-        ]
+                    values = {name: point.get(name) for name in shape}
+                    agreeing[_identity(values)].append(identity)
+            identities = [agreeing[_identity(bearing[i])] for i in rows["point"]]
+            parts.append(rows.assign(point=identities).explode("point"))
+            every |= own
+        if not parts:
+            return long, []
+        order = sorted(every, key=lambda identity: self._ranks(every[identity]))
+        position = {identity: i for i, identity in enumerate(order)}
+        whole = pd.concat(parts, ignore_index=True)
+        whole["point"] = [position[identity] for identity in whole["point"]]
+        return whole, [every[identity] for identity in order]
 
 
-def are_numbers(values):
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Return True if all values are numbers (True and False are none)."""
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
 
 
-def comparable(value):
-    """A value as something that can be compared and hashed, 1 and 1.0 alike."""
-    if value is None or isinstance(value, float) and value != value:
+def comparable(value: Any) -> Any:
+    """Return a value in a form that can be compared and hashed; 1 and 1.0 are equal."""
+    if value is None or isinstance(value, float) and math.isnan(value):
         return None
-    return (
-        float(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-        else sweeps.said(value)
-    )
+    return float(value) if are_numbers([value]) else sweeps.said(value)
 
 
-def _identity(values):
-    """Values by name as something that can be hashed."""
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, (int, float)) else sweeps.said(value)
+
+
+def _identity(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return values by name in a form that can be hashed."""
     return tuple((name, comparable(values[name])) for name in sorted(values))

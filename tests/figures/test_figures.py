@@ -384,10 +384,10 @@ def test_nothing_overlaps_in_a_small_figure():
 TEXTS = {
     "a_b 5% & #1": r"a\_b 5\% \& \#1", "|x|": "$|$x$|$",
     "E_2^2 ~ {1} \\": r"E\_2\textasciicircum{}2 \textasciitilde{} \{1\} \textbackslash{}",
-    "$L_1$ error": "$L_1$ error", "costs $5 and $6": r"costs \$5 and \$6", "$x_{1$": r"\$x\_\{1\$",
+    "$L_1$ error": "$L_1$ error", "costs $5 and $6": r"costs \$5 and \$6",
     "-0.1 a-b a--b": "$-$0.1 a-b a-{-}b",
     "≤ ≥ ± – ∞ × h² √": r"$\leq$ $\geq$ $\pm$ -- $\infty$ $\times$ h$^2$ $\surd$", "γ Σ": r"$\gamma$ $\Sigma$",
-    "é ü č ß": r"\'{e} \"{u} \v{c} \ss{}", "中": "(U+4E2D)", "[0.1, 0.2]": "{[}0.1, 0.2]", "*": "{*}", "a < b": "a $<$ b",
+    "é ü č ß": "é ü č ß", "中": "(U+4E2D)", "[0.1, 0.2]": "{[}0.1, 0.2]", "*": "{*}", "a < b": "a $<$ b",
 }  # fmt: skip
 
 
