@@ -70,8 +70,8 @@ def _draw_diagram(ax: Any, panel: Panel) -> None:
         [0, 1], [0, 1], label="calibrated", color="0.25", linestyle="--", linewidth=0.9, zorder=2
     )
     if band is not None:
-        style = {"color": "0.55" if band.kind == "consistency" else COLOURS[5], "alpha": 0.35}
-        style |= {"linewidth": 0, "zorder": 1, "label": f"{band.level:.0%} {band.kind} band"}
+        style = {"color": "0.55", "alpha": 0.35, "linewidth": 0, "zorder": 1}
+        style["label"] = f"{band.level:.0%} consistency band"
         x, low, high = band.at, band.low, band.high
         if len(x) == 1:  # the band of a single score is a bar
             x, low, high = x[0] + np.array([-0.01, 0.01]), low[[0, 0]], high[[0, 0]]

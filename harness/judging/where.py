@@ -118,7 +118,7 @@ def _title(data: Judged) -> tuple[str, str, str]:
 
 def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
     curve = thin(corp(x, hit))
-    return Panel(*title, curve, band_of(curve, "consistency", BAND))
+    return Panel(*title, curve, band_of(curve, BAND))
 
 
 def _class_finding(name: str, gap: Gap, adjusted: float, level: float) -> ClassFinding:

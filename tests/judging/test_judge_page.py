@@ -180,7 +180,7 @@ def test_names_do_no_harm(pages):
 
 def test_names_in_diagrams_are_no_mathematics():
     data = judged.data(3, 60, ("$x_{", r"$\frac{1}{", "$a$"))
-    panels = reliability.panels(data.p, data.y, "classes", classes=data.classes, band="none")
+    panels = reliability.panels(data.p, data.y, "classes", classes=data.classes, resamples=0)
     figure = reliability_plot.figure(panels)
     figure.draw_without_rendering()
     assert any(r"\$x_{  ($n$" in text.get_text() for text in figure.findobj(Text))
