@@ -148,7 +148,8 @@ class CatBoost(BoostedTrees):
         CatBoost's default weighting.
 
     Notes
-    ----- Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
+    -----
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
     classes for vectors, O(n k) each. Ten trees are enough for a warm start.
 
     References
@@ -275,7 +276,8 @@ class LightGBM(BoostedTrees):
         predictions only.
 
     Notes
-    ----- Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
+    -----
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
     classes for vectors, O(n k) each. With fewer than 80 learning samples no tree has a split.
 
     References

@@ -41,7 +41,8 @@ class HistogramBinning:
     downwards. Determinism: exact. Cost: O(k n log n).
 
     References
-    ---------- Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision
+    ----------
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision
     trees and naive Bayesian classifiers. Guo et al. (2017), Section 4.1; one-versus-rest in Section
     4.2.
 

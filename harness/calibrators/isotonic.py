@@ -29,7 +29,8 @@ class Isotonic(FitEach):
     p. Determinism: exact. Cost: O(k n log n).
 
     References
-    ---------- Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass
+    ----------
+    Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass
     probability estimates. berta2026, Section 4.
 
     Examples

@@ -100,7 +100,8 @@ class MatrixScaling(FitEach):
         influence vanishes with n.
 
     Notes
-    ----- The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in
+    -----
+    The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in
     kl. With few samples the estimate falls far below the error, also below 0. With many samples it
     is the tightest of the linear scalings. A further ridge of 1e-6 draws to the identity.
 
@@ -110,7 +111,8 @@ class MatrixScaling(FitEach):
     minimum of the previous fold. Determinism: exact. Cost: O(n k^2) per gradient.
 
     References
-    ---------- Guo et al. (2017), Section 4.2, without a penalty. The penalty is the ODIR of Kull et
+    ----------
+    Guo et al. (2017), Section 4.2, without a penalty. The penalty is the ODIR of Kull et
     al. (2019), eq. 8, with a different weight.
 
     Examples

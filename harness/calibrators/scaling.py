@@ -117,7 +117,8 @@ class StructuredMatrixScaling(FitEach):
         temperature-scaled input is always mixed so.
 
     Notes
-    ----- The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism:
+    -----
+    The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism:
     exact. Cost: O(n k^2) per gradient.
 
     References

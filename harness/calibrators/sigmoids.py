@@ -25,7 +25,8 @@ class Platt(FitEach):
     divided by its sum.
 
     Notes
-    ----- Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 to the
+    -----
+    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 to the
     identity (0, 1) keeps separable samples finite. Labels are not smoothed (Platt draws his targets
     towards 1/2 by one sample per class), and b may be negative. Two coefficients give little noise,
     of order 1/n in a variational squared error. A wave of E[Y given p] stays undetected, so the
@@ -33,7 +34,8 @@ class Platt(FitEach):
     step, about seven steps.
 
     References
-    ---------- Platt (1999), Probabilistic outputs for support vector machines, eq. 2, with the
+    ----------
+    Platt (1999), Probabilistic outputs for support vector machines, eq. 2, with the
     logit of p as score. Guo et al. (2017), On calibration of modern neural networks, Section 4.1.
 
     Examples
@@ -78,7 +80,8 @@ class BetaCalibration(FitEach):
     divided by its sum.
 
     Notes
-    ----- This is the calibration map of scores that are Beta distributed within each class; it
+    -----
+    This is the calibration map of scores that are Beta distributed within each class; it
     contains the identity (1, 1, 0). Newton steps find the exact minimum on the quadrant: if the
     free minimum has a negative coefficient, the best minimum on a side of the quadrant is used (as
     published: the coefficient is set to 0 and the others are fitted again). A ridge of 1e-6 to the

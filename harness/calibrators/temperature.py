@@ -28,7 +28,8 @@ class Temperature:
     predictions.
 
     Notes
-    ----- beta is found by 30 bisections of log beta on [-16, 16], on the sign of the log-loss's
+    -----
+    beta is found by 30 bisections of log beta on [-16, 16], on the sign of the log-loss's
     derivative mean(sum_j z_j q_j) - mean(z_y), z = log p. Only the scale of the logits changes, so
     a shift or a wave of E[Y given p] stays undetected: a variational estimate with it is then a
     weak lower bound. Determinism: exact. Cost: O(n k) per step, about ten steps.

@@ -1,11 +1,13 @@
-"""What the tables of the arena's page say: answers, leaderboards, families, problems, our own estimators, intervals and tests."""
+"""Tables of the arena's page: answers, leaderboards, families, problems, intervals, pairs of models."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.common.wording import (
@@ -15,29 +17,37 @@ from harness.common.wording import (
     format_factor,
     format_interval,
     format_number,
+    format_rank,
     format_seconds,
+    format_signed,
+    format_whole_percent,
 )
-from harness.evaluation import arena, arena_memory, arena_own, intervals
+from harness.evaluation import arena, arena_memory, arena_own, arena_pairs, intervals
 from harness.evaluation.arena_content import APART, RESAMPLES, Content, near, ranked_rows
-from harness.pages import leaderboard_rows, problem_cards
+from harness.pages import problem_cards
+from harness.pages.templating import join_equations
 from harness.records import truths
 
-# (notion, k or None for all, n, estimand) of the ten lines
+Row = Mapping[str, Any]
+Families = Mapping[str, Sequence[str]]
+
+# notion, k (None: all), n and estimand of the ten lines
 QUESTIONS = (
     ("binary", 2, 200, "l1"), ("binary", 2, 5000, "l1"), ("binary", 2, 1000, "l2_squared"),
-    ("top_label", None, 200, "l1"), ("top_label", None, 5000, "l1"), ("top_label", None, 1000, "l2_squared"),
-    ("canonical", 3, 1000, "l1"), ("canonical", 10, 1000, "l1"), ("canonical", 10, 5000, "l2_squared"),
+    ("top_label", None, 200, "l1"), ("top_label", None, 5000, "l1"),
+    ("top_label", None, 1000, "l2_squared"), ("canonical", 3, 1000, "l1"),
+    ("canonical", 10, 1000, "l1"), ("canonical", 10, 5000, "l2_squared"),
     ("canonical", 100, 5000, "l2_squared"),
 )  # fmt: skip
 ANSWER_COLUMNS = (
-    "if you ask for",
-    "use",
-    "off by (RMSE)",
-    "true values",
-    "CPU time",
-    "runner-up",
-)  # of `answers_table`
-# words in the ids of estimators that fit the same kind of map as the one from which the labels of a fitted problem were drawn
+    "if you ask for", "use", "off by (RMSE)", "true values", "CPU time", "runner-up",
+)  # fmt: skip
+HEADS = (  # of a leaderboard
+    "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage",
+    "CPU time", "Settings",
+)  # fmt: skip
+# words in the ids of estimators that fit the same kind of map as the one from which the labels of
+# a fitted problem were drawn
 RESEMBLING = {
     "temperature": ("temperature", "sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
     "vector": ("sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
@@ -46,287 +56,353 @@ RESEMBLING = {
     "curves": ("nadaraya_watson", "spline", "kde"),
     "curves_of_vector": ("nadaraya_watson", "spline", "kde", "vector"),
 }
-FITTED = "fitted"  # the beginning of families whose truth is a map fitted to real predictions
-PROVES = (
-    "The predictions of these problems are real, and so are their ties, their saturation and their shape over the simplex. The "
-    "truth is a calibration map that was fitted to them (the best of several kinds on rows held out), declared true, and the "
-    "labels are drawn from it. What this proves: how an estimator does on real predictions with a plausible error. What not: "
-    "that these models have this error, nor that the errors of real models are as smooth as a fitted map. An estimator that fits "
-    "a map of the same kind has an advantage here; the ranks without it stand beside."
-)
+FITTED = "fitted"  # beginning of the families whose truth is a map fitted to real predictions
+RUNNER_UP = {
+    "better": "which is worse by {:.0%}",
+    "undecided": "which is not established to be worse (by {:.0%} here)",
+    "worse": "which is better by {:.0%} on paired reps",
+}
+WORSE = {"better": "yes", "worse": "no: better", "undecided": "not established"}
 
 
-def answers(found: Content) -> list[dict]:
-    """The ten lines, those of them that the records answer."""
-    lines = []
-    for notion, k, n, estimand in QUESTIONS:
-        of = found.by_n if k is None else found.by_n_k
-        rows = of[of["notion"].eq(notion) & of["n"].eq(n) & of["estimand"].eq(estimand)]
-        rows = rows if k is None else rows[rows["k"].eq(k)]
-        if len(rows):
-            lines.append(_answer(rows.iloc[0], found, "3 or more" if k is None else f"{k:,}"))
-    return lines
+# Leaderboards
 
 
-def answers_table(found: Content) -> pd.DataFrame:
-    """The ten lines as a table of texts, for the first page of the site."""
-    rows = [
-        {
-            "if you ask for": f"{line['estimand']}, {line['notion']}, k = {line['classes']}, n = {line['n']}",
-            "use": line["estimator"],
-            "off by (RMSE)": line["off"],
-            "true values": line["truth"],
-            "CPU time": line["seconds"],
-            "runner-up": f"{line['runner_up']}, {line['beside']}" if line["runner_up"] else "–",
-        }
-        for line in answers(found)
-    ]
-    return pd.DataFrame(rows, columns=list(ANSWER_COLUMNS))
+def leaderboard_row(row: Row) -> list[str]:
+    """Format a row of `arena.leaderboard`, in the order of HEADS. leaderboard.js does the same."""
+    lost = [name for name in ("failed", "undefined", "skipped") if row[name]]
+    settings = f"{int(row['settings']):,} ({format_whole_percent(row['share'])})"
+    return [
+        row["estimator"], format_rank(row["rank"], row["rank_low"], row["rank_high"]),
+        format_interval(row["regret"], row["low"], row["high"]), worst_regret(row),
+        format_number(row["rmse"]), format_signed(row["bias"]), format_whole_percent(row["over"]),
+        format_whole_percent(row["coverage"]), format_seconds(row["cpu_seconds"]),
+        ", ".join([settings, *(f"{int(row[name]):,} {name}" for name in lost)]),
+    ]  # fmt: skip
 
 
-def all_answers(found: Content) -> list[dict]:
-    """The same for every notion, estimand, n and k."""
-    return [_answer(row, found, f"{row['k']:,}") for _, row in found.by_n_k.iterrows()]
+def worst_regret(row: Row) -> str:
+    """Format the worst regret of a row of `arena.leaderboard`, with its interval and place."""
+    regret = format_interval(row["worst"], row["worst_low"], row["worst_high"])
+    return f"{regret} at {join_equations(row['worst_at'])}"
 
 
-def _answer(row, found, classes):
-    of = found.settings
-    of = of[
-        of["notion"].eq(row["notion"]) & of["n"].eq(row["n"]) & of["estimand"].eq(row["estimand"])
-    ]
-    of = of[near(of["k"]) == row["k"]] if "k" in row.index else of
-    truth = of.drop_duplicates("problem")["truth"]
-    own = of[of["estimator"].eq(row["estimator"])]
-    worst = own.loc[own["regret"].idxmax()]
-    other = (
-        row["runner_up"] if isinstance(row["runner_up"], str) else None
-    )  # nobody else has a rank
-    told = {
-        "better": "which is worse by {:.0%}", "undecided": "which is not established to be worse (by {:.0%} here)",
-        "worse": "which is better by {:.0%} on paired reps",
-    }  # fmt: skip
-    by = 1.0 / row["ratio"] - 1.0 if other else 0.0
-    return {
-        "notion": NOTIONS[row["notion"]],
-        "classes": classes,
-        "n": f"{int(row['n']):,}",
-        "estimand": estimand_name(row["estimand"]),
-        "estimator": row["estimator"],
-        "off": format_number(float(row["rmse"]), 2),
-        "truth": f"{format_number(float(truth.min()), 2)} to {format_number(float(truth.max()), 2)}",
-        "regret": format_interval(row["regret"], row["low"], row["high"]),
-        "worst": f"{worst['regret']:.1f} ({worst['problem']})",
-        "seconds": format_seconds(row["cpu_seconds"]),
-        "runner_up": other,
-        "beside": told[row["verdict"]].format(abs(by)) if other else "",
-        "sure": row["verdict"] == "better",
-        "problems": int(row["problems"]),
-    }
-
-
-def boards(found: Content, measured: pd.DataFrame) -> list[dict]:
-    """One leaderboard per notion and estimand, with the peak memory that was measured."""
-    made = []
-    for (notion, estimand), part in found.board.groupby(["notion", "estimand"], sort=False):
-        over = found.over.get((notion, estimand))
+def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one leaderboard per notion and estimand, with the measured peak memory."""
+    tables = []
+    for (notion, estimand), part in content.board.groupby(["notion", "estimand"], sort=False):
+        over = content.over.get((notion, estimand))
+        verdicts = {} if over is None else over["verdict"]
         first = part.loc[part["rank"].eq(1.0), "estimator"]
-        rows = []
-        for row in part.to_dict("records"):
-            said = over["verdict"].get(row["estimator"]) if over is not None else None
-            rows.append({
-                "cells": leaderboard_rows.cells(row), "anchor": arena.is_anchor(row["estimator"]),
+        rows = [
+            {
+                "cells": leaderboard_row(row), "anchor": arena.is_anchor(row["estimator"]),
                 "split": format_factor(row["regret_split"]),
-                "worse": {"better": "yes", "worse": "no: better", "undecided": "not established"}.get(said, DASH),
-                "width": format_number(row["width"], 2), "memory": arena_memory.cells(measured, notion, row["estimator"]),
-            })  # fmt: skip
-        counted = f"{part['settings'].max():,} settings, {part['reps'].max():,} estimates of an estimator at most"
-        made.append({
+                "worse": WORSE.get(verdicts.get(row["estimator"]), DASH),
+                "width": format_number(row["width"], 2),
+                "memory": arena_memory.cells(measured, notion, row["estimator"]),
+            }
+            for row in part.to_dict("records")
+        ]  # fmt: skip
+        most = part[["settings", "reps"]].max()
+        tables.append({
             "notion": NOTIONS[notion], "estimand": estimand_name(estimand),
-            "id": f"board-{notion}-{estimand}", "rows": rows, "first": first.iloc[0] if len(first) else None, "counted": counted,
+            "id": f"board-{notion}-{estimand}", "rows": rows,
+            "first": first.iloc[0] if len(first) else None,
+            "counted": f"{most['settings']:,} settings, {most['reps']:,} estimates of an estimator "
+            "at most",
             "sizes": [f"n = {n:,}, k = {k}" for n, k in arena_memory.sizes(measured, notion)],
             "no_memory": arena_memory.reasons(measured, notion, part["estimator"].tolist()),
         })  # fmt: skip
-    return made
+    return tables
 
 
-def families_table(found: Content) -> list[dict]:
-    """By notion, estimand and family: the three with the least mean regret, and how many problems."""
-    ranked = found.by_family[found.by_family["rank"].le(3)]
-    problems = found.settings.groupby(["notion", "estimand", "family"])["problem"].nunique()
+# Answers
+
+
+def answers(content: Content) -> list[dict[str, Any]]:
+    """Return those of the ten lines that the records answer."""
+    lines = []
+    for notion, k, n, estimand in QUESTIONS:
+        rows = content.by_n if k is None else content.by_n_k[content.by_n_k["k"].eq(k)]
+        rows = rows[rows["notion"].eq(notion) & rows["n"].eq(n) & rows["estimand"].eq(estimand)]
+        if len(rows):
+            lines.append(_answer(rows.iloc[0], content, "3 or more" if k is None else f"{k:,}"))
+    return lines
+
+
+def answers_table(content: Content) -> pd.DataFrame:
+    """Return the ten lines as a table of texts, for the first page of the site."""
     rows = []
-    for key, part in ranked.groupby(["notion", "estimand", "family"], sort=True):
-        named = [f"{row['estimator']} {row['regret']:.2f}" for _, row in part.iterrows()]
-        what = estimand_name(key[1])
-        rows.append(
-            {
-                "notion": NOTIONS[key[0]],
-                "estimand": what,
-                "family": key[2],
-                "problems": problems[key],
-                "best": named,
-            }
-        )
+    for line in answers(content):
+        question = "{estimand}, {notion}, k = {classes}, n = {n}".format(**line)
+        other = f"{line['runner_up']}, {line['beside']}" if line["runner_up"] else DASH
+        used = (line[name] for name in ("estimator", "off", "truth", "seconds"))
+        rows.append([question, *used, other])
+    return pd.DataFrame(rows, columns=list(ANSWER_COLUMNS))
+
+
+def all_answers(content: Content) -> list[dict[str, Any]]:
+    """Return a line for every notion, estimand, n and k."""
+    return [_answer(row, content, f"{row['k']:,}") for _, row in content.by_n_k.iterrows()]
+
+
+def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
+    part = content.settings
+    part = part[(part[["notion", "n", "estimand"]] == row[["notion", "n", "estimand"]]).all(axis=1)]
+    if "k" in row.index:
+        part = part[near(part["k"]) == row["k"]]
+    truth = part.drop_duplicates("problem")["truth"]
+    own = part[part["estimator"].eq(row["estimator"])]
+    worst = own.loc[own["regret"].idxmax()]
+    other = row["runner_up"] if isinstance(row["runner_up"], str) else None  # one rank only
+    by = abs(1.0 / row["ratio"] - 1.0) if other else 0.0
+    return {
+        "notion": NOTIONS[row["notion"]], "classes": classes, "n": f"{int(row['n']):,}",
+        "estimand": estimand_name(row["estimand"]), "estimator": row["estimator"],
+        "off": format_number(float(row["rmse"]), 2),
+        "truth": f"{format_number(truth.min(), 2)} to {format_number(truth.max(), 2)}",
+        "regret": format_interval(row["regret"], row["low"], row["high"]),
+        "worst": f"{worst['regret']:.1f} ({worst['problem']})",
+        "seconds": format_seconds(row["cpu_seconds"]), "runner_up": other,
+        "beside": RUNNER_UP[row["verdict"]].format(by) if other else "",
+        "sure": row["verdict"] == "better", "problems": int(row["problems"]),
+    }  # fmt: skip
+
+
+# Families, and estimands without a rank
+
+
+def families_table(content: Content) -> list[dict[str, Any]]:
+    """Return the three estimators with the least mean regret, by notion, estimand and family."""
+    ranked = content.by_family[content.by_family["rank"].le(3)]
+    by = ["notion", "estimand", "family"]
+    problems = content.settings.groupby(by)["problem"].nunique()
+    rows = []
+    for key, part in ranked.groupby(by, sort=True):
+        notion, estimand, family = key
+        best = [f"{e} {regret:.2f}" for e, regret in zip(part["estimator"], part["regret"])]
+        names = {"notion": NOTIONS[notion], "estimand": estimand_name(estimand), "family": family}
+        rows.append({**names, "problems": problems[key], "best": best})
     return rows
 
 
-def unranked(found: Content) -> list[tuple[str, str, str]]:
-    """[(estimand, estimators, why)] of what is measured and has no regret."""
-    of = found.every[~found.every["estimand"].isin(arena.MAIN)]
-    told = []
-    for estimand, part in of.groupby("estimand", sort=True):
-        why = "a quantity of its own, without a truth here: only the order of models"
+def unranked(content: Content) -> list[tuple[str, str, str]]:
+    """Return (estimand, estimators, reason) of what was measured and has no regret."""
+    groups = []
+    others = content.every[~content.every["estimand"].isin(arena.MAIN)]
+    for estimand, part in others.groupby("estimand", sort=True):
+        reason = "a quantity of its own, without a truth here: only the order of models"
         if part["truth"].notna().any():
-            why = "its truths are known; the table of settings has its errors"
+            reason = "its truths are known; the table of settings has its errors"
         elif estimand == "p_value":
-            why = "a p-value: see the tests"
-        told.append((estimand, ", ".join(sorted(part["estimator"].unique())), why))
-    bounds = found.settings[found.settings["kind"].isin(["lower", "upper", "interval"])]
-    for kind, part in bounds.groupby("kind", sort=True):
-        told.append(
-            (
-                "certified intervals" if kind == "interval" else f"{kind} bounds",
-                ", ".join(sorted(part["estimator"].unique())),
-                "bounds are never ranked among points",
-            )
-        )
-    return told
+            reason = "a p-value: see the tests"
+        groups.append((estimand, part, reason))
+    kinds = {"interval": "certified intervals", "lower": "lower bounds", "upper": "upper bounds"}
+    for kind, name in kinds.items():
+        part = content.settings[content.settings["kind"].eq(kind)]
+        if len(part):
+            groups.append((name, part, "bounds are never ranked among points"))
+    return [
+        (name, ", ".join(sorted(part["estimator"].unique())), reason)
+        for name, part, reason in groups
+    ]
 
 
-def interval_tables(frame, families, settings) -> list[tuple[str, Any]]:
-    """[(title, columns and rows)] of the intervals and the tests, where they were run."""
-    apart = frame[frame["experiment"].isin(APART)] if "experiment" in frame else frame.iloc[:0]
+def interval_tables(
+    frame: pd.DataFrame, families: Families, settings: Any
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return (title, {columns, rows}) of intervals and tests, if they were run."""
+    apart = apart_records(frame)
     if not len(apart):
         return []
-    tables = (
-        ("Coverage and width of intervals", intervals.coverage_table),
-        ("How often tests reject", intervals.power_table),
-    )
-    return [(title, _plain_table(make(apart, families))) for title, make in tables]
+    tables = {
+        "Coverage and width of intervals": intervals.coverage_table(apart, families),
+        "How often tests reject": intervals.power_table(apart, families),
+    }
+    return [(title, _plain_table(table)) for title, table in tables.items()]
 
 
-def _plain_table(frame):
-    index = [name for name in frame.index.names if name is not None]
-    frame = frame.reset_index() if index else frame
+def apart_records(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the records of intervals and tests, which are shown apart from the ranked ones."""
+    if "experiment" not in frame:
+        return frame.iloc[:0]
+    return frame[frame["experiment"].isin(APART)]
+
+
+def _plain_table(frame: pd.DataFrame) -> dict[str, Any]:
+    if frame.index.names != [None]:
+        frame = frame.reset_index()
     rows = [
-        [format_number(v, 3) if isinstance(v, float) else str(v) for v in row]
+        [format_number(v) if isinstance(v, float) else str(v) for v in row]
         for row in frame.itertuples(index=False)
     ]
-    return {"columns": [str(c) for c in frame.columns], "rows": rows}
+    return {"columns": [str(column) for column in frame.columns], "rows": rows}
 
 
-# The fitted problems
+# Fitted problems
 
 
-def fitted_maps(out: Path, keys: dict[str, str], families: dict) -> dict[str, str]:
-    """{problem: the kind of map that its labels are drawn from}, as the stored truths say, of the families of fitted problems."""
-    found = {}
-    for name in (
-        p for family, ids in families.items() if family.startswith(FITTED) for p in ids if p in keys
-    ):
-        methods = [truth[2] for truth in truths.read_truths(out, keys[name]).values() if truth]
-        said = next((m for text in methods if (m := re.search(r"map (\w+)", str(text)))), None)
-        if said:
-            found[name] = said[1]
-    return found
+def fitted_maps(out: Path, keys: Mapping[str, str], families: Families) -> dict[str, str]:
+    """Return {problem: kind of map} of the fitted problems, as their stored truths name it."""
+    maps = {}
+    for family, names in families.items():
+        for name in names if family.startswith(FITTED) else ():
+            stored = truths.read_truths(out, keys[name]).values() if name in keys else ()
+            methods = " ".join(str(truth[2]) for truth in stored if truth)
+            if kind := re.search(r"map (\w+)", methods):
+                maps[name] = kind[1]
+    return maps
 
 
 def resembles(estimator: str, kind: str) -> bool:
-    """Whether an estimator fits the same kind of map.
+    """True if an estimator fits the same kind of map.
 
     Examples
     --------
     >>> resembles("variational_temperature", "temperature"), resembles("binned15", "temperature")
     (True, False)
     """
-    words = RESEMBLING.get(kind, (kind,))
-    return any(re.search(f"(^|_){word}(_|$)", estimator) for word in words)
+    words = "|".join(RESEMBLING.get(kind, (kind,)))
+    return re.search(f"(^|_)({words})(_|$)", estimator) is not None
 
 
-def fitted_tables(frame, families, classes, maps, resamples: int = 200) -> list[dict]:
-    """By notion and estimand, mean regret and rank on the fitted problems: of all, and where every estimator that resembles the
-    map of a problem is left out of that problem."""
+def fitted_tables(
+    frame: pd.DataFrame,
+    families: Families,
+    classes: Mapping[str, int],
+    maps: Mapping[str, str],
+    resamples: int = 200,
+) -> list[dict[str, Any]]:
+    """Return mean regret and rank on the fitted problems, by notion and estimand.
+
+    The second numbers leave every estimator out of the problems whose map it resembles.
+    """
     rows = ranked_rows(frame)
     rows = rows[rows["problem"].isin(maps)]
-    pairs = rows[["problem", "estimator"]].drop_duplicates()
-    alike = {(p, e) for p, e in pairs.itertuples(index=False) if resembles(e, maps[p])}
-    kept = rows[[pair not in alike for pair in zip(rows["problem"], rows["estimator"])]]
-    boards = []
-    for part in (rows, kept):
-        found = arena.settings(part, families, classes)
-        boards.append(
-            arena.leaderboard(found[found["estimand"].isin(arena.MAIN)], resamples=resamples)
-        )
-    keys = ["notion", "estimand", "estimator"]
-    both = boards[0].merge(boards[1], on=keys, how="left", suffixes=("", "_without"))
-    made = []
-    for (notion, estimand), part in both.groupby(["notion", "estimand"], sort=False):
-        lines = [
-            {"estimator": r["estimator"], "rank": format_number(r["rank"]), "regret": format_number(r["regret"], 3),
-             "rank_without": format_number(r["rank_without"]), "regret_without": format_number(r["regret_without"], 3),
-             "left_out": sum((p, r["estimator"]) in alike for p in maps)}
-            for r in part.to_dict("records") if not arena.is_anchor(r["estimator"])
-        ]  # fmt: skip
-        what = estimand_name(estimand)
-        made.append({"notion": NOTIONS[notion], "estimand": what, "rows": lines})
-    return made
+    names = rows["estimator"].unique()
+    alike = {(p, e) for p, kind in maps.items() for e in names if resembles(e, kind)}
+    kept = [pair not in alike for pair in zip(rows["problem"], rows["estimator"])]
+    leaderboards = []
+    for part in (rows, rows[kept]):
+        settings = arena.settings(part, families, classes)
+        main = settings[settings["estimand"].isin(arena.MAIN)]
+        leaderboards.append(arena.leaderboard(main, resamples=resamples))
+    by, suffixes = ["notion", "estimand", "estimator"], ("", "_without")
+    both = leaderboards[0].merge(leaderboards[1], on=by, how="left", suffixes=suffixes)
+    both = both[~both["estimator"].map(arena.is_anchor)]
+    counts = {e: sum((p, e) in alike for p in maps) for e in names}
+    both["left_out"] = both["estimator"].map(counts)
+    return [
+        {**_names(notion, estimand), "rows": part.to_dict("records")}
+        for (notion, estimand), part in both.groupby(["notion", "estimand"], sort=False)
+    ]
 
 
-# The problems, and our own estimators
+def _names(notion: str, estimand: str) -> dict[str, str]:
+    return {"notion": NOTIONS[notion], "estimand": estimand_name(estimand)}
 
 
-def problem_rows(found: Content, families: dict, cards: dict[str, str]) -> list[dict]:
-    """Every problem that was run: family, k, what is wrong, its truths by notion, and its card."""
-    of = arena.family_of(families)
+# Problems, and estimators of this project
+
+
+def problem_rows(
+    content: Content, families: Families, cards: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return every problem that was run: family, k, description, truths by notion, and card."""
+    family_of = arena.family_of(families)
     order = [*families, arena.OTHER]
-    truths = found.settings.drop_duplicates(["problem", "notion", "estimand"])
-    truth = (
-        truths.dropna(subset=["truth"])
-        .set_index(["problem", "notion", "estimand"])["truth"]
-        .to_dict()
-    )
-    classes = dict(zip(truths["problem"], truths["k"]))
+    settings = content.settings.drop_duplicates(["problem", "notion", "estimand"])
+    known = settings.dropna(subset=["truth"]).set_index(["problem", "estimand", "notion"])["truth"]
     rows = []
-    for name in sorted(
-        classes, key=lambda name: (order.index(of.get(name, arena.OTHER)), classes[name], name)
-    ):
-        known = {
-            e: [
-                (words, truth[name, notion, e])
+    for name, k in dict(zip(settings["problem"], settings["k"])).items():
+        texts = {
+            estimand: "; ".join(
+                f"{words} {format_number(known[name, estimand, notion])}"
                 for notion, words in NOTIONS.items()
-                if (name, notion, e) in truth
-            ]
-            for e in arena.MAIN
-        }
-        shown = {
-            e: "; ".join(f"{words} {format_number(value)}" for words, value in of_it) or DASH
-            for e, of_it in known.items()
+                if (name, estimand, notion) in known.index
+            )
+            for estimand in arena.MAIN
         }
         rows.append({
-            "problem": name, "family": of.get(name, arena.OTHER), "k": int(classes[name]), "about": problem_cards.about(name),
-            "card": cards.get(name), **shown,
+            "problem": name, "family": family_of.get(name, arena.OTHER), "k": int(k),
+            "about": problem_cards.about(name), "card": cards.get(name),
+            **{estimand: text or DASH for estimand, text in texts.items()},
         })  # fmt: skip
-    return rows
+    return sorted(rows, key=lambda row: (order.index(row["family"]), row["k"], row["problem"]))
 
 
 def own_tables(
-    found: Content, frame, families, development, resamples: int = RESAMPLES
-) -> dict | None:
-    """What the section on our own estimators shows; None where none was run."""
-    if not found.settings["estimator"].map(arena_own.is_own).any():
+    content: Content,
+    frame: pd.DataFrame,
+    families: Families,
+    development: Sequence[str],
+    resamples: int = RESAMPLES,
+) -> dict[str, Any] | None:
+    """Return the tables on this project's estimators; None if none was run."""
+    if not content.settings["estimator"].map(arena_own.is_own).any():
         return None
-    halves = arena_own.halves(found.settings, development, resamples=resamples)
-    lines = [
-        {**{name: row[name] for name in ("half", "estimator", "role")}, "notion": NOTIONS[row["notion"]],
-         "estimand": estimand_name(row["estimand"]), "regret": format_interval(row["regret"], row["low"], row["high"]),
-         "worst": f"{row['worst']:.2f}", "worst_at": row["worst_at"], "mean_met": bool(row["meets_mean"]),
-         "worst_met": bool(row["meets_worst"])}
-        for row in halves.to_dict("records")
-    ]  # fmt: skip
-    held = [
-        {**{name: row[name] for name in ("estimator", "family", "half")}, "notion": NOTIONS[row["notion"]],
-         "estimand": estimand_name(row["estimand"]), "level": f"{100 * row['level']:.3g} %", "sides": row["sides"],
-         "coverage": f"{100 * row['coverage']:.1f} ± {100 * row['se']:.1f} %", "least": f"{100 * row['least']:.1f} %",
-         "passes": row["passes"], "samples": f"{row['samples']:,}", "relative": format_number(row["relative"], 2)}
-        for row in arena_own.coverage(frame, families, development).to_dict("records")
-    ]  # fmt: skip
-    return {"halves": lines, "coverage": held, "fail": sum(not row["passes"] for row in held)}
+    halves = arena_own.halves(content.settings, development, resamples=resamples)
+    coverage = arena_own.coverage(frame, families, development)
+    return {
+        "halves": [{**row, **_names(row["notion"], row["estimand"]),
+                    "interval": format_interval(row["regret"], row["low"], row["high"])}
+                   for row in halves.to_dict("records")],
+        "coverage": [{**row, **_names(row["notion"], row["estimand"])}
+                     for row in coverage.to_dict("records")],
+        "fail": int((~coverage["passes"].astype(bool)).sum()),
+    }  # fmt: skip
+
+
+# Pairs of models
+
+
+def pairs_section(models: pd.DataFrame | None, cards: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the tables on pairs of models; None if no pair was run.
+
+    Parameters
+    ----------
+    models : DataFrame or None
+        `arena_pairs.trials`.
+    cards : mapping
+        {problem: link to its card}.
+
+    Returns
+    -------
+    dict
+        orders: for each estimand that gives an order, columns, rows (estimator, cells), margins,
+        and error, the median half width of the intervals; pairs: every pair with its difference
+        and links to both cards; reps: the number of replications.
+    """
+    if models is None or not len(models):
+        return None
+    shares = arena_pairs.shares(models)
+    by = ["notion", "k", "better", "worse"]
+    pairs = models[models["by"].eq(arena.MAIN[0])].drop_duplicates(by)
+    return {
+        "orders": [_order(shares[shares["by"].eq(e)], e) for e in arena.MAIN
+                   if shares["by"].eq(e).any()],
+        "pairs": [
+            {"notion": NOTIONS[row.notion], "k": row.k, "margin": row.margin, "half": row.half,
+             "models": [(name, cards.get(name)) for name in (row.better, row.worse)]}
+            for row in pairs.sort_values(["notion", "k", "margin"]).itertuples()
+        ],
+        "reps": max(int((~np.isnan(values)).sum()) for values in models["of_rep"]),
+    }  # fmt: skip
+
+
+def _order(part: pd.DataFrame, estimand: str) -> dict[str, Any]:
+    table = arena_pairs.wide(part, estimand)
+    margins = []
+    for (notion, k, half), rows in part.groupby(["notion", "k", "half"], sort=False):
+        ends = [format_number(rows[f"{end}_margin"].iloc[0], 2) for end in ("least", "largest")]
+        between, count = " to ".join(ends), rows["pairs"].iloc[0]
+        margins.append(f"{NOTIONS[notion]}, k = {k}, {half}: {between} ({count} pairs)")
+    return {
+        "estimand": estimand_name(estimand),
+        "columns": [f"{NOTIONS[notion]}, k = {k}, n = {n:,}, {half}"
+                    for notion, k, n, half in table.columns],
+        "rows": list(zip(table.index, table.to_numpy().tolist())),
+        "margins": margins,
+        "error": (part["high"] - part["low"]).median() / 2.0,
+    }  # fmt: skip

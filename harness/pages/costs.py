@@ -1,16 +1,17 @@
-"""What an estimate costs: CPU seconds by n and k, and the exponents of a power law with their errors.
+"""Cost of an estimate: CPU seconds by n and k, and the exponents of a power law with their errors.
 
-Of the arena's estimators from its settings; of the others, and of those that it has up to n = 1,000, from `costs.csv`, which
-benchmarks/estimator_costs.py measured on draws of two problems. The exponents say how the seconds went up between the sizes that
-were measured: below a millisecond that is mostly overhead, and no statement about n to infinity.
+Costs of the arena's estimators come from its settings. Costs of the others, and of those that the
+arena has up to n = 1,000, come from `costs.csv`, which benchmarks/estimator_costs.py measured on
+draws of two problems. An exponent says how the seconds grew between the measured sizes. Below a
+millisecond that is mostly overhead, and says nothing about n to infinity.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,17 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Exponent:
-    """A power in seconds ~ size^value: its 95 % interval (NaN where there are too few measurements), over which sizes, and the
-    number of groups that the interval rests on."""
+    """A power in seconds ~ size^value.
+
+    Parameters
+    ----------
+    value, low, high : float
+        With its 95 % interval, NaN if there are too few measurements.
+    sizes : tuple of int
+        Measured sizes.
+    groups : int
+        Number of problems that the interval rests on.
+    """
 
     value: float
     low: float
@@ -37,15 +47,15 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of an estimator under one notion.
+    """Cost of an estimator under one notion.
 
     Parameters
     ----------
     notion, source : str
     seconds : DataFrame
-        n, k, seconds (geometric mean over problems), problems.
+        n, k, and seconds: the geometric mean over problems.
     in_n, in_k : Exponent or None
-        None where fewer than two sizes were measured.
+        None if fewer than two sizes were measured.
     """
 
     notion: str
@@ -53,88 +63,63 @@ class Cost:
     seconds: pd.DataFrame
     in_n: Exponent | None
     in_k: Exponent | None
-    reasons: tuple[str, ...] = field(default=())
 
     def at(self, n: int) -> float | None:
-        """The geometric mean of the seconds that were measured at n, over all k; None where none were. Nothing is extrapolated:
-        from n = 200 and 1,000 a kernel's seconds at 5,000 come out three times too small."""
-        found = self.seconds.loc[self.seconds["n"].eq(n), "seconds"]
-        return math.exp(sum(map(math.log, found)) / len(found)) if len(found) else None
+        """Return the geometric mean of the seconds measured at n, over all k; None without any.
+
+        Nothing is extrapolated: from n = 200 and 1,000, the seconds of a kernel at 5,000 come out
+        three times too small.
+        """
+        seconds = self.seconds.loc[self.seconds["n"].eq(n), "seconds"]
+        return math.exp(np.log(seconds).mean()) if len(seconds) else None
 
 
 def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
-    """What an estimator costs, by notion; nothing where it was not measured (`reason` says why).
+    """Return the costs of an estimator by source and notion; `reason` says why there are none.
 
     Parameters
     ----------
     estimator : str
     settings : DataFrame or None
-        As of `harness.evaluation.arena.settings`.
+        `harness.evaluation.arena.settings`.
     """
-    found = []
-    own = (
-        settings[settings["estimator"].eq(estimator) & settings["cpu_seconds"].gt(0.0)]
-        if settings is not None
-        else None
-    )
-    if own is not None and len(own):
-        cells = own.groupby(["notion", "problem", "k", "n"], as_index=False)["cpu_seconds"].first()
-        for notion, part in cells.groupby("notion"):
-            found.append(_cost(str(notion), ARENA, part))
     rows = benchmarked()
-    rows = rows[rows["estimator"].eq(estimator) & rows["cpu_seconds"].gt(0.0)]
-    for notion, part in rows.groupby("notion"):
-        found.append(
-            _cost(
-                str(notion),
-                BENCHMARK,
-                part.assign(problem="k = " + part["k"].astype(int).astype(str)),
-            )
-        )
+    tables = {BENCHMARK: rows.assign(problem=rows["k"])}
+    if settings is not None:
+        tables = {ARENA: settings, **tables}
+    found = []
+    for source, table in tables.items():
+        table = table[table["estimator"].eq(estimator) & table["cpu_seconds"].gt(0.0)]
+        cells = table.drop_duplicates(["notion", "problem", "k", "n"])
+        found += [_cost(str(notion), source, part) for notion, part in cells.groupby("notion")]
     return found
 
 
 def reason(estimator: str) -> str:
-    """Why there are no seconds of an estimator, or of its larger sizes."""
+    """Say why there are no seconds of an estimator, or of its larger sizes."""
     rows = benchmarked()
-    said = (
-        rows.loc[rows["estimator"].eq(estimator) & rows["cpu_seconds"].isna(), "reason"]
-        .dropna()
-        .unique()
-    )
-    return "; ".join(said)
+    lacking = rows[rows["estimator"].eq(estimator) & rows["cpu_seconds"].isna()]
+    return "; ".join(lacking["reason"].dropna().unique())
 
 
 @functools.cache
 def benchmarked() -> pd.DataFrame:
-    """costs.csv: estimator, revision, notion, k, n, cpu_seconds, reason."""
-    path = PACKAGE / "pages" / "costs.csv"
-    columns = ["estimator", "revision", "notion", "k", "n", "cpu_seconds", "reason"]
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)
+    """Read costs.csv: estimator, revision, notion, k, n, cpu_seconds, reason."""
+    return pd.read_csv(PACKAGE / "pages" / "costs.csv")
 
 
-def _cost(notion: str, source: str, cells: pd.DataFrame) -> Cost:
-    logs = cells.assign(
-        k=cells["k"].astype(int),
-        n=cells["n"].astype(int),
-        log=np.log(cells["cpu_seconds"].clip(lower=1e-6)),
-    )
-    grouped = logs.groupby(["n", "k"], as_index=False).agg(
-        seconds=("log", "mean"), problems=("problem", "nunique")
-    )
-    seconds = grouped.assign(seconds=np.exp(grouped["seconds"]))
-    return Cost(
-        notion,
-        source,
-        seconds,
-        in_n(logs),
-        in_k(logs) if notion in ("canonical", "classwise") else None,
-    )
+def _cost(notion: str, source: str, rows: pd.DataFrame) -> Cost:
+    rows = rows.astype({"k": int, "n": int})
+    rows = rows.assign(log=np.log(rows["cpu_seconds"].clip(lower=1e-6)))
+    seconds = np.exp(rows.groupby(["n", "k"])["log"].mean()).rename("seconds").reset_index()
+    by_k = in_k(rows) if notion in ("canonical", "classwise") else None
+    return Cost(notion, source, seconds, in_n(rows), by_k)
 
 
 def in_n(logs: pd.DataFrame) -> Exponent | None:
-    """The exponent in n: the mean over problems of the slope of log seconds on log n within a problem, with the t interval over
-    problems.
+    """Estimate the exponent in n: the mean over problems of the slope of log seconds on log n.
+
+    Its interval is the t interval over problems.
 
     Parameters
     ----------
@@ -144,50 +129,39 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> logs = pd.DataFrame({"problem": list("aabb"), "n": [10, 1000, 10, 1000], "log": [0.0, 4.60517, 1.0, 10.21034]})
-    >>> round(in_n(logs).value, 3)
+    >>> seconds = {"problem": list("aabb"), "n": [10, 1000] * 2, "log": [0.0, 4.60517, 1.0, 10.21034]}
+    >>> round(in_n(pd.DataFrame(seconds)).value, 3)
     1.5
     """
-    slopes = []
-    for _, part in logs.groupby("problem"):
-        x = np.log(part["n"].to_numpy(float))
-        if np.ptp(x) > 0:
-            x = x - x.mean()
-            slopes.append(float(x @ part["log"].to_numpy(float) / (x @ x)))
-    return _mean(slopes, logs["n"].unique())
+    slopes = [
+        float(np.polyfit(np.log(part["n"]), part["log"], 1)[0])
+        for _, part in logs.groupby("problem")
+        if part["n"].nunique() > 1
+    ]
+    if not slopes:
+        return None
+    error = np.std(slopes, ddof=1) / math.sqrt(len(slopes)) if len(slopes) > 1 else math.nan
+    return _exponent(np.mean(slopes), error, len(slopes) - 1, logs["n"].unique(), len(slopes))
 
 
 def in_k(logs: pd.DataFrame) -> Exponent | None:
-    """The exponent in k: of problems of different k at the same n, the slope of log seconds on log k, with the interval of least
-    squares over problems (means over n within a problem)."""
-    every = logs.groupby("problem")["n"].nunique()
-    whole = logs[logs["problem"].isin(every[every.eq(every.max())].index)]
-    means = whole.groupby(["problem", "k"], as_index=False)["log"].mean()
-    sizes = tuple(sorted(int(k) for k in means["k"].unique()))
-    if len(sizes) < 2:
+    """Estimate the exponent in k: the slope of log seconds on log k over problems, by least squares.
+
+    A problem counts with its mean over n, if it has as many n as any. With two problems there is
+    no interval, and with one k there is no slope.
+    """
+    counts = logs.groupby("problem")["n"].transform("nunique")
+    means = logs[counts == counts.max()].groupby(["problem", "k"], as_index=False)["log"].mean()
+    if means["k"].nunique() < 2:
         return None
-    x, y = np.log(means["k"].to_numpy(float)), means["log"].to_numpy(float)
-    if len(means) < 3:
-        slope = float((y[1] - y[0]) / (x[1] - x[0]))
-        return Exponent(slope, math.nan, math.nan, sizes, len(means))
-    fit = stats.linregress(x, y)
-    half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, len(means) - 2)) * float(fit.stderr)
-    return Exponent(
-        float(fit.slope), float(fit.slope) - half, float(fit.slope) + half, sizes, len(means)
-    )
+    fit = stats.linregress(np.log(means["k"]), means["log"])
+    error = fit.stderr if len(means) > 2 else math.nan
+    return _exponent(fit.slope, error, len(means) - 2, means["k"].unique(), len(means))
 
 
-def _mean(values: list[float], sizes: Any) -> Exponent | None:
-    if not values:
-        return None
-    middle = float(np.mean(values))
-    half = math.nan
-    if len(values) > 1:
-        half = float(
-            stats.t.ppf((1.0 + LEVEL) / 2.0, len(values) - 1)
-            * np.std(values, ddof=1)
-            / math.sqrt(len(values))
-        )
-    return Exponent(
-        middle, middle - half, middle + half, tuple(sorted(int(n) for n in sizes)), len(values)
-    )
+def _exponent(
+    value: float, error: float, freedom: int, sizes: Sequence[int], groups: int
+) -> Exponent:
+    half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom)) * error if freedom > 0 else math.nan
+    measured = tuple(sorted(int(size) for size in sizes))
+    return Exponent(float(value), float(value) - half, float(value) + half, measured, groups)

@@ -1,224 +1,162 @@
-"""results/index.html: the papers, what they conclude and all their items, with a picture, how each was run and what came out."""
+"""results/index.html: the papers, their claims and all their items, with pictures and outcomes."""
 
 from __future__ import annotations
 
-import base64
-import collections
-import hashlib
-import io
-import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from harness.common.version import VERSION
-from harness.common.wording import format_number
+from harness.common.wording import format_number, is_known
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.evaluation import counted, papers, reproduction
 from harness.pages.templating import environment
 
-MOST = 3_000_000  # bytes of the page
-WIDTHS = (
-    400,
-    300,
-    220,
-    150,
-)  # of a thumbnail, in pixels; the first with which the page is small enough
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
-Thumbnail = tuple[str, int, int, str]  # data URI, width, height, and a digest of picture and width
-_THUMBNAIL = re.compile(
-    r'<img src="(data:image/png;base64,[A-Za-z0-9+/=]+)" width="(\d+)" height="(\d+)" data-of="([0-9a-f]{16})"'
-)
+# what the templates explain
+MEANINGS = {
+    "outcomes": counted.OUTCOMES, "verdicts": reproduction.VERDICTS,
+    "sources": reproduction.SOURCES, "how": papers.HOW,
+}  # fmt: skip
 
 
 def save(folder: Path) -> Path:
-    """Write <folder>/index.html from what the folder holds (pages, pictures, reproduction.csv) and what every paper.yaml says. It
-    asks for nothing outside itself, and the same results give the same bytes."""
-    described = papers.every()
-    held = {paper.id: counted.rows(folder, paper.id) for paper in described}
-    sections = [section(paper, held[paper.id], folder) for paper in described]
-    before = thumbnails_of(folder / "index.html")
-    template = environment().get_template("index.html.j2")
-    for width in WIDTHS:
-        pictures = {
-            (one["paper"].id, item["item"].id): _inlined(item["picture"], width, before)
-            for one in sections
-            for item in one["items"]
-        }
-        text = template.render(
-            sections=sections, pictures=pictures, findings=strongest(described), version=VERSION, how=papers.HOW,
-            verdicts=reproduction.VERDICTS, outcomes=counted.OUTCOMES, sources=reproduction.SOURCES, total=total(sections),
-            said=counted.sentence(total(sections)["printed"]), ways=ways(sections),
-            own=OWN_RUNS if (folder / OWN_RUNS).is_file() else None,
-        )  # fmt: skip
-        if len(text.encode()) <= MOST:
-            break
+    """Write <folder>/index.html from the results in the folder and from every paper.yaml.
+
+    The same results give the same bytes.
+    """
+    known = papers.every()
     path = folder / "index.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    own = OWN_RUNS if (folder / OWN_RUNS).is_file() else None
+    content = summary([section(paper, folder) for paper in known], known)
     with whole_file(path) as temporary:
+        text = environment().get_template("index.html.j2").render(own=own, **content)
         temporary.write_text(text, encoding="utf-8")
     return path
 
 
-def strongest(described: Iterable[papers.Paper]) -> list[tuple[str, str]]:
-    """[(paper id, sentence)] of MOST_FINDINGS findings: those that have a rank, by it, then the first of each other paper."""
-    described = list(described)
-    every = [
-        (finding.rank, paper.id, finding.text) for paper in described for finding in paper.findings
-    ]
-    ranked = sorted((one for one in every if one[0] is not None), key=lambda one: one[0])
-    have = {paper for _, paper, _ in ranked}
-    first = [
-        (None, paper.id, paper.findings[0].text)
-        for paper in described
-        if paper.findings and paper.id not in have
-    ]
-    return [(paper, text) for _, paper, text in (ranked + first)[:MOST_FINDINGS]]
+def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> dict[str, Any]:
+    """Return values that several templates need: sections, totals, findings and meanings."""
+    total = {
+        name: _in_order(sum((Counter(one["counts"][name]) for one in sections), Counter()), words)
+        for name, words in (
+            ("printed", counted.OUTCOMES),
+            ("others", reproduction.VERDICTS),
+            ("claims", reproduction.VERDICTS),
+        )
+    }
+    hows = Counter(entry["item"].how for one in sections for entry in one["items"])
+    return {
+        "sections": sections, "total": total, "ways": _in_order(hows, papers.HOW),
+        "findings": strongest(known), "counted": counted.sentence(total["printed"]), **MEANINGS,
+    }  # fmt: skip
 
 
-def section(paper: papers.Paper, found: pd.DataFrame | None, folder: Path) -> dict[str, Any]:
-    """What the page says of a paper: its items, claims, and counts: {printed: {outcome: number}, others and claims: {verdict:
-    number}}."""
-    items = [
-        _item(paper, item, found, folder) for item in paper.items.values() if item.id != "claims"
-    ]
-    own, claims = paper.items.get("claims"), _claims(paper, found)
+def strongest(known: Iterable[papers.Paper]) -> list[tuple[str, str]]:
+    """Return (paper id, sentence) of the strongest findings.
+
+    Findings with a rank come first, then the first one of every other paper.
+    """
+    findings = [(f.rank, paper.id, f.text) for paper in known for f in paper.findings]
+    ranked = sorted(entry for entry in findings if entry[0] is not None)
+    firsts = {paper: text for _, paper, text in reversed(findings)}
+    papers_with_rank = {paper for _, paper, _ in ranked}
+    others = [(paper, text) for paper, text in firsts.items() if paper not in papers_with_rank]
+    return [*((paper, text) for _, paper, text in ranked), *reversed(others)][:MOST_FINDINGS]
+
+
+def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
+    """Return what the pages show of a paper.
+
+    Returns
+    -------
+    dict
+        paper; items; claims; claims_page; counts: {printed: {outcome: number}, others and claims:
+        {verdict: number}}.
+    """
+    rows = counted.rows(folder, paper.id)
+    claims = _claims(paper, rows)
+    page = papers.page(paper, paper.items["claims"], folder) if "claims" in paper.items else None
     return {
         "paper": paper,
-        "items": items,
+        "items": [_item(paper, i, rows, folder) for i in paper.items.values() if i.id != "claims"],
         "claims": claims,
-        "claims_page": _link(papers.page(paper, own, folder), folder) if own else None,
+        "claims_page": _link(page, folder),
         "counts": {
-            "printed": _in_order(counted.outcomes(found, paper.id), counted.OUTCOMES),
-            "others": {} if found is None else counted.others(counted.once(found)),
-            "claims": _in_order(collections.Counter(claim["verdict"] for claim in claims)),
+            "printed": _in_order(counted.outcomes(rows, paper.id), counted.OUTCOMES),
+            "others": {} if rows is None else counted.others(counted.once(rows)),
+            "claims": _in_order(Counter(claim["verdict"] for claim in claims)),
         },
     }
 
 
-def _in_order(counts, words=reproduction.VERDICTS):
-    """{word: number} in the order of `words`, without those that count nothing."""
-    order = list(words)
-    held = {word: number for word, number in counts.items() if number}
-    return dict(
-        sorted(
-            held.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)
-        )
-    )
+def _in_order(
+    counts: Mapping[str, int], words: Iterable[str] = reproduction.VERDICTS
+) -> dict[str, int]:
+    """Sort {word: number} in the order of `words`, other words last; leave out zeros."""
+    order = [*words, *counts]
+    return {word: counts[word] for word in dict.fromkeys(order) if counts.get(word)}
 
 
-def _item(paper, item, found, folder):
+def _item(
+    paper: papers.Paper, item: papers.Item, rows: pd.DataFrame | None, folder: Path
+) -> dict[str, Any]:
     counts = (
-        reproduction.counts_by_source(counted.once(found, item.experiments))
-        if found is not None
-        else {}
+        {} if rows is None else reproduction.counts_by_source(counted.once(rows, item.experiments))
     )
+    counts.pop(reproduction.CLAIM, None)
     page = papers.page(paper, item, folder)
-    pictures = [folder / paper.id / f"{stem}.png" for stem in item.stems(paper.id)]
-    picture = page.with_suffix(".png") if page else None
+    stems = [folder / paper.id / stem for stem in item.stems(paper.id)]
+    pictures = [path.with_suffix(".png") for path in ([page] if page else []) + stems]
+    pages = [path.with_name(f"{path.name}.html") for path in stems]
     return {
         "item": item,
-        "counts": {source: held for source, held in counts.items() if source != reproduction.CLAIM},
+        "counts": counts,
         "page": _link(page, folder),
-        "picture": next((path for path in [picture, *pictures] if path is not None and path.is_file()), None),
-        "further": [(name, _link(folder / paper.id / f"{stem}.html", folder))
-                    for name, stem in zip(item.experiments, item.stems(paper.id)) if folder / paper.id / f"{stem}.html" != page],
-    }  # fmt: skip
+        "picture": next((path for path in (_link(p, folder) for p in pictures) if path), None),
+        "further": [
+            (name, _link(path, folder))
+            for name, path in zip(item.experiments, pages)
+            if path != page and path.is_file()
+        ],
+    }
 
 
-def _claims(paper, found):
-    """[{name, quote, place, statistic, verdict, where}] of the paper's claims, in the order of reported.csv."""
+def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, str]]:
+    """Return the claims of the paper in the order of reported.csv, with their verdicts."""
     try:
-        known = reproduction.reported(paper.id, ["claims"])
-    except BadInputError:  # it has none
+        reported = reproduction.reported(paper.id, ["claims"])
+    except BadInputError:  # the paper has no claims
         return []
-    judged = {}
-    if found is not None:
-        of_claims = counted.once(found[found["source"].eq(reproduction.CLAIM)])
-        judged = {row["row"]: row for row in of_claims.to_dict("records")}
-    return [_claim(claim, judged.get(claim["row"], {})) for claim in known.to_dict("records")]
+    judged: dict[str, Any] = {}
+    if rows is not None:
+        claims = counted.once(rows[rows["source"].eq(reproduction.CLAIM)])
+        judged = claims.set_index("row").to_dict("index")
+    return [
+        _claim(claim, judged.get(claim["row"], {"verdict": "not tested yet"}))
+        for claim in reported.to_dict("records")
+    ]
 
 
-def _claim(claim, row):
-    ours = row.get("ours")
-    known = ours is not None and ours == ours
-    low, high = row.get("low"), row.get("high")
-    interval = (
-        f" [{format_number(low, 4)}, {format_number(high, 4)}]"
-        if known and low is not None and low == low
-        else ""
-    )
+def _claim(claim: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]:
+    ours, low, high = (result.get(name) for name in ("ours", "low", "high"))
+    interval = ""
+    if is_known(ours) and is_known(low):
+        interval = f" [{format_number(low, 4)}, {format_number(high, 4)}]"
+    texts = {"place": claim["place"], "where": result.get("where")}
     return {
         "name": claim["row"],
-        "quote": claim["quote"] if isinstance(claim["quote"], str) else "",
-        "place": claim["place"] if isinstance(claim["place"], str) else "",
         "statistic": claim["column"],
         "wanted": f"{claim['unit']} {format_number(claim['value'], 4)}",
-        "found": f"{format_number(ours, 4)}{interval}" if known else "",
-        "verdict": row.get("verdict", "not tested yet"),
-        "where": row["where"] if isinstance(row.get("where"), str) else "",
+        "found": f"{format_number(ours, 4)}{interval}" if is_known(ours) else "",
+        "verdict": result["verdict"],
+        **{name: text if isinstance(text, str) else "" for name, text in texts.items()},
     }
 
 
-def total(sections: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """The counts of `section` over all papers."""
-    found: dict[str, Any] = {
-        name: collections.Counter() for name in ("printed", "others", "claims")
-    }
-    for one in sections:
-        for name, counts in one["counts"].items():
-            found[name].update(counts)
-    return {
-        name: _in_order(held, counted.OUTCOMES if name == "printed" else reproduction.VERDICTS)
-        for name, held in found.items()
-    }
-
-
-def ways(sections: list[dict[str, Any]]) -> dict[str, int]:
-    """{way of running: number of figures and tables}, in the order of `papers.HOW`."""
-    return _in_order(
-        collections.Counter(item["item"].how for one in sections for item in one["items"]),
-        papers.HOW,
-    )
-
-
-def _link(path, folder):
+def _link(path: Path | None, folder: Path) -> str | None:
     return path.relative_to(folder).as_posix() if path is not None and path.is_file() else None
-
-
-def thumbnails_of(page: Path) -> dict[str, Thumbnail]:
-    """{what it is of: thumbnail} of a page that was written before: a picture that stays is not made smaller again."""
-    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
-    return {
-        of: (data, int(width), int(height), of)
-        for data, width, height, of in _THUMBNAIL.findall(text)
-    }
-
-
-def _inlined(path: Path | None, width: int, before: dict[str, Thumbnail]) -> Thumbnail | None:
-    """The thumbnail of a picture, from those of before if it is there; None without a picture."""
-    if path is None:
-        return None
-    of = hashlib.blake2b(path.read_bytes(), digest_size=8, salt=str(width).encode()).hexdigest()
-    if of in before:
-        return before[of]
-    held, *size = thumbnail(path, width)
-    return f"data:image/png;base64,{base64.b64encode(held).decode()}", *size, of
-
-
-def thumbnail(path: Path, width: int) -> tuple[bytes, int, int]:
-    """(PNG, width, height) of a picture made smaller, in 64 colours."""
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        small = picture.reduce(max(min(picture.size) // (2 * width), 1)).convert("RGBA")
-    flat = Image.new("RGB", small.size, "white")
-    flat.paste(small, mask=small.getchannel("A"))
-    flat.thumbnail((width, width), Image.Resampling.LANCZOS)
-    held = io.BytesIO()
-    flat.quantize(64, dither=Image.Dither.NONE).save(held, "PNG")
-    return held.getvalue(), *flat.size

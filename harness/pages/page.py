@@ -1,5 +1,8 @@
-"""One self-contained HTML page per experiment: what the paper asks, figure, paper against ours, tables, what is missing, and
-where it all comes from."""
+"""Page of an experiment: figure, paper against ours, tables, what is missing, and the sources.
+
+It is one HTML file that needs nothing else. It names no date, machine or folder, so that two
+computations of the same numbers give the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,330 +10,320 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from harness.common.version import VERSION
+import pandas as pd
+
 from harness.common.wording import axis_name, format_number, format_printed, format_tolerance
 from harness.common.writing import whole_file
-from harness.configure import variations
+from harness.configure import catalogue, options, variations
+from harness.configure.settings import Settings
 from harness.evaluation import missing, papers, reproduction
-from harness.pages import glossary
-from harness.pages.templating import environment, inline
+from harness.pages.templating import LONG, environment, inline
 from harness.records.schema import has_number
 
-KEPT_IN_GIT = (
-    ".csv",
-    ".png",
-    ".svg",
-    ".html",
-)  # of a paper's results; the other files are there after a run
-MAX_ROWS = 1000  # rows of paper against ours on the page; reproduction.csv holds all
+if TYPE_CHECKING:
+    from harness.commands.experiment import Experiment
+
+KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; a run writes the others
+MAX_ROWS = 1000  # of paper against ours on the page; reproduction.csv holds all
+FIRST_VERDICTS = (  # the order in which rows are shown if there are more
+    "differs", "fails", "no test", "undecided", "within error", "holds", "identical",
+    "not reproducible here",
+)  # fmt: skip
+OPTIONAL = {  # column: its name in a sentence, if it has one value in all rows
+    "item_name": "item", "source": "source", "place": "in the paper",
+    "reps": "replications of ours", "unit": "unit",
+}  # fmt: skip
+TEXTS = ("reason", "place", "quote", "where")
+Names = Mapping[str, str]
 
 
 def save(
-    experiment, records, files, wide, compared, path: Path, caption: str, diagrams=(), notes=()
+    experiment: Experiment,
+    records: pd.DataFrame,
+    files: Sequence[Path],
+    wide: pd.DataFrame,
+    compared: pd.DataFrame | None,
+    path: Path,
+    caption: str,
+    diagrams: Iterable[tuple[str, str, Sequence[Path]]] = (),
+    notes: Sequence[str] = (),
 ) -> Path:
-    """Write the page. It says nothing that differs between two computations of the same numbers: no date, no machine, no folder.
+    """Write the page, and return its path.
 
     Parameters
     ----------
     experiment : Experiment
-        What was run (harness.commands.experiment).
     records, wide, compared : DataFrame
-        Its records, its wide table, and the paper's numbers beside ours or None.
+        Its records, its wide table, and the paper's numbers beside ours, or None.
     files : list of Path
-        The result files, to be linked; the SVG among them is put inline.
+        Files of results, which are linked. The SVG among them is part of the page.
     path : Path
-        Of the page.
+        Path of the page.
     caption : str
-        Of the figure.
+        Caption of the figure.
     diagrams : iterable of (title, caption, files)
-        Reliability diagrams, put inline as well.
+        Reliability diagrams, which are also part of the page.
     notes : sequence of str
         Sentences on the files of the run.
     """
-    svg = next(f for f in files if f.suffix == ".svg")
     settings = experiment.shown_settings()
-    own = experiment.is_variation or not experiment.paper
-    best = (
-        records[["key", "status"]]
-        .assign(other=~has_number(records))
-        .sort_values("other", kind="stable")
-        .drop_duplicates("key")
-    )
-    statuses = (
-        best["status"].value_counts().to_dict()
-    )  # a cell with one number is ok, whatever its others are
-    statuses["missing"] = experiment.missing(records)
-    found = missing.without_number(records) + (
-        [] if settings.item or settings.ranking else missing.dashes(records, settings)
-    )
     paper = papers.find(experiment.paper)
-    template = environment().get_template("report.html.j2")
-    page = template.render(
-        title=experiment.title,
-        of=f"{settings.experiment} ({settings.title})"
-        if settings.title and "title" not in experiment.differs
-        else settings.experiment,
-        name=experiment.name,
-        stamp=experiment.stamp(records),
-        version=VERSION,
-        paper=paper,
-        place=_place(experiment, paper, settings),
-        own=own,
-        svg=inline(svg.read_text(), "caption"),
-        diagrams=[
-            (t, c, inline(next(f for f in drawn if f.suffix == ".svg").read_text(), f"caption{i}"))
-            for i, (t, c, drawn) in enumerate(diagrams, 1)
-        ],
-        notes=notes,
-        heading=_heading(wide.columns.name),
-        caption=caption,
-        table=_wide_table(wide, settings),
-        parts=sections_of(compared, experiment.paper, paper, glossary.plain(settings))
-        if compared is not None
-        else [],
+    own = experiment.is_variation or not experiment.paper
+    original = settings.experiment
+    if settings.title and "title" not in experiment.differs:
+        original = f"{original} ({settings.title})"
+    # a cell with one number is ok, whatever its other estimates are
+    order = (~has_number(records)).sort_values(kind="stable").index
+    statuses = records.loc[order].drop_duplicates("key")["status"].value_counts().to_dict()
+    statuses["missing"] = experiment.missing(records)
+    lacking = missing.without_number(records)
+    if not (settings.item or settings.ranking):
+        lacking += missing.dashes(records, settings)
+    labels = _names(settings)
+    sections = []
+    if compared is not None:
+        sections = sections_of(compared, experiment.paper, paper, _plain_names(settings, labels))
+    shown = experiment.page_settings()
+    estimand, colon, rest = str(wide.columns.name).partition(":")
+    page = environment().get_template("report.html.j2").render(
+        title=experiment.title, original=original, name=experiment.name, own=own, paper=paper,
+        stamp=experiment.stamp(records), notes=notes, caption=caption,
+        place=_place(experiment, paper, settings), svg=_inline(files, "caption"),
+        diagrams=[(title, text, _inline(drawn, f"caption{i}"))
+                  for i, (title, text, drawn) in enumerate(diagrams, 1)],
+        heading=axis_name(estimand) + colon + rest, table=_wide_table(wide, settings),
+        sections=sections, how=papers.HOW, inf=math.inf,
         verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
-        how=papers.HOW,
-        inf=math.inf,
-        statuses={status: int(count) for status, count in statuses.items() if count},
-        reasons=missing.causes(found, settings),
-        differs=[
-            (path, *(variations.brief(value, 4000) for value in pair))
-            for path, pair in experiment.differs.items()
-        ],
+        statuses={status: count for status, count in statuses.items() if count},
+        reasons=missing.causes(lacking, settings),
+        differs=[(option, *(variations.brief(value, 4000) for value in pair))
+                 for option, pair in experiment.differs.items()],
+        swept=[(option, ", ".join(values)) for option, values in experiment.swept().items()],
         experiment_id=settings.experiment,
-        swept=[(path, ", ".join(values)) for path, values in experiment.swept().items()],
-        names=glossary.entries(settings) if experiment.paper else [],
-        links=[
-            (os.path.relpath(f, path.parent), f.name)
-            for f in files
-            if own or f.suffix in KEPT_IN_GIT
-        ],
-        seed=settings.seed,
-        cells=records["key"].nunique(),
+        names=[(group, labels[name], name, _description(group, name, node))
+               for group, name, node in _chosen(settings)] if experiment.paper else [],
+        links=[(os.path.relpath(file, path.parent), file.name) for file in files
+               if own or file.suffix in KEPT_IN_GIT],
+        seed=settings.seed, cells=records["key"].nunique(),
         configuration=json.dumps(
-            {k: v for k, v in experiment.page_settings().items() if k not in ("labels", "figure")},
-            indent=1,
+            {key: shown[key] for key in shown if key not in ("labels", "figure")}, indent=1
         ),
-    )
+    )  # fmt: skip
     with whole_file(path) as temporary:
         temporary.write_text(page)
     return path
 
 
-def _place(experiment, paper, settings):
-    """Where a page stands among the items of its paper: {item, further, twin, page, note}, None of a variation or no item."""
-    item = (
-        paper.item_of(settings.experiment or "") if paper and not experiment.is_variation else None
-    )
+def _inline(files: Sequence[Path], labelled_by: str) -> str:
+    return inline(next(f for f in files if f.suffix == ".svg").read_text(), labelled_by)
+
+
+def _place(
+    experiment: Experiment, paper: papers.Paper | None, settings: Settings
+) -> dict[str, Any] | None:
+    """Return the place of a page among the items of its paper; None for a variation."""
     if not paper or experiment.is_variation:
         return None
-    reasons = settings.reasons
+    item = paper.item_of(settings.experiment or "")
     further = item is not None and item.experiments[0] != experiment.name
-    twin = bool(re.search("_offline(_|$)", experiment.name)) or (
-        item is not None and not further and item.how == "a twin"
-    )
-    note = reasons.get("data") or reasons.get("other networks")
+    is_twin = item is not None and not further and item.how == "a twin"
     return {
-        "item": item,
-        "further": further,
-        "twin": twin,
+        "item": item, "further": further,
+        "twin": is_twin or re.search("_offline(_|$)", experiment.name) is not None,
         "page": f"{item.stems(paper.id)[0]}.html" if item else "",
-        "note": note,
+        "note": settings.reasons.get("data") or settings.reasons.get("other networks"),
+    }  # fmt: skip
+
+
+def _used(meanings: Names, compared: pd.DataFrame | None, column: str) -> dict[str, str]:
+    """Return {word: meaning} of the words that occur in a column."""
+    present = set(compared[column]) if compared is not None and column in compared else set()
+    return {word: text for word, text in meanings.items() if word in present}
+
+
+# Names of problems and estimators
+
+
+def _chosen(settings: Settings) -> list[tuple[str, str, Any]]:
+    """Return (group, id, configuration) of all problems and estimators."""
+    groups = ("problem", "estimator")
+    return [(group, *item) for group in groups for item in settings.chosen(group).items()]
+
+
+def _names(settings: Settings) -> dict[str, str]:
+    """Return {id: label, or the id without one}."""
+    return {name: settings.labels.of(group).get(name, name) for group, name, _ in _chosen(settings)}
+
+
+def _plain_names(settings: Settings, labels: Names) -> dict[str, str]:
+    """Return {id: label, or its parameters without one}."""
+    texts = {
+        name: labels[name] if labels[name] != name else _short(group, name, node)
+        for group, name, node in _chosen(settings)
     }
+    return {name: text for name, text in texts.items() if text != name}
 
 
-def _used(meanings, compared, column):
-    """{word: its meaning} of those that occur in a column."""
-    if compared is None or column not in compared:
-        return {}
-    have = set(compared[column])
-    return {word: text for word, text in meanings.items() if word in have}
+def _description(group: str, name: str, node: Any) -> str:
+    """Describe an id: by its YAML, else by the docstring of its class, and by its parameters."""
+    target = node.get("_target_", "") if isinstance(node, dict) else ""
+    known = options.option(group, name) if name in options.ids(group) else None
+    about = (known.about if known else "") or catalogue.docstring(target)
+    if known and known.config.get("_target_") == target:
+        node = known.config
+    texts = (catalogue.first_sentence(about), _parameters(node))
+    return "; ".join(text for text in texts if text)
+
+
+def _short(group: str, name: str, node: Any) -> str:
+    """Describe an id without a label by its parameters, else by `_description`."""
+    return _parameters(node) or _description(group, name, node)
+
+
+def _parameters(node: Any) -> str:
+    """Write {_target_: ..., bins: 15, rule: width} as 'bins 15, rule width'."""
+    given = {key: value for key, value in node.items() if key != "_target_"} if node else {}
+    return ", ".join(
+        f"{key.replace('_', ' ')} {catalogue.short(value)}"
+        for key, value in given.items()
+        if value not in (None, "", [], {})
+    )
 
 
 # Paper against ours
 
 
-def sections_of(compared, paper_id, paper, plain=MappingProxyType({})):
-    """The sections of paper against ours: the paper's own numbers, recomputed ones, and the paper's conclusions. `plain` has the
-    plain names of ids that rows and columns begin with.
+def sections_of(
+    compared: pd.DataFrame, paper_id: str | None, paper: papers.Paper | None, plain: Names
+) -> list[dict[str, Any]]:
+    """Return the sections of paper against ours: claims, the paper's own numbers, recomputed ones.
 
-    Of each: title, words, id, claims (whether it is of claims), counts [(source, {verdict: rows})], columns, rows, shared
-    (sentences on what all rows have in common), causes [(mark, rows, reason)], total."""
+    Parameters
+    ----------
+    compared : DataFrame
+        `reproduction.compare`.
+    paper_id : str or None
+        None for a comparison without a paper's file of reported numbers.
+    paper : Paper or None
+    plain : mapping
+        {id: plain name}, for the ids with which rows and columns begin.
+
+    Returns
+    -------
+    list of dict
+        title, words, id, claims (True for claims), counts [(source, {verdict: rows})], rows, shown
+        (optional columns), shared (sentences on what all rows have in common), causes [(mark,
+        number of rows, reason)], total.
+    """
     if "source" not in compared:
         compared = compared.assign(source="")
-    places = reproduction.reported(paper_id, list(dict.fromkeys(compared["item"])))
-    places = places.set_index(reproduction.KEY)[
-        [c for c in ("place", "quote", "precision") if c in places]
-    ]
-    compared = compared.drop(columns=[c for c in places if c in compared]).join(
-        places, on=reproduction.KEY
+    reported = reproduction.reported(str(paper_id), list(dict.fromkeys(compared["item"])))
+    columns = [name for name in ("place", "quote", "precision") if name in reported]
+    compared = compared.drop(columns=columns, errors="ignore").join(
+        reported.set_index(reproduction.KEY)[columns], on=reproduction.KEY
     )
-    recomputed, claims = (
-        compared["source"].isin(reproduction.RECOMPUTED),
-        compared["source"].eq(reproduction.CLAIM),
-    )
-    name = (
-        (lambda item: paper.items[item].name if paper and item in paper.items else item)
-        if paper_id
-        else str
-    )
+    names = {item.id: item.name for item in paper.items.values()} if paper else {}
+    compared = compared.assign(item_name=[names.get(item, item) for item in compared["item"]])
+    recomputed = compared["source"].isin(reproduction.RECOMPUTED)
+    claims = compared["source"].eq(reproduction.CLAIM)
     described = (
-        ("What the paper concludes", "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
+        ("What the paper concludes",
+         "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
         ("Paper against ours", "The paper's own numbers alone.", "compared", ~recomputed & ~claims),
-        ("Against recomputed numbers", "Not in the paper: its figures and formulas, computed anew by somebody else.",
+        ("Against recomputed numbers",
+         "Not in the paper: its figures and formulas, computed anew by somebody else.",
          "recomputed", recomputed),
     )  # fmt: skip
     return [
-        _part(title, words, key, compared[rows], name, plain)
+        {"title": title, "words": words, "id": key, "claims": key == "claims",
+         **_section(compared[rows], plain)}
         for title, words, key, rows in described
         if rows.any()
-    ]
+    ]  # fmt: skip
 
 
-def _part(title, words, key, compared, item_name, plain):
-    rows = _telling_first(compared).to_dict("records")
-    causes = _causes(compared)
-    marks = {reason: mark for mark, _, reason in causes}
-    told: set[str] = set()
+def _section(part: pd.DataFrame, plain: Names) -> dict[str, Any]:
+    texts = {name: part[name] for name in TEXTS if name in part}
+    part = part.assign(**{n: text.where(text.map(type).eq(str), "") for n, text in texts.items()})
+    reasons = part.loc[part["reason"].ne(""), "reason"].value_counts(sort=False)
+    marks = {reason: str(i) for i, reason in enumerate(reasons.index, 1)}
+    rows = _first_rows(part).to_dict("records")
+    unused = dict(plain)  # a plain name stands beside the first of its ids only
     for row in rows:
-        row["plain"] = [_told(row[column], plain, told) for column in ("row", "column")]
-        row["mark"] = marks.get(_said(row.get("reason")), "")
-        row["item_name"] = item_name(row["item"])
-        row["place"], row["quote"] = _said(row.get("place")), _said(row.get("quote"))
-        row["where"], row["said"] = _said(row.get("where")), _said(row.get("reason"))
+        ids = [re.match(r"\w*", str(row[column]))[0] for column in ("row", "column")]  # type: ignore[index]
+        row["plain"] = [unused.pop(name, "") for name in ids]
+        row["mark"] = marks.get(row["reason"], "")
         row["reported_text"] = format_printed(
             row["reported"], row["plus_minus"], row.get("precision")
         )
         row["power_text"] = format_tolerance(row.get("power"))
+    order = [*reproduction.SOURCES, *part["source"]]
     counts = [
-        (source, {v: n for v, n in reproduction.counts(part).items() if n})
-        for source, part in compared.groupby("source", sort=False)
+        (source, {v: n for v, n in reproduction.counts(of_source).items() if n})
+        for source, of_source in part.groupby("source", sort=False)
     ]
-    order = list(reproduction.SOURCES)
-    counts.sort(key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
-    shown, shared = _telling_columns(rows)
+    shown, shared = _optional_columns(pd.DataFrame(rows))
     return {
-        "title": title, "words": words, "id": key, "claims": key == "claims", "counts": counts, "rows": rows, "shown": shown,
-        "shared": shared, "causes": causes, "total": len(compared),
+        "counts": sorted(counts, key=lambda pair: order.index(pair[0])), "rows": rows,
+        "shown": shown, "shared": shared, "total": len(part),
+        "causes": [(marks[reason], count, reason) for reason, count in reasons.items()],
     }  # fmt: skip
 
 
-def _told(text, plain, told) -> str:
-    """The plain name of the id that a row or column begins with, where it is the first of them."""
-    name = re.match(r"\w*", str(text))[0]
-    if name in told or name not in plain:
-        return ""
-    told.add(name)
-    return plain[name]
-
-
-def _telling_columns(rows):
-    """Which of the optional columns differ between rows, and sentences on those that do not."""
+def _optional_columns(rows: pd.DataFrame) -> tuple[set[str], list[str]]:
+    """Return the optional columns that differ between rows, and sentences on the others."""
     shown, shared = set(), []
-    words = {
-        "item_name": "item",
-        "source": "source",
-        "place": "in the paper",
-        "reps": "replications of ours",
-        "unit": "unit",
-    }
-    for column, word in words.items():
-        values = list(
-            dict.fromkeys(
-                "" if row.get(column) != row.get(column) else row.get(column) for row in rows
-            )
-        )
+    for column, word in OPTIONAL.items():
+        values = rows[column].astype(object).fillna("").unique() if column in rows else [""]
         if len(values) > 1:
             shown.add(column)
-        elif values and values[0] not in ("", None):
+        elif values[0] != "":
             shared.append(f"{word}: {format_number(values[0])}")
     for column in ("z", "difference", "mark", "power_text"):
-        if any(
-            row.get(column) not in (None, "") and row.get(column) == row.get(column) for row in rows
-        ):
+        if column in rows and (rows[column].notna() & rows[column].ne("")).any():
             shown.add(column)
     return shown, shared
 
 
-def _causes(compared):
-    """[(mark, number of rows, reason)]: identical reasons are one line."""
-    said = compared["reason"].map(_said)
-    counted = said[said.ne("")].groupby(said, sort=False).size()
-    return [(str(i), int(count), reason) for i, (reason, count) in enumerate(counted.items(), 1)]
-
-
-def _said(text) -> str:
-    return text if isinstance(text, str) else ""
-
-
-def _telling_first(compared):
-    """All rows, or the first MAX_ROWS of them, those that differ first."""
-    if len(compared) <= MAX_ROWS:
-        return compared
-    order = (
-        "differs",
-        "fails",
-        "no test",
-        "undecided",
-        "within error",
-        "holds",
-        "identical",
-        "not reproducible here",
-    )
-    rank = compared["verdict"].map({verdict: i for i, verdict in enumerate(order)})
-    return compared.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
+def _first_rows(part: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows, or MAX_ROWS of them with those that differ first."""
+    if len(part) <= MAX_ROWS:
+        return part
+    rank = part["verdict"].map(FIRST_VERDICTS.index)
+    return part.loc[rank.sort_values(kind="stable").index[:MAX_ROWS]]
 
 
 # The wide table
 
 
-def _wide_table(wide, settings):
-    """{levels, columns, rows, texts, explained, wide}: the wide table with what explains its names that are bare ids. Entries of
-    columns in `texts` are words and stand on the left."""
-    groups = {
-        name: (group, node)
-        for group in ("problem", "estimator")
-        for name, node in settings.chosen(group).items()
-    }
-    explained = {
-        name: glossary.short(group, name, node)
-        for name, (group, node) in groups.items()
-        if name in _texts_of(wide)
-    }
-    rows, last = [], None
-    for index, cells in zip(wide.index, wide.to_numpy()):
-        index = index if isinstance(index, tuple) else (index,)
-        rows.append(
-            (
-                index,
-                ["" if cell is None or cell != cell else str(cell) for cell in cells],
-                index[0] != last,
-            )
-        )
-        last = index[0]
-    names = {
-        i for i in range(wide.index.nlevels) if any(len(str(index[i])) > 9 for index, _, _ in rows)
-    }
-    texts = {i for i in range(len(wide.columns)) if any(len(cells[i]) > 28 for _, cells, _ in rows)}
-    columns = [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in wide.columns]
+def _wide_table(wide: pd.DataFrame, settings: Settings) -> dict[str, Any]:
+    """Return the wide table as levels, columns and rows.
+
+    `texts` are the columns with long words, `names` the levels with names, and `explained` says
+    what bare ids stand for.
+    """
+    index = wide.index.to_frame(index=False).astype(str)
+    present = {*index.to_numpy().ravel(), *map(str, wide.columns)}
+    cells = wide.astype(object).where(wide.notna(), "").astype(str).to_numpy().tolist()
+    keys = [key if isinstance(key, tuple) else (key,) for key in wide.index]
+    firsts = [i == 0 or key[0] != keys[i - 1][0] for i, key in enumerate(keys)]
+    lengths = wide.astype(str).map(len).max() if len(wide) else pd.Series(dtype=int)
     return {
-        "levels": wide.index.names, "columns": columns, "rows": rows, "texts": texts, "names": names, "explained": explained,
-    }  # fmt: skip
-
-
-def _texts_of(wide):
-    """All names in the index and the columns of the table."""
-    index = wide.index.to_frame(index=False)
-    return {str(name) for column in index for name in index[column].unique()} | set(
-        map(str, wide.columns)
-    )
-
-
-def _heading(name):
-    """'l1: mean' -> 'L1 calibration error: mean'."""
-    estimand, colon, rest = name.partition(":")
-    return axis_name(estimand) + colon + rest
+        "levels": wide.index.names,
+        "columns": [
+            " ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in wide.columns
+        ],
+        "rows": list(zip(keys, cells, firsts)),
+        "texts": {i for i, length in enumerate(lengths) if length > LONG},
+        "names": {i for i, name in enumerate(index) if index[name].map(len).max() > 9},
+        "explained": {
+            name: _short(group, name, node)
+            for group, name, node in _chosen(settings)
+            if name in present
+        },
+    }

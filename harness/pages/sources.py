@@ -1,75 +1,57 @@
-"""What the pages of the site are made of: results, papers, ids; and the types of what a part of the site gives."""
+"""Content of the site: results, papers and ids."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from harness.configure.options import ids
-from harness.evaluation import counted, papers
+from harness.evaluation import papers
 from harness.pages import index
 
-Content = (
-    str | bytes | Path | None
-)  # of a page, of a picture; the file that is copied; None: what is there stays
-Page = tuple[str, str]  # path below the site's root, HTML
-Asset = tuple[str, bytes]
+Content = str | bytes | Path  # of a file of the site; a path is copied
+Files = Iterator[tuple[str, Content]]  # (path below the root of the site, content)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What the pages are made of.
+    """Content of the site.
 
     Parameters
     ----------
-    root : Path
-        The folder of results.
-    out : Path
-        The folder that the site goes to.
+    root, out : Path
+        Folders of the results and of the site.
     papers : tuple of harness.evaluation.papers.Paper
-        All that have a paper.yaml.
-    held : dict
-        {paper: rows of its reproduction.csv, or None}.
-    estimators, problems, experiments : tuple of str
+        All papers that have a paper.yaml.
+    estimators, problems : tuple of str
         All ids.
     """
 
     root: Path
     out: Path
     papers: tuple[papers.Paper, ...] = ()
-    held: dict[str, pd.DataFrame | None] = field(default_factory=dict)
     estimators: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    experiments: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, root: Path, out: Path | None = None) -> Sources:
-        """Those of a folder of results; `out` is <root>/site unless given."""
-        described = tuple(papers.every())
-        lists: dict[str, Any] = {
-            f"{kind}s": tuple(ids(kind)) for kind in ("estimator", "problem", "experiment")
-        }
+        """Collect the content of a folder of results; `out` is <root>/site unless given."""
+        known = tuple(papers.every())
         return cls(
-            root,
-            out or root / "site",
-            described,
-            {p.id: counted.rows(root, p.id) for p in described},
-            **lists,
+            root, out or root / "site", known, tuple(ids("estimator")), tuple(ids("problem"))
         )
 
     @functools.cached_property
     def sections(self) -> list[dict[str, Any]]:
-        """What is to be said of every paper, as of `harness.pages.index.section`."""
-        return [index.section(paper, self.held[paper.id], self.root) for paper in self.papers]
+        """`harness.pages.index.section` of every paper."""
+        return [index.section(paper, self.root) for paper in self.papers]
 
 
-def files_of(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
-    """Yield (path in the site, file to copy) of all files below a folder of results."""
+def copied_files(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
+    """Yield (path in the site, path of the file) of all files below a folder of results."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             yield f"{place}/{path.relative_to(folder).as_posix()}", path

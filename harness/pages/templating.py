@@ -1,10 +1,12 @@
-"""The one Jinja environment of all pages, and what templates show: texts, numbers, drawings, data for scripts."""
+"""The one Jinja environment of all pages: number formats, tables, drawings, data for scripts."""
 
 from __future__ import annotations
 
 import functools
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
@@ -12,34 +14,132 @@ from markupsafe import Markup, escape
 
 from harness.common import wording
 from harness.common.paths import PACKAGE
+from harness.common.version import VERSION
+from harness.pages import docstrings
 
 TONES = {
-    "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad", "no test": "open",
-    "undecided": "open", "not reproducible here": "none",
+    "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad",
+    "no test": "open", "undecided": "open", "not reproducible here": "none",
     "recomputed and agreeing": "good", "given and agreeing": "fair", "differing": "bad",
     "not judged": "none", "wins": "good", "loses": "bad",
 }  # fmt: skip
-LEAST_TEXT = 1.2  # a drawing's smallest width over the one it was drawn with: letters of 7 points are 11 pixels then
-MOST_TEXT = 2.0  # its largest
+NAVIGATION = (
+    ("Overview", "index.html"), ("Papers", "papers/index.html"), ("Arena", "arena/index.html"),
+    ("Estimators", "estimators/index.html"), ("Problems", "problems/index.html"),
+    ("Your runs", "runs.html"), ("Provenance", "provenance.html"), ("Docs", "docs/index.html"),
+)  # fmt: skip
+# width of a drawing on a page, relative to the width it was drawn with:
+# at 1.2, letters of 7 points are 11 pixels high
+MIN_ZOOM, MAX_ZOOM = 1.2, 2.0
+LONG = 28  # characters: a column with a longer entry is not made narrow
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @functools.cache
 def environment() -> Environment:
     """Return the environment of harness/pages/templates, with the formats of `wording` as filters."""
     loader = FileSystemLoader(PACKAGE / "pages" / "templates")
-    made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.globals["tones"] = TONES
-    made.filters |= {
-        "amount": wording.format_amount, "breakable": breakable, "clean": wording.clean, "ends": _ends,
-        "estimand": wording.estimand_name, "fitted": wording.fitted, "notion": wording.notion_name,
+    env = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    env.globals |= {"tones": TONES, "version": VERSION, "table": table, "zip": zip}
+    env.filters |= {
+        "amount": wording.format_amount, "blocks": docstrings.blocks, "breakable": breakable,
+        "clean": wording.clean, "code": code, "thousands": "{:,}".format, "ends": _ends,
+        "estimand": wording.estimand_name, "factor": wording.format_factor,
+        "fitted": wording.fitted, "joined": join_equations, "notion": wording.notion_name,
         "number": wording.format_number, "p_value": _p_value, "percent": wording.format_percent,
-        "score": wording.score_name,
+        "score": wording.score_name, "script_json": script_json,
+        "seconds": wording.format_seconds, "signed": wording.format_signed,
+        "whole_percent": wording.format_whole_percent,
     }  # fmt: skip
-    return made
+    return env
+
+
+def page(
+    template: str,
+    path: str,
+    title: str,
+    *,
+    description: str,
+    tables: bool = False,
+    charts: bool = False,
+    alone: bool = False,
+    **values: Any,
+) -> str:
+    """Render a page of the site.
+
+    Parameters
+    ----------
+    template : str
+        Its template, which extends page.html.j2.
+    path : str
+        Path below the root of the site, "estimators/kde.html".
+    title : str
+        Plain text, for the heading and the title of the window.
+    description : str
+        One sentence of plain text.
+    tables, charts : bool
+        Load the scripts of interactive tables and of charts.
+    alone : bool
+        The page stands without the site: no navigation, and the style sheet inside.
+    **values
+        Passed to the template.
+    """
+    folder = PurePosixPath(path).parts[0]
+    section = [to for _, to in NAVIGATION if to == path or ("/" in to and to.startswith(folder))]
+    return environment().get_template(template).render(
+        title=title, description=description, tables=tables, charts=charts, alone=alone,
+        root="../" * path.count("/"), path=path, navigation=() if alone else NAVIGATION,
+        current=section[0] if section else None, **values,
+    )  # fmt: skip
+
+
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    caption: str,
+    *,
+    id: str,
+    interactive: bool = False,
+    options: Mapping[str, Any] | None = None,
+    text: Iterable[int] = (),
+) -> Markup:
+    """Render a table with caption and scoped headers.
+
+    The first entry of a row is its header, which stays in view on narrow screens.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Heads.
+    rows : iterable of sequences
+        Entries: texts (escaped), markupsafe.Markup (as it is), or pairs (text, sort key).
+    caption : str
+        Sentence on what the table shows.
+    id : str
+        Id of the table in its page.
+    interactive : bool
+        Make it sortable and searchable (DataTables; the page needs tables=True).
+    options : mapping
+        Options of DataTables that override those of site.js.
+    text : iterable of int
+        Columns of words, aligned left. The first column always is.
+    """
+    pairs = [
+        [entry if isinstance(entry, tuple) else (entry, None) for entry in row] for row in rows
+    ]
+    classes = {i: "left" for i in (0, *text)}
+    for row in pairs:
+        classes |= {i: "long" for i in text if i and len(str(row[i][0])) > LONG}
+    macro: Any = environment().get_template("pieces.html.j2").module
+    given = json.dumps(options) if options else ""
+    rendered: Markup = macro.table_of(columns, pairs, caption, id, interactive, given, classes)
+    return rendered
 
 
 def breakable(text: object) -> Markup:
-    """A text whose ids may be broken after _ and whose numbers are not parted from their errors; `this` becomes code.
+    """Allow line breaks after _ in ids, and none between a number and its error.
+
+    A text in backquotes becomes code.
 
     Examples
     --------
@@ -47,33 +147,50 @@ def breakable(text: object) -> Markup:
     Markup('a_<wbr>b &lt;i&gt; <code>c</code>')
     """
     escaped = str(escape(str(text)))
-    escaped = re.sub(
-        r"(± |\[|≤ |≥ )", lambda match: match[1].replace(" ", "\N{NO-BREAK SPACE}"), escaped
-    )
-    escaped = re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", escaped)
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - escaped above
+    escaped = re.sub(r"(±|\[|≤|≥) ", rf"\1{NO_BREAK}", escaped)
+    return code(Markup(re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", escaped)))  # noqa: S704 - escaped above
+
+
+def code(text: object) -> Markup:
+    """Mark texts in backquotes as code.
+
+    Examples
+    --------
+    >>> code("x < `y`")
+    Markup('x &lt; <code>y</code>')
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+def join_equations(text: object) -> str:
+    """Forbid line breaks inside of "n = 200".
+
+    Examples
+    --------
+    >>> join_equations("at n = 200")
+    'at n\\xa0=\\xa0200'
+    """
+    return str(text).replace(" = ", f"{NO_BREAK}={NO_BREAK}")
 
 
 def script_json(value: Any) -> Markup:
-    """JSON that may stand inside a script element."""
+    """Write JSON that may stand inside a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no element can begin
 
 
 def inline(svg: str, labelled_by: str = "") -> str:
-    """An SVG for use inside a page, which its viewBox scales.
+    """Prepare an SVG for use inside a page, which scales it by its viewBox.
 
-    It is as wide as the page, but at most twice as wide as it was drawn, and not so narrow that its letters cannot be
-    read. `labelled_by` is the id of the element that says in words what it shows.
+    It is as wide as the page, but at most MAX_ZOOM times as wide as it was drawn, and at least
+    MIN_ZOOM times. `labelled_by` is the id of the element that describes it.
     """
     svg = svg[svg.index("<svg") :]
-    drawn = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    width = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
     attributes = f' role="img" aria-labelledby="{labelled_by}"' if labelled_by else ""
-    if drawn:
-        width = float(drawn[1])
-        attributes += (
-            f' style="max-width: {MOST_TEXT * width:.0f}pt; min-width: {LEAST_TEXT * width:.0f}pt"'
-        )
+    if width:
+        most, least = (f"{zoom * float(width[1]):.0f}pt" for zoom in (MAX_ZOOM, MIN_ZOOM))
+        attributes += f' style="max-width: {most}; min-width: {least}"'
     svg = svg.replace("<svg", f"<svg{attributes}", 1)
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
@@ -85,5 +202,5 @@ def _ends(interval: Any) -> str:
 
 
 def _p_value(value: float | None) -> str:
-    """A p-value alone in a cell of a table."""
-    return wording.format_p_value(value).removeprefix("= ").replace(" ", "\N{NO-BREAK SPACE}")
+    """Format a p-value that stands alone in a field of a table."""
+    return wording.format_p_value(value).removeprefix("= ").replace(" ", NO_BREAK)

@@ -8,7 +8,7 @@ from harness import load_problem
 from harness.configure.compose import compose
 from harness.evaluation import arena_pairs
 from harness.figures import arena_plot
-from harness.pages import arena_pairs_page
+from harness.pages import arena_tables
 from harness.problems.base import ProblemSpec
 
 STREAMS = {"a": "s", "b": "s", "c": "s"}
@@ -146,19 +146,15 @@ def test_their_truths_by_a_second_method(name):
         assert abs(d.mean() - known.value) < 4.5 * np.hypot(d.std() / np.sqrt(len(d)), known.error)
 
 
-def test_the_section_and_the_picture(tmp_path):
+def test_the_section_and_the_picture():
     table = arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS)
-    told = arena_pairs_page.section(table, {"a": tmp_path / "a.png"})
-    assert (
-        told["reps"] == 4
-        and len(told["pairs"]) == 3
-        and told["pairs"][0]["models"][1] == ("b", None)
-    )
-    (order,) = told["orders"]
-    assert [row["estimator"] for row in order["rows"]] == ["odd (ks)", "x"] and order["rows"][1][
-        "cells"
-    ] == ["50 %", "50 %"]
-    assert arena_pairs_page.section(None, {}) is None
+    section = arena_tables.pairs_section(table, {"a": "cards/a.png"})
+    assert section["reps"] == 4 and len(section["pairs"]) == 3
+    assert section["pairs"][0]["models"][1] == ("b", None)
+    (order,) = section["orders"]
+    assert [name for name, _ in order["rows"]] == ["odd (ks)", "x"]
+    assert order["rows"][1][1] == [0.5, 0.5]
+    assert arena_tables.pairs_section(None, {}) is None
     figure = arena_plot.model_pairs(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]
     assert arena_pairs.of_records(made().assign(experiment="arena"), {}, {}) is None

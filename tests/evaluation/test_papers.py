@@ -1,6 +1,5 @@
 """What every paper.yaml says, `calharness list papers`, and the index of all results."""
 
-import base64
 import re
 
 import numpy as np
@@ -236,17 +235,12 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     )
     for link in re.findall(r'<a href="([^"]+)"', page):
         assert (results / link).is_file()
-    size = r'width="(\d+)" height="(\d+)"'
-    pictures = re.findall(
-        rf'<img src="data:image/png;base64,([^"]+)" {size} data-of="\w+" alt="([^"]+)"', page
-    )
-    assert [alt for *_, alt in pictures] == [
+    pictures = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', page)
+    assert [alt for _, alt in pictures] == [
         "Figure 1: error by number of samples",
         "Table 1: networks on images",
     ]
-    assert all(
-        base64.b64decode(data)[1:4] == b"PNG" and int(width) == 400 for data, width, *_ in pictures
-    )
+    assert all((results / picture).is_file() for picture, _ in pictures)
     assert (
         'href="moskvichev2025/table1_offline.html"' in page
         and "The networks of the paper are not published." in page
@@ -256,16 +250,8 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
         "holds</span>: <b>errors shrink</b>" in page
         and "−0.2 [−0.3, −0.1] on data of ours, claimed below 0" in page
     )
-    assert "nan" not in re.sub(r'base64,[^"]+', "", page)
+    assert "nan" not in page
     assert index.save(results).read_text() == page
-
-
-@pytest.mark.slow
-def test_the_index_is_never_large(paper, results, monkeypatch):
-    paper()
-    whole = index.save(results).stat().st_size
-    monkeypatch.setattr(index, "MOST", whole - 1)
-    assert index.save(results).stat().st_size < whole
 
 
 def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):

@@ -1,6 +1,5 @@
 """`calharness site`: its pages as text, and in a browser."""
 
-import base64
 import json
 import re
 import sys
@@ -12,18 +11,16 @@ from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.pages import assets, build, index, overview, own_results, paper_pages, sources_page
-from harness.pages.sources import Sources
+from harness.pages import assets, build, index, overview, own_results, paper_pages, provenance_page
 from harness.pages.templating import environment
 
 RESULTS = CHECKOUT / "results"
 OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
-    "scripts and style": lambda root: assets.own(),
+    "scripts and style": assets.own_files,
     "overview": overview.pages,
     "papers": paper_pages.pages,
-    "their results": paper_pages.results,
     "your runs": own_results.pages,
-    "provenance": sources_page.pages,
+    "provenance": provenance_page.pages,
 }
 OTHERS = ("arena/", "estimators/", "problems/", "docs/")  # whose pages are not made here
 PAGE = "<!doctype html><html><head><title>x</title></head><body>\n<h1>A &lt;b&gt; & c</h1><img src='x.png'></body></html>"
@@ -59,7 +56,7 @@ def small(tmp_path_factory):
         differs={},
         swept={"estimator.binned15.bins": ["5", "10"]},
     )
-    build.build(folder, rooms=OWN)
+    build.build(folder, parts=OWN)
     return folder / "site"
 
 
@@ -115,7 +112,7 @@ def test_every_page_can_be_read_without_seeing_it(small):
             all(held.get("aria-label") for held in page.all("nav")) and len(page.all("footer")) == 1
         )
         assert any(held.get("aria-current") for held in page.all("a")), name
-        assert all(held.get("alt") and held.get("width") for held in page.all("img")), name
+        assert all(held.get("alt") for held in page.all("img")), name
         assert len(page.all("caption")) == len(page.all("table")), name
         assert all(held.get("scope") for held in page.all("th")), name
         assert all(
@@ -160,7 +157,7 @@ def test_what_came_from_data_is_text(small):
 
 def test_the_ten_lines_are_those_of_the_arenas_page(small):
     first = (small / "index.html").read_text()
-    lines = overview.answers(Sources(RESULTS, small))
+    lines = overview.answers(RESULTS)
     assert len(lines) == 10 and all(len(line) == len(overview.ANSWER_COLUMNS) for line in lines)
     for _, use, off, *_ in lines:
         assert f'href="estimators/{use}.html"' in first and f">{off}<" in first
@@ -168,15 +165,15 @@ def test_the_ten_lines_are_those_of_the_arenas_page(small):
 
 def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, tmp_path):
     run = a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
-    rooms = {"your runs": own_results.pages, "provenance": sources_page.pages}
-    site = build.build(tmp_path, rooms=rooms).parent
+    parts = {"your runs": own_results.pages, "provenance": provenance_page.pages}
+    site = build.build(tmp_path, parts=parts).parent
     copy = site / "results" / "variations" / "mine" / "mine.html"
-    assert copy.is_file() and sources_page.UNBUILT in (site / "docs" / "index.html").read_text()
+    assert copy.is_file() and provenance_page.UNBUILT in (site / "docs" / "index.html").read_text()
     (site / "docs" / "index.html").write_text("built")
     (site / "docs" / "more.html").write_text("built")
     (run / "mine.html").rename(run / "other.html")
     a_run(tmp_path, name="next")
-    build.build(tmp_path, rooms=rooms)
+    build.build(tmp_path, parts=parts)
     assert not copy.exists() and (copy.parent.parent / "next" / "next.html").is_file()
     assert {path.read_text() for path in (site / "docs").iterdir()} == {"built"}
 
@@ -209,13 +206,12 @@ def test_own_runs_are_listed_beside_the_results(tmp_path):
 
 def test_a_missing_extra_is_one_sentence(monkeypatch, tmp_path, cli):
     for package in ("itables", "vl_convert"):
-        monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(
-            BadInputError, match=r"not installed; pip install 'calharness\[site\]' brings it\.$"
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(BadInputError, match=r"calharness\[site\]"),
         ):
-            list(assets.files())
-        monkeypatch.delitem(sys.modules, package)
-        monkeypatch.setattr(assets, "tables", lambda: ("", ""))
+            patch.setitem(sys.modules, package, None)
+            list(assets.pages())
     code, _, said = cli("site", "folder")
     assert code == 2 and "out=DIR" in said
     assert "results/site/index.html" in cli("site", "--help")[1]
@@ -292,9 +288,6 @@ TEXT = """() => {
   }
   return [...low];
 }"""
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=="
-)
 MOST = 3_000_000  # bytes that a page loads
 
 
@@ -327,9 +320,8 @@ def test_every_page_in_a_browser(whole):
 
 
 @pytest.fixture
-def whole(tmp_path, monkeypatch):
-    """The site of the papers as they are, with pictures of one pixel, and the paths of its own pages."""
-    monkeypatch.setattr(index, "thumbnail", lambda source, width: (PIXEL, 480, 300))
+def whole(tmp_path):
+    """The site of the papers as they are, and the paths of its own pages."""
     for path in RESULTS.iterdir():
         if path.is_dir() and path.name not in (
             "site",
@@ -340,8 +332,8 @@ def whole(tmp_path, monkeypatch):
         ):
             (tmp_path / path.name).symlink_to(path)
     a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
-    rooms = OWN | {"scripts and style": assets.files}
-    site = build.build(tmp_path, rooms=rooms).parent
+    parts = OWN | {"scripts and style": assets.pages}
+    site = build.build(tmp_path, parts=parts).parent
     yield site, sorted(pages_of(site))
 
 

@@ -4,7 +4,7 @@
   "use strict";
   const data = JSON.parse(document.getElementById("board-data").textContent);
   const filters = ["estimand", "family", "n", "k"].map(name => document.getElementById(`filter-${name}`));
-  const said = document.getElementById("board-said");
+  const summary = document.getElementById("board-summary");
 
   const digits = (value, count) => Number(value.toPrecision(count)).toString();
   const number = (value, count) => value === null ? "–" : digits(value, count);
@@ -20,11 +20,11 @@
   const link = name => { const a = document.createElement("a"); a.href = `../estimators/${encodeURIComponent(name)}.html`; a.textContent = name; return a.outerHTML; };
 
   const row = entries => {
-    const r = Object.fromEntries(data.fields.map((name, i) => [name, i < entries.length ? entries[i] : data.usual[i]]));
+    const r = Object.fromEntries(data.fields.map((name, i) => [name, entries[i]]));
     const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
     if (r.worst_at === null) Object.assign(r, { worst: r.regret, worst_low: r.low, worst_high: r.high });
-    return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], said: interval(r.regret, r.low, r.high),
-      worst_said: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
+    return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], interval: interval(r.regret, r.low, r.high),
+      worst_interval: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
   };
   const chosen = () => (data.rows[filters.map(one => one.value).join("|")] || []).map(row);
 
@@ -38,7 +38,7 @@
     layout: { topStart: ["pageLength", { buttons: [{ extend: "colvis", text: "Columns", columns: ":gt(0)" }] }] },
     columns: [
       { data: "estimator", cellType: "th", className: "left", createdCell: cell => cell.setAttribute("scope", "row"), render: (name, what) => what === "display" ? link(name) : name },
-      column("rank", ranks), column("regret", r => r.said), { ...column("worst", r => r.worst_said), className: "worst" }, column("rmse", r => number(r.rmse, 3)),
+      column("rank", ranks), column("regret", r => r.interval), { ...column("worst", r => r.worst_interval), className: "worst" }, column("rmse", r => number(r.rmse, 3)),
       column("bias", r => signed(r.bias)), column("over", r => percent(r.over)), column("coverage", r => percent(r.coverage)),
       column("cpu_seconds", r => r.cost), { ...column("settings", r => `${r.settings.toLocaleString("en")} (${percent(r.share)})${lost(r)}`), className: "settings" },
     ],
@@ -57,7 +57,7 @@
     table.clear().rows.add(rows).draw();
     draw(rows);
     const ranked = rows.filter(r => r.rank !== null).length, most = Math.max(0, ...rows.map(r => r.settings));
-    said.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked, over up to ${most.toLocaleString("en")} settings.`
+    summary.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked, over up to ${most.toLocaleString("en")} settings.`
       : "Nothing here: no problem of this kind was measured, or of this estimand only one filter at a time is aggregated.";
   };
   const read = () => {
