@@ -1,9 +1,11 @@
-"""The picture of `judge` in the README: the top of the page on a VGG16 of Keras on CIFAR-10's test set, probabilities published
-in p-lambda/verified_calibration (MIT licence); the pack cifar10_vgg16.
+"""Draw the picture of `judge` in the README: the top of the page on a network for CIFAR-10.
+
+The network is a VGG16 of Keras. Its probabilities on the test set are published in
+p-lambda/verified_calibration (MIT licence) and are the pack cifar10_vgg16.
 
     python benchmarks/judge_picture.py FILE.npz [results/readme/judge.png]
 
-FILE.npz holds `probs` (10000, 10) and `labels`. Needs Chromium; half a minute.
+FILE.npz holds `probs` (10000, 10) and `labels`. Needs Chromium; takes half a minute.
 """
 
 from __future__ import annotations
@@ -21,30 +23,31 @@ import harness
 
 CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 WIDTH, HEIGHT = 1280, 1480
-COLOURS = 64  # of the palette: letters stay sharp, and the file small
+COLOURS = 64  # of the palette: letters stay sharp, and the file is small
 
 
 def main(predictions: str, picture: str = "results/readme/judge.png") -> None:
-    held = np.load(predictions)
-    judgement = harness.judge(
-        held["probs"], held["labels"], classes=CLASSES, names=["VGG16 on CIFAR-10"]
-    )
+    """Judge the predictions, and write a picture of the top of the page."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         raise SystemExit("Chromium is needed.")
+    arrays = np.load(predictions)
+    names = ["VGG16 on CIFAR-10"]
+    judgement = harness.judge(arrays["probs"], arrays["labels"], classes=CLASSES, names=names)
     with tempfile.TemporaryDirectory() as folder:
-        page, shot = Path(folder, "page.html"), Path(folder, "shot.png")
+        page, screenshot = Path(folder, "page.html"), Path(folder, "screenshot.png")
         judgement.to_html(page)
-        size = [
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
             "--force-device-scale-factor=1",
             f"--window-size={WIDTH},{HEIGHT}",
-            "--hide-scrollbars",
+            f"--screenshot={screenshot}",
         ]
-        subprocess.run(
-            [chromium, "--headless", "--no-sandbox", "--disable-gpu", *size, f"--screenshot={shot}", page.as_uri()],
-            check=True, capture_output=True,
-        )  # fmt: skip
-        Image.open(shot).convert("RGB").quantize(COLOURS).save(picture, optimize=True)
+        subprocess.run([chromium, *options, page.as_uri()], check=True, capture_output=True)
+        Image.open(screenshot).convert("RGB").quantize(COLOURS).save(picture, optimize=True)
     print(f"{picture}: {Path(picture).stat().st_size:,} bytes")
 
 

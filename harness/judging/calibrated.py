@@ -1,4 +1,4 @@
-"""Question 1: are the predictions calibrated? Exact tests, corrected for their number."""
+"""Answer question 1, whether predictions are calibrated: exact tests, corrected for their number."""
 
 from __future__ import annotations
 

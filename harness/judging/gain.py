@@ -1,4 +1,4 @@
-"""Question 4: what would recalibration gain? Cross-fitted: no map is judged on rows of its fit."""
+"""Answer question 4: the cross-fitted gain of recalibration."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def judge_groups(
     >>> sex = np.repeat(["f", "m"], 100)
     >>> hit = np.r_[np.repeat([0, 1], 50), np.ones(100, int)]
     >>> groups, notes = judge_groups({"sex": sex}, np.full(200, 0.5), hit, 0.95)
-    >>> [(finding.value, round(finding.gap.value, 2), round(finding.adjusted, 3)) for finding in groups]
+    >>> [(group.value, round(group.gap.value, 2), round(group.adjusted, 3)) for group in groups]
     [('m', -0.5, 0.0), ('f', 0.0, 1.0)]
     """
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Question 2: how far off are the predictions, and how sure is that?"""
+"""Answer question 2: how far off the predictions are, and how sure that is."""
 
 from __future__ import annotations
 

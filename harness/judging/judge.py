@@ -187,7 +187,7 @@ def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
 
 
 def _with_different_names(models: list[Judged]) -> list[Judged]:
-    """Number models of the same name, such as files of one name in two folders."""
+    """Append numbers to equal names, such as those of files of one name in two folders."""
     counts: Counter[str] = Counter()
     numbered = []
     for model in models:

@@ -43,6 +43,7 @@ class Judgement:
         return [answer.sentence for answer in self.answers.values()]
 
     def __str__(self) -> str:
+        """Return the text for a terminal."""
         from harness.judging.terminal import text
 
         return text(self)

@@ -35,10 +35,10 @@ from harness.calibrators.scaling import smoothed
 from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.math import columns
+from harness.math.notions import checked
 from harness.math.softmax import softmax
 
 FORMAT, VERSION = "calharness recalibration map", 1
-ROW_SUM_TOLERANCE = 1e-4
 FORMULAS = {
     "temperature": "q = softmax(beta log p)",
     "vector": "q = softmax(w * z + b), z = log p - its mean over the classes",
@@ -122,13 +122,8 @@ class FittedMap:
                 f"p has shape {x.shape}; this map was fitted on {self.k} classes ({names}) and "
                 f"takes {allowed}."
             )
-        if x.size and not (x.min() >= 0.0 and x.max() <= 1.0):  # false for NaN, too
-            raise BadInputError("p holds values outside [0, 1] or NaN; give probabilities.")
-        if x.ndim == 2 and len(x) and np.abs(x.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
-            raise BadInputError(
-                f"p has rows that do not sum to 1 within {ROW_SUM_TOLERANCE:g}; give the "
-                "probabilities of all classes."
-            )
+        if len(x):
+            checked(x, np.zeros(len(x), dtype=np.int64))
         if x.ndim == 1:
             return self._map_binary(x)
         if self.k == 2:

@@ -1,4 +1,4 @@
-"""The exact test of a score of one event: is P(Y = 1 given p) = p?
+"""The exact test of P(Y = 1 given p) = p for the score of one event.
 
 Hypothesis: given the scores, the events are independent with P(y_i = 1) = p_i. Events are drawn
 again from p, so the test has its level at every n and for all scores; no law is approximated. For

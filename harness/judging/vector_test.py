@@ -1,4 +1,4 @@
-"""The exact test of whole vectors: is P(Y = j given p) = p_j for all j?
+"""The exact test of P(Y = j given p) = p_j, j = 1, ..., k, for whole vectors.
 
 Hypothesis (canonical calibration): given the vectors, labels are independent with
 P(y_i = j) = p_ij. Labels are drawn again from p, so the test has its level at every n and k.
@@ -103,7 +103,7 @@ class _Statistics:
         self.linear_variance = (self.centre**2).T @ self.variance
 
     def _sums(self, values: Array) -> Array:
-        """Sums of values (n, k) over each bin, (bins, k)."""
+        """Add values (n, k) within each bin; return (bins, k)."""
         count = 2 ** DEPTHS[-1]
         return np.column_stack([np.bincount(self.bin, column, count) for column in values.T])
 

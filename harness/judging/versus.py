@@ -1,4 +1,4 @@
-"""Question 5: which of several models is better? Paired differences on the same rows."""
+"""Answer question 5, which of several models is better: paired differences on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question 3: where are the predictions off? By class, by score, by group."""
+"""Answer question 3, where the predictions are off: by class, by score, by group."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEWEST_IN_REGION = 30
 
 
 def where(data: Judged, level: float) -> Where:
-    """Answer question 3.
+    """Say where the predictions are off.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ def test_another_or_a_damaged_file_is_refused_in_one_sentence(text, message, tmp
     [
         (np.full((2, 4), 0.25), r"shape \(2, 4\).* 3 classes \(a, b, c\)"),
         (np.array([0.5]), r"takes \(n, 3\)\.$"),
-        ([[0.5, 0.5, np.nan]], "outside"),
-        ([[0.5, 0.5, 0.5]], "do not sum to 1"),
+        ([[0.5, 0.5, np.nan]], "NaN"),
+        ([[0.5, 0.5, 0.5]], "sums to 1.5"),
     ],
 )
 def test_a_map_refuses_other_shapes_and_values(p, message):
