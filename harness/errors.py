@@ -42,7 +42,7 @@ _SYSTEM = {
     (errno.ENAMETOOLONG,): ("the name {} is too long for this disk", "give a shorter one"),
     (errno.EMFILE, errno.ENFILE): ("too many files are open at {}", "raise the limit with `ulimit -n`, or use fewer jobs="),
     (errno.ENOMEM, errno.EAGAIN): ("the system has no memory or no processes left for {}", "use fewer jobs="),
-    (errno.EIO, errno.ESTALE): ("the disk or the network failed at {}", "look after it; the same command goes on from there"),
+    (errno.EIO, errno.ESTALE): ("the disk or the network failed at {}", "check it; the same command resumes the run"),
 }  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def system_sentence(error: OSError) -> str:
         if error.errno in numbers:
             return f"{event.format(name or 'a file')}; {remedy}."
     reason = (error.strerror or type(error).__name__).lower()
-    return f"the system refused {name or 'something'} ({reason}); see to it and run again."
+    return f"the system refused {name or 'something'} ({reason}); correct it and run again."
 
 
 def guess(word: str, known: Sequence[str]) -> str:

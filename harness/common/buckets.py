@@ -47,7 +47,7 @@ def folder_of(address: str) -> Path:
     """
     if re.match(r"[^/]*//[^/@]*:[^/@]*@", address):
         raise BadInputError(
-            "out has a password in its address, which every run would record; give it as the environment does."
+            "out has a password in its address, which every run would record; set it in the environment."
         )
     if not (_folder(address) / ".store").is_file():
         _check_bucket(address)
@@ -283,8 +283,8 @@ def _send(address: str, name: str, content: bytes) -> None:
             files.move(unfinished, path)
     except OSError as error:
         raise BadInputError(
-            f"{name} could not be sent to {address} ({_message(error)}); what it held is not stored, "
-            "and the same command does it again."
+            f"{name} could not be sent to {address} ({_message(error)}); its content is not stored; "
+            "run the same command again."
         ) from error
 
 

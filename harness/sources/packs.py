@@ -159,7 +159,7 @@ def verify(chosen: list[Pack], base: Path) -> int:
         if not path.is_file():
             line = f"absent     {path}"
         elif pack.sha256 is None:
-            line = f"present    sha256 {sha256(path)}, to which no published one is known"
+            line = f"present    sha256 {sha256(path)}; no published checksum is known"
         elif sha256(path) == pack.sha256:
             line = "ok"
         else:
@@ -177,7 +177,7 @@ def fetch(pack: Pack, base: Path) -> Path:
     Raises
     ------
     BadInputError
-        If the file cannot be had, or if another file is at its place.
+        If the file cannot be fetched, or if another file is in its place.
     """
     path = pack.at(base)
     if path.is_file():
@@ -189,7 +189,7 @@ def fetch(pack: Pack, base: Path) -> Path:
         )
     if pack.sha256 is None:
         raise BadInputError(
-            f"{pack.name} is not downloaded, for no checksum of it is known; {pack.note} Put it at {path}."
+            f"{pack.name} is not downloaded because no checksum of it is known; {pack.note} Put it at {path}."
         )
     if not pack.urls:
         raise BadInputError(
@@ -230,7 +230,7 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
         print(f"  {problem}", file=sys.stderr)
     state = "complete"
     if problems:
-        state = f"{len(problems):,} could not be had, the same command tries again"
+        state = f"{len(problems):,} could not be fetched; the same command tries again"
     print(f"  {len(chosen):,} files, {state}")
     return int(bool(problems))
 

@@ -69,9 +69,9 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
     free = shutil.disk_usage(root).free
     if missing > free:
         raise BadInputError(
-            f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB are to come."
+            f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB have to be downloaded."
         )
-    print(f"  {missing / 1e6:,.0f} MB of predictions to come", file=sys.stderr)
+    print(f"  {missing / 1e6:,.0f} MB of predictions to download", file=sys.stderr)
     files.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
     for folder in described:
         for name in tabrepo.FILES[1:]:
@@ -117,8 +117,8 @@ class Fetch:
             self._pin(name, checksum)
         elif self.sums[name] != checksum:
             raise BadInputError(
-                f"{path} has sha256 {checksum}, but had {self.sums[name]} when it came; "
-                "move it away and it is fetched again."
+                f"{path} has sha256 {checksum}, but had {self.sums[name]} when it was downloaded; "
+                "move it away to download it again."
             )
 
     def _download(self, name: str, path: Path) -> None:
@@ -160,7 +160,7 @@ class Fetch:
                     self.unanswered += 1
                     if self.unanswered >= UNANSWERED_FILES * len(self.bases):
                         raise NoServerError(
-                            f"no server answers any more, the last one asked was for {url}"
+                            f"no server answers any more; the last request was for {url}"
                         ) from error
                     raise
             time.sleep(WAIT_SECONDS * attempt)
@@ -183,10 +183,12 @@ class Fetch:
     def _check_new(self, name: str, partial: Path, stated: str | None) -> None:
         checksum = sha256(partial)
         if stated is not None and checksum != stated:
-            raise BadInputError(f"what came has sha256 {checksum}, the publisher names {stated}")
+            raise BadInputError(
+                f"the download has sha256 {checksum}, but the publisher states {stated}"
+            )
         if self.sums.get(name, checksum) != checksum:
             raise BadInputError(
-                f"what came has sha256 {checksum}, but {SUMS} holds {self.sums[name]} from the first time"
+                f"the download has sha256 {checksum}, but {SUMS} holds {self.sums[name]} of the first download"
             )
         self.check(name, partial)
 
@@ -233,7 +235,7 @@ def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
             stated = checks.sums.get(name)
             if stated and sha256(path) != stated:
                 raise BadInputError(
-                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it came."
+                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it was downloaded."
                 )
             checks.check(name, path)
         except BadInputError as error:

@@ -103,7 +103,8 @@ def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, stor
     with monkeypatch.context() as patch:
         patch.setattr(buckets, "_opened", lambda address: (Full(), opened(address)[1]))
         with pytest.raises(
-            BadInputError, match="records/part-.* could not be sent .*no space left.* does it again"
+            BadInputError,
+            match="records/part-.* could not be sent .*no space left.* run the same command again",
         ) as refused:
             experiment.compute(quiet=True)
     assert "\n" not in str(refused.value) and len(in_store(store)) == 1

@@ -107,7 +107,7 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
     )
     with pytest.raises(
         BadInputError,
-        match="is not downloaded, for no checksum of it is known; Ask nobody. Put it at",
+        match="is not downloaded because no checksum of it is known; Ask nobody. Put it at",
     ):
         packs.fetch(own, tmp_path)
     assert packs.verify([own], tmp_path) == 0 and "absent" in capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_a_group_goes_on_past_a_file_that_fails(group, tmp_path, cli):
     """The others are there, the failures are listed, and the same command goes on where it was."""
     group["first"], group["second"] = ["none", "wrong"], ["broken"]
     code, text, err = cli("data", "fetch", "some")
-    assert code == 1 and "2 could not be had, the same command tries again" in text
+    assert code == 1 and "2 could not be fetched; the same command tries again" in text
     assert (
         "first could not be fetched" in err
         and "404" in err

@@ -742,7 +742,7 @@ def test_the_publishers_checksum_is_compared_where_one_is_named(get, server):
     code, _, err = get("/hub")
     assert (
         code == 1
-        and "the publisher names" in err
+        and "the publisher states" in err
         and not list(get.there.rglob("two/0/pred-val.dat*"))
     )
     assert get()[0] == 0  # without a named checksum such bytes pass: only their number is known
