@@ -154,7 +154,7 @@ class Configured:
         return {
             path: list(
                 dict.fromkeys(
-                    sweeps.said(point[path]) for point in self.plan.points if path in point
+                    sweeps.value_text(point[path]) for point in self.plan.points if path in point
                 )
             )
             for path in self.plan.swept

@@ -49,14 +49,7 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
         raise BadInputError(
             f"no cell of {experiment.name} has a number; nothing is drawn and nothing overwritten."
         )
-    if not experiment.is_variation:
-        return _write(experiment, frame, [])
-    notes = _keep_other_results(experiment)
-    with variations.undisturbed(experiment.folder, experiment.stem, experiment.identity):
-        return _write(experiment, frame, notes)
-
-
-def _write(experiment: Experiment, frame: pd.DataFrame, notes: list[str]) -> Rendered:
+    notes = _keep_other_results(experiment) if experiment.is_variation else []
     if experiment.settings.arena and not experiment.is_sweep:
         return arena_page.save(experiment, frame), {}, notes
     settings = experiment.shown_settings()

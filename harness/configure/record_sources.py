@@ -1,4 +1,4 @@
-"""Records that an experiment does not compute: those of other experiments (`records_of`) and from outside (`records_from`)."""
+"""Records that an experiment does not compute: from other experiments (`records_of`) and from outside (`records_from`)."""
 
 from __future__ import annotations
 
@@ -10,53 +10,46 @@ from harness.errors import BadInputError, guess
 
 
 def experiments(settings: Settings) -> list[str]:
-    """Ids of the experiments whose records are used, with those that they name in turn, each once.
+    """Return the ids of the experiments whose records are used, with the ids that they name in turn.
 
     Raises
     ------
     BadInputError
-        If an id is unknown, or an experiment's records would be its own.
+        If an id is unknown, or an experiment names itself, perhaps through others.
     """
     return list(dict.fromkeys(_named(settings.records_of, [settings.experiment or "this run"])))
 
 
 def _named(names: list[str], chain: list[str]) -> list[str]:
-    found = []
+    experiments = []
     for name in names:
         if name not in ids("experiment"):
             raise BadInputError(
-                f"records_of of {chain[-1]} has {name!r}, which is no experiment{guess(name, ids('experiment'))}; "
-                "`calharness list experiments` shows all."
-            )
-        if name == chain[-1]:
-            raise BadInputError(
-                f"records_of of {name} names {name} itself, whose records it has anyway; leave it out."
+                f"records_of of {chain[-1]} has {name!r}, which is no experiment"
+                f"{guess(name, ids('experiment'))}; `calharness list experiments` shows all."
             )
         if name in chain:
-            raise BadInputError(
-                f"records_of goes in a circle: {' names '.join([*chain[chain.index(name) :], name])}."
-            )
-        found += [
-            name,
-            *_named(option("experiment", name).config.get("records_of") or [], [*chain, name]),
-        ]
-    return found
+            circle = " names ".join([*chain[chain.index(name) :], name])
+            raise BadInputError(f"records_of goes in a circle: {circle}.")
+        inner = option("experiment", name).config.get("records_of") or []
+        experiments += [name, *_named(inner, [*chain, name])]
+    return experiments
 
 
 def without_cells(settings: Settings) -> bool:
-    """Whether a run computes nothing of its own: it has no problem, and records of others."""
+    """Return True if a run has no problem, but records of others."""
     return not settings.problem and bool(settings.records_of or settings.records_from)
 
 
 def check(settings: Settings) -> None:
-    """Raise BadInputError where records of others go with an option that needs cells of the run's own."""
+    """Raise BadInputError if an option that needs own cells is given with records of others."""
     if (settings.records_of or settings.records_from) and settings.sweep:
         raise BadInputError(
             "a sweep draws its own cells alone; leave out sweep, or records_of and records_from."
         )
     if without_cells(settings):
-        of_cells = names_of(Settings, Role.CELLS)
-        idle = [name for name in of_cells if getattr(settings, name) != defaults()[name]]
+        needs_cells = names_of(Settings, Role.CELLS)
+        idle = [name for name in needs_cells if getattr(settings, name) != defaults()[name]]
         idle += ["estimator"] if settings.estimator else []
         if idle:
             raise BadInputError(

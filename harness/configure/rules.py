@@ -1,18 +1,20 @@
-"""Rules for the values of options: what is allowed, in words and as a test."""
+"""Rules for the values of options: the allowed values, in words and as a test."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
-from harness.errors import BadInputError
+from harness.errors import BadInputError, guess
+
+T = TypeVar("T")
 
 
 class Role(Enum):
-    """What an option decides. Sweeps and comparisons of runs treat the options by their role."""
+    """What an option decides. Sweeps and comparisons of runs treat options by their role."""
 
     CELLS = "which cells are computed"
     OPERATION = "how and where the run is done"
@@ -33,36 +35,65 @@ class Rule:
             raise BadInputError(f"{name} is {value!r}; {self.words}.")
 
 
-def option(rule: Rule, role: Role = Role.EXPERIMENT) -> Any:
-    """A field of a class of settings: an option with its allowed values and its role."""
-    return field(metadata={"rule": rule, "role": role})
+def option(rule: Rule, role: Role = Role.EXPERIMENT, default: Any = MISSING) -> Any:
+    """Return a field of a class of settings: an option with its allowed values and its role."""
+    return field(default=default, metadata={"rule": rule, "role": role})
 
 
 def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -> None:
-    """Raise BadInputError at the first value that the rule of its field does not allow."""
-    for one in fields(settings):
-        if "rule" in one.metadata:
-            one.metadata["rule"].check(prefix + one.name, values[one.name])
+    """Raise BadInputError for a name that is no option, and for a value that its rule does not allow."""
+    options = {f.name: f.metadata["rule"] for f in fields(settings) if "rule" in f.metadata}
+    names = [prefix + name for name in options]
+    for name in values:
+        if name not in options:
+            raise BadInputError(
+                f"there is no setting '{prefix}{name}'{guess(f'{prefix}{name}', names)}; allowed are "
+                f"{', '.join(names)}."
+            )
+    for name, rule in options.items():
+        rule.check(prefix + name, values[name])
+
+
+def read_options(settings: type[T], name: str, values: Any) -> T:
+    """Return a mapping, the value of the option `name`, as an object of a class of settings.
+
+    Raises
+    ------
+    BadInputError
+        If it is no mapping, has an unknown name, or a value that is not allowed.
+    """
+    MAPPING.check(name, values)
+    own = fields(settings)  # type: ignore[arg-type]
+    whole = {f.name: f.default for f in own if f.default is not MISSING} | values
+    check_options(settings, whole, f"{name}.")
+    return settings(**whole)
 
 
 def names_of(settings: type, *roles: Role) -> tuple[str, ...]:
-    """Names of the options with these roles."""
-    return tuple(one.name for one in fields(settings) if one.metadata.get("role") in roles)
+    """Return the names of the options with these roles."""
+    return tuple(f.name for f in fields(settings) if f.metadata.get("role") in roles)
 
 
 def is_integer(value: Any, low: float = -float("inf"), high: float = float("inf")) -> bool:
-    """True for an integer from `low` to `high`; booleans are none."""
+    """Return True for an integer from `low` to `high`; False for booleans."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_list_of(kind: type, value: Any) -> bool:
-    """True for a list with elements of this type alone."""
+    """Return True for a list whose elements all have this type."""
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
 def as_list(value: Any) -> list[Any]:
-    """None -> [], a single value -> [value], a list stays."""
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+    """Return a list or tuple as a list, None as [], and any other value as [value]."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def or_null(rule: Rule) -> Rule:
+    """Return the same rule, with null allowed."""
+    return Rule(f"{rule.words}, or null", lambda value: value is None or rule.allows(value))
 
 
 def integer(low: int) -> Rule:
@@ -71,35 +102,31 @@ def integer(low: int) -> Rule:
 
 
 def one_of(*names: str) -> Rule:
-    """Some names."""
+    """One of some names."""
     return Rule(
         f"allowed are {', '.join(names)}", lambda value: isinstance(value, str) and value in names
     )
 
 
+def is_number(value: Any) -> bool:
+    """Return True for a number; False for booleans."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def number(low: float, high: float, remedy: str) -> Rule:
-    """Numbers from `low` to `high`, or null."""
-
-    def allows(value: Any) -> bool:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return value is None or is_number and low <= value <= high
-
-    return Rule(f"give a number from {low} to {high} ({remedy})", allows)
+    """Numbers from `low` to `high`."""
+    return Rule(
+        f"give a number from {low} to {high} ({remedy})",
+        lambda value: is_number(value) and low <= value <= high,
+    )
 
 
-def positive_or_null(unit: str) -> Rule:
-    """Positive, finite numbers, or null."""
-    words = f"a positive number of {unit}, or null, is needed"
-
-    def allows(value: Any) -> bool:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return value is None or is_number and 0 < value < float("inf")
-
-    return Rule(words, allows)
-
-
-def _is_file_name(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value) is not None
+def positive(unit: str) -> Rule:
+    """Positive, finite numbers."""
+    return Rule(
+        f"a positive number of {unit} is needed",
+        lambda value: is_number(value) and 0 < value < float("inf"),
+    )
 
 
 ANYTHING = Rule("any value is allowed", lambda value: True)
@@ -109,11 +136,8 @@ TEXT = Rule(
     lambda value: not isinstance(value, (bool, dict, list)),
 )
 TEXTS = Rule("a list of texts is needed, [one,two]", lambda value: is_list_of(str, value))
-TEXTS_OR_NULL = Rule(
-    f"{TEXTS.words}, or null", lambda value: value is None or is_list_of(str, value)
-)
 FILE_NAME = Rule(
     "it becomes a file name: letters, digits, '_', '-' and '.' are allowed",
-    lambda value: value is None or _is_file_name(value),
+    lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value) is not None,
 )
-MAPPING = Rule("settings by name are needed, NAME.KEY=VALUE", lambda value: isinstance(value, dict))
+MAPPING = Rule("it holds settings by name, NAME.KEY=VALUE", lambda value: isinstance(value, dict))

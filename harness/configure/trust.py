@@ -1,9 +1,12 @@
-"""Whose code a configuration may name. What is typed on the command line, or given to `harness.run`, is its author's wish; a
-configuration file may come from anywhere, and naming a class there runs that class's module.
+"""Trust: modules whose code a configuration may name.
 
-A `_target_`, or the reader of `records_from`, that a file names must therefore be a problem, an estimator, a calibrator or a part
-of them of ours, of one of the papers' modules in experiments/, or of a module that the command line names: in a `_target_` or
-reader of its own, or in `trust=[module,...]`. Hydra's own node may name Hydra's plugins and Python's logging alone.
+The words of the command line, or of `harness.run`, are the wish of the user. A configuration file
+may come from anybody, and naming a class in it runs the module of that class.
+
+So a file may name, as `_target_` or as reader of `records_from`, only: our problems, estimators,
+calibrators and their parts, the papers' modules in experiments/, and modules that the command line
+names (in a `_target_` or reader, or in `trust=[module,...]`). Hydra's own node may name only Hydra's
+plugins and Python's logging.
 """
 
 from __future__ import annotations
@@ -20,152 +23,150 @@ from harness.experiments import module_name
 OURS = (
     "harness.problems", "harness.estimators", "harness.calibrators", "harness.math", "harness.peers", "harness.experiments",
 )  # fmt: skip
-# what Hydra's node may name: whole paths, as logging.os.system would be Python's own through the module that imports it
+# allowed in Hydra's node; whole paths, because logging.os.system is Python's own, too, through the
+# module that imports it
 OF_HYDRA = re.compile(
     r"hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
     r"hydra\.experimental\.(\w+\.)?\w+Callback|hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
     r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
 )
-_CALLED = (
-    "_target_",
-    "class",
-    "()",
-    "custom_search_space",
-)  # keys whose value Hydra, or Python's logging, imports and calls
-_OF_A_QUEUE = ("queue", "listener")  # likewise, of a handler of logging
-_ELSEWHERE = re.compile(
-    r"\$\{(?!now:|oc\.env:|hydra[.:])"
-)  # what would come from beside Hydra's node
-_WORD = r"[A-Za-z_]\w*(?:\.\w+)*"
+# keys whose value Hydra, or Python's logging, imports and calls; the last two in a handler only
+_CALLED = ("_target_", "class", "()", "custom_search_space")
+_CALLED_IN_HANDLER = ("queue", "listener")
+_OUTSIDE_HYDRA = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")  # interpolation of other nodes
+_PATH = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
 def named(overrides: Iterable[str]) -> set[str]:
-    """The modules that overrides name.
+    """Return the modules that overrides name.
 
     >>> sorted(named(["+estimator.mine._target_=my_module.Mine", "n=500", "trust=[helpers,their.package]"]))
     ['helpers', 'my_module', 'their.package']
     >>> named(["records_from=[{file: a.csv, reader: my_module.reader}]"])
     {'my_module'}
     """
-    found: set[str] = set()
+    modules: set[str] = set()
     for text in overrides:
         name, _, value = text.partition("=")
         if name.lstrip("+") == "trust":
-            found |= set(re.findall(_WORD, value))
+            modules |= set(re.findall(_PATH, value))
         for part in re.split(r"(?:_target_|\breader)['\"]?\s*[:=]", text)[1:]:
-            found |= {word.rpartition(".")[0] for word in re.findall(_WORD, part)} - {""}
-    return found
+            modules |= {path.rpartition(".")[0] for path in re.findall(_PATH, part)} - {""}
+    return modules
 
 
 def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
-    """A composed configuration whose `trust` holds every module that the overrides name.
+    """Return a composed configuration whose `trust` has every module that the overrides name.
 
     Raises
     ------
     BadInputError
-        If `trust` is set by a file, or a file names code that is neither ours nor among these modules.
+        If a file sets `trust`, or names code that is neither ours nor of these modules.
     """
     allowed = named(overrides)
-    given = config.get("trust") or []
-    if not (
-        isinstance(given, list)
-        and all(isinstance(one, str) and re.fullmatch(_WORD, one) for one in given)
-    ):
+    trusted = config.get("trust") or []
+    is_list = isinstance(trusted, list) and all(isinstance(module, str) for module in trusted)
+    if not is_list or not all(re.fullmatch(_PATH, module) for module in trusted):
         raise BadInputError(
-            f"trust is {given!r}; a list of modules is needed, as trust=[my_module]."
+            f"trust is {trusted!r}; a list of modules is needed, as trust=[my_module]."
         )
-    if not set(given) <= allowed:
+    if not set(trusted) <= allowed:
         raise BadInputError(
-            f"trust is {given!r} in a configuration file; only the command line can say it, as trust=[my_module]."
+            f"trust is {trusted!r} in a configuration file; only the command line can set it, as "
+            "trust=[my_module]."
         )
     refuse(_code_of(config), allowed)
     return {**config, "trust": sorted(allowed)}
 
 
 def refuse(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
-    """Raise BadInputError at the first (where, dotted path) that is neither ours nor of the modules allowed."""
+    """Raise BadInputError at the first (place, dotted path) that is neither ours nor of these modules."""
     for place, path in code:
         if not is_allowed(path, allowed):
             module = path.rpartition(".")[0] or path
             raise BadInputError(
-                f"{place} is {path!r} in a configuration file, which is code neither of harness nor of experiments; if you trust "
-                f"it, say so on the command line: trust=[{module}]."
+                f"{place} is {path!r} in a configuration file, which is code neither of harness nor "
+                "of experiments; if you trust it, say so on the command line: "
+                f"trust=[{module}]."
             )
 
 
 def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
-    """Whether a dotted path is of ours, or of one of these modules and what is below them.
+    """Return True if a dotted path lies below one of our modules, or below one of `allowed`.
 
     >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.supervise.Child"), is_allowed("a.b.C", ["a"])
     (True, False, True)
     """
-    given = module_name(path)
-    return any(
-        f"{given}.".startswith(f"{module}.") and given != module for module in (*OURS, *allowed)
-    )
+    return module_name(path).startswith(tuple(f"{module}." for module in (*OURS, *allowed)))
 
 
 def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(where, dotted path) of everything in a configuration that is imported."""
+    """Yield (place, dotted path) of all that a run would import for a configuration."""
     for group in ("problem", "estimator"):
         yield from targets(config.get(group), group)
-    for number, one in enumerate(config.get("records_from") or ()):
-        if isinstance(one, dict) and isinstance(one.get("reader"), str):
-            yield f"records_from[{number}].reader", one["reader"]
+    for number, source in enumerate(config.get("records_from") or ()):
+        if isinstance(source, dict) and isinstance(source.get("reader"), str):
+            yield f"records_from[{number}].reader", source["reader"]
 
 
 def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """(where, dotted path) of every `_target_` in a value; a list of them stands where they are swept."""
+    """Yield (place, dotted path) of each `_target_` in a value. A swept `_target_` is a list of paths."""
+    for inner, key, item in _walk(value, place):
+        if key == "_target_":
+            for path in item if isinstance(item, list) else [item]:
+                yield inner, str(path)
+
+
+def _walk(value: Any, place: str, key: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Yield (place, key, value) of a nested value and of everything in it."""
+    yield place, key, value
     if isinstance(value, dict):
         for name, item in value.items():
-            if name == "_target_":
-                yield from (
-                    (f"{place}.{name}", str(one))
-                    for one in (item if isinstance(item, list) else [item])
-                )
-            else:
-                yield from targets(item, f"{place}.{name}")
+            yield from _walk(item, f"{place}.{name}", str(name))
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from targets(item, f"{place}[{number}]")
+            yield from _walk(item, f"{place}[{number}]")
 
 
 def check_hydra(node: Any, overrides: list[str]) -> None:
-    """Raise BadInputError where Hydra's node of a composed configuration names code beside Hydra's plugins and Python's logging,
-    or sets environment variables, and the overrides do not: Hydra calls all of that before a run begins."""
-    plain = OmegaConf.to_container(node, resolve=False)
+    """Check Hydra's node of a composed configuration, which Hydra calls before a run begins.
+
+    Raises
+    ------
+    BadInputError
+        If a file makes it call code other than Hydra's plugins and Python's logging, or set
+        environment variables.
+    """
+    content = OmegaConf.to_container(node, resolve=False)
     typed = named(overrides)
-    for place, path in _hydra_code(plain, "hydra"):
-        if (
-            place == "hydra.job.override_dirname"
-        ):  # Hydra writes what was typed there, whatever a file says
+    for place, path in _hydra_code(content):
+        # Hydra copies the words of the command line to override_dirname
+        if place == "hydra.job.override_dirname" or OF_HYDRA.fullmatch(path):
             continue
-        is_typed = (
-            is_allowed(path, typed) or "${" in path and any(path in text for text in overrides)
-        )
-        if not OF_HYDRA.fullmatch(path) and not is_typed:
+        is_typed = "${" in path and any(path in text for text in overrides)
+        if not is_typed and not is_allowed(path, typed):
             raise BadInputError(
-                f"{place} is {path!r} in a configuration file, which is no part of Hydra or of Python's logging; take it out."
+                f"{place} is {path!r} in a configuration file, which is no part of Hydra or of "
+                "Python's logging; take it out."
             )
-    variables = ((plain or {}).get("job") or {}).get("env_set") if isinstance(plain, dict) else None
+    job = content.get("job") if isinstance(content, dict) else None
+    variables = job.get("env_set") if isinstance(job, dict) else None
     if variables and not any("hydra.job.env_set" in text for text in overrides):
         raise BadInputError(
-            f"hydra.job.env_set sets {', '.join(map(str, variables))} in a configuration file; set it in the shell instead."
+            f"hydra.job.env_set sets {', '.join(map(str, variables))} in a configuration file; set "
+            "it in the shell instead."
         )
 
 
-def _hydra_code(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            called = name in _CALLED or name in _OF_A_QUEUE and "_logging." in place
-            if called and isinstance(item, str):
-                yield f"{place}.{name}", item
-            else:
-                yield from _hydra_code(item, f"{place}.{name}")
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _hydra_code(item, f"{place}[{number}]")
-    elif isinstance(value, str) and (
-        "ext://" in value and not value.startswith("ext://sys.") or _ELSEWHERE.search(value)
-    ):
-        yield place, value.removeprefix("ext://")
+def _hydra_code(content: Any) -> Iterator[tuple[str, str]]:
+    """Yield (place, dotted path) of everything in Hydra's node that is called, or comes from elsewhere."""
+    for place, key, value in _walk(content, "hydra"):
+        if not isinstance(value, str):
+            continue
+        in_handler = "_logging." in place.rpartition(".")[0] + "."
+        if key in _CALLED or key in _CALLED_IN_HANDLER and in_handler:
+            yield place, value
+        elif "ext://" in value and not value.startswith("ext://sys."):
+            yield place, value.removeprefix("ext://")
+        elif _OUTSIDE_HYDRA.search(value):
+            yield place, value

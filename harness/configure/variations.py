@@ -1,12 +1,11 @@
-"""Which result a run writes: an experiment's own, or a variation's.
+"""Variations: which results a run writes, an experiment's own or those of a variation.
 
-results/<paper>/ belongs to the experiments as they are configured. A run whose configuration differs from its experiment's, or
-that has no experiment, is a result of its own, below results/variations/.
+results/<paper>/ belongs to the experiments as configured. A run whose configuration differs from its
+experiment's, or that has no experiment, writes to results/variations/.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -20,54 +19,49 @@ from harness.configure.compose import compose
 from harness.configure.figure import Labels
 from harness.configure.rules import Role, names_of
 from harness.configure.settings import Settings
-from harness.errors import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Differences = dict[str, tuple[Any, Any]]  # path -> (value as configured, value here)
+Differences = dict[str, tuple[Any, Any]]  # path: (value as configured, value here)
 OPERATIONAL = names_of(Settings, Role.OPERATION)
-# These can differ while every number is of what the paper has: other replications and sizes, and
-# another drawing.
+# with other values of these, each number still estimates the same quantity as the paper's
 SAME_QUANTITIES = ("n", "reps", "seed", *names_of(Settings, Role.DRAWING))
 
 
 def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settings | None:
-    """Settings of an experiment with nothing changed; None without one. `trusted`: the modules whose code it may name."""
+    """Return the settings of an experiment with nothing changed, or None without an experiment.
+
+    `trusted`: modules whose code it may name.
+    """
     if not experiment:
         return None
-    return compose(
-        [f"experiment={experiment}", *([f"trust=[{','.join(trusted)}]"] if trusted else [])]
-    )
+    trust = [f"trust=[{','.join(trusted)}]"] if trusted else []
+    return compose([f"experiment={experiment}", *trust])
 
 
 def differences(settings: Settings, reference: Settings | None) -> Differences:
-    """{path: (value in the reference, value here)}; a problem or estimator that only one of them has is one path."""
+    """Return {path: (value in the reference, value here)}.
+
+    A problem or estimator that only one of them has is one path.
+    """
     if reference is None:
         return {}
-    mine, theirs = (_without(one, "sweep") for one in (settings, reference))
-    return dict(_differing(theirs, mine, ""))
+    return dict(_differing(_without(reference, "sweep"), _without(settings, "sweep"), ""))
 
 
 def _without(settings: Settings, *names: str) -> dict[str, Any]:
-    """The options, but for these and the operational ones."""
-    return {
-        name: value
-        for name, value in settings.to_dict().items()
-        if name not in (*OPERATIONAL, *names)
-    }
+    """Return the options except the named and the operational ones."""
+    left_out = (*OPERATIONAL, *names)
+    return {name: value for name, value in settings.to_dict().items() if name not in left_out}
 
 
 def _differing(before: Any, after: Any, path: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    if (
-        isinstance(before, dict)
-        and isinstance(after, dict)
-        and not ("_target_" in before) ^ ("_target_" in after)
-    ):
-        for key in [*before, *(key for key in after if key not in before)]:
-            yield from _differing(
-                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
-            )
+    are_mappings = isinstance(before, dict) and isinstance(after, dict)
+    if are_mappings and ("_target_" in before) == ("_target_" in after):
+        for key in dict.fromkeys([*before, *after]):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _differing(before.get(key), after.get(key), inner)
     elif _canonical(before) != _canonical(after):
         yield path, (before, after)
 
@@ -77,12 +71,12 @@ def _canonical(value: Any) -> str:
 
 
 def identity(settings: Settings) -> str:
-    """Eight digits that identify what a run is, its name aside."""
+    """Return eight digits that identify a run, apart from its name."""
     return digest(_canonical(_without(settings, "name", "sweep")))[:8]
 
 
 def changed_components(differs: Differences, group: str) -> set[str]:
-    """The ids of problems or estimators of the run that are not as the experiment has them, in parameters or at all."""
+    """Return the ids of problems or estimators that the experiment does not have, or has with other parameters."""
     return {
         path.split(".")[1]
         for path, (_, after) in differs.items()
@@ -91,18 +85,25 @@ def changed_components(differs: Differences, group: str) -> set[str]:
 
 
 def same_quantities(differs: Differences) -> bool:
-    """Whether the run differs from its experiment in sampling and drawing alone, or leaves some problems and estimators out, so
-    that its numbers answer to the paper's."""
-    node = re.compile(r"(problem|estimator)\.[^.]+")
-    left_out = {
-        path for path, (_, after) in differs.items() if after is None and node.fullmatch(path)
-    }
-    return all(path in left_out or path.split(".")[0] in SAME_QUANTITIES for path in differs)
+    """Return True if the run's numbers can be compared with the paper's.
+
+    It may differ from its experiment in sampling and drawing, or leave problems and estimators out.
+    """
+    return all(
+        path.split(".")[0] in SAME_QUANTITIES or _is_component(path) and after is None
+        for path, (_, after) in differs.items()
+    )
+
+
+def _is_component(path: str) -> bool:
+    return re.fullmatch(r"(problem|estimator)\.[^.]+", path) is not None
 
 
 def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
-    """The rows of reproduction.compare that a variation has a number for, of what the paper's is of: where it changes n, those
-    that say of which n they are."""
+    """Return the rows of reproduction.compare that a variation has a number for.
+
+    If it changes n, only rows that name their n are kept.
+    """
     kept = compared["ours"].notna()
     if "n" in differs:
         kept &= (compared["row"] + ", " + compared["column"]).str.contains("n = ", regex=False)
@@ -110,55 +111,57 @@ def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
 
 
 def labels(settings: Settings, differs: Differences) -> Labels:
-    """The labels for a variation: a problem or estimator with changed parameters does not bear the paper's name for the unchanged
-    one, but says what was changed: 'binned15_mass (bins=30)'."""
-    found = {group: dict(settings.labels.of(group)) for group in ("problem", "estimator")}
-    for group, texts in found.items():
+    """Return the labels for a variation.
+
+    A problem or estimator with changed parameters does not have the paper's name for the unchanged
+    one, but names the changes: 'binned15_mass (bins=30)'.
+    """
+    labels = {group: dict(settings.labels.of(group)) for group in ("problem", "estimator")}
+    for group, texts in labels.items():
         for name in changed_components(differs, group):
             head = f"{group}.{name}."
             new = {path: after for path, (_, after) in differs.items() if path.startswith(head)}
             if new and f"labels.{group}.{name}" not in differs:
                 texts[name] = sweeps.suffixed(name, new, sweeps.words(new))
-    return Labels(**found)
+    return Labels(**labels)
 
 
 def keep_other(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
-    """Before results are written to a named folder that holds those of another configuration: move it aside, to
-    <folder>~<identity of what it holds>, and return that path. `content` is what <stem>.json is to say of the new ones."""
-    held = kept(folder, stem)
+    """Move a named folder aside if it holds the results of another configuration.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder that new results are to be written to.
+    stem : str
+        <stem>.json in the folder describes its results.
+    content : dict
+        Description of the new results; it is written to <stem>.json.
+
+    Returns
+    -------
+    Path or None
+        <folder>~<identity of the old results>, or None if nothing was moved.
+    """
+    before = kept(folder, stem)
     moved = None
-    if held is not None and held.get("identity") != content["identity"]:
-        moved = folder.with_name(f"{folder.name}~{held.get('identity')}")
+    if before is not None and before.get("identity") != content["identity"]:
+        moved = folder.with_name(f"{folder.name}~{before.get('identity')}")
         attempt = 1
         while moved.exists():
             attempt += 1
-            moved = folder.with_name(f"{folder.name}~{held.get('identity')}.{attempt}")
+            moved = folder.with_name(f"{folder.name}~{before.get('identity')}.{attempt}")
         try:
             folder.rename(moved)
-        except FileNotFoundError:  # another run, at the same time, has moved it
+        except FileNotFoundError:  # another run has moved it at the same time
             moved = None
-    if held != content or moved:
+    if before != content or moved:
         write_json(folder / f"{stem}.json", content)
     return moved
 
 
-@contextlib.contextmanager
-def undisturbed(folder: Path, stem: str, identity: str) -> Iterator[None]:
-    """While results are written to a folder: raise BadInputError if another run takes it, by the same name at the same time."""
-    try:
-        yield
-    except FileNotFoundError:  # moved aside
-        if (kept(folder, stem) or {}).get("identity") == identity:
-            raise
-    if (kept(folder, stem) or {}).get("identity") != identity:
-        raise BadInputError(
-            f"another run of that name wrote to {folder} meanwhile; nothing recorded is lost: `calharness report` with the same "
-            "options and another name= draws this one."
-        )
-
-
 def kept(folder: Path, stem: str) -> dict[str, Any] | None:
-    """What <stem>.json says of the results in a folder, None without it."""
+    """Return the content of <stem>.json in a folder of results, or None without it."""
     try:
         content: dict[str, Any] = json.loads((folder / f"{stem}.json").read_text())
         return content
@@ -167,39 +170,36 @@ def kept(folder: Path, stem: str) -> dict[str, Any] | None:
 
 
 def brief(value: Any, most: int = 60) -> str:
-    """A value in a sentence or table."""
-    text = "null" if value is None else value if isinstance(value, str) else _canonical(value)
+    """Return a value for a sentence or table, in at most so many characters."""
+    text = value if isinstance(value, str) else _canonical(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _head(path: str, before: Any, after: Any) -> str:
-    """The path; of a problem or estimator that only one of both has, problem or estimator."""
-    chosen = (
-        path.startswith(("problem.", "estimator."))
-        and (before is None or after is None)
-        and path.count(".") == 1
-    )
-    return path.split(".")[0] if chosen else path
+    """Return the path, or "problem" or "estimator" if only one of both values exists."""
+    is_chosen = _is_component(path) and (before is None or after is None)
+    return path.split(".")[0] if is_chosen else path
 
 
 def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
-    """What a variation changes, as on the command line: 'n=[200], reps=2, problem=[beta_wavy]'; of many the first `most`."""
+    """Return the changes of a variation as on the command line: 'n=[200], reps=2, problem=[beta_wavy]'."""
     texts: dict[str, str] = {}
     for path, (before, after) in differs.items():
         head = _head(path, before, after)
         value = list(settings.chosen(head)) if head in ("problem", "estimator") else after
         text = value if isinstance(value, str) else _canonical(value).replace('"', "")
         texts.setdefault(head, f"{head}={brief(text, 40)}")
-    shown = list(texts.values())
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+    return _joined(list(texts.values()), most)
 
 
 def sentence(settings: Settings, differs: Differences) -> str:
-    """'a variation of berta2026_fig1 (n, reps, seed)', or what the run is without an experiment."""
+    """Return 'a variation of berta2026_fig1 (n, reps, seed)', or 'a run of its own' without an experiment."""
     if not settings.experiment:
         return "a run of its own"
-    heads = list(
-        dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")
-    )
-    shown = ", ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
-    return f"a variation of {settings.experiment} ({shown or 'name'})"
+    heads = dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")
+    return f"a variation of {settings.experiment} ({_joined(list(heads), 4) or 'name'})"
+
+
+def _joined(texts: list[str], most: int) -> str:
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

@@ -111,7 +111,7 @@ class SweepResults:
         first = [name for name in levels if name not in ("n", "point")]
         values = [points[i] for i in levels["point"]]
         for name in self.plan.swept.values():
-            levels[name] = [sweeps.said(p[name]) if name in p else "all" for p in values]
+            levels[name] = [sweeps.value_text(p[name]) if name in p else "all" for p in values]
         table = table.reset_index(drop=True)
 
         # Rows by problem as they come, then n, then point; without rows and columns of dashes.
@@ -170,11 +170,11 @@ def comparable(value: Any) -> Any:
     """Return a value in a form that can be compared and hashed; 1 and 1.0 are equal."""
     if value is None or isinstance(value, float) and math.isnan(value):
         return None
-    return float(value) if are_numbers([value]) else sweeps.said(value)
+    return float(value) if are_numbers([value]) else sweeps.value_text(value)
 
 
 def _text(value: Any) -> str:
-    return str(value) if isinstance(value, (int, float)) else sweeps.said(value)
+    return str(value) if isinstance(value, (int, float)) else sweeps.value_text(value)
 
 
 def _identity(values: Mapping[str, Any]) -> tuple[Any, ...]:

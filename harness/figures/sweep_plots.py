@@ -80,13 +80,15 @@ class Axis:
         places, values = list(self.places.values()), list(self.values)
         if not are_numbers(values):
             rotation = 30 if len(values) > 4 else 0
-            ax.set_xticks(places, [sweeps.said(v) for v in values], rotation=rotation)
+            ax.set_xticks(places, [sweeps.value_text(v) for v in values], rotation=rotation)
             return
         if is_log(places):
             ax.set_xscale("log")
         if len(values) <= 5 or is_log(places):
             step = -(-len(values) // 6)
-            ax.set_xticks(sorted(places)[::step], [sweeps.said(v) for v in sorted(values)[::step]])
+            ax.set_xticks(
+                sorted(places)[::step], [sweeps.value_text(v) for v in sorted(values)[::step]]
+            )
             ax.minorticks_off()
 
 
@@ -143,7 +145,7 @@ def _lines(
             words = [label(settings, "problem", problem)]
             words += [notion_name(notion)] if several_notions else []
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
-            words += [f"{across} = {sweeps.said(column)}"] if changed else []
+            words += [f"{across} = {sweeps.value_text(column)}"] if changed else []
             ax.set_title(_fold(words, 34 if len(columns) < 4 else 26))
         below = grid[-1, j]
         for position, lines in costs.items():
@@ -168,7 +170,7 @@ def _series(
         order = list(settings.estimator)
         order += [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
     kinds = dict.fromkeys(_kinds(frame, beside))
-    texts = {comparable(v): sweeps.said(v) for name in beside for v in values[name]}
+    texts = {comparable(v): sweeps.value_text(v) for name in beside for v in values[name]}
     series = {}
     for kind in sorted(kinds, key=lambda kind: order.index(kind[0])):
         pairs = [(name, v) for name, v in zip(beside, kind[1:]) if v is not None]
@@ -262,8 +264,8 @@ def _heat_maps(
                         j, i, f"{value:.3f}", color=colour, ha="center", va="center", fontsize=6
                     )
         rotation = 45 if len(xs) > 6 else 0
-        ax.set_xticks(range(len(xs)), [sweeps.said(v) for v in xs], rotation=rotation)
-        ax.set_yticks(range(len(ys)), [sweeps.said(v) for v in ys])
+        ax.set_xticks(range(len(xs)), [sweeps.value_text(v) for v in xs], rotation=rotation)
+        ax.set_yticks(range(len(ys)), [sweeps.value_text(v) for v in ys])
         ax.grid(visible=False)
         ax.set(xlabel=x, ylabel=y)
         place = f"{label(settings, 'problem', problem)}, {notion_name(notion)}, n = {n:,}"

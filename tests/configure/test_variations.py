@@ -6,11 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from harness.commands import drawing
 from harness.commands.experiment import Experiment
 from harness.configure import variations
 from harness.configure.compose import compose
-from harness.errors import BadInputError
 from harness.evaluation import papers
 
 FIG1 = ("experiment=berta2026_fig1", "jobs=1")
@@ -183,24 +181,6 @@ def test_one_name_for_two_configurations_loses_neither(cli, out):
     assert now == "mine" and kept.startswith("mine~")
     assert (out / "variations" / kept / "mine.csv").read_bytes() == first
     assert (out / "variations" / "mine" / "mine.csv").read_bytes() != first
-
-
-@pytest.mark.slow
-def test_two_runs_of_one_name_at_once_are_told(out, monkeypatch):
-    """The later takes the folder while the earlier is drawing."""
-    from harness.evaluation import tables
-
-    first, second = (
-        Experiment.of([*SMALL, "name=mine", f"seed={seed}", f"out={out}"]) for seed in (1, 2)
-    )
-    first.compute(quiet=True)
-    content = {"identity": second.identity}
-    save = tables.save
-    monkeypatch.setattr(
-        tables, "save", lambda *a: variations.keep_other(first.folder, "mine", content) and save(*a)
-    )
-    with pytest.raises(BadInputError, match="another run of that name wrote to .*name="):
-        drawing.render(first, first.records())
 
 
 @pytest.mark.slow

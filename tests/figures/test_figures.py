@@ -12,6 +12,7 @@ import harness
 from harness.common.paths import CHECKOUT
 from harness.common.wording import AXIS_NAMES
 from harness.configure.figure import Figure
+from harness.configure.rules import read_options
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import latex, missing, tables
@@ -327,7 +328,7 @@ def test_no_two_of_many_series_look_alike():
 )
 def test_a_figure_that_cannot_be_drawn_is_refused(name, value):
     with pytest.raises(BadInputError, match=f"figure.{name} is"):
-        Figure.from_dict({**FIGURE, name: value})
+        read_options(Figure, "figure", {**FIGURE, name: value})
 
 
 def test_figures_that_can_be_drawn_are_accepted():
@@ -339,7 +340,7 @@ def test_figures_that_can_be_drawn_are_accepted():
         {"format": ["jpg", "png"]},
         {"font": 10.5},
     ):
-        assert vars(Figure.from_dict({**FIGURE, **figure})) == {**FIGURE, **figure}
+        assert vars(read_options(Figure, "figure", {**FIGURE, **figure})) == {**FIGURE, **figure}
 
 
 @pytest.mark.slow
