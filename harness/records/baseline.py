@@ -17,7 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from harness.common.paths import BASELINE, CHECKOUT
 from harness.common.version import VERSION
@@ -181,10 +183,18 @@ def read(folder: str | Path | None = None) -> Baseline:
                 f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
             ) from error
     content = _read_description(where)
-    frame = pd.concat(frames, ignore_index=True).drop_duplicates(
-        ["key", "estimand"], ignore_index=True
-    )
+    frame = _joined(frames).drop_duplicates(["key", "estimand"], ignore_index=True)
     return Baseline(frame, content["families"], content["classes"], plans)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all frames. Texts stay categories, which `pandas.concat` would expand."""
+    columns: dict[str, Any] = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        is_text = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        columns[name] = union_categoricals(parts) if is_text else np.concatenate(parts)
+    return pd.DataFrame(columns)
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:

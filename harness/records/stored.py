@@ -347,7 +347,7 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
 def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
     """Return the stored records of a plan with truths, as `load_records` does.
 
-    Diagnostics and columns that are not stored are empty.
+    Texts are categories. Diagnostics and columns that are not stored are empty.
 
     Raises
     ------
@@ -362,7 +362,12 @@ def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
         for pair, truth in stored.items()
         if truth
     ]
-    return frame.merge(pd.DataFrame(truths, columns=[*keys, *schema.TRUTHS]), on=keys, how="left")
+    # look up each combination once: rows are many, combinations few
+    numbers = frame.groupby(keys, observed=True, sort=False, dropna=False).ngroup().to_numpy()
+    combinations = frame.loc[np.unique(numbers, return_index=True)[1], keys].astype(object)
+    known = pd.DataFrame(truths, columns=[*keys, *schema.TRUTHS])
+    known = combinations.merge(known.astype(dict.fromkeys(keys, object)), on=keys, how="left")
+    return frame.assign(**{name: known[name].to_numpy()[numbers] for name in schema.TRUTHS})
 
 
 def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -373,6 +378,7 @@ def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, d
     more = ["template", "numbers"] if diagnostics else []
     table = pq.read_table(path, columns=["cell", *TEXTS, *NUMBERS, *TIMES, *more])
     cells = pd.DataFrame(list(plan.cells), columns=list(Cell._fields))
+    cells = cells.astype(dict.fromkeys(("key", "notion"), "category"))
     for group, components in (("problem", plan.problems), ("estimator", plan.estimators)):
         names = cells[group]
         for column, field in (
@@ -381,10 +387,10 @@ def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, d
             (f"{group}_parameters", "parameters"),
         ):
             values = {name: getattr(component, field) for name, component in components.items()}
-            cells[column] = names.map(values)
+            cells[column] = names.map(values).astype("category")
     frame = cells.iloc[table["cell"].to_numpy()].reset_index(drop=True)
     for name in TEXTS:
-        frame[name] = table[name].to_pandas().to_numpy(dtype=object)
+        frame[name] = table[name].to_pandas(strings_to_categorical=True)
     for name in NUMBERS:
         frame[name] = table[name].to_pandas().to_numpy(dtype=float)
     bound = frame["high"].fillna(frame["low"])
@@ -399,9 +405,8 @@ def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, d
             text and _joined(text, numbers or [], exact) for text, numbers in pairs
         ]
     frame = frame.reindex(columns=list(schema.COLUMNS))
-    return frame.astype(
-        {name: schema.dtype(kind) for name, kind in schema.COLUMNS.items()}
-    ), content
+    kinds = {name: kind for name, kind in schema.COLUMNS.items() if kind != "str"}
+    return frame.astype({name: schema.dtype(kind) for name, kind in kinds.items()}), content
 
 
 def _rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
