@@ -214,6 +214,11 @@ def records(comparison: Comparison) -> pd.DataFrame:
     Raises BadInputError if no truth is known.
     """
     plan, known = comparison.plan, comparison.arena.records
+    estimands = comparison.request.estimand
+    for column in ("problem", "notion"):  # few of the arena's rows are of this comparison
+        known = known[known[column].isin({getattr(cell, column) for cell in plan.cells})]
+    if estimands:
+        known = known[known["estimand"].isin(estimands) | known["estimand"].isna()]
     keys = {cell.key for cell in plan.cells}
     own = reader.load_records(comparison.out, keys, categories=False)
     parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
@@ -223,7 +228,6 @@ def records(comparison: Comparison) -> pd.DataFrame:
         parts.append(known[is_here & ~known["key"].isin(keys)])
     frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
     frame = frame[frame["truth"].notna() | frame["estimand"].isna()]
-    estimands = comparison.request.estimand
     if estimands:
         frame = frame[frame["estimand"].isin(estimands) | frame["estimand"].isna()]
     if not frame["estimand"].notna().any():

@@ -83,6 +83,7 @@ def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch
     )
     same += "low high level kind status reason truth truth_error".split()
     by = ["key", "estimand"]
+    loaded = loaded.astype(fresh[same].dtypes.to_dict())
     pd.testing.assert_frame_equal(
         loaded[same].sort_values(by, ignore_index=True),
         fresh[same].sort_values(by, ignore_index=True),
