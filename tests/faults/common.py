@@ -1,4 +1,4 @@
-"""What the injections share: the run that is disturbed, what it must give, and how both are compared."""
+"""Common parts of the injections: the disturbed run, its expected records, and the comparison."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SAID = re.compile(
 
 @dataclass
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     fault: str
     injected: int = 0
@@ -74,7 +74,7 @@ class Row:
         ]
 
     def messages(self, text: str, wanted: int | None = None) -> None:
-        """Count standard error that is not made of single sentences; `wanted` is how many of ours there must be at most."""
+        """Count standard error that is not single sentences. `wanted`: expected number of our messages."""
         lines = [line for line in re.split(r"[\r\n]", text) if not PROGRESS.fullmatch(line)]
         ours = [line for line in lines if line.startswith("calharness: ")]
         bad = [line for line in lines if not SAID.fullmatch(line) or "[Errno" in line]
@@ -84,7 +84,7 @@ class Row:
 
 
 def run_of(out: Path, reps: int, *extra: str) -> list[str]:
-    """The run that is disturbed."""
+    """Return the options of the disturbed run."""
     return [
         "problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2", f"out={out}", "name=faults",
         "+estimator.slow._target_=faulty.slow", *extra,
@@ -92,7 +92,7 @@ def run_of(out: Path, reps: int, *extra: str) -> list[str]:
 
 
 class Place:
-    """A working folder with the module of estimators, and what an undisturbed run gives."""
+    """A working folder with the module of estimators, and the records of an undisturbed run."""
 
     def __init__(self, folder: Path, reps: int):
         self.folder, self.reps = folder, reps
@@ -103,17 +103,17 @@ class Place:
 
     @property
     def keys(self) -> set[str]:
-        """All cells of the run."""
+        """Keys of all cells of the run."""
         return set(self.whole["key"])
 
     def compute(self, out: Path):
-        """The records of the run, computed here, without pictures."""
+        """Compute the run in this process, without figures."""
         import harness
 
         return harness.run(run_of(out, self.reps))
 
     def start(self, out: Path, *extra: str, **more) -> subprocess.Popen:
-        """The run on the command line, in a session of its own that hears Ctrl-C."""
+        """Start the run on the command line, in its own session, which receives Ctrl-C."""
         return subprocess.Popen(
             [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder, text=True,
             env=environment(self.folder, OF_FAULTS=str(out)),
@@ -122,7 +122,7 @@ class Place:
         )  # fmt: skip
 
     def check(self, row: Row, out: Path, before: dict[str, str], after: dict[str, str]) -> None:
-        """Count what was finished before and is not any more, finished cells with several records, and values that differ."""
+        """Count lost cells, finished cells with several records, and values that differ."""
         from harness.records import reader
 
         finished = ("ok", "skipped", "undefined")
@@ -143,7 +143,7 @@ class Place:
         row.wrong += int((both["value"] != both["value_whole"]).sum())
 
     def complete(self, row: Row, out: Path) -> None:
-        """Run what is missing, and count what is then lost, doubled or wrong."""
+        """Run missing cells, and count lost, doubled and wrong ones."""
         from harness.records import reader
 
         self.compute(out)
@@ -153,14 +153,14 @@ class Place:
 
 
 def environment(*folders: Path, **more: str) -> dict[str, str]:
-    """Variables of a process that finds the harness, the tests and modules in `folders`."""
+    """Return the environment of a process that imports the harness, the tests and modules in `folders`."""
     path = [str(REPOSITORY), str(REPOSITORY / "tests"), *map(str, folders)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **more}
 
 
 def alive(out: Path) -> list[int]:
-    """The processes of the run into a folder."""
-    found = []
+    """Return the processes of the run into a folder."""
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             stat = (folder / "stat").read_text().rpartition(")")[2].split()
@@ -168,12 +168,12 @@ def alive(out: Path) -> list[int]:
                 f"OF_FAULTS={out}".encode() in (folder / "environ").read_bytes().split(b"\0")
                 and stat[0] != "Z"
             ):
-                found.append(int(folder.name))
-    return sorted(found)
+                pids.append(int(folder.name))
+    return sorted(pids)
 
 
 def gone_within(out: Path) -> float:
-    """Seconds until no process of the run is left."""
+    """Return the seconds until no process of the run is left."""
     began = time.monotonic()
     while alive(out) and time.monotonic() - began < 60:
         time.sleep(0.05)
@@ -181,7 +181,7 @@ def gone_within(out: Path) -> float:
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
-    """The command line in this process: (exit status, standard output, standard error)."""
+    """Call the command line in this process. Return (exit status, standard output, standard error)."""
     from harness.commands.app import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -194,12 +194,12 @@ def command(*arguments: str) -> tuple[int, str, str]:
 
 
 def fresh(source: Path, out: Path) -> Path:
-    """A copy of a folder of results."""
+    """Copy a results folder."""
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(source, out)
     return out
 
 
 def generator(name: str) -> np.random.Generator:
-    """The random numbers of one fault: the same in every run."""
+    """Return the generator for a fault, the same in every run."""
     return np.random.default_rng(list(name.encode()))

@@ -1,4 +1,4 @@
-"""Faults of processes: the driver or a worker is killed, a scheduler or the user ends the run, an estimator misbehaves."""
+"""Faults of processes: killed drivers and workers, signals of schedulers and users, estimators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from faults.common import PATIENCE, TIMES, Place, Row, alive, environment, gener
 
 from harness.records import parts, reader
 
-FAULTS = {  # of the estimators in common.MODULE: what is recorded of a cell
+FAULTS = {  # estimators of common.MODULE: recorded reason of a cell
     "hang": "took longer than 3 s and was stopped; cell_timeout allows more", "spin": "took longer than 3 s and was stopped",
     "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more", "segfault": "took its process down .SIG",
     "leave": "ended its process with exit status 3", "fork": None,
@@ -27,8 +27,10 @@ SIGNALS = {
 
 
 def ended(place: Place, name: str) -> Row:
-    """The driver is sent a signal at a random moment, again and again; each run goes on where the one before was ended. Three in
-    four moments are within two seconds after a part was written, the others anywhere from the start on."""
+    """Send the driver a signal at random moments. Each run resumes the one before.
+
+    Three in four moments are within two seconds after a part was written, the others anywhere.
+    """
     row, rng, slowest, at_work = Row(name), generator(name), 0.0, 0
     number, folder = SIGNALS[name], 0
     out = place.folder / f"{number}ended{folder}"
@@ -74,7 +76,7 @@ def ended(place: Place, name: str) -> Row:
 
 
 def worker_killed(place: Place) -> Row:
-    """Processes of a run that are not its driver are killed at random moments; the run goes on."""
+    """Kill processes of a run other than its driver at random moments. The run goes on."""
     name = "SIGKILL of a worker"
     row, rng = Row(name), generator(name)
     tried = 0
@@ -106,14 +108,14 @@ def worker_killed(place: Place) -> Row:
 
 
 def _is_tracker(pid: int) -> bool:
-    """Whether a process is loky's resource tracker, which computes nothing; killed, it prints tracebacks of its own."""
+    """Return True for loky's resource tracker. It computes nothing, and prints tracebacks if killed."""
     with contextlib.suppress(OSError):
         return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 
 def misbehaving(place: Place) -> list[Row]:
-    """Estimators that hang, spin in C, take memory, crash, leave, fork: at samples that nobody chose, in one run of all."""
+    """Run estimators that hang, spin in C, take memory, crash, leave or fork at some samples."""
     out, reps = place.folder / "misbehaving", 3 * TIMES
     own = [f"+estimator.{name}._target_=faulty.{name}" for name in FAULTS]
     run = [
@@ -175,7 +177,7 @@ def misbehaving(place: Place) -> list[Row]:
 
 
 def _chosen(rep: int) -> bool:
-    """Whether the estimators of common.MODULE misbehave on the sample of a replication."""
+    """Return True if the estimators of common.MODULE misbehave on the sample of a replication."""
     import faulty
 
     from harness import reduce
@@ -192,5 +194,5 @@ def _chosen(rep: int) -> bool:
 
 
 def every(place: Place) -> list[Row]:
-    """All faults of processes."""
+    """Inject all faults of processes."""
     return [*(ended(place, name) for name in SIGNALS), worker_killed(place), *misbehaving(place)]

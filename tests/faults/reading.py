@@ -1,10 +1,11 @@
-"""The four reading paths of files of predictions under mutation: npz, csv, parquet and pickle.
+"""Mutate prediction files of four formats: npz, csv, parquet and pickle.
 
-Valid files are damaged: bits, bytes, blocks, ends; members of an archive with a checksum that is right again; columns of
-other types in a parquet file that is whole; words of a table of text; opcodes of a pickle; and bytes that are no file at all.
-Whatever comes in, probabilities and labels come out, or a BadInputError of one line. Anything else is returned as a finding.
+Valid files are damaged: bits, bytes, blocks, ends; members of an archive with a correct checksum;
+columns of other types in a whole parquet file; words of a table of text; opcodes of a pickle; and
+random bytes. Every input must give probabilities and labels, or a BadInputError of one line. Any
+other outcome is a finding.
 
-    PYTHONPATH=tests python -m faults.reading 100000 1     so many inputs, from a seed: a table of what came of them
+    PYTHONPATH=tests python -m faults.reading 100000 1     number of inputs, seed: a table of outcomes
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ OPCODES = b"(.0123456789FIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x85\x
 
 
 def _valid() -> dict[str, list[bytes]]:
-    """Files that can be read, by kind."""
+    """Return readable files by kind."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 12)
     y, q, z = rng.integers(0, 3, 12), rng.random(12), rng.integers(0, 2, 12)
@@ -82,7 +83,7 @@ MUTATION = st.tuples(
 
 
 def mutated(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) -> bytes:
-    """The bytes after a list of changes, each (which, where, how much, bytes)."""
+    """Apply a list of changes (which, where, how much, bytes)."""
     held = bytearray(data)
     for which, where, much, new in changes:
         at = where % (len(held) + 1)
@@ -107,7 +108,7 @@ def mutated(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) 
 
 
 def _inside(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) -> bytes:
-    """An archive whose member is changed and whose checksum is right again; a parquet file with a column of another type."""
+    """Change a member of an archive, with a correct checksum, or the type of a parquet column."""
     if kind == ".npz":
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -130,7 +131,7 @@ def _inside(data: bytes, changes: list[tuple[int, int, int, bytes]], kind: str) 
 
 
 def _others(n: int) -> list[object]:
-    """Columns of other types, of n rows."""
+    """Return columns of other types, with n rows."""
     stamp = pd.Timestamp("2020-01-01")
     return [
         [None] * n, ["text"] * n, [b"bytes"] * n, [stamp] * n, [stamp - stamp] * n, [True] * n, [np.inf] * n, [-1] * n,
@@ -142,7 +143,7 @@ def _others(n: int) -> list[object]:
 
 @st.composite
 def inputs(draw) -> tuple[str, bytes]:
-    """(ending of the file's name, its bytes)."""
+    """Draw (ending of the file's name, its bytes)."""
     kind = draw(st.sampled_from(KINDS))
     if draw(st.integers(0, 19)) == 0:
         return kind, draw(st.binary(max_size=300))
@@ -155,7 +156,7 @@ def inputs(draw) -> tuple[str, bytes]:
 
 
 def outcome(kind: str, data: bytes, folder: Path) -> str:
-    """'read' or 'refused' of one input; else what was raised, which is a finding."""
+    """Return 'read' or 'refused' for an input, else the finding."""
     path = folder / f"preds{kind}"
     path.write_bytes(data)
     with warnings.catch_warnings():
@@ -182,7 +183,7 @@ def outcome(kind: str, data: bytes, folder: Path) -> str:
 
 
 def search(examples: int, folder: Path, seed: int = 0) -> tuple[dict, list]:
-    """({(kind, outcome): count}, findings [(kind, outcome, bytes)]) of so many inputs, the same for the same seed."""
+    """Return {(kind, outcome): count} and findings [(kind, outcome, bytes)] for a number of inputs."""
     counts: collections.Counter = collections.Counter()
     findings: list[tuple[str, str, bytes]] = []
 
@@ -204,7 +205,7 @@ def search(examples: int, folder: Path, seed: int = 0) -> tuple[dict, list]:
 
 
 def main() -> int:
-    """Search, print a table and the findings; 1 if there are any."""
+    """Search, and print a table and the findings. Return 1 if there are any."""
     examples, seed = (int(text) for text in (*sys.argv[1:], "2000", "0")[:2])
     with contextlib.suppress(ValueError):
         resource.setrlimit(

@@ -1,4 +1,4 @@
-"""Every fault at twenty random moments and a hundred thousand damaged files, as a table: `make faults`.
+"""Inject every fault at twenty random moments, read 100,000 damaged files: `make faults`.
 
 PYTHONPATH=tests python -m faults.run             all
 PYTHONPATH=tests python -m faults.run stores      one of stores, processes, reading
@@ -37,7 +37,7 @@ REPS, INPUTS = 250, 100_000
 
 
 def searched() -> tuple[list[str], bool]:
-    """What came of the inputs of `reading`, by lines, and whether nothing is to be mended; two processes share the work."""
+    """Run `reading` in two processes. Return their lines, and True if there are no findings."""
     halves = [
         subprocess.Popen(
             [sys.executable, "-m", "faults.reading", str(INPUTS // 2), str(seed)],
@@ -54,7 +54,7 @@ def searched() -> tuple[list[str], bool]:
 
 
 def main(arguments: list[str]) -> int:
-    """Inject, print the table and what there is to say; 1 if anything was lost, doubled, wrong or unclear."""
+    """Inject and print the table. Return 1 if anything was lost, doubled, wrong or unclear."""
     parser = argparse.ArgumentParser(
         prog="python -m faults.run", description="Inject every fault at random moments."
     )

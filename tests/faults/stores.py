@@ -1,5 +1,8 @@
-"""Faults of stores: parts that are cut, foreign, flipped or of other types, truths that are none, compaction beside readers, two
-drivers, a clock that jumps, renames as NFS does them, a full disk and one that is read-only."""
+"""Faults of stores.
+
+Parts that are cut, foreign, flipped or of other types; wrong truths; compaction while others read;
+two drivers; a clock that jumps; renames as NFS does them; a full disk and a read-only one.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def _cut(out, rng):
 
 
 def _foreign(out, rng):
-    """A file of somebody else's, among ours or in the place of one."""
+    """Add a foreign file, or replace a part by one."""
     content = [b"", b"PAR1", rng.bytes(int(rng.integers(1, 5000))), None][rng.integers(4)]
     path = (
         _parts(out, rng)
@@ -53,7 +56,7 @@ def _flipped(out, rng):
 
 
 def _other_types(out, rng):
-    """A part that can be read, under another name, with text for numbers, nulls for keys, an unknown status ..."""
+    """Rename a part, with text for numbers, nulls for keys, or an unknown status."""
     part = _parts(out, rng)
     table = pq.read_table(part)
     changes = [
@@ -91,8 +94,11 @@ DAMAGES = {
 
 
 def damaged(place: Place, name: str) -> Row:
-    """Damage a copy of a store: status, doctor and the run name it and change nothing; doctor --repair moves it aside, and the
-    run computes what it held."""
+    """Damage a copy of a store.
+
+    status, doctor and the run name the file and change nothing. doctor --repair moves it aside, and
+    the run computes its cells again.
+    """
     row, rng = Row(name), generator(name)
     run = [*run_of(place.folder / "x", SMALL), "jobs=1"]
     source = place.folder / "small"
@@ -131,7 +137,7 @@ def damaged(place: Place, name: str) -> Row:
 
 
 def _joins(out: Path, times: int, done) -> None:
-    """Write small parts from what is there and join them all, again and again."""
+    """Write small parts and join them, many times."""
     table = pq.read_table(parts.part_files(out)[0])
     for _ in range(times):
         for at in range(0, table.num_rows, max(1, table.num_rows // 8)):
@@ -141,7 +147,7 @@ def _joins(out: Path, times: int, done) -> None:
 
 
 def beside_compaction(place: Place) -> Row:
-    """Parts are joined by another process, while this one reads them in every way."""
+    """Read in every way, while another process joins parts."""
     row = Row("compaction beside readers")
     out = fresh(place.folder / "small", place.folder / "joined")
     whole, states = reader.load_records(out), reader.cell_states(out)
@@ -173,7 +179,7 @@ def beside_compaction(place: Place) -> Row:
 
 
 def two_drivers(place: Place) -> Row:
-    """Two runs of the same cells into one folder, begun at the same time."""
+    """Start two runs of the same cells into one folder at the same time."""
     row, rng = Row("two drivers on one folder"), generator("two")
     code = "import sys, time, harness; time.sleep(float(sys.argv[1])); harness.run(sys.argv[2:])"
     while row.injected < TIMES:
@@ -200,7 +206,7 @@ def two_drivers(place: Place) -> Row:
 
 
 def jumping_clock(place: Place) -> Row:
-    """The clock is set by up to a year, forth and back, between runs that compute cells again; the last counts."""
+    """Set the clock between runs that compute cells again. The last run counts."""
     import harness
 
     row, rng, clock = Row("a clock that jumps"), generator("clock"), time.time
@@ -225,7 +231,7 @@ def jumping_clock(place: Place) -> Row:
 
 
 def renames_of_nfs(place: Place) -> Row:
-    """A rename that is done and then said to have failed, as by a server that hears the same request twice."""
+    """Report renames as failed that were done, as a server does that gets a request twice."""
     import harness
 
     row, rng, rename = Row("renames as NFS does them"), generator("nfs"), os.replace
@@ -257,7 +263,7 @@ mkdir -p {kept} && cp -r {disk}/. {kept}
 
 
 def small_disk(place: Place, readonly: bool = False) -> Row:
-    """A disk of a random size fills up while the run records or draws; or one is made read-only, and the run goes on to more."""
+    """Fill a disk of random size during a run, or make it read-only before a second run."""
     name = "read-only folder" if readonly else "full disk"
     row, rng = Row(name), generator(name)
     disk, kept, status = (place.folder / one for one in ("disk", "kept", "status"))
@@ -304,7 +310,7 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
 
 
 def every(place: Place) -> list[Row]:
-    """All faults of stores."""
+    """Inject all faults of stores."""
     return [
         small_disk(place), *(damaged(place, name) for name in DAMAGES), beside_compaction(place), two_drivers(place),
         jumping_clock(place), renames_of_nfs(place), small_disk(place, readonly=True),

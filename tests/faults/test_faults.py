@@ -1,4 +1,4 @@
-"""What goes wrong outside of the harness: answers that are no numbers, damaged stores, full disks, folders that cannot be."""
+"""Faults from outside: answers that are no numbers, damaged stores, full disks, wrong folders."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ NO_NUMBERS = {
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
 def test_what_is_no_number_is_a_failure_of_the_estimator(name):
-    """As the value, as a bound and among the diagnostics; nothing is made a number of that is none."""
+    """As the value, as a bound and among the diagnostics. Nothing is converted."""
     value = NO_NUMBERS[name]
     answers = [{"l1": value}, Estimate(value)] + (
         [] if value is None else [Estimate(0.5, low=value, kind="lower")]
@@ -84,7 +84,7 @@ def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
 
 
 def _write(out, after=0.0, **more):
-    """One record of a cell."""
+    """Write one record."""
     part = parts.Part(out, after)
     common = {
         "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
@@ -102,7 +102,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name):
-    """One without a digest in its name, with another content in one column: named by all who read, moved aside, nothing else."""
+    """A part without a digest, with a wrong column, is named by all readers and moved aside."""
     _write(out, key="b")
     _write(out)
     ours, theirs = sorted(
@@ -163,14 +163,14 @@ def test_what_the_system_refuses_is_a_sentence():
 
 
 def test_what_a_library_says_of_a_file_is_kept(tmp_path):
-    """Pillow and pyarrow raise OSErrors without a number, of which the text is all there is."""
+    """Pillow and pyarrow raise OSErrors with a text and without a number."""
     with pytest.raises(OSError) as stop, whole_file(tmp_path / "a.png"):
         raise OSError("encoder error -2 when writing image file")
     assert system_sentence(stop.value) == "encoder error -2 when writing image file"
 
 
 def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch):
-    """As NFS says where the server hears the same request twice."""
+    """As NFS reports if the server gets the same request twice."""
     rename = os.replace
 
     def twice(source, target):

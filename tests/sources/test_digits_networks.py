@@ -1,4 +1,4 @@
-"""Networks trained on the bundled digits, what is stored of them, and families of prediction files."""
+"""Networks trained on the bundled digits, their files, and families of prediction files."""
 
 from dataclasses import replace
 
@@ -147,7 +147,7 @@ def test_an_interrupted_network_is_trained_again(tmp_path, lost):
 
 
 def test_another_recipe_replaces_what_an_earlier_one_made(tmp_path):
-    """Its own files go, also those whose names are no longer used; a stranger's stay."""
+    """Our files go, also those whose names are no longer used. Other files stay."""
     made.make([TINY], tmp_path)
     folder = tmp_path / "snapshots"
     before = (folder / "tiny_seed3_epoch0002.npz").read_bytes()
@@ -295,7 +295,7 @@ def test_members_are_the_matching_files_by_name(tmp_path):
 
 
 def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_path):
-    """Their keys and streams are those of before files were seeded by their content."""
+    """Their keys and streams are older than seeding by content."""
     write(tmp_path, "one.npz")
     (member,) = PredictionFiles(str(tmp_path), part="test").members().values()
     assert member.version == 1 and member.content is None
@@ -348,7 +348,7 @@ def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to
     [
         ({}, "folder is missing"),
         ({"folder": "x", "part": "valid"}, "part is 'valid'; allowed are train, val, test"),
-        ({"folder": "x", "part": "val", "logits": "z"}, "beside names of arrays"),
+        ({"folder": "x", "part": "val", "logits": "z"}, "remove probabilities, logits and labels"),
     ],
 )
 def test_mistakes_are_told(given, told):

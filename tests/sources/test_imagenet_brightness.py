@@ -1,5 +1,4 @@
-"""Networks on images made darker and brighter: the ImageNet job with stand-ins for timm and the images, and the item made of
-it."""
+"""Brightened images: the ImageNet job with stand-ins for timm and the images, and Figure 4b."""
 
 import types
 from dataclasses import replace
@@ -46,7 +45,7 @@ def images(tmp_path):
 
 @pytest.fixture
 def timm(monkeypatch):
-    """A stand-in for timm: networks 'light' (1,000 classes) and 'features' (2 features), whose outputs are the mean pixel."""
+    """Stand-in for timm: 'light' (1,000 classes) and 'features' (2 features) return the mean pixel."""
     torch = pytest.importorskip("torch", reason="the job runs timm's networks with torch")
     asked = []
 
@@ -186,7 +185,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
         (("--images", ".", "--networks", ","), "--networks is empty"),
         (
             ("--images", ".", "--weights", "other=x"),
-            "NAME=FILE is needed with one of resnet50.a1_in1k",
+            "NAME=FILE is needed",
         ),
         (("--images", ".", "--head", "resnet50.a1_in1k=nofile"), "there is no file 'nofile'"),
     ):
@@ -235,7 +234,7 @@ def records(values):
 
 
 def test_levels_at_which_a_network_has_the_smaller_value():
-    """a beats b in CKCE at all three levels, in JKCE at one; seeds are averaged."""
+    """Network a beats b in CKCE at all three levels, in JKCE at one. Seeds are averaged."""
     values = {}
     for i, percent in enumerate((-50, 0, 50)):
         for seed in (0, 1):

@@ -1,4 +1,4 @@
-"""Published logits: what is read of pickles, safetensors and npy folders, and what hostile files do not get."""
+"""Published logits: pickles, safetensors and npy folders are read, hostile files are refused."""
 
 import dataclasses
 import json
@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from harness import BadInputError
+from harness.common.data_files import sha256
 from harness.configure.compose import compose
 from harness.plan.components import configured
 from harness.plan.plan import plan
@@ -28,7 +29,6 @@ TEST = rng.normal(0, 3, (7, 3)).astype(np.float32), np.array([[2], [2], [1], [0]
 
 
 def read_predictions(path, **options):
-    """(p, y) of a file, read as Predictions reads it."""
     return files.read(path, **options)[:2]
 
 
@@ -74,7 +74,7 @@ PLAIN_TYPE = b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00"
 
 
 def python2(array, protocol):
-    """An array as Python 2 and its numpy wrote it: native text, 0 and 1 for the truth values."""
+    """Pickle an array as Python 2 and its numpy did: native text, 0 and 1 for booleans."""
     data, kind, order = array.tobytes(), array.dtype.str[1:], array.dtype.str[:1]
     if protocol == 0:
         text = (
@@ -109,7 +109,7 @@ def test_pickles_of_python_2(tmp_path, protocol):
 
 
 class Asks:
-    """Reduces to a call; with `state`, to a change of what the call gave."""
+    """Reduce to a call; with `state`, to a change of its result."""
 
     def __init__(self, function, *arguments, state=None):
         self.reduced = (function, arguments) if state is None else (function, arguments, state)
@@ -132,7 +132,7 @@ CODE = f"import os; os.environ[{MARK!r}] = 'it ran'"
 
 
 def wrapped(program, protocol=b"\x80\x02"):
-    """A program as the logits of an otherwise good pickle would stand."""
+    """Put a program in the place of the logits of an otherwise good pickle."""
     return protocol + b"((" + program + b"K\x01t(K\x02K\x03tt."
 
 
@@ -230,7 +230,7 @@ sys.addaudithook(lambda event, details: HEARD.append((event, details)) if LISTEN
 
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_nothing_is_imported_compiled_or_run(tmp_path, protocol):
-    """Python's own report of what happens while a hostile pickle is read: its file is opened."""
+    """Python's audit events while a hostile pickle is read: only its file is opened."""
     path = stored(tmp_path, ((Asks(eval, CODE), Asks(open, "a", "w")), TEST), protocol)
     refusal(path)
     HEARD.clear()
@@ -259,7 +259,7 @@ def test_another_layout(tmp_path, value, says):
 
 
 def test_deep_nests_end_soon(tmp_path):
-    """200,000 tuples in one another, and 2^60 by reference, are no work: nothing walks through them."""
+    """200,000 nested tuples, and 2^60 by reference, take no time: nothing walks through them."""
     deep = b"\x80\x02)" + b"\x85" * 200_000 + b"."
     assert "another layout" in refusal(stored(tmp_path, deep))
     doubled = b"\x80\x02)" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(60)) + b"."
@@ -272,7 +272,7 @@ def test_deep_nests_end_soon(tmp_path):
 
 @pytest.mark.parametrize("protocol", range(6))
 def test_changed_bytes_are_arrays_or_one_sentence(tmp_path, protocol):
-    """Whatever bytes are changed: pairs of arrays of numbers come back, or a refusal, and no other error."""
+    """Pickles with changed bytes give pairs of arrays of numbers, or a refusal, and no other error."""
     good = pickle.dumps((VALIDATION, TEST), protocol)
     draw = np.random.default_rng(protocol)
     for _ in range(100):
@@ -409,7 +409,7 @@ def test_confidences_of_predicted_labels(tmp_path):
 
 
 def test_32_bits_make_confidences_of_one(tmp_path):
-    """Logits (0, z): p = 1/(1 + exp(-z)) is below 1 in 64 bits up to z = 36, and 1 in 32 bits from z = 17 on."""
+    """For logits (0, z), p = 1/(1 + exp(-z)) is below 1 in 64 bits up to z = 36, and 1 in 32 bits from z = 17."""
     path = tmp_path / "a.npz"
     logits = np.array([[0.0, 10.0], [0.0, 20.0], [30.0, 0.0]])
     np.savez(path, logits=logits, labels=np.array([1, 1, 0]))
@@ -489,7 +489,7 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
 
 
 def test_the_key_of_a_published_file_stays():
-    """Records of a network stay valid: its key is of its checksum, whether the file is there or not."""
+    """Records of a network stay valid: its key depends on its checksum, not on the file."""
     config = {
         "_target_": "harness.problems.Predictions",
         "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz",
@@ -502,7 +502,7 @@ def test_the_key_of_a_published_file_stays():
 
 @pytest.fixture
 def listing(tmp_path, monkeypatch):
-    """A listing of packs of our own, below an empty data folder."""
+    """Write a listing of packs, and make an empty data folder."""
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
 
@@ -558,8 +558,6 @@ def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
 
 def test_only_the_published_file_itself_is_used(listing, tmp_path):
     good = stored(tmp_path, (VALIDATION, TEST)).read_bytes()
-    from harness.common.data_files import sha256
-
     digest = sha256(tmp_path / "logits.p")
     data = listing(mine=described("logits/a.p", digest), unknown=described("logits/b.p"))
     (data / "logits").mkdir()
@@ -618,7 +616,7 @@ def test_packs_that_are_there_are_what_their_listing_says():
     "name, accuracy, ones", [("densenet40", 0.9242, 5599), ("resnet110", 0.9356, 2885)]
 )
 def test_confidences_of_exactly_one(name, accuracy, ones):
-    """Softmax in 32 bits: most of a network's confidences can be 1 (figures of the data set's index)."""
+    """With a softmax in 32 bits many confidences are 1 (numbers of the data set's index)."""
     problem = harness.load_problem(f"cifar10_{name}_toplabel")
     if problem.unavailable:
         pytest.skip(problem.unavailable)

@@ -15,7 +15,7 @@ CONTENT = bytes(range(256)) * 40
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT, with or without ranges; /wrong serves something else, /broken half of it, /none nothing."""
+    """Serve CONTENT, with or without ranges; at /wrong other bytes, at /broken half, at /none nothing."""
 
     asked: list = []
 
@@ -94,7 +94,7 @@ def test_a_pack_without_address_says_what_to_do(tmp_path):
 
 
 def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypatch, capsys):
-    """Never downloaded, an address or not; once it is there it is taken, and its checksum shown."""
+    """It is never downloaded. If it is there, it is taken and its checksum shown."""
     own = packs.Pack(
         "one",
         "folder/one.bin",
@@ -126,7 +126,7 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
 
 @pytest.fixture
 def group(address, tmp_path, monkeypatch):
-    """The urls of three packs of the group `some` and one of none; they may be changed until they are fetched."""
+    """URLs of three packs of the group `some` and of one without a group; tests may change them."""
     urls = {"first": ["first"], "second": ["second"], "third": ["third"], "apart": ["apart"]}
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
 
@@ -158,7 +158,7 @@ def test_a_group_is_fetched_and_what_is_there_is_not_fetched_again(group, tmp_pa
 
 
 def test_a_group_goes_on_past_a_file_that_fails(group, tmp_path, cli):
-    """The others are there, the failures are listed, and the same command goes on where it was."""
+    """The other files come, failures are listed, and the same command resumes."""
     group["first"], group["second"] = ["none", "wrong"], ["broken"]
     code, text, err = cli("data", "fetch", "some")
     assert code == 1 and "2 could not be fetched; the same command tries again" in text
@@ -199,7 +199,7 @@ def test_an_unknown_name_names_the_groups(cli):
 
 
 def test_the_logits_of_kull_can_be_fetched():
-    """Ten networks, each with an address of the file itself and one to fall back on, both of a fixed commit."""
+    """Ten networks, each with two addresses of a fixed commit."""
     chosen = [pack for pack in packs.packs().values() if pack.group == "kull_cifar"]
     assert len(chosen) == 10 and sum(pack.bytes for pack in chosen) == 34_148_502
     for pack in chosen:

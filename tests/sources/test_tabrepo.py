@@ -1,10 +1,11 @@
-"""TabRepo's layout: the reader, tasks and families of tasks as problems, and the download, against a server of our own."""
+"""TabRepo's layout: reader, tasks and families as problems, download from a local server."""
 
 import hashlib
 import http.server
 import json
 import os
 import pickle
+import re
 import shutil
 import threading
 from functools import partial
@@ -21,6 +22,7 @@ from harness.configure.compose import compose
 from harness.plan.components import component, configured
 from harness.plan.plan import plan
 from harness.problems import TabRepoTask, TabRepoTasks
+from harness.problems.tabrepo import task_list
 from harness.sources import tabrepo, tabrepo_fetch
 from harness.sources.tabrepo import Repository
 
@@ -36,7 +38,7 @@ CONFIGS = [
 
 
 def write_task(root, dataset, fold, models, val, labels, test=None, test_labels=None):
-    """One task in TabRepo's layout: val (models, n) or (models, n, k)."""
+    """Write a task in TabRepo's layout: val (models, n) or (models, n, k)."""
     val = np.asarray(val)
     folder = root / "model_predictions" / dataset / str(fold)
     folder.mkdir(parents=True)
@@ -72,27 +74,21 @@ def tiny(tmp_path):
     return root
 
 
-# the reader
+# Reader
 
 
-def test_rows_are_found_by_name_in_each_tasks_own_order(tiny):
-    held = Repository(tiny)
-    assert held.datasets() == ["amount", "three", "two"] and held.folds("two") == [0, 1]
-    assert held.configs("two", 0) == ["A_1", "B_1"] and held.configs("two", 1) == ["B_1"]
-    assert (
-        held.predict_val("two", 0, "B_1").tolist()
-        == held.predict_val("two", 1, "B_1").tolist()
-        == [0.25, 0.5, 0.75, 0.0]
-    )
-    assert held.predict_test("two", 0, "B_1").tolist() == [0.25, 0.5]
-    assert held.labels_val("two", 0).tolist() == [0, 0, 1, 1] and held.labels_test(
-        "two", 0
-    ).tolist() == [0, 0]
-    assert (
-        held.predict_val("three", 0, "A_1").shape == (3, 3)
-        and held.problem_type("three") == "multiclass"
-    )
-    assert held.shape("two", 0) == (4, 2) and held.shape("three", 0) == (3, 3)
+def test_rows_are_found_by_name_in_each_tasks_order(tiny):
+    repository = Repository(tiny)
+    assert repository.datasets() == ["amount", "three", "two"] and repository.folds("two") == [0, 1]
+    assert [repository.configs("two", fold) for fold in (0, 1)] == [["A_1", "B_1"], ["B_1"]]
+    for fold in (0, 1):
+        assert repository.predict_val("two", fold, "B_1").tolist() == [0.25, 0.5, 0.75, 0.0]
+    assert repository.predict_test("two", 0, "B_1").tolist() == [0.25, 0.5]
+    assert repository.labels_val("two", 0).tolist() == [0, 0, 1, 1]
+    assert repository.labels_test("two", 0).tolist() == [0, 0]
+    assert repository.predict_val("three", 0, "A_1").shape == (3, 3)
+    assert repository.problem_type("three") == "multiclass"
+    assert [repository.shape(name, 0) for name in ("two", "three")] == [(4, 2), (3, 3)]
 
 
 def test_a_name_with_a_point_is_stored_with_an_underscore(tiny):
@@ -103,7 +99,7 @@ def test_a_name_with_a_point_is_stored_with_an_underscore(tiny):
 
 @pytest.mark.parametrize("dtype, off", [("float16", 1e-3), ("float32", 1e-6)])
 def test_vectors_are_float64_and_sum_to_one(tmp_path, dtype, off):
-    """Stored in 16 bits, thirds sum to 0.9998: they come back as exact thirds."""
+    """Stored in 16 bits, thirds sum to 0.9998. They come back as thirds."""
     write_task(tmp_path, "t", 0, ["A"], np.full((1, 2, 3), 1 / 3).astype(dtype), [0, 1])
     write_index(tmp_path, t="multiclass")
     p = Repository(tmp_path).predict_val("t", 0, "A")
@@ -139,7 +135,7 @@ def _describe(**changes):
 
 
 @pytest.mark.parametrize(
-    "name, spoil, said",
+    "name, damage, message",
     [
         ("pred-val.dat", _shorten, "pred-val.dat has 31 bytes; shape .2, 4. in float32 has 32"),
         ("pred-val.dat", Path.unlink, "pred-val.dat is not there"),
@@ -152,35 +148,31 @@ def _describe(**changes):
         ("metadata.json", _describe(dtype="int8"), "dtype int8; allowed are"),
         ("metadata.json", _describe(models=["A_1", "A_1"]), "names a model twice"),
         ("metadata.json", _describe(models=["A_1"]), "for 1 models"),
-        (
-            "metadata.json",
-            _describe(pred_val_shape=[2, 5]),
-            "has 32 bytes; shape .2, 5. in float32 has 40",
-        ),
+        ("metadata.json", _describe(pred_val_shape=[2, 5]), "has 32 bytes; shape .2, 5. in float32 has 40"),
         ("metadata.json", _describe(pred_val_shape=[2, 2, 2]), "is binary by configs.parquet"),
     ],
-)
-def test_damage_is_told_in_a_sentence(tiny, name, spoil, said):
-    spoil(tiny / "model_predictions" / "two" / "0" / name)
-    held = Repository(tiny)
-    with pytest.raises(BadInputError, match=said) as error:
-        held.predict_val("two", 0, "A_1")
-        held.labels_val("two", 0)
+)  # fmt: skip
+def test_damage_is_one_sentence(tiny, name, damage, message):
+    damage(tiny / "model_predictions" / "two" / "0" / name)
+    repository = Repository(tiny)
+    with pytest.raises(BadInputError, match=message) as error:
+        repository.predict_val("two", 0, "A_1")
+        repository.labels_val("two", 0)
     assert "\n" not in str(error.value) and str(error.value).endswith(".")
 
 
-def test_what_is_asked_for_must_be_there(tiny):
-    held = Repository(tiny)
+def test_absent_names_are_refused(tiny):
+    repository = Repository(tiny)
     with pytest.raises(BadInputError, match="no config 'C_1'; it has 2, e.g. A_1"):
-        held.predict_val("two", 0, "C_1")
+        repository.predict_val("two", 0, "C_1")
     with pytest.raises(BadInputError, match="no data set 'four'"):
-        held.folds("four")
+        repository.folds("four")
     with pytest.raises(BadInputError, match="no folder model_predictions"):
         Repository(tiny.parent)
 
 
-def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
-    """As given, below CALHARNESS_DATA, in the cache; a folder of that name without predictions is passed over."""
+def test_a_repository_is_looked_for_in_three_folders(tiny, tmp_path, monkeypatch):
+    """The working folder, CALHARNESS_DATA, the cache. Folders without predictions are passed over."""
     working, data, cache = (tmp_path / name for name in ("working", "data", "cache"))
     for folder in (working / "mine", data, cache):
         folder.mkdir(parents=True)
@@ -188,15 +180,11 @@ def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
     monkeypatch.setattr(tabrepo, "CACHE", cache)
     with pytest.raises(
-        BadInputError,
-        match="no repository tabrepo, looked for at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; ",
+        BadInputError, match="at .*working/tabrepo, .*data/tabrepo, .*cache/tabrepo; "
     ):
         tabrepo.find("tabrepo")
-    for place in (
-        cache / "mine",
-        data / "mine" / "results" / "context",
-        working / "mine" / "results" / "context",
-    ):
+    context = Path("mine", "results", "context")
+    for place in (cache / "mine", data / context, working / context):
         shutil.copytree(tiny, place)
         assert tabrepo.find("mine").root == place.resolve()
     shutil.copytree(tiny, working / "mine" / "results" / "another")
@@ -204,51 +192,37 @@ def test_where_a_repository_is_looked_for(tiny, tmp_path, monkeypatch):
         tabrepo.find("mine")
 
 
-# the reader on files that TabRepo's own code wrote
+# Reader on files that TabRepo's own code wrote
 
 
 @needs_fixture
 def test_both_layouts_hold_the_same():
     first, second = Repository(MINI / "repo"), Repository(MINI / "public_layout")
-    assert (
-        first.datasets()
-        == second.datasets()
-        == ["breast_cancer", "diabetes_reg", "digits", "iris", "wine"]
-    )
+    names = ["breast_cancer", "diabetes_reg", "digits", "iris", "wine"]
+    assert first.datasets() == second.datasets() == names
     for dataset, classes in (("breast_cancer", 2), ("digits", 10), ("iris", 3), ("wine", 3)):
         for fold in (0, 1):
             assert first.configs(dataset, fold) == CONFIGS
             assert first.shape(dataset, fold)[1] == classes
             for config in CONFIGS:
-                for p, y in (
-                    (first.predict_val(dataset, fold, config), first.labels_val(dataset, fold)),
-                    (first.predict_test(dataset, fold, config), first.labels_test(dataset, fold)),
-                ):
+                for part in ("val", "test"):
+                    p = getattr(first, f"predict_{part}")(dataset, fold, config)
+                    y = getattr(first, f"labels_{part}")(dataset, fold)
                     right = (p > 0.5) == y if classes == 2 else p.argmax(axis=1) == y
-                    assert right.mean() > 0.8 and len(p) == len(
-                        y
-                    )  # trained models: rows and labels belong together
-                assert (
-                    second.predict_val(dataset, fold, config)
-                    == first.predict_val(dataset, fold, config)
-                ).all()
-                assert (
-                    second.predict_test(dataset, fold, config)
-                    == first.predict_test(dataset, fold, config)
-                ).all()
+                    # the models are trained, so rows and labels belong together
+                    assert right.mean() > 0.8 and len(p) == len(y)
+                    assert (p == getattr(second, f"predict_{part}")(dataset, fold, config)).all()
 
 
 @needs_fixture
 def test_validation_and_test_rows_part_the_table():
-    """wine/0 against scikit-learn's own labels: nine tenths of the rows are validation rows."""
+    """Nine tenths of the rows of wine are validation rows; labels are scikit-learn's."""
     from sklearn.datasets import load_wine
 
-    held = Repository(MINI / "repo")
-    found = np.concatenate([held.labels_val("wine", 0), held.labels_test("wine", 0)])
-    assert (
-        len(held.labels_val("wine", 0)) == 160
-        and np.bincount(found).tolist() == np.bincount(load_wine().target).tolist()
-    )
+    repository = Repository(MINI / "repo")
+    labels = repository.labels_val("wine", 0), repository.labels_test("wine", 0)
+    counts = np.bincount(np.concatenate(labels)).tolist()
+    assert len(labels[0]) == 160 and counts == np.bincount(load_wine().target).tolist()
 
 
 @needs_fixture
@@ -260,16 +234,14 @@ def test_legal_irregularities():
     assert ragged.metadata("breast_cancer", 1).dtype == np.float16
     for dataset, fold, allowed in (("wine", 0, 0), ("iris", 1, 0), ("breast_cancer", 1, 2.5e-4)):
         for config in ragged.configs(dataset, fold):
-            difference = np.abs(
-                ragged.predict_val(dataset, fold, config) - plain.predict_val(dataset, fold, config)
-            )
-            assert difference.max() <= allowed
+            p, q = (r.predict_val(dataset, fold, config) for r in (ragged, plain))
+            assert np.abs(p - q).max() <= allowed
     with pytest.raises(BadInputError, match="iris, fold 1 has no config 'LightGBM_c1_BAG_L1'"):
         ragged.predict_val("iris", 1, "LightGBM_c1_BAG_L1")
     assert ragged.problem_type("diabetes_reg") == "regression"
 
 
-# one task as a problem
+# One task as a problem
 
 
 def task(tiny, dataset="two", config="A_1", **more):
@@ -278,139 +250,104 @@ def task(tiny, dataset="two", config="A_1", **more):
 
 def test_a_task_is_judged_as_a_file_of_predictions_is(tiny):
     two, three = task(tiny), task(tiny, "three")
-    assert two.notions == ("binary", "canonical", "classwise") and two.default_notions == (
-        "binary",
-    )
-    assert three.notions == ("top_label", "classwise", "canonical") and three.default_notions == (
-        "canonical",
-    )
-    assert (two.classes, three.classes, two.n_max, two.default_n, two.default_reps) == (
-        2,
-        3,
-        4,
-        4,
-        10,
-    )
+    assert two.notions == ("binary", "canonical", "classwise")
+    assert two.default_notions == ("binary",)
+    assert three.notions == ("top_label", "classwise", "canonical")
+    assert three.default_notions == ("canonical",)
+    sizes = (two.classes, three.classes, two.n_max, two.default_n, two.default_reps)
+    assert sizes == (2, 3, 4, 4, 10)
     assert task(tiny, max_n=3).default_n == 3 and two.truth("l1") is None
 
 
 def test_a_rep_is_an_order_of_the_rows_and_a_small_n_its_beginning(tiny):
     p, y = task(tiny).sample(4, np.random.default_rng(1))
-    assert sorted(zip(p, y)) == [
-        (np.float32(0.1), 0),
-        (np.float32(0.2), 0),
-        (np.float32(0.7), 1),
-        (1.0, 1),
-    ]
+    values = np.float32([0.1, 0.2, 0.7, 1.0]).astype(float).tolist()
+    assert sorted(zip(p, y)) == list(zip(values, [0, 0, 1, 1]))
     q, z = task(tiny).sample(2, np.random.default_rng(1))
     assert q.tolist() == p[:2].tolist() and z.tolist() == y[:2].tolist()
-    with pytest.raises(BadInputError, match="n is 5, but two, fold 0 holds 4 rows"):
+    with pytest.raises(BadInputError, match="n is 5, but two, fold 0"):
         task(tiny).sample(5, np.random.default_rng(1))
 
 
 def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
     def key(root, config="A_1"):
-        made = {
-            "_target_": "harness.problems.TabRepoTask",
-            "repository": str(root),
-            "dataset": "two",
-            "fold": 0,
-            "config": config,
-        }
-        return configured("problem", "x", made).key
+        node = {"_target_": "harness.problems.TabRepoTask", "repository": str(root)}
+        return configured(
+            "problem", "x", {**node, "dataset": "two", "fold": 0, "config": config}
+        ).key
 
     moved = tmp_path / "elsewhere"
     shutil.copytree(tiny, moved)
     assert key(moved) == key(tiny) != key(tiny, "B_1")
-    values = np.fromfile(moved / "model_predictions/two/0/pred-val.dat", np.float32)
+    predictions = moved / "model_predictions/two/0/pred-val.dat"
+    values = np.fromfile(predictions, np.float32)
     values[7] = 0.5  # of the other model
-    values.tofile(moved / "model_predictions/two/0/pred-val.dat")
+    values.tofile(predictions)
     assert key(moved) == key(tiny) and key(moved, "B_1") != key(tiny, "B_1")
-    _relabel([1, 0, 1, 1])(moved / "model_predictions/two/0/label-val.csv.zip")
+    _relabel([1, 0, 1, 1])(predictions.with_name("label-val.csv.zip"))
     assert key(moved) != key(tiny)
 
 
 @pytest.mark.parametrize(
-    "given, said",
+    "options, reason",
     [
-        (
-            {"dataset": "four"},
-            "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0",
-        ),
+        ({"dataset": "four"}, "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0"),
         ({"dataset": "amount"}, "amount is a regression data set"),
         ({"config": "C_1"}, "no predictions of C_1 for two, fold 0"),
         ({"n_samples": 5}, "list of tasks says 5 rows .* the repository 4 and 2"),
     ],
-)
-def test_why_a_task_is_unavailable(tiny, given, said):
-    import re
-
-    made = task(tiny, **{"n_samples": 4, "n_classes": 2, **given})
-    assert re.search(said, made.unavailable) and made.fingerprint["sha256"] is None
+)  # fmt: skip
+def test_an_unavailable_task_says_why(tiny, options, reason):
+    unavailable = task(tiny, **{"n_samples": 4, "n_classes": 2, **options})
+    assert re.search(reason, unavailable.unavailable) and unavailable.fingerprint["sha256"] is None
     assert task(tiny).unavailable is None and len(task(tiny).fingerprint["sha256"]) == 64
 
 
-# families
+# Families
 
 
 def test_a_family_stands_for_its_members(tiny):
+    two = ["two/0/A_1", "two/0/B_1"]
+    for options, names in (
+        ({}, ["amount/0/A_1", "three/0/A_1", *two, "two/1/B_1"]),
+        ({"families": ("B",)}, ["two/0/B_1", "two/1/B_1"]),
+        ({"datasets": "two", "folds": [0]}, two),
+        ({"min_n": 4}, [*two, "two/1/B_1"]),
+    ):
+        assert list(TabRepoTasks(str(tiny), **options).members()) == names
     members = TabRepoTasks(str(tiny)).members()
-    assert list(members) == ["amount/0/A_1", "three/0/A_1", "two/0/A_1", "two/0/B_1", "two/1/B_1"]
-    assert list(TabRepoTasks(str(tiny), families=("B",)).members()) == ["two/0/B_1", "two/1/B_1"]
-    assert list(TabRepoTasks(str(tiny), datasets="two", folds=[0]).members()) == [
-        "two/0/A_1",
-        "two/0/B_1",
-    ]
-    assert list(TabRepoTasks(str(tiny), min_n=4).members()) == [
-        "two/0/A_1",
-        "two/0/B_1",
-        "two/1/B_1",
-    ]
     pickle.loads(pickle.dumps(members))
-    made = component("problem", "two/0/B_1", members["two/0/B_1"])
-    assert made == configured("problem", "two/0/B_1", made.config)
-
-    assert made.id == "two/0/B_1" and made.object.n_max == 4 and made.object.config == "B_1"
+    member = component("problem", "two/0/B_1", members["two/0/B_1"])
+    assert member == configured("problem", "two/0/B_1", member.config)
+    assert member.id == "two/0/B_1" and member.object.n_max == 4 and member.object.config == "B_1"
 
 
 @pytest.mark.parametrize(
-    "given, said",
+    "options, message",
     [
-        (
-            {"datasets": ("two", "four")},
-            "datasets is 'four', which no task has; there are amount, three, two",
-        ),
+        ({"datasets": ("two", "four")}, "datasets is 'four', which no task has; there are amount, three, two"),
         ({"folds": (7,)}, "folds is 7"),
         ({"families": ("A_1",)}, "families is 'A_1', which no task has; there are A, B"),
         ({"min_n": 100}, "leave no task"),
         ({"tasks": "nowhere.csv"}, "tasks is 'nowhere.csv'; there is no such file"),
     ],
-)
-def test_a_choice_of_nothing_is_refused(tiny, given, said):
-    with pytest.raises(BadInputError, match=said):
-        TabRepoTasks(str(tiny), **given).members()
+)  # fmt: skip
+def test_a_choice_of_nothing_is_refused(tiny, options, message):
+    with pytest.raises(BadInputError, match=message):
+        TabRepoTasks(str(tiny), **options).members()
 
 
 def test_the_list_of_table_1_is_whole():
     """1,088 tasks on 51 binary and 17 other data sets, ids unique, sizes as in the paper's runs."""
-    from harness.problems.tabrepo import task_list
-
-    listed = pd.read_csv(task_list("berta2026/table1_tasks.csv"))
-    assert len(listed) == 1088 and not listed.duplicated(["dataset", "fold", "config"]).any()
-    assert listed.groupby("problem_type")["dataset"].nunique().to_dict() == {
-        "binary": 51,
-        "multiclass": 17,
-    }
-    assert listed["problem_type"].value_counts().to_dict() == {"binary": 787, "multiclass": 301}
-    assert (
-        listed["n_samples"].min() == 450
-        and listed["n_samples"].max() == 3376
-        and listed["n_classes"].max() == 10
-    )
-    assert (listed["config"].str.split("_").str[0] == listed["family"]).all() and listed[
-        "family"
-    ].nunique() == 7
-    assert (listed["n_classes"].eq(2) == listed["problem_type"].eq("binary")).all()
+    tasks = pd.read_csv(task_list("berta2026/table1_tasks.csv"))
+    assert len(tasks) == 1088 and not tasks.duplicated(["dataset", "fold", "config"]).any()
+    datasets = tasks.groupby("problem_type")["dataset"].nunique()
+    assert datasets.to_dict() == {"binary": 51, "multiclass": 17}
+    assert tasks["problem_type"].value_counts().to_dict() == {"binary": 787, "multiclass": 301}
+    assert (tasks["n_samples"].min(), tasks["n_samples"].max()) == (450, 3376)
+    assert tasks["n_classes"].max() == 10 and tasks["family"].nunique() == 7
+    assert (tasks["config"].str.split("_").str[0] == tasks["family"]).all()
+    assert (tasks["n_classes"].eq(2) == tasks["problem_type"].eq("binary")).all()
 
 
 def family(root, *more):
@@ -424,35 +361,34 @@ def family(root, *more):
 
 
 @pytest.mark.slow
-def test_a_run_over_a_family_skips_what_is_not_there_and_computes_it_once_it_came(
-    tiny, out, tmp_path
-):
-    listed = tmp_path / "tasks.csv"
-    pd.DataFrame(
-        [("two", 0, "A_1", 4, 2), ("later", 0, "A_1", 3, 2), ("amount", 0, "A_1", None, None)],
-        columns=["dataset", "fold", "config", "n_samples", "n_classes"],
-    ).to_csv(listed, index=False)
-    asked = family(tiny, f"problem.tabular_oof.tasks={listed}", "reps=2", "estimator=[brier]")
-    first = harness.run(asked)
-    counted = first.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict()
-    assert counted == {
+def test_a_run_over_a_family_skips_absent_tasks_until_they_come(tiny, out, tmp_path):
+    tasks = tmp_path / "tasks.csv"
+    tasks.write_text(
+        "dataset,fold,config,n_samples,n_classes\ntwo,0,A_1,4,2\nlater,0,A_1,3,2\namount,0,A_1,,\n"
+    )
+    run = family(tiny, f"problem.tabular_oof.tasks={tasks}", "reps=2", "estimator=[brier]")
+
+    def counts(frame):
+        return frame.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict()
+
+    first = harness.run(run)
+    expected = {
         ("two/0/A_1", "ok"): 2,
         ("later/0/A_1", "skipped"): 2,
         ("amount/0/A_1", "skipped"): 2,
     }
-    assert (
-        first[first["problem"] == "later/0/A_1"]["reason"].str.contains("lacks metadata.json").all()
-    )
-    assert (
-        harness.run(asked)["written"].tolist() == first["written"].tolist()
-    )  # nothing is computed, or recorded, twice
+    assert counts(first) == expected
+    reasons = first.loc[first["problem"] == "later/0/A_1", "reason"]
+    assert reasons.str.contains("lacks metadata.json").all()
+    # nothing is computed or recorded twice
+    assert harness.run(run)["written"].tolist() == first["written"].tolist()
     write_task(tiny, "later", 0, ["A_1"], np.array([[0.5, 0.25, 1.0]], dtype=np.float32), [1, 0, 1])
     write_index(tiny, two="binary", later="binary", amount="regression")
-    after = harness.run(asked)
-    counted[("later/0/A_1", "ok")] = counted.pop(("later/0/A_1", "skipped"))
-    assert after.drop_duplicates("key").groupby(["problem", "status"]).size().to_dict() == counted
-    kept = after[after["problem"] == "two/0/A_1"]
-    assert kept["written"].tolist() == first[first["problem"] == "two/0/A_1"]["written"].tolist()
+    after = harness.run(run)
+    expected[("later/0/A_1", "ok")] = expected.pop(("later/0/A_1", "skipped"))
+    assert counts(after) == expected
+    old, new = (frame.loc[frame["problem"] == "two/0/A_1", "written"] for frame in (first, after))
+    assert old.tolist() == new.tolist()
 
 
 @pytest.mark.slow
@@ -584,11 +520,11 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
     assert cli("data", "list")[1].count("absent") >= 2
 
 
-# the download
+# Download
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves a folder with ranges; `spoil` maps endings of paths to what goes wrong there; /hub/ redirects, with checksums."""
+    """Serve a folder with ranges. `spoil`: {end of a path: fault}; /hub/ redirects, with checksums."""
 
     root: Path
     spoil: dict
@@ -633,7 +569,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(tiny, monkeypatch):
-    """The tiny repository on a server: its address, what goes wrong there, and what it was asked."""
+    """The tiny repository on a server, with its address, faults and requests."""
     monkeypatch.setattr(tabrepo_fetch, "WAIT_SECONDS", 0.0)
     handler = type("Handler", (Server,), {"root": tiny, "spoil": {}, "asked": []})
     running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)

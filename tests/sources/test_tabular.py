@@ -1,4 +1,4 @@
-"""The offline stand-in for TabRepo: preparation of tables, out-of-fold bagging, the store and its reading back."""
+"""The offline stand-in for TabRepo: tables, out-of-fold bagging, and the store."""
 
 import os
 from functools import partial
@@ -22,7 +22,7 @@ LINEAR = "LinearModel_c1_BAG_L1"
 
 
 def blobs(n=160, k=2, name="blobs"):
-    """k classes around the corners of a square, every row different."""
+    """Return k classes around the corners of a square, with distinct rows."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % k
     return tabular.Table(
@@ -31,7 +31,7 @@ def blobs(n=160, k=2, name="blobs"):
 
 
 class Memory:
-    """Says 1 for the labels of rows that it was fitted on, 1/2 for class 1 on all others."""
+    """A model that knows the labels of its training rows, and predicts 1/2 for all others."""
 
     def fit(self, x, y):
         self.known, self.classes_ = (
@@ -110,7 +110,7 @@ def test_every_model_learns_and_repeats_itself(family):
 
 
 def test_the_network_copes_with_rare_classes():
-    """A class with a single training row forbids an inner split for early stopping."""
+    """A class with one training row forbids an inner split for early stopping."""
     y = np.array([0] * 40 + [1] * 40 + [2])
     model = tabular.make_model("NeuralNet", y, 3)
     model.fit(np.random.default_rng(0).normal(size=(81, 2)), y)
@@ -122,7 +122,7 @@ def test_the_network_copes_with_rare_classes():
 
 @pytest.fixture
 def make(cli, tmp_path, monkeypatch):
-    """The command with the linear model on few tables, into `out`."""
+    """Call the command with the linear model, into `out`."""
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     fixed = (
         "data",
@@ -190,7 +190,7 @@ def test_finished_tasks_are_not_trained_again(make):
 
 
 def test_an_interrupted_make_goes_on(tmp_path, monkeypatch):
-    """Stopped in the second of three tasks: one is stored whole, no half one is seen, and two are left."""
+    """Stopped in the second of three tasks: one is stored as a whole, two are left."""
     real, calls = tabular.make_model, []
 
     def stops(family, y, k):
@@ -262,7 +262,7 @@ def test_workers_store_what_one_process_does(tmp_path):
 
 
 def test_the_hand_written_layout_of_the_other_tests_is_the_same(tmp_path):
-    """write_task of test_tabrepo and the store agree, so that each tests the other."""
+    """write_task of test_tabrepo and the store agree, so each tests the other."""
     tabular.make([blobs(k=3)], [0], ("LinearModel",), tmp_path / "one")
     held = Repository(tmp_path / "one")
     values = np.fromfile(held.folder("blobs", 0) / "pred-val.dat", np.float32).reshape(1, 144, 3)
@@ -284,7 +284,7 @@ def frame(**columns):
 
 
 def test_columns_become_numbers_and_labels_0_to_k_minus_1():
-    """Text in sorted order with -1 for gaps, the median for missing numbers, constants left out; labels of any type."""
+    """Text in sorted order with -1 for gaps, the median for missing numbers, no constants."""
     x = frame(
         text=["b", "a", None, "b"], number=[1.0, np.nan, 5.0, 3.0], flag=[True, False, True, True], constant=[7, 7, 7, 7]
     )  # fmt: skip
@@ -346,7 +346,7 @@ def test_a_folder_of_files_is_gone_through_with_reasons(tmp_path, capsys):
 
 
 def test_openml_by_id(monkeypatch, capsys):
-    """Without a network: what scikit-learn would return, and what it would raise."""
+    """Stand-ins for the return value and the error of scikit-learn."""
     from types import SimpleNamespace
 
     def found(data_id, as_frame, parser):
@@ -375,7 +375,7 @@ def test_openml_by_id(monkeypatch, capsys):
     not DATA or not (Path(DATA or "") / "uci_csv").is_dir(), reason="CALHARNESS_DATA has no uci_csv"
 )
 def test_the_tables_at_hand(monkeypatch, capsys):
-    """All that the folder's own listing describes are taken, with its number of classes."""
+    """All tables of the folder's listing are taken."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)
     folder = data_make._table_folders(None)[0]
     tables = {t.name: t for t in tabular.gather([folder], [], 300, None)}
