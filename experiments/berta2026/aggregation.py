@@ -1,4 +1,4 @@
-"""One table over many problems: means of groups of cells, shares of the largest estimate, errors over groups and clusters."""
+"""Tables over many problems: group means, shares of the largest estimate, and their errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "c
 SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
 
 
-def kept(function: Callable) -> Callable:
-    """A function of (records, settings) that keeps what it gave for the latest records and configuration: the figure, the tables
-    and the comparison of a page ask for the same. What it gives is not to be changed."""
+def keep_latest(function: Callable) -> Callable:
+    """Cache a function of (records, settings) for its latest arguments.
+
+    The figure, the tables and the comparison of a page ask for the same result. It must not be
+    modified.
+    """
     latest: list = []
 
     @functools.wraps(function)
@@ -38,7 +41,7 @@ def kept(function: Callable) -> Callable:
 def cells_of(
     records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]
 ) -> pd.DataFrame:
-    """One row per cell, what the other functions here take.
+    """Return one row per cell, the input of the other functions here.
 
     Parameters
     ----------
@@ -54,8 +57,8 @@ def cells_of(
     Returns
     -------
     DataFrame
-        key, problem, notion, n, rep, estimator (its label), seconds, the parameters, the estimands, SECONDS (NaN where the cell
-        gave no number), and sample: which data the cell saw.
+        key, problem, notion, n, rep, estimator (its label), seconds, the parameters, the estimands,
+        SECONDS (NaN where the cell gave no number), and sample: which data the cell saw.
 
     Raises
     ------
@@ -65,10 +68,11 @@ def cells_of(
     once = records.drop_duplicates("problem")
     known = once[["problem"]].join(items.parameters(once, "problem", *parameters))
     for row in known.to_dict("records"):
-        absent = [name for name in parameters if row[name] is None or row[name] != row[name]]
+        absent = [name for name in parameters if pd.isna(row[name])]
         if absent:
             raise BadInputError(
-                f"problem {row['problem']!r} has no {', '.join(absent)}; the table is over tasks that have them."
+                f"problem {row['problem']!r} has no {', '.join(absent)}, "
+                "by which the table groups its problems."
             )
     fine = records[has_number(records)]
     values = fine.pivot(index="key", columns="estimand", values="value").reindex(
@@ -93,20 +97,22 @@ def cells_of(
 
 
 def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Mean of the cells' values by group and estimator.
+    """Return the mean of the cells' values by group and estimator.
 
     Parameters
     ----------
     cells : DataFrame
-        One row per cell: the columns `by`, `sample` (which data it saw: problem, n, rep), `estimator`, `value` (NaN: no number).
+        One row per cell: the columns `by`, `sample` (its data: problem, n, rep), `estimator` and
+        `value` (NaN: no number).
     by : list of str
-        The columns that make a group.
+        Columns that define a group.
 
     Returns
     -------
     DataFrame (groups, estimators)
-        NaN where an estimator lacks a number on a sample of the group on which another one has one: its mean would be over other
-        data than theirs. A sample on which no estimator gave a number is left out.
+        NaN if the estimator lacks a number on a sample of the group on which another one has a
+        number, because the means would be over different data. A sample without any number is left
+        out.
 
     Raises
     ------
@@ -116,14 +122,16 @@ def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> cells = pd.DataFrame({"data": "a", "sample": [0, 1], "estimator": "binned15", "value": [0.1, 0.3]})
+    >>> cells = pd.DataFrame({"data": "a", "sample": [0, 1], "value": [0.1, 0.3]})
+    >>> cells["estimator"] = "binned15"
     >>> float(group_means(cells, ["data"]).loc["a", "binned15"])
     0.2
     """
     twice = cells.duplicated([*by, *CELL])
     if twice.any():
         raise BadInputError(
-            f"cells hold {cells.loc[twice, CELL].iloc[0].tolist()} twice; one value by sample and estimator is needed."
+            f"cells contain {cells.loc[twice, CELL].iloc[0].tolist()} twice; "
+            "one value by sample and estimator is needed."
         )
     if not len(cells):
         return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=by))
@@ -137,7 +145,7 @@ def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def largest_means(
     cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
 ) -> pd.Series:
-    """The largest mean of the `reference` estimators in every group in which one of them has a mean."""
+    """Return the largest mean of the `reference` estimators in every group that has one."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return means.reindex(columns=reference).max(axis=1).dropna()
 
@@ -145,15 +153,15 @@ def largest_means(
 def incomplete_groups(
     cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
 ) -> int:
-    """The number of groups in which one of the `reference` estimators has no mean, as of `group_means`."""
+    """Count the groups in which a `reference` estimator has no mean; see `group_means`."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return int(means.reindex(columns=reference).isna().any(axis=1).sum())
 
 
 def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
-    """Those of the `reference` estimators that have a number in one of the cells."""
-    found = set(cells.dropna(subset=SECONDS)["estimator"])
-    return [name for name in reference if name in found]
+    """Return the `reference` estimators that have a number in at least one cell."""
+    estimates = set(cells.dropna(subset=SECONDS)["estimator"])
+    return [name for name in reference if name in estimates]
 
 
 def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
@@ -161,7 +169,8 @@ def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame
 
         100 max(mean, 0) / m,   m the largest mean of the `reference` estimators in the group
 
-    An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive has no shares (all NaN).
+    An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive
+    has no shares (all NaN).
 
     Examples
     --------
@@ -182,7 +191,7 @@ def shares(
     reference: list[str],
     least: float,
 ) -> dict[str, pd.DataFrame]:
-    """The shares of several estimands, and the seconds, by group and estimator.
+    """Return the shares of several estimands, and the seconds, by group and estimator.
 
     Parameters
     ----------
@@ -191,27 +200,34 @@ def shares(
     columns : mapping
         {name of the column: (notion, estimand)}.
     primary : mapping
-        {notion: estimand}, by which groups are chosen: those whose largest mean of it is above `least`, for every estimand.
+        {notion: estimand}, by which groups are chosen: those whose largest mean of it is above
+        `least`, for every estimand.
     by, reference
         As for `group_means` and `shares_of_largest`.
 
     Returns
     -------
     dict
-        {column: DataFrame (groups, estimators)}, of `columns` in percent, and SECONDS of all groups.
+        {column: DataFrame (groups, estimators)}, of `columns` in percent, and SECONDS of all
+        groups.
     """
-    found = {}
+    estimates = {}
     for column, (notion, estimand) in columns.items():
         mine = cells[cells["notion"].eq(notion)]
         largest = largest_means(mine, primary[notion], by, reference)
         means = group_means(mine.assign(value=mine[estimand]), by)
-        found[column] = shares_of_largest(means.reindex(largest.index[largest > least]), reference)
-    return found | {SECONDS: group_means(cells.assign(value=cells[SECONDS]), by)}
+        estimates[column] = shares_of_largest(
+            means.reindex(largest.index[largest > least]), reference
+        )
+    return estimates | {SECONDS: group_means(cells.assign(value=cells[SECONDS]), by)}
 
 
 def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: str) -> pd.DataFrame:
-    """`mean_and_errors` of every table of `shares`: one row per column and estimator (`names`, also those without a number),
-    clusters being the groups of one value of the index level `cluster`."""
+    """Apply `mean_and_errors` to every table of `shares`.
+
+    There is one row per column and estimator (`names`, also those without a number). Clusters are
+    the groups that share a value of the index level `cluster`.
+    """
     frames = [
         mean_and_errors(values.reindex(columns=names), values.index.get_level_values(cluster))
         .reset_index()
@@ -227,8 +243,12 @@ def ranked(
     cluster: str,
     percentages: Iterable[str],
 ) -> pd.DataFrame:
-    """`over_groups` of several groupings {grouping: tables of `shares`}, with the column `grouping`: the estimators in the order
-    of the mean of the `percentages` in the first grouping, largest first, those without a number last."""
+    """Apply `over_groups` to several groupings and sort the estimators.
+
+    `tables` is {grouping: tables of `shares`}; the result has a column `grouping`. Estimators are
+    sorted by the mean of the `percentages` in the first grouping, largest first, those without a
+    number last.
+    """
     parts = [
         over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()
     ]
@@ -251,9 +271,10 @@ def three_ways(
     Returns
     -------
     DataFrame
-        grouping, estimator, column, value, error, clustered (the error for dependent groups), number (of groups) and short (which
-        says so where another estimator has more groups): all rows of the first grouping; of the columns in `percentages` also the
-        mean of its clusters' means with their number, as the grouping `of_clusters`, and the other groupings.
+        grouping, estimator, column, value, error, clustered (the error for dependent groups),
+        number (of groups) and short (which says so where another estimator has more groups): all
+        rows of the first grouping; of the columns in `percentages` also the mean of its clusters'
+        means with their number, as the grouping `of_clusters`, and the other groupings.
     """
     plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
     other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
@@ -271,13 +292,16 @@ def three_ways(
 def table(
     numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str
 ) -> pd.DataFrame:
-    """The numbers of `three_ways` as a table of texts: 'value ± error (clustered)', beside it the printed paper_value and
-    paper_plus_minus, and the numbers of groups behind a row's entries. index: the frame's columns that make the rows."""
+    """Format the numbers of `three_ways` as texts: 'value ± error (clustered)'.
+
+    The printed paper_value and paper_plus_minus stand next to each number, and the numbers of
+    groups at the end of a row. `index` names the columns that identify a row.
+    """
     rows: dict[Hashable, dict[str, str]] = {}
     for r in numbers.to_dict("records"):
         row = rows.setdefault(tuple(r[name] for name in index), {})
         digits = 3 if r["column"] == SECONDS else 1
-        clustered = f" ({r['clustered']:.{digits}f})" if r["clustered"] == r["clustered"] else ""
+        clustered = f" ({r['clustered']:.{digits}f})" if not np.isnan(r["clustered"]) else ""
         row[r["column"]] = wording.format_fixed(r["value"], r["error"], digits) + clustered
         row[f"{r['column']}, paper"] = wording.format_fixed(
             r["paper_value"], r["paper_plus_minus"], 1
@@ -290,7 +314,7 @@ def table(
 def keys_of(
     cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]
 ) -> list[tuple[str, ...]]:
-    """The keys of the cells with a number behind every row of a table: of its estimator and its notions."""
+    """Return the keys of the cells with a number, for every row (estimator, notions)."""
     known = (
         cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
     )
@@ -307,13 +331,14 @@ def bootstrap_ranks(
     resamples: int,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Estimators ranked by the mean of the tables' means, with percentile intervals of a bootstrap over clusters.
+    """Rank estimators by the mean of the tables' means, with bootstrap intervals over clusters.
 
     Parameters
     ----------
     tables : mapping
-        {column: DataFrame (groups, estimators)}, as of `shares`. A resample takes whole clusters, the same ones for all tables;
-        where two tables have no cluster in common, the clusters of each are resampled among themselves.
+        {column: DataFrame (groups, estimators)}, as of `shares`. A resample takes whole clusters,
+        the same ones for all tables; where two tables have no cluster in common, the clusters of
+        each are resampled among themselves.
     names : sequence of str
         The estimators, at least two; larger means rank first.
     cluster : str
@@ -326,14 +351,16 @@ def bootstrap_ranks(
     Returns
     -------
     DataFrame indexed by estimator, in the order of rank
-        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest), rank_low, rank_high
-        (95 %) and above_next: the share of resamples in which it lies above the estimator that follows.
+        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest),
+        rank_low, rank_high (95 %) and above_next: the share of resamples in which it lies above the
+        estimator that follows.
 
     Examples
     --------
     >>> index = pd.MultiIndex.from_arrays([list("pqr")], names=["data"])
-    >>> found = bootstrap_ranks({"x": pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0]}, index)}, ["b", "a"], "data", 200)
-    >>> found[["overall", "rank", "rank_low", "rank_high"]].to_numpy().tolist()
+    >>> frame = pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0]}, index)
+    >>> ranks = bootstrap_ranks({"x": frame}, ["b", "a"], "data", 200)
+    >>> ranks[["overall", "rank", "rank_low", "rank_high"]].to_numpy().tolist()
     [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
     """
     rng = np.random.default_rng(seed)
@@ -360,7 +387,7 @@ def bootstrap_ranks(
         [np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)]
         for q in (0.025, 0.975)
     )
-    found = {
+    estimates = {
         "overall": means[0],
         "overall_low": low[0],
         "overall_high": high[0],
@@ -368,31 +395,33 @@ def bootstrap_ranks(
         "rank_low": low[1],
         "rank_high": high[1],
     }
-    ranked = pd.DataFrame(found, index=pd.Index(list(names), name="estimator")).iloc[order]
+    ranked = pd.DataFrame(estimates, index=pd.Index(list(names), name="estimator")).iloc[order]
     above = [(means[1:, i] > means[1:, j]).mean() for i, j in zip(order, order[1:])]
     return ranked.assign(above_next=[*above, np.nan])
 
 
 def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
-    """Mean over the groups by estimator, with its standard error for independent groups and for dependent ones.
+    """Return means over groups, with standard errors for independent and dependent groups.
 
         se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
         se_clustered = sqrt( G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2 ) / N
 
-    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that of the clusters' means. sd has
-    ddof 1; the errors of a single group or cluster are NaN.
+    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that
+    of the clusters' means. sd has ddof 1; the errors of a single group or cluster are NaN.
 
     Parameters
     ----------
     values : DataFrame (groups, estimators)
         NaN: no number, which is left out.
     clusters : sequence
-        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models of one data set).
+        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models
+        of one data set).
 
     Returns
     -------
     DataFrame indexed by estimator
-        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the clusters' means), cluster_se.
+        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the
+        clusters' means), cluster_se.
 
     Examples
     --------

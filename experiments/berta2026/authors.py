@@ -1,4 +1,4 @@
-"""What the authors' scripts do and the library does not (NOTES.md)."""
+"""Code of the authors that differs from the library (NOTES.md)."""
 
 from __future__ import annotations
 
@@ -41,20 +41,25 @@ GRID = (
 
 
 class AuthorsSeed:
-    """Problems and estimators whose rng is the replication's number, the integer with which the authors' scripts seed
-    everything."""
+    """Base for problems and estimators seeded by the number of the replication.
+
+    The authors' scripts seed everything with this integer.
+    """
 
     def replication_rng(self, rep):
         return rep
 
 
 class Binned(AuthorsSeed, estimators.Binned):
-    """As `harness.estimators.Binned`; k-means begins at the authors' integer seed."""
+    """`harness.estimators.Binned` with k-means started at the authors' integer seed."""
 
 
 class Variational(AuthorsSeed, estimators.Variational):
-    """As `harness.estimators.Variational`, on the folds of scikit-learn's KFold(shuffle=True, random_state=seed), or
-    StratifiedKFold, and with calibrators that begin at the same seed."""
+    """`harness.estimators.Variational` on the folds of scikit-learn.
+
+    Folds are those of KFold(shuffle=True, random_state=seed), or StratifiedKFold. Calibrators start
+    at the same seed.
+    """
 
     def partitions(self, p, y, rng):
         for seed in range(rng, rng + self.repeats):
@@ -63,7 +68,7 @@ class Variational(AuthorsSeed, estimators.Variational):
 
 
 def folds_of_scikit_learn(y, folds, stratified, seed):
-    """The fold in which scikit-learn's splitter holds every sample out; all 0 for one fold."""
+    """Return the fold in which scikit-learn's splitter holds out every sample; 0 for one fold."""
     fold = np.zeros(len(y), dtype=np.int64)
     if folds == 1:
         return fold
@@ -81,25 +86,29 @@ def folds_of_scikit_learn(y, folds, stratified, seed):
 
 @dataclass(frozen=True)
 class LogLoss(losses.LogLoss):
-    """As `harness.math.losses.LogLoss`, the prediction f clipped to [floor, 1 - floor] as well."""
+    """`harness.math.losses.LogLoss` with the prediction f also clipped to [floor, 1 - floor]."""
 
     def contribution(self, f, q, y, pivot=0.5):
         return super().contribution(np.clip(f, self.floor, 1.0 - self.floor), q, y, pivot)
 
 
 def top_class_l1_split_at_half(f, c, side):
-    """The "over" or "under" confident part of E |f_t - C_t|, t = argmax f, as the authors' library splits it: by the side of 1/2
-    on which f_t lies, as if t were one of two classes. f, c: (n, k)."""
+    """Return the over- or under-confident part of E |f_t - C_t|, t = argmax f.
+
+    The authors' library splits by the side of 1/2 on which f_t lies, as if t were one of two
+    classes. `side` is "over" or "under"; f and c are (n, k).
+    """
     rows, top = np.arange(len(f)), f.argmax(axis=1)
     return estimands.value(f"l1_{side}", f[rows, top], c[rows, top], "binary")
 
 
 @dataclass(frozen=True)
 class LegacyStream(AuthorsSeed, Wrapper):
-    """`problem` drawn as the authors' scripts draw it (checked against the published per-run values).
+    """`problem` drawn as in the authors' scripts (checked against the published runs).
 
-    np.random.seed(rep); 100,000 predictions for their Monte Carlo truth (twice for vectors: L1, then L2); then for each n of
-    the grid n predictions followed by n labels. Vector labels are one multinomial per row, of C divided by its row sum.
+    The stream is np.random.seed(rep); then 100,000 predictions for their Monte Carlo truth (twice
+    for vectors: L1, then L2); then for each n of the grid n predictions and n labels. Vector labels
+    are one multinomial per row, of C divided by its row sum.
     """
 
     problem: Any = field(default_factory=Beta)
@@ -128,7 +137,10 @@ class LegacyStream(AuthorsSeed, Wrapper):
         return self.problem.truth(estimand, notion or self.default_notions[0])
 
     def authors_truth(self, estimand, seed):
-        """The Monte Carlo truth that the authors' script computed at this seed (their TRUE column): l1, or l2 for vectors."""
+        """Return the Monte Carlo truth of the authors' script at this seed (column TRUE).
+
+        It is l1; for vectors also l2.
+        """
         return _authors_truths(self.problem, int(seed))[estimand]
 
 
@@ -147,7 +159,7 @@ def _predictions(problem, stream, n):
 
 
 def _truth_draws(problem, stream):
-    """{estimand: the predictions that the script averages for its truth}, the first draws of a seed."""
+    """Return {estimand: predictions over which the script averages}, the first draws of a seed."""
     names = ("l1", "l2") if hasattr(problem, "alpha") else ("l1",)
     return {name: _predictions(problem, stream, 100_000) for name in names}
 
@@ -164,7 +176,7 @@ def _authors_truths(problem, seed):
 
 @lru_cache(maxsize=2)
 def _chain(problem, seed):
-    """All draws of one seed after the truth's: {n: (p, y)}."""
+    """Return all draws of one seed that follow those of the truth, {n: (p, y)}."""
     stream = np.random.RandomState(seed)
     _truth_draws(problem, stream)
     draws = {}
@@ -182,8 +194,11 @@ def _chain(problem, seed):
 
 @dataclass(frozen=True)
 class MonteCarloTruth(AuthorsSeed):
-    """The Monte Carlo truth that the authors' script drew before the samples of this seed: mean d(f, C) over 100,000 draws, l1,
-    and l2 for vectors; of a problem that is no LegacyStream, what they would have drawn for it. Exists for Beta and Dirichlet."""
+    """Monte Carlo truth that the authors' script drew before the samples of this seed.
+
+    It is the mean of d(f, C) over 100,000 draws: l1, and for vectors also l2. For a problem that is
+    not a LegacyStream it is what the script would have drawn. It exists for Beta and Dirichlet.
+    """
 
     notions = ("binary", "canonical")
     estimands = ("l1", "l2")
@@ -205,10 +220,12 @@ class MonteCarloTruth(AuthorsSeed):
 
 @dataclass(frozen=True)
 class QuadraticScaling(calibrators.QuadraticScaling):
-    """Quadratic scaling by scikit-learn's lbfgs with its default tolerance, without ridge, on logits of float32 probabilities.
+    """Quadratic scaling by scikit-learn's lbfgs, without ridge, on logits of float32 p.
 
-    A prediction that rounds to 1 in float32 lies at l = 87.3. The fit itself is in float64: so do all published runs come back
-    (scikit-learn of today fits float32 logits in float32, which turns some signs of q - f)."""
+    The tolerance is the default one. A prediction that rounds to 1 in float32 has l = 87.3. The fit
+    itself is in float64, which reproduces all published runs. Today's scikit-learn fits float32
+    logits in float32, which changes some signs of q - f.
+    """
 
     def logits(self, p):
         p = p.astype(np.float32)  # before 1 - p: what rounds to 1 is as far out as a float32 can be
@@ -228,9 +245,12 @@ class QuadraticScaling(calibrators.QuadraticScaling):
 
 
 class _BoostingScheme:
-    """Inner folds of seed `inner_seed` (None: the estimator's, as for their warm-started CatBoost), the scaling above for two
-    classes, and a start of scalars from log p where `init` is "log": the untrained model then predicts p / (1 + p), as in their
-    synthetic runs."""
+    """Inner folds, scaling and start of the authors' boosted trees.
+
+    Inner folds have the seed `inner_seed` (None: the estimator's, as in their warm-started
+    CatBoost). Two classes use the scaling above. If `init` is "log", scalars start from log p: the
+    untrained model then predicts p / (1 + p), as in their synthetic runs.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -254,7 +274,10 @@ class _BoostingScheme:
 
 @dataclass(frozen=True)
 class CatBoost(_BoostingScheme, calibrators.CatBoost):
-    """CatBoost as in the authors' runs: its default hyper-parameters, and split candidates of every inner fold by itself."""
+    """CatBoost as in the authors' runs.
+
+    Hyper-parameters are its defaults, and every inner fold has separate split candidates.
+    """
 
     vector_depth: int = 6
     borders: int = 254
@@ -268,7 +291,7 @@ class CatBoost(_BoostingScheme, calibrators.CatBoost):
 
 @dataclass(frozen=True)
 class LightGBM(_BoostingScheme, calibrators.LightGBM):
-    """LightGBM as in the authors' runs: trees of 50 leaves, 255 bins of every inner fold by itself, seed 0."""
+    """LightGBM as in the authors' runs: 50 leaves, 255 bins per inner fold, seed 0."""
 
     leaves: int = 50
     vector_leaves: int = 50

@@ -1,7 +1,8 @@
-"""What the paper concludes, as tests: on Figures 1 and 3, on Table 2, and on the authors' published runs of Table 1.
+"""Conclusions of the paper as tests: Figures 1 and 3, Table 2, and the published runs of Table 1.
 
-Values are averaged over problems and sample sizes within a replication first: replications are independent, the sample sizes of
-one are not, since a small sample is the beginning of a larger one. The errors on Table 1 are clustered by data set.
+Values are first averaged over problems and sample sizes within a replication. Replications are
+independent, but the sample sizes of one replication are not, because a small sample is a prefix of
+a larger one. The errors on Table 1 are clustered by data set.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ TREE_BASED = ["WS CatBoost", "WS LGBM", "CatBoost", "LightGBM"]
 SIMPLE = ["Nadaraya-Watson", "TS", "Isotonic", "PartitionWise"]
 WARM, SCRATCH = TREE_BASED[:2], TREE_BASED[2:]
 CLASSIFIERS = [*FOUNDATION, *TREE_BASED, *SIMPLE]
-PARTITIONS = 10  # of the authors: replications 10 to 19 of the published runs are rows that stand there twice
+# partitions of the authors; replications 10 to 19 of the published runs are repeated rows
+PARTITIONS = 10
 BINARY_L1, BINARY_SQUARED, MULTICLASS_L2, MULTICLASS_SQUARED = table1.COLUMNS
 FIG1, FIG3, TABLE1, TABLE2 = (
     "berta2026_fig1",
@@ -48,7 +50,7 @@ FIG1, FIG3, TABLE1, TABLE2 = (
 
 
 def statistics(records, settings) -> dict[str, Statistic]:
-    """The statistic of every claim, by its name in reported.csv."""
+    """Return {name in reported.csv: statistic} for every claim."""
     of = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
     return {**of_figures(of[FIG1], of[FIG3]), **of_parts(of[TABLE2]), **of_shares(of[TABLE1])}
 
@@ -66,7 +68,10 @@ def summary(records, settings):
 
 
 def reproduced(records, settings):
-    """The claims, and the counts of data sets, models and runs that the text gives beside those of the published runs."""
+    """Return the claims, and the counts of data sets, models and runs that the text gives.
+
+    The counts are compared with those of the published runs.
+    """
     published = records[records["experiment"].eq(TABLE1)]
     return pd.concat(
         [claims.reproduced(statistics(records, settings), settings), counted(published)],
@@ -78,13 +83,16 @@ def reproduced(records, settings):
 
 
 def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
-    """The claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3); both frames are records."""
+    """Test claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3).
+
+    Both frames are records.
+    """
     one, three = errors(fig1, "l1"), errors(fig3, "l2")
     mis_1 = one[one["problem"].isin([OVER, SHIFTED])]
     mis_3, calibrated_3 = (
         three[three["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3)
     )
-    found = {
+    by_claim = {
         "cross-validation gives a lower bound, binary": by_problem(claims.largest, one, CV),
         "cross-validation gives a lower bound, multiclass": by_problem(claims.largest, three, CV),
         "isotonic regression in sample overestimates": by_problem(claims.smallest, one, IN_SAMPLE),
@@ -105,21 +113,21 @@ def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
     }
     calibrated = one[one["problem"].eq(CALIBRATED)]
     few, many = (one[one["n"].eq(n)] for n in (FEW, MANY))
-    found["isotonic regression in sample: more so with few samples"] = larger_error(
+    by_claim["isotonic regression in sample: more so with few samples"] = larger_error(
         few, many, IN_SAMPLE
     )
     others = [one[one["problem"].eq(p)] for p in (OVER, SHIFTED)]
     parts = [
         larger_error(calibrated, other, IN_SAMPLE, claims.among(len(others))) for other in others
     ]
-    found["isotonic regression in sample: more so when calibrated"] = claims.smallest(parts)
-    return found
+    by_claim["isotonic regression in sample: more so when calibrated"] = claims.smallest(parts)
+    return by_claim
 
 
 def larger_error(
     first: pd.DataFrame, second: pd.DataFrame, estimator: str, level: float = claims.LEVEL
 ) -> Statistic:
-    """The mean over replications of estimate - truth of one part less that of another."""
+    """Compare the mean over replications of estimate - truth in two parts (first - second)."""
     frames = (first, second)
     one, other = (per_replication(frame, estimator) for frame in frames)
     both = pd.concat([one["error"].rename("a"), other["error"].rename("b")], axis=1).dropna()
@@ -131,13 +139,16 @@ def larger_error(
     )
 
 
-def by_problem(choose, found: pd.DataFrame, estimator: str) -> Statistic:
-    """The largest or smallest, as `choose` says, of the problems' means of estimate - truth: of a bound on every problem, one
-    problem's distance does not hide another's. The intervals hold for all problems at once."""
-    problems = found.loc[found["estimator"].eq(estimator), "problem"].unique()
+def by_problem(choose, numbers: pd.DataFrame, estimator: str) -> Statistic:
+    """Choose the largest or smallest (`choose`) of the problems' means of estimate - truth.
+
+    A bound must hold on every problem, so the slack on one problem must not hide a violation on
+    another. The intervals hold for all problems at once.
+    """
+    problems = numbers.loc[numbers["estimator"].eq(estimator), "problem"].unique()
     level = claims.among(len(problems))
     parts = [
-        mean_of(found[found["problem"].eq(problem)], estimator, problem, level)
+        mean_of(numbers[numbers["problem"].eq(problem)], estimator, problem, level)
         for problem in problems
     ]
     if not parts:
@@ -146,48 +157,53 @@ def by_problem(choose, found: pd.DataFrame, estimator: str) -> Statistic:
 
 
 def errors(records: pd.DataFrame, estimand: str) -> pd.DataFrame:
-    """The rows with a number of this estimand and a known truth, with `error` = estimate - truth."""
-    held = items.with_number(records, estimand).dropna(subset="truth")
-    return held.assign(error=held["value"] - held["truth"])
+    """Return rows with a number and a truth of an estimand; `error` is their difference."""
+    stored = items.with_number(records, estimand).dropna(subset="truth")
+    return stored.assign(error=stored["value"] - stored["truth"])
 
 
-def per_replication(found: pd.DataFrame, estimator: str, value: str = "error") -> pd.DataFrame:
-    """The mean of a column over the problems and sample sizes of one estimator, by replication, and the `keys` of its cells;
-    replications that lack one of them are left out."""
-    mine = found[found["estimator"].eq(estimator)]
+def per_replication(numbers: pd.DataFrame, estimator: str, value: str = "error") -> pd.DataFrame:
+    """Average a column of one estimator over problems and sample sizes, by replication.
+
+    `keys` are the keys of its cells. Incomplete replications are left out.
+    """
+    mine = numbers[numbers["estimator"].eq(estimator)]
     grouped = mine.groupby("rep")
-    made = grouped.agg(error=(value, "mean"), cells=(value, "size"), keys=("key", tuple))
-    return made[made["cells"].eq(made["cells"].max())]
+    results = grouped.agg(error=(value, "mean"), cells=(value, "size"), keys=("key", tuple))
+    return results[results["cells"].eq(results["cells"].max())]
 
 
 def mean_of(
-    found: pd.DataFrame, estimator: str, of: str | None = None, level: float = claims.LEVEL
+    numbers: pd.DataFrame, estimator: str, of: str | None = None, level: float = claims.LEVEL
 ) -> Statistic:
-    """The mean of estimate - truth over replications; `of` names the problem where it is one of several."""
-    mine = per_replication(found, estimator)
+    """Test the mean of estimate - truth over replications.
+
+    `of` names the problem if it is one of several.
+    """
+    mine = per_replication(numbers, estimator)
     if not len(mine):
         return claims.untested(f"no cell of {estimator} is recorded")
-    why = f"{of}, " * bool(of) + _compared([found], len(mine))
+    why = f"{of}, " * bool(of) + _compared([numbers], len(mine))
     return claims.of_mean(mine["error"], mine["keys"], claims.PAPER, why, level)
 
 
-def nearer(found: pd.DataFrame, ours: str, other: str) -> Statistic:
-    """The mean over replications of |error of the other| - |error of ours|, on the same samples."""
-    far = found.assign(size=found["error"].abs())
+def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
+    """Test the mean of |error of the other| - |error of ours| on the same samples."""
+    far = numbers.assign(size=numbers["error"].abs())
     first, second = per_replication(far, other, "size"), per_replication(far, ours, "size")
     both = first.add_prefix("other_").join(second, how="inner")
     if not len(both):
         return claims.untested(f"{ours} and {other} have no sample in common")
     keys = [*both["other_keys"], *both["keys"]]
     return claims.of_difference(
-        both["other_error"], both["error"], keys, claims.PAPER, _compared([found], len(both))
+        both["other_error"], both["error"], keys, claims.PAPER, _compared([numbers], len(both))
     )
 
 
 def _compared(frames, reps):
-    """On what a statistic of the figures rests, in words."""
-    found = pd.concat(frames)
-    problems, sizes = found["problem"].nunique(), found["n"].nunique()
+    """Describe the data behind a statistic of the figures."""
+    numbers = pd.concat(frames)
+    problems, sizes = numbers["problem"].nunique(), numbers["n"].nunique()
     of = f"{problems} problem{'s' * (problems > 1)} at {sizes} sample size{'s' * (sizes > 1)}"
     return f"{of}, averaged in each of {reps} replications"
 
@@ -196,40 +212,43 @@ def _compared(frames, reps):
 
 
 def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
-    """The claims on over- and under-confidence apart, of warm-started CatBoost."""
-    held = items.with_number(records[records["estimator"].eq(TREES)])
+    """Test claims on over- and under-confidence of warm-started CatBoost."""
+    stored = items.with_number(records[records["estimator"].eq(TREES)])
 
     def part(problem, estimand):
-        mine = held[held["problem"].eq(problem) & held["estimand"].eq(estimand)]
+        mine = stored[stored["problem"].eq(problem) & stored["estimand"].eq(estimand)]
         return mine["value"].to_numpy(), mine["truth"].to_numpy(), mine["key"]
 
-    found = {}
+    by_claim = {}
     under, _, keys = part(CENTRED, "l1_under")
-    said = f"WS CatBoost, n = 5,000, {len(under)} replications"
-    found["no under-confidence in the over-confident scenario"] = claims.of_mean(
-        under, keys, claims.PAPER, f"{said}; 0.0005 is what rounds to the printed 0.000"
+    note = f"WS CatBoost, n = 5,000, {len(under)} replications"
+    by_claim["no under-confidence in the over-confident scenario"] = claims.of_mean(
+        under, keys, claims.PAPER, f"{note}; 0.0005 is what rounds to the printed 0.000"
     )
     over, truth, keys = part(CENTRED, "l1_over")
     whole = claims.of_mean(
-        over / truth - 1.0, keys, claims.PAPER, f"{said}; 5 % is our reading of matches"
+        over / truth - 1.0, keys, claims.PAPER, f"{note}; 5 % is our reading of matches"
     )
-    found["the over-confident part is the true error"] = absolute(whole)
+    by_claim["the over-confident part is the true error"] = absolute(whole)
     shares = [part(MIXED, name) for name in ("l1_over", "l1_under")]
     level = claims.among(len(shares))
-    why = f"{said}; 10 % is our reading of well separated"
+    why = f"{note}; 10 % is our reading of well separated"
     parts = [
         absolute(claims.of_mean(value / truth - 1.0, keys, claims.PAPER, why, level))
         for value, truth, keys in shares
     ]
-    found["over- and under-confidence are separated"] = claims.largest(parts)
-    return found
+    by_claim["over- and under-confidence are separated"] = claims.largest(parts)
+    return by_claim
 
 
 # Table 1
 
 
 def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
-    """The claims on Table 1, from the authors' published runs; differences in points of percent of the largest estimate."""
+    """Test claims on Table 1 with the authors' published runs.
+
+    Differences are in percentage points of the largest estimate.
+    """
     names = {
         "foundation models recover most": (None, [*table1.COLUMNS]),
         "warm start helps proper errors, binary": (difference(WARM, SCRATCH), [BINARY_SQUARED]),
@@ -256,49 +275,52 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
         needed = f"it needs the authors' published runs (experiment={TABLE1})"
         return {name: claims.untested(needed) for name in names}
     tables, keys = shares_of(records)
-    found = {
+    by_claim = {
         name: contrast(tables, weights, columns)
         for name, (weights, columns) in names.items()
         if weights
     }
-    for name in found:
+    for name in by_claim:
         if name.startswith("both"):
-            found[name] = absolute(
+            by_claim[name] = absolute(
                 replace(
-                    found[name], why=f"{found[name].why}; 5 points is our reading of comparable"
+                    by_claim[name],
+                    why=f"{by_claim[name].why}; 5 points is our reading of comparable",
                 )
             )
-    said = "one of the four simple methods, against the trees without a warm start"
-    one = found["temperature scaling is less accurate than trees"]
-    found["temperature scaling is less accurate than trees"] = replace(
-        one, why=f"{one.why}; {said}"
+    note = "one of the four simple methods, against the trees without a warm start"
+    one = by_claim["temperature scaling is less accurate than trees"]
+    by_claim["temperature scaling is less accurate than trees"] = replace(
+        one, why=f"{one.why}; {note}"
     )
-    found["foundation models recover most"] = smallest_lead(
+    by_claim["foundation models recover most"] = smallest_lead(
         tables, FOUNDATION, [*TREE_BASED, *SIMPLE]
     )
     others = [name for name in (*TREE_BASED, *SIMPLE) if name != "WS CatBoost"]
-    found["warm-started CatBoost is the best without a GPU"] = smallest_lead(
+    by_claim["warm-started CatBoost is the best without a GPU"] = smallest_lead(
         tables, ["WS CatBoost"], others
     )
-    return {name: replace(one, keys=keys) for name, one in found.items()}
+    return {name: replace(one, keys=keys) for name, one in by_claim.items()}
 
 
 def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
-    """Table 1's percentages of every group, by column, and the keys of the cells."""
+    """Return Table 1's percentages of every group, by column, and the keys of the cells."""
     used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
     used = used[used["estimator"].isin(CLASSIFIERS)]
     cells = aggregation.cells_of(
         used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART]
     )
     by = table1.BY[table1.PAPER]
-    made = aggregation.shares(cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST)
-    return {column: made[column].dropna(how="all") for column in table1.COLUMNS}, tuple(
+    results = aggregation.shares(
+        cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST
+    )
+    return {column: results[column].dropna(how="all") for column in table1.COLUMNS}, tuple(
         cells["key"]
     )
 
 
 def difference(first: list[str], second: list[str]) -> dict[str, float]:
-    """Weights of the mean of the first classifiers less that of the second."""
+    """Return weights for the mean of the first classifiers minus that of the second."""
     return {name: 1 / len(first) for name in first} | {name: -1 / len(second) for name in second}
 
 
@@ -308,13 +330,15 @@ def contrast(
     columns: list[str],
     level: float = claims.LEVEL,
 ) -> Statistic:
-    """A weighted sum of classifiers' percentages, averaged over columns, with its interval clustered by data set.
+    """Test a weighted sum of classifiers' percentages, averaged over columns.
 
         sum_w = sum_i w_i x_i per group;  estimate = mean over columns of its mean over groups
-        variance = sum over the kinds of task of G / (G - 1) sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
+        variance = sum over the kinds of task of G / (G - 1)
+                   sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
 
-    Binary and multiclass data sets are different ones, so that their clusters are independent; of Student's t the degrees of
-    freedom are those of the smaller number of clusters.
+    The interval is clustered by data set. Binary and multiclass data sets are different, so their
+    clusters are independent. The degrees of freedom of Student's t are those of the smaller number
+    of clusters.
     """
     from scipy.stats import t
 
@@ -332,12 +356,12 @@ def contrast(
     clusters = min(map(len, parts.values()))
     half = t.ppf((1 + level) / 2, clusters - 1) * np.sqrt(variance)
     counts = " + ".join(map(str, used))
-    said = f"{counts} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
-    return Statistic(estimate, estimate - half, estimate + half, claims.PAPER, (), said, sum(used))
+    note = f"{counts} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
+    return Statistic(estimate, estimate - half, estimate + half, claims.PAPER, (), note, sum(used))
 
 
 def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
-    """The smallest lead, in the mean of the four percentages, of one of these classifiers over one of the others."""
+    """Test the smallest lead, in the mean of the four percentages, of a leader over another."""
     pairs = [difference([one], [other]) for one in leaders for other in others]
     level = claims.among(len(pairs))
     parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]
@@ -345,7 +369,7 @@ def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
 
 
 def counted(records: pd.DataFrame) -> pd.DataFrame:
-    """The item `text`: data sets, model families and mean number of runs of the published rows."""
+    """Return the item `text`: data sets, model families and mean number of published runs."""
     rows = []
     once = records.drop_duplicates(["problem", "notion", "rep"])
     once = once[once["notion"].isin(table1.NAMES)]

@@ -1,4 +1,4 @@
-"""Figure 1: isotonic recalibration with and without cross-validation, and equal-mass binning, on three binary problems (L1)."""
+"""Figure 1: isotonic recalibration and equal-mass binning on three binary problems (L1)."""
 
 from harness.figures import plots
 

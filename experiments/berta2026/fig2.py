@@ -1,4 +1,4 @@
-"""Figure 2: the three simulated problems, with Table 2's numbers beneath."""
+"""Figure 2: the three simulated problems, with the numbers of Table 2."""
 
 from harness.evaluation import items
 from harness.evaluation.selection import label
@@ -10,7 +10,10 @@ table, reproduced = table2.table, table2.reproduced
 
 
 def render(records, settings):
-    """Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f); below: Table 2."""
+    """Draw the problems above and Table 2 below.
+
+    Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f).
+    """
     problems = list(settings.problem)
     figure, axes = panels.grid(
         2, len(problems), 4.1, sharex="row", sharey="row", height_ratios=[1.9, 1.5]
@@ -18,9 +21,9 @@ def render(records, settings):
     drawn = items.with_number(records[records["estimator"].eq("points") & records["rep"].eq(0)])
     for ax, problem in zip(axes[0], problems):
         ax.plot([0, 1], [0, 1], color="0.2", linewidth=0.8, label="calibrated")
-        held = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
+        cells = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
         f, c = (
-            held[[name for name in held if str(name).startswith(of)]].to_numpy().ravel()
+            cells[[name for name in cells if str(name).startswith(of)]].to_numpy().ravel()
             for of in ("f ", "c ")
         )
         ax.plot(f, c, ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")

@@ -1,4 +1,4 @@
-"""Figure 3: isotonic recalibration and k-means binning on Dirichlet predictions with 3 and 10 classes (L2)."""
+"""Figure 3: isotonic recalibration and k-means binning, Dirichlet predictions (L2)."""
 
 from harness.figures import plots
 

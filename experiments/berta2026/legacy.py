@@ -1,4 +1,7 @@
-"""Figures 1 and 3 beside the authors' runs on the same draws, of which a run may have computed some classifiers only."""
+"""Figures 1 and 3 compared with the authors' runs on the same draws.
+
+A run may have computed only some of the classifiers.
+"""
 
 import pandas as pd
 
@@ -11,7 +14,7 @@ OF_WEIGHTS = ("variational_tabpfn_berta2026", "variational_tabicl_berta2026")
 
 
 def reproduced(records, settings, estimand):
-    """`items.convergence_numbers`; a number of this experiment's classifiers that no record holds is said to be not computed."""
+    """Return `items.convergence_numbers`, with "not computed" for numbers without a record."""
     ours = items.convergence_numbers(records, settings, estimand)
     if not settings.same_draws_as_paper:
         return ours

@@ -1,5 +1,8 @@
-"""Table 1 from the authors' published runs, all ten classifiers: the printed numbers, other ways of averaging and of choosing
-groups, estimators that the paper leaves out, and how sure the ranking is."""
+"""Table 1 from the authors' published runs, for all ten classifiers.
+
+The printed numbers, other ways of averaging and of choosing groups, estimators that the paper
+leaves out, and the uncertainty of the ranking.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,21 +16,26 @@ from .table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
 ONCE, TEN = "repeated rows once", "tasks with ten partitions"
-BESIDE = "beside the ten"  # estimators of the authors' files that are not in Table 1, in percent of the largest of the ten
+BESIDE = (
+    "beside the ten"  # estimators that are not in Table 1, in percent of the largest of the ten
+)
 RANK, RESAMPLES = "rank by the mean of the four (95 %)", 5000
 
 
 def render(records, settings):
-    """Table 1's percentages, dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
-    open diamond the printed number; on the right the rank by their mean with a bootstrap interval over data sets."""
-    found = summary(records, settings).query("grouping == @PAPER")
-    ranks = found.drop_duplicates("classifier")
+    """Draw Table 1's percentages and the rank.
+
+    Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
+    diamond: printed number. Right: rank by the mean, with a bootstrap interval over data sets.
+    """
+    frame = summary(records, settings).query("grouping == @PAPER")
+    ranks = frame.drop_duplicates("classifier")
     names = list(ranks["classifier"])
     widths = [1.0] * len(COLUMNS) + [1.15]
     figure, (axes,) = panels.grid(
         1, len(widths), 0.95 + 0.27 * len(names), sharey=True, width_ratios=widths
     )
-    texts = table1.percentages(axes[:-1], found, names, "printed in Table 1")
+    texts = table1.percentages(axes[:-1], frame, names, "printed in Table 1")
     last, rows = axes[-1], np.arange(len(names))
     look = panels.look(
         2, label="rank and 95 % interval, data sets resampled", capsize=1.5, elinewidth=0.9
@@ -51,11 +59,15 @@ def render(records, settings):
     return figure
 
 
-@aggregation.kept
+@aggregation.keep_latest
 def summary(records, settings):
-    """One row per grouping, classifier and column, as of table1.summary: the paper's groups, folds apart, other filters, and the
-    estimators beside the ten. Where folds are apart, as they are among the tasks with ten partitions, rows that the authors'
-    table repeats count once. The paper's grouping also has aggregation.bootstrap_ranks by the mean of the four percentages."""
+    """Return one row per grouping, classifier and column, as table1.summary.
+
+    Groupings: the paper's groups, folds apart, other filters, and the estimators that are not in
+    Table 1. With folds apart, as for tasks with ten partitions, rows that the authors' table
+    repeats count once. The paper's grouping also has aggregation.bootstrap_ranks by the mean of the
+    four percentages.
+    """
     cells, reference = table1.measured(records, settings)
 
     def shares(of, least=LEAST, by=PAPER):
@@ -80,20 +92,23 @@ def summary(records, settings):
         {name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES
     )
     ranks = ranks.reset_index().assign(grouping=PAPER)
-    found = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(
+    frame = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(
         ranks, "left", ["grouping", "estimator"]
     )
-    return found.rename(columns={"estimator": "classifier"})
+    return frame.rename(columns={"estimator": "classifier"})
 
 
 def _numbers(records, settings):
-    found = summary(records, settings)
-    return aggregation.three_ways(found, list(dict.fromkeys(found["grouping"])), MEANS, COLUMNS)
+    frame = summary(records, settings)
+    return aggregation.three_ways(frame, list(dict.fromkeys(frame["grouping"])), MEANS, COLUMNS)
 
 
 def table(records, settings):
-    """Rows (grouping, classifier): the number from the published runs, its standard error (that clustered by data set), the
-    printed one, and the rank by the mean of the four percentages with its interval."""
+    """Return rows (grouping, classifier) with ours, its errors, the printed number and the rank.
+
+    The errors are the standard error and (in brackets) that clustered by data set. The rank by the
+    mean of the four percentages has its interval.
+    """
     theirs = reproduction.reported("berta2026", settings.compare).set_index(["row", "column"])
     ours = _numbers(records, settings)
     ours["row"] = _rows(ours, ours["grouping"].replace(PAPER, ""))
@@ -119,7 +134,10 @@ def _rows(numbers, groupings):
 
 
 def reproduced(records, settings):
-    """Our numbers for the items of `compare`: they are of the very runs that made the paper's."""
+    """Return our numbers for the items of `compare`.
+
+    They are of the same runs as the paper's.
+    """
     cells, _ = table1.measured(records, settings)
     ours = _numbers(records, settings)
     ours["keys"] = aggregation.keys_of(

@@ -1,17 +1,27 @@
-"""The authors' published runs behind Table 1 as records: reader of the pack berta2026_published_runs."""
+"""Reader of the authors' published runs behind Table 1 (pack berta2026_published_runs)."""
 
 import json
 
 import pandas as pd
 
-# their names -> Table 1's, and names of ours for what the paper leaves out
+# names in the file -> names in Table 1, or our names for classifiers that the paper leaves out
 CLASSIFIERS = {
-    "tabICLv2": "TabICLv2", "TabPFN": "RealTabPFN-2.5", "InitLogitCatboostClassifier": "WS CatBoost",
-    "InitLogitLGBMClassifier": "WS LGBM", "BetterCatBoost": "CatBoost", "CheapBetterLGBMClassifier": "LightGBM",
-    "NadarayaWatson": "Nadaraya-Watson", "TSPredictor": "TS", "IsotonicPredictor": "Isotonic", "PartitionWise": "PartitionWise",
-    "XT": "Extra trees", "RF": "Random forest", "SMSPredictor": "SMS", "NadarayaWatsonH_05": "Nadaraya-Watson, h = 0.5",
+    "tabICLv2": "TabICLv2",
+    "TabPFN": "RealTabPFN-2.5",
+    "InitLogitCatboostClassifier": "WS CatBoost",
+    "InitLogitLGBMClassifier": "WS LGBM",
+    "BetterCatBoost": "CatBoost",
+    "CheapBetterLGBMClassifier": "LightGBM",
+    "NadarayaWatson": "Nadaraya-Watson",
+    "TSPredictor": "TS",
+    "IsotonicPredictor": "Isotonic",
+    "PartitionWise": "PartitionWise",
+    "XT": "Extra trees",
+    "RF": "Random forest",
+    "SMSPredictor": "SMS",
+    "NadarayaWatsonH_05": "Nadaraya-Watson, h = 0.5",
     "Binning_Classic": "Binning",
-}  # fmt: skip
+}
 LOSSES = {
     "binary": {"L1_ECE": "l1", "brier_score": "l2_squared", "logloss": "kl"},
     "multiclass": {
@@ -22,15 +32,18 @@ LOSSES = {
     },
 }
 NOTIONS = {"binary": "binary", "multiclass": "canonical"}
-PARTITIONS = 10  # experiment_index is 0 to 9; the second row of the same task and index is replication 10 to 19
+# experiment_index is 0 to 9; a second row of the same task and index is replication 10 to 19
+PARTITIONS = 10
 IN_SAMPLE = "overfitted_"
 
 
 def read(path):
-    """The records of the file: a cell is one row of it and one classifier, an estimate one of its losses.
+    """Return the records of the file.
 
-    A problem is a task, dataset/fold/config; n is the number of its predictions, rep the random partition, seconds those of all
-    losses of the classifier. Estimates that were not cross-fitted are of the classifier's name with ', in-sample'.
+    A cell is one row of the file and one classifier; an estimate is one of its losses. A problem is
+    a task, dataset/fold/config; n is the number of its predictions, rep the random partition, and
+    seconds those of all losses of the classifier. Estimates without cross-fitting have the name of
+    the classifier followed by ', in-sample'.
     """
     task = ["task", "dataset", "fold", "config"]
     table = pd.read_parquet(path).astype({"task": str, "dataset": str, "config": str})
@@ -68,7 +81,7 @@ def read(path):
 
 
 def _estimates(table, column, estimand, kind, classifier, label):
-    """One estimand of one classifier, over all rows of a table."""
+    """Return one estimand of one classifier for all rows of a table."""
     seconds = table.get(f"time_{classifier}", float("nan"))
     named = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
     records = table[["problem", "problem_parameters", "rep"]].assign(

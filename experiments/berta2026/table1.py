@@ -1,8 +1,9 @@
-"""Table 1: the share of the largest estimated calibration error that each classifier recovers, over many models of many tables.
+"""Table 1: share of the largest estimated calibration error that each classifier recovers.
 
-Protocol: drop tasks of at most 300 samples; average a classifier's estimates over the tasks (folds) and replications of a group
-(data set, configuration); clip at 0; keep the groups whose largest L1 (binary) or L2 (multiclass) is above 0.02; divide by the
-group's largest; average over the groups. Seconds are per 1,000 samples, over all groups.
+Protocol: drop tasks of at most 300 samples. Average a classifier's estimates over the tasks (folds)
+and replications of a group (data set, configuration). Clip at 0. Keep the groups whose largest L1
+(binary) or L2 (multiclass) is above 0.02. Divide by the largest of the group. Average over the
+groups. Seconds are per 1,000 samples, over all groups.
 """
 
 import numpy as np
@@ -25,9 +26,9 @@ PRIMARY, NAMES = (
     {"binary": "binary", "canonical": "multiclass"},
 )
 TIME = aggregation.SECONDS
-SMALLEST = 300  # tasks with at most that many samples are left out
-LEAST = 0.02  # groups whose largest primary error is at most that are left out
-GROUPS = {"binary": 696, "canonical": 241}  # the paper's, before that filter
+SMALLEST = 300  # tasks with at most this many samples are left out
+LEAST = 0.02  # groups whose largest primary error is at most this are left out
+GROUPS = {"binary": 696, "canonical": 241}  # groups of the paper, before this filter
 PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
 PARTITIONS = (
     "partitions apart"  # mean of the tables of single replications +- its standard error over these
@@ -36,16 +37,19 @@ BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
 def render(records, settings):
-    """The four percentages: dot and thin bar mean +- standard error over the groups, pale bar the error clustered by data set,
-    open diamond the paper's value with its error."""
-    found = summary(records, settings).query("grouping == @PAPER")
-    names = list(dict.fromkeys(found["classifier"]))
+    """Draw the four percentages.
+
+    Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
+    diamond: the paper's value with its error.
+    """
+    rows = summary(records, settings).query("grouping == @PAPER")
+    names = list(dict.fromkeys(rows["classifier"]))
     figure, (axes,) = panels.grid(
         1, len(COLUMNS), 0.95 + 0.27 * len(names), sharex=True, sharey=True
     )
     texts = percentages(
         axes,
-        found,
+        rows,
         names,
         "paper, on its own data" if set(COLUMNS) & set(settings.reasons) else "paper",
     )
@@ -56,15 +60,18 @@ def render(records, settings):
     return figure
 
 
-def percentages(axes, found, names, paper):
-    """The four panels of a summary's rows, one grouping, with the paper's numbers beside; the texts of the legend by label."""
+def percentages(axes, rows, names, paper):
+    """Draw the four panels of one grouping with the paper's numbers.
+
+    Return the texts of the legend by label.
+    """
     theirs = printed()
     look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {
         "color": COLOURS[1]
     }
     own = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
     for ax, column in zip(axes, COLUMNS):
-        read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, found))
+        read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, rows))
         panels.named_marks(ax, read, "row", names, "value", "plus_minus", **look)
         two_errors(ax, ours, "classifier", names, "clustered error", **own)
         right = max(100.0, ax.get_xlim()[1])
@@ -93,13 +100,17 @@ def two_errors(ax, part, by, names, text, **how):
     panels.named_marks(ax, part, by, names, **how)
 
 
-@aggregation.kept
+@aggregation.keep_latest
 def measured(records, settings):
-    """(aggregation.cells_of the tasks that are large enough, the classifiers of this run that make the paper's maximum)."""
+    """Return `aggregation.cells_of` of the large tasks, and the classifiers of the maximum.
+
+    The latter are those of this run that are in the paper's table.
+    """
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
         raise BadInputError(
-            f"no cell has a binary or canonical notion and more than {SMALLEST} samples; Table 1 is of such only."
+            f"no cell has a binary or canonical notion and more than {SMALLEST} samples; "
+            "Table 1 uses only such cells."
         )
     cells = aggregation.cells_of(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
     reference = [
@@ -107,15 +118,18 @@ def measured(records, settings):
     ]
     if not reference:
         raise BadInputError(
-            "no estimator of this run is one of Table 1's classifiers, whose largest estimate is its 100 %."
+            "no estimator of this run is one of Table 1's classifiers, "
+            "whose largest estimate is its 100 %."
         )
     return cells, reference
 
 
-@aggregation.kept
+@aggregation.keep_latest
 def summary(records, settings):
-    """One row per grouping, classifier and column: mean_and_errors(), the classifiers in the order of the mean of the four
-    percentages; `groups` is 0 where there is no number."""
+    """Return one row per grouping, classifier and column, from mean_and_errors().
+
+    Classifiers are sorted by the mean of the four percentages. `groups` is 0 without a number.
+    """
     cells, reference = measured(records, settings)
     names = [
         label(settings, "estimator", e)
@@ -144,26 +158,35 @@ def summary(records, settings):
 
 
 def _over_partitions(tables, names):
-    """Mean of the tables of single partitions with its standard error over these; `groups` counts the partitions."""
+    """Average the tables of single partitions; `groups` counts the partitions.
+
+    The standard error is that over the partitions.
+    """
     means = pd.concat([aggregation.over_groups(of, names, "dataset") for of in tables])
-    found = (
+    rows = (
         means.groupby(["estimator", "column"], sort=False)["mean"]
         .agg(groups="count", mean="mean", se="sem")
         .reset_index()
     )
-    return found.assign(grouping=PARTITIONS).reindex(
+    return rows.assign(grouping=PARTITIONS).reindex(
         columns=["grouping", "estimator", "column", *aggregation.ERRORS]
     )
 
 
 def _three_ways(records, settings):
-    """The summary's numbers of the paper's grouping and, of the percentages, the mean of its data sets' means and folds apart."""
+    """Return the numbers of the paper's grouping, means over data sets, and folds apart.
+
+    The last two only for the percentages.
+    """
     return aggregation.three_ways(summary(records, settings), list(BY), MEANS, COLUMNS)
 
 
 def table(records, settings):
-    """Rows (grouping, classifier): ours as mean +- standard error (error clustered by data set), the paper's number beside it,
-    and the number of groups behind every entry of ours (of data sets, for the mean of their means)."""
+    """Return rows (grouping, classifier): ours, the paper's number and the numbers of groups.
+
+    Ours is mean ± standard error (error clustered by data set). For the mean over data sets the
+    groups are data sets.
+    """
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(
         ["row", "column"]
     )
@@ -179,8 +202,11 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our numbers for the items of `compare`. A number of ours is not judged where settings.reasons names its column, where the
-    largest is over fewer classifiers than the paper's, or where the groups are fewer."""
+    """Return our numbers for the items of `compare`.
+
+    A number is not judged if settings.reasons names its column, if the largest estimate is over
+    fewer classifiers than the paper's, or if there are fewer groups.
+    """
     cells, reference = measured(records, settings)
     ours, lost = _three_ways(records, settings), items.whys(records, settings, "estimator")
     other = {
@@ -212,7 +238,7 @@ def notions(column):
 
 
 def _unlike(cells, reference, column):
-    """Why a column of ours is of something else than the paper's, or None."""
+    """Return the reason why a column of ours differs in kind from the paper's, or None."""
     for notion in notions(column):
         mine = len(_largest(cells, reference, notion))
         if mine < GROUPS[notion]:
@@ -238,7 +264,7 @@ def _largest(cells, reference, notion):
 
 
 def counts(records, settings):
-    """What the figure rests on."""
+    """Describe the data behind the figure."""
     cells, reference = measured(records, settings)
     largest = {name: _largest(cells, reference, notion) for notion, name in NAMES.items()}
     texts = [f"{name} {(of > LEAST).sum()} of {len(of)}" for name, of in largest.items()]
@@ -249,6 +275,6 @@ def counts(records, settings):
 
 
 def printed():
-    """The paper's table, without its standard errors as rows of their own."""
-    found = reproduction.reported("berta2026", ["table1"])
-    return found[~found["column"].str.endswith(reproduction.STANDARD_ERROR)]
+    """Return the paper's table without the rows of standard errors."""
+    rows = reproduction.reported("berta2026", ["table1"])
+    return rows[~rows["column"].str.endswith(reproduction.STANDARD_ERROR)]

@@ -1,4 +1,4 @@
-"""Table 2: over- and under-confidence (L1 and its two parts) of three simulated problems, n = 5,000."""
+"""Table 2: over- and under-confidence (L1 and its two parts) on three problems, n = 5,000."""
 
 from harness.evaluation import items, reproduction, text_tables
 from harness.evaluation.selection import label
@@ -18,8 +18,11 @@ def render(records, settings):
 
 
 def draw_parts(figure, axes, problems, records, settings):
-    """One panel per problem: over, under and total, estimates +- standard error one below the other, truth as a vertical stroke,
-    the paper's printed value, with the standard error of its ten runs, as an open diamond; the legend above the figure."""
+    """Draw one panel per problem with over, under and total, and the legend above.
+
+    Estimates ± standard error are below each other. A vertical stroke is the truth. An open diamond
+    is the paper's value with the standard error of its ten runs.
+    """
     measured, theirs, parts = numbers(records, settings), printed(), list(PARTS.values())
     theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
     styles = {
@@ -49,22 +52,27 @@ def true_values(ax, frame, by, names):
 
 
 def numbers(records, settings):
-    """evaluate() of L1 and its two parts, problems in the experiment's order, with the row of the paper: 'Over-confident, under';
-    another n than the paper's is named."""
-    found = items.evaluated(records, settings, PARTS, "binary")
-    found = found.assign(
-        part=found["estimand"].map(PARTS), place=found["estimand"].map(list(PARTS).index)
+    """Evaluate L1 and its two parts, with the row of the paper ('Over-confident, under').
+
+    Problems are in the experiment's order. The row names n if it is not the paper's.
+    """
+    estimates = items.evaluated(records, settings, PARTS, "binary")
+    estimates = estimates.assign(
+        part=estimates["estimand"].map(PARTS), place=estimates["estimand"].map(list(PARTS).index)
     )
-    found = items.in_order(found.sort_values(["n", "place"], kind="stable"), settings, "problem")
-    return found.assign(
+    estimates = items.in_order(
+        estimates.sort_values(["n", "place"], kind="stable"), settings, "problem"
+    )
+    return estimates.assign(
         row=[
-            f"{r.model}{'' if r.n == N else f' (n = {r.n})'}, {r.part}" for r in found.itertuples()
+            f"{r.model}{'' if r.n == N else f' (n = {r.n})'}, {r.part}"
+            for r in estimates.itertuples()
         ]
     )
 
 
 def without(records, settings):
-    """Why an estimator has no number at all on a problem."""
+    """Return the reasons of estimators without any number on a problem."""
     lost = records[records["estimand"].isna()]
     return [
         items.without_number(lost, settings, f"{{model}}, {part}", "{column}")
@@ -73,17 +81,19 @@ def without(records, settings):
 
 
 def table(records, settings):
-    """Rows (problem, part): truth, the paper's printed value (clipped at 0), and of every estimator mean +- standard error as it
-    is and clipped as the paper clips it: the mean, not the single runs."""
-    found, theirs, at = numbers(records, settings), printed(), ["{row}"]
-    rows = text_tables.entries(found, at, "truth", "truth", None)
-    text_tables.entries(found, at, "paper", text=lambda r: "–", into=rows)
+    """Return rows (problem, part): truth, the paper's value (clipped at 0), and all estimators.
+
+    An estimator has mean ± standard error, and the mean clipped as in the paper.
+    """
+    estimates, theirs, at = numbers(records, settings), printed(), ["{row}"]
+    rows = text_tables.entries(estimates, at, "truth", "truth", None)
+    text_tables.entries(estimates, at, "paper", text=lambda r: "–", into=rows)
     text_tables.entries(
-        theirs[theirs["row"].isin(found["row"])], at, "paper", "value", None, 3, into=rows
+        theirs[theirs["row"].isin(estimates["row"])], at, "paper", "value", None, 3, into=rows
     )
-    text_tables.entries(found, at, "{column}", into=rows)
+    text_tables.entries(estimates, at, "{column}", into=rows)
     text_tables.entries(
-        found.assign(mean=found["mean"].clip(lower=0.0)),
+        estimates.assign(mean=estimates["mean"].clip(lower=0.0)),
         at,
         "{column}, clipped",
         error=None,
@@ -102,12 +112,15 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our numbers for the items of `compare`: `table2` is printed after clipping the means at 0, so ours are clipped there and
-    nowhere else; `over_under` are the authors' unclipped means."""
-    found = numbers(records, settings)
-    exact = items.exact(found, "{row}", reproduction.TRUTH, "truth", "truth_error")
+    """Return our numbers for the items of `compare`.
+
+    `table2` is printed after clipping the means at 0, so only there ours are clipped. `over_under`
+    are the authors' unclipped means.
+    """
+    estimates = numbers(records, settings)
+    exact = items.exact(estimates, "{row}", reproduction.TRUTH, "truth", "truth_error")
     ours = items.together(
-        items.numbers(found, "{row}", "{column}"), exact, *without(records, settings)
+        items.numbers(estimates, "{row}", "{column}"), exact, *without(records, settings)
     )
     clipped = ours.assign(value=ours["value"].clip(lower=0.0))
     return items.joined(
@@ -116,6 +129,6 @@ def reproduced(records, settings):
 
 
 def printed():
-    """The printed estimates (not the truths)."""
-    found = reproduction.reported("berta2026", ["table2"])
-    return found[found["column"].eq(PAPER)]
+    """Return the printed estimates, without the truths."""
+    estimates = reproduction.reported("berta2026", ["table2"])
+    return estimates[estimates["column"].eq(PAPER)]

@@ -1,7 +1,9 @@
-"""What the coverage tests can tell: every bound again from its terms with one left out, on problems made to break it.
+"""Power of the coverage tests: bounds computed again with one term left out.
 
-A bound adds worst cases, so most terms can be left out on most problems without a miss. A term counts as detected where the bound
-without it covers less than 1 - delta - 3 standard errors."""
+The problems were made to break them. A bound adds worst cases, so most terms can be left out on
+most problems without a miss. A term counts as detected if the bound without it covers less than 1 -
+delta - 3 standard errors.
+"""
 
 from harness.evaluation import items, text_tables
 from harness.figures import panels
@@ -11,16 +13,16 @@ from .terms import VARIANTS
 
 
 def render(records, settings):
-    """A coverage_plot.variants_panel per problem, at the largest n."""
-    found = coverage_plot.without_terms(records)
-    found = found[found["n"].eq(found["n"].max())]
+    """Draw a coverage_plot.variants_panel per problem, at the largest n."""
+    frame = coverage_plot.without_terms(records)
+    frame = frame[frame["n"].eq(frame["n"].max())]
     names = {
-        estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, found)
+        estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, frame)
     }
-    variants = [variant for variant in VARIANTS if variant in set(found["variant"])]
+    variants = [variant for variant in VARIANTS if variant in set(frame["variant"])]
 
     def draw(ax, problem):
-        coverage_plot.variants_panel(ax, found[found["problem"].eq(problem)], names, variants)
+        coverage_plot.variants_panel(ax, frame[frame["problem"].eq(problem)], names, variants)
         ax.set_title(bounds.function(problem, settings))
 
     shape = {
@@ -30,18 +32,21 @@ def render(records, settings):
         "sharex": True,
         "sharey": True,
     }
-    return panels.each(items.chosen(settings, found, "problem"), draw, **shape)
+    return panels.each(items.chosen(settings, frame, "problem"), draw, **shape)
 
 
 def table(records, settings):
-    """By problem, bound, n and level: coverage with all terms and without each, and the terms that are detected; last, the lowest
-    coverage over all problems, by bound."""
-    found, rows = bounds.named(coverage_plot.without_terms(records), settings), {}
-    for (function, bound, n, level), part in found.groupby(
+    """Return coverage with all terms and without each, and the detected terms.
+
+    Rows are (problem, bound, n, level). The last rows have the lowest coverage over all problems,
+    by bound.
+    """
+    frame, rows = bounds.named(coverage_plot.without_terms(records), settings), {}
+    for (function, bound, n, level), part in frame.groupby(
         ["function", "bound", "n", "level"], sort=False
     ):
         rows[function, bound, f"{n:,}", f"{level:g}"] = coverage_plot.variants_entries(part, part)
-    for (bound, level), part in found.groupby(["bound", "level"], sort=False):
+    for (bound, level), part in frame.groupby(["bound", "level"], sort=False):
         lowest = part.loc[part.groupby("variant", sort=False)["coverage"].idxmin()]
         rows["lowest of all", bound, "–", f"{level:g}"] = coverage_plot.variants_entries(
             lowest, part
@@ -56,8 +61,10 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Rows '<problem id>, n = <n>, level <level>', columns '<estimator id>, <variant>': coverage. The transfer alone also at
-    level 0.5."""
+    """Return coverages, rows '<problem id>, n = <n>, level <level>'.
+
+    Columns are '<estimator id>, <variant>'. The transfer alone is also at level 0.5.
+    """
     of_it = (
         ["problem", "estimator", "variant"],
         "{problem}, n = {n}, level {level:g}",

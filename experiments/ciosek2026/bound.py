@@ -1,5 +1,8 @@
-"""The certified bound on perturbed predictions against n, h = 2^-6; the paper: about 0.02 at n = 10^7 on its real data sets.
-Beside it E|S - S0| (`mean_shift`): by up to it the perturbation changes the error itself; at most 4 G / pi h = 1.166 h."""
+"""Certified bound on perturbed predictions against n, h = 2^-6.
+
+The paper reports about 0.02 at n = 10^7 on its real data sets. E|S - S0| (`mean_shift`) bounds the
+change of the error by the perturbation; it is at most 4 G / pi h = 1.166 h.
+"""
 
 import numpy as np
 import pandas as pd
@@ -15,23 +18,29 @@ LEVEL = 0.02  # of the bound that the paper reaches at n = AT
 
 
 def measured(records):
-    """The numbers of the bounds; by problem E|S - S0| as `value`, and `h`, NaN where a problem does not say."""
-    found = bounds.measured(records)
-    shift = found[found["estimator"].eq(SHIFT)].drop_duplicates("problem").set_index("problem")
+    """Return the numbers of the bounds; and by problem E|S - S0| as `value`, and `h`.
+
+    NaN if a problem does not know them.
+    """
+    frame = bounds.measured(records)
+    shift = frame[frame["estimator"].eq(SHIFT)].drop_duplicates("problem").set_index("problem")
     moved = (
         shift[["value"]]
         .join(items.diagnostics(shift).reindex(columns=["h"]))
-        .reindex(found["problem"].unique())
+        .reindex(frame["problem"].unique())
     )
-    return found[found["estimator"].ne(SHIFT)], moved.astype(float)
+    return frame[frame["estimator"].ne(SHIFT)], moved.astype(float)
 
 
 def render(records, settings):
-    """One panel per problem: mean bounds against n (log-log), those of 0 on the lower edge, dashed the true value where known,
-    dotted E|S - S0|; the paper's 0.02 at 10^7."""
-    found, moved = measured(records)
-    means = items.means(found, ["problem", "estimator", "n"])
-    drawn = np.r_[means["mean"], found["truth"].dropna()]
+    """Draw one panel per problem: mean bounds against n (log-log).
+
+    Bounds of 0 are on the lower edge. Dashed: the true value, if known. Dotted: E|S - S0|. The
+    paper's 0.02 is at 10^7.
+    """
+    frame, moved = measured(records)
+    means = items.means(frame, ["problem", "estimator", "n"])
+    drawn = np.r_[means["mean"], frame["truth"].dropna()]
     bottom = 10.0 ** np.floor(np.log10(min(drawn[drawn > 0], default=1.0)))
     look = {
         "color": "0.35",
@@ -42,7 +51,7 @@ def render(records, settings):
     }
 
     def draw(ax, problem):
-        mine, distance = found[found["problem"].eq(problem)], moved["value"][problem]
+        mine, distance = frame[frame["problem"].eq(problem)], moved["value"][problem]
         drawing.means(ax, mine, bounds.looks(mine, settings), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
         on_edge = {
@@ -59,7 +68,7 @@ def render(records, settings):
         ax.set_yscale("log", nonpositive="mask")
         ax.set_ylim(bottom, 1.3)
         panels.truth_line(ax, mine[mine["truth"].gt(0)])
-        if distance == distance:
+        if pd.notna(distance):
             ax.axhline(distance, color="0.2", linestyle=":", linewidth=1.0, label="$E|S - S_0|$")
         ax.plot(
             AT,
@@ -72,47 +81,49 @@ def render(records, settings):
 
     more = {"sharex": True, "sharey": True, "columns": 5}
     return panels.each(
-        items.chosen(settings, found, "problem"), draw, 2.2, "bound on the $L_1$ error", **more
+        items.chosen(settings, frame, "problem"), draw, 2.2, "bound on the $L_1$ error", **more
     )
 
 
 def table(records, settings):
-    """By problem and bound: mean bound at every n, the true value, h, E|S - S0| and 1.166 h."""
-    found, moved = measured(records)
+    """Return rows (problem, bound): mean bound at every n, true value, h, E|S - S0| and 1.166 h."""
+    frame, moved = measured(records)
     means = bounds.named(
-        items.means(found, ["problem", "estimator", "truth", "n"]).sort_values("n"), settings
+        items.means(frame, ["problem", "estimator", "truth", "n"]).sort_values("n"), settings
     )
     rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}")
     for r in means.drop_duplicates(["problem", "estimator"]).itertuples():
         distance, h = moved.loc[r.problem]
         rows[r.function, r.bound] |= {
             "true value": wording.format_fixed(r.truth),
-            "h": f"{h:.6g}" if h == h else "–",
+            "h": f"{h:.6g}" if pd.notna(h) else "–",
         }
         rows[r.function, r.bound] |= {
             "E|S - S0|": wording.format_fixed(distance),
             "1.166 h": wording.format_fixed(1.16624361 * h),
         }
     heading = "mean bound ± standard error over the samples, level 95 %"
-    return text_tables.wide(rows, ["predictions", "bound"], heading, rates.size_columns(found))
+    return text_tables.wide(rows, ["predictions", "bound"], heading, rates.size_columns(frame))
 
 
 def reproduced(records, settings):
-    """The paper-style bound at n = 10^7 for every reported data set, and the samples that it needs to be 0.02, of other
-    predictions and so not judged."""
-    found, why = measured(records)[0], settings.reasons["data"]
-    found = found[found["estimator"].eq(PAPER_STYLE)]
+    """Return the paper-style bound at n = 10^7, and the samples needed for 0.02.
+
+    Both are of other predictions and therefore not judged.
+    """
+    frame, why = measured(records)[0], settings.reasons["data"]
+    frame = frame[frame["estimator"].eq(PAPER_STYLE)]
     asked = items.printed(settings)[["row", "column"]]
-    at_end = items.means(found[found["n"].eq(AT)], ["estimator"])
+    at_end = items.means(frame[frame["n"].eq(AT)], ["estimator"])
     ours = items.numbers(
         asked[asked["row"].str.endswith(f"n = {AT:,}")].merge(at_end, "cross"),
         "{row}",
         "{column}",
         why=why,
     )
-    sizes = needed(found)
+    sizes = needed(frame)
     if sizes.notna().all() and len(sizes):
-        most = pd.DataFrame([{"value": sizes.max(), "keys": tuple(found["key"])}])
+        most = pd.DataFrame([{"value": sizes.max(), "keys": tuple(frame["key"])}])
         row = items.numbers(
             most, f"bound of {LEVEL:g}", "samples needed", "value", None, None, why=why
         )
@@ -120,12 +131,14 @@ def reproduced(records, settings):
     return items.answers(ours, settings, why)
 
 
-def needed(found) -> pd.Series:
-    """By problem: the n at which the mean bound is `LEVEL`, by linear interpolation of the logarithms; NaN where it is not
-    reached."""
+def needed(frame) -> pd.Series:
+    """Return by problem the n at which the mean bound is `LEVEL`.
+
+    It is interpolated linearly in the logarithms; NaN if the level is not reached.
+    """
     sizes = {}
     for problem, part in (
-        items.means(found, ["problem", "n"]).sort_values("n").groupby("problem", sort=False)
+        items.means(frame, ["problem", "n"]).sort_values("n").groupby("problem", sort=False)
     ):
         n, mean = np.log(part["n"].to_numpy(float)), np.log(part["mean"].to_numpy(float))
         reached = len(part) > 1 and mean.min() <= np.log(LEVEL) <= mean.max()

@@ -1,4 +1,4 @@
-"""What the items on certified bounds share: names and looks, and numbers beside an independent prototype's."""
+"""Names, styles and numbers that the items on certified bounds share."""
 
 from pathlib import Path
 
@@ -10,33 +10,33 @@ from harness.figures.style import COLOURS
 
 from . import rates
 
-# By estimator: its name in figures; colour by family, line and marker (the paper's form is solid, full); the exponent of n in
-# theory; the paper's name of its three bounds.
+# Table by estimator: name in figures; colour (by family), line and marker (solid and full for the
+# paper's form); exponent of n in theory; the paper's name of its three bounds.
 ESTIMATORS = pd.read_csv(Path(__file__).with_name("estimators.csv"), dtype=str).set_index(
     "estimator"
 )
 
 
-def said(estimator: str, column: str, otherwise=None):
-    """What ESTIMATORS says about an estimator, else `otherwise`."""
+def lookup(estimator: str, column: str, otherwise=None):
+    """Return the entry of ESTIMATORS for an estimator, or `otherwise`."""
     return ESTIMATORS[column].dropna().get(estimator, otherwise)
 
 
 def name(estimator: str, settings) -> str:
-    """How an estimator is called in figures: as configured, else as here, else by its id."""
+    """Return the name of an estimator in figures: configured, from ESTIMATORS, or its id."""
     given = label(settings, "estimator", estimator)
-    return given if given != estimator else said(estimator, "name", estimator)
+    return given if given != estimator else lookup(estimator, "name", estimator)
 
 
 def plain(estimator: str, settings) -> str:
-    """How it is called in tables: without the mathematics of figures."""
+    """Return the name of an estimator in tables, without mathematics."""
     return (
         name(estimator, settings).replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
     )
 
 
 def function(problem: str, settings) -> str:
-    """How a problem is called: as configured, else as in 'sine' or 'sine, perturbed'."""
+    """Return the name of a problem: configured, or like 'sine' or 'sine, perturbed'."""
     given, base = label(settings, "problem", problem), problem.removesuffix("_perturbed")
     return (
         given
@@ -46,7 +46,7 @@ def function(problem: str, settings) -> str:
 
 
 def named(frame, settings):
-    """The frame in the configuration's order, with the names `function` of the problem and `bound`, plain, of the estimator."""
+    """Sort a frame as configured; add `function` of the problem and `bound` of the estimator."""
     frame = items.in_order(frame, settings)
     functions = [function(problem, settings) for problem in frame["problem"]]
     return frame.assign(
@@ -55,18 +55,18 @@ def named(frame, settings):
 
 
 def looks(frame, settings) -> dict[str, dict]:
-    """By estimator of the frame: its name and look for matplotlib's plot, open markers where the line is not solid."""
-    found = {}
+    """Return {estimator: name and style for plot}; markers are open if the line is not solid."""
+    rows = {}
     for i, e in enumerate(items.chosen(settings, frame)):
-        colour, line = COLOURS[int(said(e, "colour", i % 8))], said(e, "line", (0, (1, 1)))
-        found[e] = {
+        colour, line = COLOURS[int(lookup(e, "colour", i % 8))], lookup(e, "line", (0, (1, 1)))
+        rows[e] = {
             "color": colour,
             "linestyle": line,
-            "marker": said(e, "marker", "P"),
+            "marker": lookup(e, "marker", "P"),
             "label": name(e, settings),
         }
-        found[e] |= {"markerfacecolor": colour if line == "-" else "white", "markeredgewidth": 0.8}
-    return found
+        rows[e] |= {"markerfacecolor": colour if line == "-" else "white", "markeredgewidth": 0.8}
+    return rows
 
 
 def measured(records):

@@ -1,7 +1,9 @@
-"""What the paper concludes, tested on our functions, networks and tables: its own are not at hand.
+"""Conclusions of the paper as tests on our functions, networks and tables.
 
-Where a claim is of all of several functions, sizes or networks, the one that is worst for the claim is taken, with intervals that
-hold for all of them at once (claims.among): the worst of many is an extreme by chance as well."""
+The paper's own are not available. For a claim on several functions, sizes or networks the worst one
+is tested, with intervals that hold for all of them at once (claims.among), because the worst of
+many is also an extreme by chance.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ SMALL, LARGE = 1000, 1_000_000
 
 
 def statistics(records, settings) -> dict[str, claims.Statistic]:
-    """By the name of a claim, what it is judged by."""
+    """Return {claim: statistic}."""
     fine = items.with_number(records)
 
     def of(*names):
@@ -86,10 +88,12 @@ def reproduced(records, settings):
     return claims.reproduced(statistics(records, settings), settings)
 
 
-def lowest_coverage(found, estimators):
-    """The smallest coverage over problems, sizes and these estimators, `found` being records; cells that gave no bound are not
-    counted, but said."""
-    table = rates.coverage(found[found["estimator"].isin(estimators)])
+def lowest_coverage(frame, estimators):
+    """Test the smallest coverage over problems, sizes and these estimators.
+
+    Cells without a bound are not counted, but the text names their number.
+    """
+    table = rates.coverage(frame[frame["estimator"].isin(estimators)])
     table = table[table["level"].eq(0.95)]
     if not len(table):
         return claims.untested("needs samples of functions with a known calibration error")
@@ -106,8 +110,11 @@ def lowest_coverage(found, estimators):
 
 
 def derivative(weights, outcomes, order, why):
-    """The largest derivative of eta near a score, in units of h, by central differences to about 1e-6, over original scores d h
-    below, at and d h above it, d up to 3, that have these weights given the score."""
+    """Return the largest derivative of eta near a score, in units of h, to about 1e-6.
+
+    It is by central differences. The original scores are d h below, at and d h above the score, d
+    up to 3, and have these weights given the score.
+    """
     x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
     for d in np.linspace(0.5, 3.0, 26):
         places = np.array([-d, 0.0, d])
@@ -125,8 +132,8 @@ def _eta(x, places, weights, outcomes):
     return mass @ outcomes / mass.sum(axis=1)
 
 
-def of_bounds(found):
-    """The claims on the paper's three bounds on the four functions."""
+def of_bounds(frame):
+    """Test claims on the paper's three bounds on the four functions."""
     names = [
         "NW is tightest",
         "NW is several times tighter than Lip+Bkt",
@@ -135,13 +142,13 @@ def of_bounds(found):
     names += [f"{name}, slopes in the printed range" for name in NAMES.values()] + [
         "spread over 64 samples is invisible"
     ]
-    slopes = rates.excess_slopes(found).dropna(subset="slope")
+    slopes = rates.excess_slopes(frame).dropna(subset="slope")
     if set(slopes["estimator"]) != set(PAPERS):
         return dict.fromkeys(
             names, claims.untested("needs all three bounds at three sample sizes or more")
         )
     tight, times = [], []
-    for (problem, n), part in found.groupby(["problem", "n"], sort=False):
+    for (problem, n), part in frame.groupby(["problem", "n"], sort=False):
         wide = part.pivot(index="rep", columns="estimator", values="value").dropna()
         if set(wide) == set(PAPERS) and len(wide) > 1:
             truth = part["truth"].iloc[0]
@@ -155,7 +162,7 @@ def of_bounds(found):
                 )
             excess = (wide - truth).to_numpy().T[[wide.columns.get_loc(e) for e in (LIP, NW)]]
             times.append({**rates.ratio_of_means(*excess), **of_it})
-    made = [
+    results = [
         _worst(tight, "mean", 1),
         _worst(times, "mean", 1, "; 2 as what several times begins with is ours"),
     ]
@@ -166,7 +173,7 @@ def of_bounds(found):
         mean=both["slope"] - both["slope_nw"], se=np.hypot(both["se"], both["se_nw"]), where=both["problem"],
         keys=both["keys"] + both["keys_nw"],
     )  # fmt: skip
-    made.append(_worst(steeper.to_dict("records"), "mean", -1))
+    results.append(_worst(steeper.to_dict("records"), "mean", -1))
     for estimator in PAPERS:
         low, high = convergence.paper_range(estimator)
         mine = slopes[slopes["estimator"].eq(estimator)]
@@ -175,12 +182,12 @@ def of_bounds(found):
             f"other functions than the paper's; {p}, slope {s:.3f}"
             for p, s in zip(mine["problem"], mine["slope"])
         ]
-        made.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
-    means = items.means(found, ["problem", "estimator", "n"]).dropna(subset="se")
+        results.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
+    means = items.means(frame, ["problem", "estimator", "n"]).dropna(subset="se")
     wide = 1.96 * means["se"] / means["mean"]
     text = means["estimator"] + ", " + means["problem"] + ", n = " + means["n"].map("{:,}".format)
     error = wide / np.sqrt(2.0 * (means["reps"] - 1))
-    made.append(
+    results.append(
         _worst(
             means.assign(mean=wide, se=error, where=text).to_dict("records"),
             "mean",
@@ -188,13 +195,15 @@ def of_bounds(found):
             "; the threshold is ours",
         )
     )
-    return dict(zip(names, made))
+    return dict(zip(names, results))
 
 
 def _worst(rows, by, sign, more=""):
-    """The largest (`sign` 1) or smallest (-1) number of rows with standard errors `se`, Student's t where they say their `reps`,
-    with intervals that hold for all rows at once."""
-    rows = [row for row in rows if row[by] == row[by] and row["se"] == row["se"]]
+    """Test the largest (`sign` 1) or smallest (-1) of several numbers with errors `se`.
+
+    Student's t is used for rows with `reps`. The intervals hold for all rows at once.
+    """
+    rows = [row for row in rows if not np.isnan([row[by], row["se"]]).any()]
     if not rows:
         return claims.untested("needs two samples or more of every setting")
     worst = max(rows, key=lambda row: sign * row[by])
@@ -211,9 +220,9 @@ def _worst(rows, by, sign, more=""):
     )
 
 
-def of_ece(found):
-    """The claims on the binned estimates on the functions as they are."""
-    at_end = found[found["n"].eq(LARGE) & found["problem"].isin((FOURTH, *FIRST_THREE))]
+def of_ece(frame):
+    """Test claims on the binned estimates on the unperturbed functions."""
+    at_end = frame[frame["n"].eq(LARGE) & frame["problem"].isin((FOURTH, *FIRST_THREE))]
     fixed = at_end[at_end["estimator"].eq(ece.FIXED)]
     below = fixed["value"].lt(fixed["truth"])
     acceptable = []
@@ -227,8 +236,8 @@ def of_ece(found):
     lacking = len(acceptable) < len(FIRST_THREE)
     none = claims.untested(f"needs samples of n = {LARGE:,} of the three functions")
     return {
-        "15 bins do not converge on the fourth function": _not_closer(found, ece.FIXED),
-        "n^(1/3) bins do not converge on the fourth function": _not_closer(found, ece.GROWING),
+        "15 bins do not converge on the fourth function": _not_closer(frame, ece.FIXED),
+        "n^(1/3) bins do not converge on the fourth function": _not_closer(frame, ece.GROWING),
         "ECE is acceptable on the first three functions": none if lacking else claims.largest(acceptable),
         "ECE is not an upper bound": claims.of_share(
             below.sum(), len(below), fixed["key"], claims.OURS,
@@ -237,12 +246,12 @@ def of_ece(found):
     }  # fmt: skip
 
 
-def _not_closer(found, estimator):
-    """How much farther the mean estimate is from the truth at LARGE than at SMALL, on FOURTH."""
-    mine = found[
-        found["problem"].eq(FOURTH)
-        & found["estimator"].eq(estimator)
-        & found["n"].isin([SMALL, LARGE])
+def _not_closer(frame, estimator):
+    """Compare the distance of the mean estimate from the truth at LARGE and at SMALL, on FOURTH."""
+    mine = frame[
+        frame["problem"].eq(FOURTH)
+        & frame["estimator"].eq(estimator)
+        & frame["n"].isin([SMALL, LARGE])
     ]
     error = mine.assign(error=mine["value"] - mine["truth"]).pivot(
         index="rep", columns="n", values="error"
@@ -258,9 +267,9 @@ def _not_closer(found, estimator):
 
 
 def of_auroc(records):
-    """The claims on what the perturbation costs."""
-    found = perturbation.curves(records)
-    at = found[found["h"].eq(perturbation.CLAIMED)]
+    """Test claims on the cost of the perturbation."""
+    frame = perturbation.curves(records)
+    at = frame[frame["h"].eq(perturbation.CLAIMED)]
 
     def mean_of(panel, why, needed):
         part = at[at["panel"].eq(panel)]
@@ -282,12 +291,12 @@ def of_auroc(records):
             "needs `calharness data make tabular_oof`",
         ),
         "AUROC at h = 2^-6, trained with the perturbation": _end(trained, 1),
-        "AUROC at h = 2^-4": _end(found[found["h"].eq(perturbation.NOTABLE)], -1),
+        "AUROC at h = 2^-4": _end(frame[frame["h"].eq(perturbation.NOTABLE)], -1),
     }
 
 
 def _end(part, sign):
-    """The largest (`sign` 1) or smallest (-1) mean decrease, with t intervals over classes, tables or seeds."""
+    """Test the largest (`sign` 1) or smallest (-1) mean decrease, over classes, tables or seeds."""
     part = part[part["members"].gt(1)]
     if not len(part):
         return claims.untested(
@@ -301,15 +310,15 @@ def _end(part, sign):
     return _worst(rows, "mean", sign, "; a value per class, table or seed")
 
 
-def extreme(choose, found, problems, estimator, n, why):
-    """The largest or the smallest, as `choose` says, of the mean estimates of these problems at this n."""
-    found = found[
-        found["estimator"].eq(estimator) & found["n"].eq(n) & found["problem"].isin(problems)
+def extreme(choose, frame, problems, estimator, n, why):
+    """Choose the largest or smallest (`choose`) of the mean estimates of these problems at n."""
+    frame = frame[
+        frame["estimator"].eq(estimator) & frame["n"].eq(n) & frame["problem"].isin(problems)
     ]
     level = claims.among(len(problems))
     parts = [
         claims.of_mean(part["value"], part["key"], claims.OURS, f"{problem}; {why}", level)
-        for problem, part in found.groupby("problem", sort=False)
+        for problem, part in frame.groupby("problem", sort=False)
     ]
     if len(parts) < len(problems):
         return claims.untested(f"needs bounds at n = {n:,} of {' and '.join(problems)}")

@@ -1,5 +1,8 @@
-"""Every certified bound against n on functions with a known calibration error: how far above the truth it is, and how fast that
-falls. The paper prints the range of its log-log slopes over four functions that are not known."""
+"""Certified bounds against n on functions with a known calibration error.
+
+The items show the distance above the truth and its rate. The paper prints the range of log-log
+slopes over four functions that are not known.
+"""
 
 import numpy as np
 import pandas as pd
@@ -15,11 +18,14 @@ ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
 
 
 def render(records, settings):
-    """One panel per function: mean of bound - CE against n, a cross where a bound is vacuous (1); grey: the paper's rate -1/3.
-    Below, the slopes of the paper's three bounds on every function, over the range that the paper prints."""
-    found = bounds.measured(records)
-    looks = bounds.looks(found[found["kind"].eq("upper")], settings)
-    drawn = found[found["estimator"].isin(looks)]
+    """Draw one panel per function: mean of bound - CE against n.
+
+    A cross marks a vacuous bound (1). Grey: the paper's rate -1/3. Below: the slopes of the paper's
+    three bounds on every function, over the printed range.
+    """
+    frame = bounds.measured(records)
+    looks = bounds.looks(frame[frame["kind"].eq("upper")], settings)
+    drawn = frame[frame["estimator"].isin(looks)]
 
     def draw(ax, problem):
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
@@ -33,11 +39,11 @@ def render(records, settings):
             vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4
         )
         drawing.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
-        truth = found.loc[found["problem"].eq(problem), "truth"].dropna().head(1)
+        truth = frame.loc[frame["problem"].eq(problem), "truth"].dropna().head(1)
         text = bounds.function(problem, settings).removesuffix(", perturbed")
         ax.set_title(f"{text}, CE = {truth.iloc[0] if len(truth) else np.nan:.4f}")
 
-    names = items.chosen(settings, found, "problem")
+    names = items.chosen(settings, frame, "problem")
     if not len(names):
         return panels.nothing()
     rows = -(-len(names) // 3)
@@ -59,7 +65,7 @@ def render(records, settings):
 
 
 def slopes_panel(ax, records, settings, names):
-    """The slopes of the paper's three bounds, a mark per function, over the printed ranges as open bars."""
+    """Draw the slopes of the paper's three bounds over the printed ranges (open bars)."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope")
     ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
     for y, estimator in enumerate(ours):
@@ -74,7 +80,7 @@ def slopes_panel(ax, records, settings, names):
         ax.barh(
             y, flat - steep, left=steep, label="paper, four functions" if not y else None, **bar
         )
-        theory = float(reported_theory(bounds.said(estimator, "paper")))
+        theory = float(reported_theory(bounds.lookup(estimator, "paper")))
         ax.plot(
             [theory] * 2,
             [y - 0.31, y + 0.31],
@@ -87,7 +93,7 @@ def slopes_panel(ax, records, settings, names):
             text = bounds.function(problem, settings).removesuffix(", perturbed") if not y else None
             at = y + 0.5 * ((k + 0.5) / len(names) - 0.5)
             ax.plot(mine["slope"], [at] * len(mine), label=text, **panels.look(k, markersize=3.5))
-    panels.name_rows(ax, [bounds.said(estimator, "paper") for estimator in ours])
+    panels.name_rows(ax, [bounds.lookup(estimator, "paper") for estimator in ours])
     ax.set_xlim(-0.6, -0.14)
     ax.set_xlabel(r"slope of $\log$(bound $-$ CE) on $\log n$")
     ax.legend(
@@ -101,13 +107,16 @@ def slopes_panel(ax, records, settings, names):
 
 
 def reported_theory(name):
-    """The exponent that the paper proves for a bound."""
+    """Return the exponent that the paper proves for a bound."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
     return printed[name, THEORY]
 
 
 def table(records, settings):
-    """By function and bound: slope, over the first and the last decade, in theory, the paper's range; mean bound at every n."""
+    """Return slopes and mean bounds by function and bound.
+
+    Slopes: over all n, over the first and the last decade, in theory, and the paper's range.
+    """
     means, rows = (
         bounds.named(items.evaluated(records, settings, "l1").sort_values("n"), settings),
         {},
@@ -119,8 +128,8 @@ def table(records, settings):
         if r.kind in ("upper", "lower"):
             row |= rates.slope_entries(fit)
             row |= {
-                "theory": bounds.said(r.estimator, "theory", "–"),
-                "paper's range": f"{low} to {high}" if low == low else "–",
+                "theory": bounds.lookup(r.estimator, "theory", "–"),
+                "paper's range": f"{low} to {high}" if pd.notna(low) else "–",
             }
             row["verdict"] = verdict(fit["slope"], r.estimator)
     heading = "slope of log(mean of bound - CE) on log n, ± jackknife error; mean bounds"
@@ -129,22 +138,29 @@ def table(records, settings):
 
 
 def paper_range(estimator):
-    """(steepest, flattest) slope of the paper's bound of that form, NaN without one."""
+    """Return the (steepest, flattest) slope of the paper's bound of that form; NaN without one."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
-    return tuple(float(printed.get((bounds.said(estimator, "paper"), end), np.nan)) for end in ENDS)
+    return tuple(
+        float(printed.get((bounds.lookup(estimator, "paper"), end), np.nan)) for end in ENDS
+    )
 
 
 def verdict(slope, estimator):
-    """inside | steeper | flatter than the paper's range, a dash where there is no slope or no range."""
+    """Return inside, steeper or flatter than the paper's range; a dash without slope or range."""
     low, high = paper_range(estimator)
-    if slope != slope or low != low:
+    if pd.isna(slope) or pd.isna(low):
         return "–"
-    return "steeper" if slope < low else "flatter" if slope > high else "inside"
+    if slope < low:
+        return "steeper"
+    return "flatter" if slope > high else "inside"
 
 
 def reproduced(records, settings):
-    """The steepest and the flattest slope over THE_FOUR beside the paper's, which are of other functions, the mean of those over
-    the last decade beside the exponents of its theory; the mean bounds."""
+    """Return slopes next to the paper's, and the mean bounds.
+
+    The steepest and flattest slope over THE_FOUR are of other functions than the paper's. Their
+    mean over the last decade is compared with the exponents of the theory.
+    """
     fits = (
         rates.excess_slopes(items.with_number(records, "l1"))
         .dropna(subset="slope")

@@ -1,4 +1,4 @@
-"""What the cells of an experiment cost: the figure and the table of their seconds."""
+"""Costs of the cells of an experiment: figure and table of their seconds."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Look = Mapping[str, Any]
 
 
 def cells(records: pd.DataFrame) -> pd.DataFrame:
-    """One row per cell that gave a number."""
+    """Return one row per cell that gave a number."""
     return items.with_number(records).drop_duplicates("key")
 
 
 def figure(
-    found: pd.DataFrame,
+    rows: pd.DataFrame,
     looks: Mapping[str, Look],
     total: str,
     problems: str,
     lines: Iterable[tuple[float, Look]] = (),
 ):
-    """Left: mean CPU seconds of a cell against n. Right: CPU seconds of all cells by estimator, and their sum.
+    """Draw CPU seconds of a cell against n (left) and of all cells by estimator (right).
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def figure(
     lines : iterable of (seconds, look)
         Upright lines beside the bars; none for seconds of NaN.
     """
-    if not len(found):
+    if not len(rows):
         return panels.nothing()
     figure, ((left, right),) = panels.grid(1, 2, 2.6)
-    drawing.means(left, found, looks, "cpu_seconds")
+    drawing.means(left, rows, looks, "cpu_seconds")
     left.set(xlabel=panels.N_AXIS, ylabel="CPU seconds, one sample")
-    sums = [found.loc[found["estimator"].eq(estimator), "cpu_seconds"].sum() for estimator in looks]
+    sums = [rows.loc[rows["estimator"].eq(estimator), "cpu_seconds"].sum() for estimator in looks]
     right.barh(
         [look["label"] for look in looks.values()],
         sums,
@@ -57,20 +57,20 @@ def figure(
     if len(looks) > 1:
         right.barh(total, sum(sums), color="0.35", height=0.6)
     for seconds, look in lines:
-        if seconds == seconds:
+        if pd.notna(seconds):
             right.axvline(seconds, **look)
     right.invert_yaxis()
     right.set_xlim(0.0, None)
     right.grid(axis="y", visible=False)
     right.set_xlabel(
-        f"CPU seconds, {found['problem'].nunique()} {problems}, {found['rep'].nunique()} samples"
+        f"CPU seconds, {rows['problem'].nunique()} {problems}, {rows['rep'].nunique()} samples"
     )
     panels.legend(figure, [left, right], columns=3)
     return figure
 
 
 def row(part: pd.DataFrame, column: str = "cpu_seconds", share: float = 1.0) -> dict[str, str]:
-    """A row of a table: the sum of the seconds of these cells, times `share`, at every n and at all n."""
+    """Return a row of a table: seconds of these cells, times `share`, at every n and in total."""
     by = part.groupby("n")[column].sum() * share
     return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {
         "all n": f"{by.sum():.3g}"

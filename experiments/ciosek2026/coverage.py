@@ -1,5 +1,8 @@
-"""How often each certified bound or interval holds the true value. Nearly all cover always, as they add worst cases of several
-terms: what this can and cannot tell is in `ablations`."""
+"""Coverage of the true value by certified bounds and intervals.
+
+Nearly all always cover, because they add the worst cases of several terms. `ablations` shows what
+this can and cannot detect.
+"""
 
 from harness.evaluation import items, text_tables
 from harness.records.schema import has_number
@@ -8,31 +11,33 @@ from . import bounds, coverage_plot, rates
 
 
 def measured(records):
-    """rates.coverage of the L1 error."""
+    """Return `rates.coverage` of the L1 error."""
     return rates.coverage(records[records["estimand"].eq("l1") | ~has_number(records)])
 
 
 def render(records, settings):
-    """coverage_plot.figure of every bound."""
-    found = measured(records)
+    """Draw coverage_plot.figure of every bound."""
+    frame = measured(records)
     names = {
-        estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, found)
+        estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, frame)
     }
-    return coverage_plot.figure(found, names, items.chosen(settings, found, "problem"))
+    return coverage_plot.figure(frame, names, items.chosen(settings, frame, "problem"))
 
 
 def table(records, settings):
-    """coverage_plot.entries by problem, bound and level."""
-    found = bounds.named(measured(records), settings)
-    parts = found.groupby(["function", "bound", found["level"].map("{:g}".format)], sort=False)
+    """Return coverage_plot.entries by problem, bound and level."""
+    frame = bounds.named(measured(records), settings)
+    parts = frame.groupby(["function", "bound", frame["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
-    return text_tables.wide(rows, ["problem", "bound", "level"], heading, rates.size_columns(found))
+    return text_tables.wide(rows, ["problem", "bound", "level"], heading, rates.size_columns(frame))
 
 
 def reproduced(records, settings):
-    """Coverage (rows '<problem id>, n = <n>', columns '<estimator id>, coverage') and, in columns '<estimator id>', the mean
-    bounds, of the level of this run."""
+    """Return coverages and mean bounds at the level of this run.
+
+    Rows are '<problem id>, n = <n>'; columns '<estimator id>, coverage' and '<estimator id>'.
+    """
     of_it = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
     others = settings.reasons.get("prototype")
     shares = coverage_plot.shares(measured(records), *of_it, others)

@@ -1,4 +1,4 @@
-"""How often bounds and intervals hold the true value, upper bounds also without each of their terms: figures, rows of a table."""
+"""Coverage of bounds and intervals, also without single terms: figures and table rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from . import rates
 from .terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 
 
-def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
-    """Left: by how much bounds hold the true value, for every estimator, n (colour) and problem: the closest of all samples, and
-    a line from it to the mean; left of 0 a sample is not covered. Right: the smallest coverage over the problems, as numbers.
+def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
+    """Draw the distance of bounds from the true value (left) and the smallest coverage (right).
+
+    Left, for every estimator, n (colour) and problem: the closest of all samples, and a line from
+    it to the mean. A sample left of 0 is not covered. Right: the smallest coverage over the
+    problems, as numbers.
 
     Parameters
     ----------
@@ -29,17 +32,17 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     problems : sequence of str
         The ids of the problems in their order.
     """
-    rows, sizes = list(names), sorted(found["n"].unique())
-    found = found[found["estimator"].isin(rows)]
-    if not len(found):
+    rows, sizes = list(names), sorted(frame["n"].unique())
+    frame = frame[frame["estimator"].isin(rows)]
+    if not len(frame):
         return panels.nothing()
     shape = {"sharey": True, "width_ratios": [3.0, 0.6 + 0.5 * len(sizes)]}
     figure, ((left, right),) = panels.grid(1, 2, 1.1 + 0.3 * len(rows), **shape)
     mean = np.minimum(
-        found["high"].fillna(np.inf) - found["truth"], found["truth"] - found["low"].fillna(-np.inf)
+        frame["high"].fillna(np.inf) - frame["truth"], frame["truth"] - frame["low"].fillna(-np.inf)
     )
     place = {name: (i + 0.5) / len(problems) - 0.5 for i, name in enumerate(problems)}
-    for j, (n, mine) in enumerate(found.groupby("n")):
+    for j, (n, mine) in enumerate(frame.groupby("n")):
         at = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
         at += 0.7 * 0.84 / len(sizes) * mine["problem"].map(place)
         to_mean = {
@@ -49,7 +52,7 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
         }
         left.hlines(at, mine["margin"], mean[mine.index], color=COLOURS[j], **to_mean)
         left.plot(mine["margin"], at, label=f"$n$ = {n:,}", **panels.look(j, markersize=2.6))
-    below = min(-1e-3, 1.6 * found["margin"].min())
+    below = min(-1e-3, 1.6 * frame["margin"].min())
     left.axvspan(below, 0.0, color="0.5", alpha=0.12, linewidth=0, label="not covered")
     left.axvline(0.0, color="0.2", linewidth=0.9)
     left.set_xscale("symlog", linthresh=1e-3, linscale=0.5)
@@ -57,7 +60,7 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     for y in np.arange(1, len(rows)) - 0.5:
         for ax in (left, right):
             ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
-    for (estimator, n), part in found.groupby(["estimator", "n"]):
+    for (estimator, n), part in frame.groupby(["estimator", "n"]):
         lowest, passes = part["coverage"].min(), part["passes"].all()
         how = {} if passes else {"color": COLOURS[1], "weight": "bold"}
         text = (
@@ -67,7 +70,7 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
             sizes.index(n), rows.index(estimator), text, ha="center", va="center", fontsize=7, **how
         )
     levels = sorted(
-        {(f"{level:g}", f"{least:.3f}") for level, least in zip(found["level"], found["least"])}
+        {(f"{level:g}", f"{least:.3f}") for level, least in zip(frame["level"], frame["least"])}
     )
     passing = "\n".join(f"level {level} passes from {least}" for level, least in levels)
     right.set(
@@ -89,10 +92,12 @@ def figure(found: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
 
 def entries(part: pd.DataFrame) -> dict[str, str]:
-    """A row of a table out of the sizes of one problem, estimator and level, as of `rates.coverage`.
+    """Return a row of a table from the sizes of one problem, estimator and level.
 
-    Coverage at every n, samples, the smallest that passes, the verdict, the closest margin, the share of vacuous bounds, the true
-    value (CE), mean bounds at the largest n.
+    `part` is from `rates.coverage`.
+
+    Coverage at every n, samples, the smallest that passes, the verdict, the closest margin, the
+    share of vacuous bounds, the true value (CE), mean bounds at the largest n.
     """
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
@@ -106,15 +111,15 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
         "vacuous": ", ".join(f"{x:.3g}" for x in part["vacuous"]) if part["vacuous"].any() else "–",
         "CE": wording.format_fixed(last["truth"]),
         "mean bound at the largest n": " to ".join(
-            f"{x:.4f}" for x in (last["low"], last["high"]) if x == x
+            f"{x:.4f}" for x in (last["low"], last["high"]) if pd.notna(x)
         ),
     }
 
 
 def shares(
-    found: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None
+    frame: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None
 ) -> pd.DataFrame:
-    """`items.numbers` of coverages, with the error of a share, sqrt(c (1 - c) / samples).
+    """Return coverages as `items.numbers`, with the error sqrt(c (1 - c) / samples).
 
     Parameters
     ----------
@@ -125,23 +130,25 @@ def shares(
     row, column : str
         As of `items.numbers`.
     why : str, optional
-        Why reported coverages are of other problems of the kind: beside them stands the lowest over n, in rows '<problem id>'.
+        Why reported coverages are of other problems of the kind: beside them stands the lowest over
+        n, in rows '<problem id>'.
     """
-    found = found.assign(
-        error=np.sqrt(found["coverage"] * (1.0 - found["coverage"]) / found["samples"])
+    frame = frame.assign(
+        error=np.sqrt(frame["coverage"] * (1.0 - frame["coverage"]) / frame["samples"])
     )
-    ours = items.numbers(found, row, column, "coverage", "error", "samples")
-    if why is None or not len(found):
+    ours = items.numbers(frame, row, column, "coverage", "error", "samples")
+    if why is None or not len(frame):
         return ours
-    lowest = found.loc[found.groupby(list(by), sort=False)["coverage"].idxmin()]
+    lowest = frame.loc[frame.groupby(list(by), sort=False)["coverage"].idxmin()]
     return items.together(
         ours, items.numbers(lowest, "{problem}", column, "coverage", None, "samples", why)
     )
 
 
 def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
-    """How often upper bounds would hold the true value without each of their terms: `rates.coverage` of what `ablated` makes of
-    the diagnostics.
+    """Return the coverage of upper bounds without each of their terms.
+
+    It is `rates.coverage` of the bounds that `ablated` computes from the diagnostics.
 
     Parameters
     ----------
@@ -153,28 +160,31 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
     Returns
     -------
     DataFrame
-        As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to pass.
+        As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to
+        pass.
     """
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
     fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(
         columns="high"
     )
     terms = zip(items.diagnostics(fine).to_dict("records"), fine["level"])
-    made = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(
+    parts = pd.DataFrame([ablated(*row) for row in terms], fine.index).reindex(
         columns=VARIANTS if level is None else [ALONE]
     )
-    found = (
-        fine.join(made).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
+    frame = (
+        fine.join(parts).melt([*fine], var_name="variant", value_name="high").dropna(subset="high")
     )
-    found = rates.coverage(found, "variant")
-    return found.assign(detected=~found["passes"])
+    frame = rates.coverage(frame, "variant")
+    return frame.assign(detected=~frame["passes"])
 
 
 def variants_panel(
-    ax, found: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
+    ax, frame: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
 ) -> None:
-    """Coverage of every bound as it is and without each of its terms, as numbers in fields: orange where it is too small to pass,
-    blue where it passes, white where a bound has no such term.
+    """Draw the coverage of every bound with all terms and without each, as numbers in fields.
+
+    Fields are orange if the coverage is too small to pass, blue if it passes, and white if the
+    bound has no such term.
 
     Parameters
     ----------
@@ -186,7 +196,7 @@ def variants_panel(
         The columns, in this order.
     """
     rows = list(names)
-    for r in found[found["estimator"].isin(rows) & found["variant"].isin(variants)].itertuples():
+    for r in frame[frame["estimator"].isin(rows) & frame["variant"].isin(variants)].itertuples():
         at = list(variants).index(r.variant), rows.index(r.estimator)
         colour = (
             pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage))
@@ -221,8 +231,11 @@ def variants_panel(
 
 
 def variants_entries(part: pd.DataFrame, judged: pd.DataFrame) -> dict[str, str]:
-    """A row of a table: the coverage of every variant in `part`, the smallest that passes, and the terms without which the bound
-    fails somewhere in `judged`, both as of `without_terms`, of one bound and level."""
+    """Return a row of a table: coverage of every variant, and the detected terms.
+
+    The row also has the smallest coverage that passes. A term is detected if the bound without it
+    fails somewhere in `judged`. Both frames are from `without_terms`, of one bound and level.
+    """
     detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(
         columns=[*VARIANTS]
     )

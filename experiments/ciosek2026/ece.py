@@ -1,5 +1,8 @@
-"""Where the fixed-bin heuristic fails: the fourth function oscillates once per bin, and what cancels inside a bin is not seen at
-any n. Beside it the certified interval, which holds the truth, at the price of its width."""
+"""Failure of the fixed-bin heuristic on a function that oscillates once per bin.
+
+Errors that cancel inside a bin stay hidden at any n. The certified interval contains the truth, at
+the price of its width.
+"""
 
 import numpy as np
 import pandas as pd
@@ -20,9 +23,9 @@ INTERVALS = (
 
 
 def estimates(records):
-    """The records of the heuristic: 15 bins, and, under one name, those of n^(1/3) bins, rounded."""
-    found = bounds.measured(records)
-    binned = found[found["estimator"].str.fullmatch(r"binned\d+")]
+    """Return the records of the heuristic: 15 bins, and n^(1/3) bins (rounded) under one name."""
+    numbers = bounds.measured(records)
+    binned = numbers[numbers["estimator"].str.fullmatch(r"binned\d+")]
     count = binned["estimator"].str.removeprefix("binned").astype(int)
     growing = binned[count.eq(np.round(binned["n"] ** (1 / 3)).astype(int))].assign(
         estimator=GROWING
@@ -31,26 +34,28 @@ def estimates(records):
 
 
 def intervals(records):
-    """rates.mean_intervals of the last of INTERVALS that a problem has."""
-    found = bounds.measured(records[records["estimator"].isin(INTERVALS)])
+    """Return `mean_intervals` of the last of INTERVALS that a problem has."""
+    numbers = bounds.measured(records[records["estimator"].isin(INTERVALS)])
     return rates.mean_intervals(
-        found[found["estimator"].eq(found.groupby("problem")["estimator"].transform("max"))]
+        numbers[numbers["estimator"].eq(numbers.groupby("problem")["estimator"].transform("max"))]
     )
 
 
 def render(records, settings):
-    """One panel per function: mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n, all
-    divided by the true value."""
-    heuristic, held = estimates(records), intervals(records)
+    """Draw one panel per function, all values divided by the true value.
+
+    Mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n.
+    """
+    heuristic, cells = estimates(records), intervals(records)
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
     means = means.assign(mean=means["mean"] / means["truth"], sd=means["sd"] / means["truth"])
     true = heuristic.groupby("problem")["truth"].first()
-    of_truth = held["problem"].map(true).astype(float)  # without a number there is no type either
-    held[["low", "high"]] = held[["low", "high"]].astype(float).div(of_truth, axis=0)
+    of_truth = cells["problem"].map(true).astype(float)  # without a number there is no type either
+    cells[["low", "high"]] = cells[["low", "high"]].astype(float).div(of_truth, axis=0)
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
     def draw(ax, problem):
-        band, mine = (frame[frame["problem"].eq(problem)] for frame in (held, means))
+        band, mine = (frame[frame["problem"].eq(problem)] for frame in (cells, means))
         ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
             how = {
@@ -70,7 +75,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By function and n: the truth, both mean estimates and how far they are from it, the mean interval and its coverage."""
+    """Return rows (function, n): truth, mean estimates with their errors, interval, coverage."""
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, settings, "problem").itertuples():
@@ -83,7 +88,7 @@ def table(records, settings):
             text: wording.format_fixed(r.mean, r.sd),
             f"{text} - truth": f"{r.mean - r.truth:+.4f}",
         }
-        if r.low == r.low:
+        if pd.notna(r.low):
             row |= {
                 "certified interval": f"{r.low:.4f} to {r.high:.4f}",
                 "covers": f"{r.covers:.3f}",
@@ -94,7 +99,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Mean estimates by rows '<problem id>, n = <n>'; the paper gives no number."""
+    """Return mean estimates, rows '<problem id>, n = <n>'; the paper gives no number."""
     both = pd.concat(
         [estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True
     )

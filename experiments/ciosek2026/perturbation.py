@@ -1,7 +1,10 @@
-"""What the perturbation costs in AUROC, against its width h: the paper's table of three networks, on other predictions.
+"""Cost of the perturbation in AUROC against its width h.
 
-decrease = AUROC of the scores as they are, less that of the perturbed scores of the same rows, mean over the perturbation's
-draws. For networks trained with the perturbation it is less their own perturbed AUROC: what training changes counts too."""
+The paper has a table of three networks; ours are other predictions. The decrease is the AUROC of
+the scores minus that of the perturbed scores of the same rows, averaged over draws of the
+perturbation. For networks trained with the perturbation, their own perturbed AUROC is subtracted,
+so the effect of training counts too.
+"""
 
 import numpy as np
 import pandas as pd
@@ -30,22 +33,28 @@ NEAREST = {
 
 
 def curves(records):
-    """perturbations.decreases of the AUROC: a series is a data set or network, its members classes, tables or seeds."""
+    """Return perturbations.decreases of the AUROC.
+
+    A series is a data set or network; its members are classes, tables or seeds.
+    """
     return perturbations.decreases(records, "auroc", KINDS, "tabular")
 
 
 def render(records, settings):
-    """perturbations.figure; dotted the widths 2^-6 and 2^-4."""
-    widths, said = (CLAIMED, NOTABLE), "paper, three other networks at $h = 2^{-6}$"
+    """Draw perturbations.figure with dotted lines at the widths 2^-6 and 2^-4."""
+    widths, note = (CLAIMED, NOTABLE), "paper, three other networks at $h = 2^{-6}$"
     return perturbations.figure(
-        curves(records), settings, PANELS, "decrease of the AUROC", LIMIT, widths, said
+        curves(records), settings, PANELS, "decrease of the AUROC", LIMIT, widths, note
     )
 
 
 def table(records, settings):
-    """Rows (predictions, training): AUROC as it is, its decrease at every width, and whether it is below 0.001 at h = 2^-6."""
-    found, rows = curves(records), {}
-    for (panel, series, aware), part in found.groupby(["panel", "series", "aware"], sort=False):
+    """Return rows (predictions, training): AUROC, its decrease at every width, and a verdict.
+
+    The verdict is on a decrease below 0.001 at h = 2^-6.
+    """
+    frame, rows = curves(records), {}
+    for (panel, series, aware), part in frame.groupby(["panel", "series", "aware"], sort=False):
         key = (
             PANELS.get(panel, panel),
             label(settings, "problem", series),
@@ -58,7 +67,7 @@ def table(records, settings):
                 rows[key]["below 0.001 at 2^-6"] = rates.below(r.mean, r.se, LIMIT)
     order, widths = (
         [*PANELS.values()],
-        [f"h = 2^{np.log2(h):g}" for h in sorted(found["h"].unique())],
+        [f"h = 2^{np.log2(h):g}" for h in sorted(frame["h"].unique())],
     )
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
     rows = rows or {("–", "–", "–"): {"AUROC": "none: there are no predictions"}}
@@ -67,11 +76,14 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """The means of the nearest predictions at hand beside the limits of the paper's networks, which are not."""
-    found, rows = curves(records), []
+    """Return the means of the most similar predictions.
+
+    They are compared with the limits of the paper's networks, which are other networks.
+    """
+    frame, rows = curves(records), []
     for asked in items.printed(settings).itertuples():
         name, _, width = asked.row.partition(", h = ")
-        mine = found.query(NEAREST.get(name, "panel == ''"))
+        mine = frame.query(NEAREST.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(width_of(width))]
         none = items.first_reason(records) if name in NEAREST and not len(mine) else None
         mean = (

@@ -1,4 +1,4 @@
-"""What a perturbation of scores costs against its width h: the decrease of a score, with a panel per kind of predictions."""
+"""Decrease of a score by a perturbation, against its width h."""
 
 from __future__ import annotations
 
@@ -20,42 +20,44 @@ MOST_NAMED = 10  # series of a panel with a colour and a name each; more are gre
 def decreases(
     records: pd.DataFrame, estimand: str, kinds: Sequence[str], otherwise: str
 ) -> pd.DataFrame:
-    """The decrease of an estimand: of the scores as they are, less that of the perturbed scores of the same rows.
+    """Return the decrease of an estimand by the perturbation, on the same rows.
 
     Parameters
     ----------
     records : DataFrame
-        Records of `harness.problems.Perturbations` and `PerturbedNetworks`, with the scores as they are.
+        Records of `harness.problems.Perturbations` and `PerturbedNetworks`, with the scores as they
+        are.
     estimand : str
         Whose numbers are compared.
     kinds : sequence of str
-        Regular expressions over the ids of the predictions as they are, with the groups `series` and, unless the panel is
-        `otherwise`, `panel`; the first that fits holds. An id that none fits is a panel and a series of its own.
+        Regular expressions over the ids of the predictions as they are, with the groups `series`
+        and, unless the panel is `otherwise`, `panel`; the first that fits holds. An id that none
+        fits is a panel and a series of its own.
     otherwise : str
         The panel of the kinds that do not name one.
 
     Returns
     -------
     DataFrame
-        By panel, series, aware (whether the predictions were trained with the perturbation) and h: the mean decrease over the
-        members of a series, sd, members, se (over the members, over the draws for one), raw, the mean of the scores as they
-        are, and keys. Ascending in h.
+        By panel, series, aware (whether the predictions were trained with the perturbation) and h:
+        the mean decrease over the members of a series, sd, members, se (over the members, over the
+        draws for one), raw, the mean of the scores as they are, and keys. Ascending in h.
     """
     fine = items.with_number(records, estimand)
     named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
     fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
     raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
-    found = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(
+    rows = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(
         raw, on="base", how="inner"
     )
-    if "keys" in found:
-        found["keys"] = found["keys"] + found["raw_keys"]
-    places = [_place(base, kinds, otherwise) for base in found["base"]]
-    found = found.join(pd.DataFrame(places, found.index, ["panel", "series"]))
-    found = found.assign(decrease=found["raw_mean"] - found["mean"])
+    if "keys" in rows:
+        rows["keys"] = rows["keys"] + rows["raw_keys"]
+    places = [_place(base, kinds, otherwise) for base in rows["base"]]
+    rows = rows.join(pd.DataFrame(places, rows.index, ["panel", "series"]))
+    rows = rows.assign(decrease=rows["raw_mean"] - rows["mean"])
     by = ["panel", "series", "aware", "h"]
-    table = items.means(found, by, "decrease").rename(columns={"reps": "members"})
-    rest = found.groupby(by, sort=False)[["raw_mean", "se"]].mean().reset_index(drop=True)
+    table = items.means(rows, by, "decrease").rename(columns={"reps": "members"})
+    rest = rows.groupby(by, sort=False)[["raw_mean", "se"]].mean().reset_index(drop=True)
     table = table.assign(
         raw=rest["raw_mean"], se=np.where(table["members"] > 1, table["se"], rest["se"])
     )
@@ -63,21 +65,23 @@ def decreases(
 
 
 def _place(base: str, kinds: Sequence[str], otherwise: str) -> dict[str, str]:
-    found = [read.groupdict() for kind in kinds if (read := re.fullmatch(kind, base))]
-    return {"panel": otherwise, **found[0]} if found else {"panel": base, "series": base}
+    rows = [read.groupdict() for kind in kinds if (read := re.fullmatch(kind, base))]
+    return {"panel": otherwise, **rows[0]} if rows else {"panel": base, "series": base}
 
 
 def figure(
-    found: pd.DataFrame,
+    rows: pd.DataFrame,
     settings: Settings,
     titles: Mapping[str, str],
     ylabel: str,
     limit: float,
     widths: Sequence[float],
-    said: str,
+    note: str,
 ):
-    """A panel per kind of predictions, a line per series over h; solid: trained with the perturbation, dashed: perturbed
-    afterwards. More than MOST_NAMED series of a panel are thin grey lines without names.
+    """Draw a panel per kind of predictions, with a line per series over h.
+
+    Solid lines: trained with the perturbation. Dashed lines: perturbed afterwards. If a panel has
+    more than MOST_NAMED series, they are thin grey lines without names.
 
     Parameters
     ----------
@@ -88,18 +92,19 @@ def figure(
     limit : float
         The decrease below which the axis is linear, and grey.
     widths : sequence of float
-        Widths that a dotted line marks; at the first an open mark with an arrow says that a decrease below the limit is reported.
+        Widths that a dotted line marks; at the first an open mark with an arrow says that a
+        decrease below the limit is reported.
     said : str
         Who reports it, for the legend.
     """
-    drawn = [name for name in titles if found["panel"].eq(name).any()]
+    drawn = [name for name in titles if rows["panel"].eq(name).any()]
     if not drawn:
         return panels.nothing("there are no predictions to draw; the page says how to get them")
     figure, axes = panels.panels(
         len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True
     )
     for panel, ax in zip(drawn, axes):
-        mine = found[found["panel"].eq(panel)]
+        mine = rows[rows["panel"].eq(panel)]
         numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
         for (series, aware), part in mine.groupby(["series", "aware"]):
             if len(numbers) > MOST_NAMED:
@@ -134,8 +139,8 @@ def figure(
         ax.plot(widths[0], limit, zorder=6, **mark)
         ax.set_title(titles[panel])
         ax.legend(loc="upper left", fontsize=6, handlelength=2.4, labelspacing=0.3)
-    all_widths = sorted(found["h"].unique())
-    bottom = 1.5 * min(0.0, (found["mean"] - found["se"].fillna(0.0)).min()) - 1e-4
+    all_widths = sorted(rows["h"].unique())
+    bottom = 1.5 * min(0.0, (rows["mean"] - rows["se"].fillna(0.0)).min()) - 1e-4
     axes[0].set_xscale("log", base=2)
     axes[0].set_xticks(all_widths, [f"$2^{{{np.log2(h):g}}}$" for h in all_widths])
     axes[0].set_yscale("symlog", linthresh=limit, linscale=0.7)
@@ -145,7 +150,7 @@ def figure(
     )
     from matplotlib.lines import Line2D
 
-    shown = [Line2D([], [], label=f"{said}, below {limit:g}", **mark)]
+    shown = [Line2D([], [], label=f"{note}, below {limit:g}", **mark)]
     for text, line, face in (
         ("trained with it", "-", "0.2"),
         ("perturbed afterwards", (0, (3, 2)), "white"),

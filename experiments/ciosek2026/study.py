@@ -1,5 +1,8 @@
-"""What the paper's study costs: its three bounds on four functions, 64 samples at every n. The paper says about four minutes, for
-sizes up to 10^7, of one machine that it does not name; whether for one function or for all is not known."""
+"""Cost of the paper's study: three bounds on four functions, 64 samples at every n.
+
+The paper reports about four minutes for sizes up to 10^7 on an unnamed machine; it is unknown if
+this is for one function or for all.
+"""
 
 import pandas as pd
 
@@ -12,13 +15,13 @@ PRINTED = "64 repeats, n up to 10,000,000"
 
 
 def printed(settings) -> float:
-    """The paper's seconds."""
+    """Return the paper's seconds."""
     return items.printed(settings, "study")["value"].iloc[0]
 
 
 def render(records, settings):
-    """costs.figure of the bounds, with the wall-clock seconds and the paper's."""
-    found, wall, paper = (
+    """Draw costs.figure of the bounds, with the wall-clock seconds and the paper's."""
+    frame, wall, paper = (
         costs.cells(records),
         rates.wall_clock(records, settings),
         printed(settings),
@@ -28,40 +31,43 @@ def render(records, settings):
         (paper, {"color": COLOURS[1], "linestyle": "--", "label": f"paper, about {paper:.0f} s"}),
     ]
     return costs.figure(
-        found, bounds.looks(found, settings), "sum of the bounds", "functions", lines
+        frame, bounds.looks(frame, settings), "sum of the bounds", "functions", lines
     )
 
 
 def table(records, settings):
-    """Seconds at every n and at all n: of the bounds, all of them, one function (mean), by the wall clock, and the paper's."""
-    found, wall, paper = (
+    """Return seconds at every n and in total.
+
+    Rows: each bound, all bounds, one function (mean), wall clock, and the paper's.
+    """
+    frame, wall, paper = (
         costs.cells(records),
         rates.wall_clock(records, settings),
         printed(settings),
     )
-    by, count = found.groupby("estimator"), max(found["problem"].nunique(), 1)
+    by, count = frame.groupby("estimator"), max(frame["problem"].nunique(), 1)
     rows = {
         f"{bounds.plain(e, settings)}, CPU seconds": costs.row(by.get_group(e))
-        for e in items.chosen(settings, found)
+        for e in items.chosen(settings, frame)
     }
-    rows["all of them, CPU seconds"] = costs.row(found)
-    rows["one function (mean), CPU seconds"] = costs.row(found, share=1.0 / count)
-    rows["all of them, wall-clock seconds of the cells"] = costs.row(found, "seconds")
+    rows["all of them, CPU seconds"] = costs.row(frame)
+    rows["one function (mean), CPU seconds"] = costs.row(frame, share=1.0 / count)
+    rows["all of them, wall-clock seconds of the cells"] = costs.row(frame, "seconds")
     rows["the runs, wall-clock seconds, samples drawn"] = {
-        "all n": f"{wall:.3g}" if wall == wall else "–"
+        "all n": f"{wall:.3g}" if pd.notna(wall) else "–"
     }
     rows["paper, about"] = {"all n": f"{paper:.3g}"}
-    heading = f"seconds for {count} functions and {found['rep'].nunique()} samples each"
-    return text_tables.wide(rows, ["what"], heading, rates.size_columns(found))
+    heading = f"seconds for {count} functions and {frame['rep'].nunique()} samples each"
+    return text_tables.wide(rows, ["what"], heading, rates.size_columns(frame))
 
 
 def reproduced(records, settings):
-    """CPU seconds of all cells, of other hardware and so not judged."""
-    found, why = costs.cells(records), settings.reasons["seconds"]
+    """Return CPU seconds of all cells; not judged, because the hardware differs."""
+    frame, why = costs.cells(records), settings.reasons["seconds"]
     total = {
-        "value": found["cpu_seconds"].sum(),
-        "reps": found["rep"].nunique(),
-        "keys": tuple(found["key"]),
+        "value": frame["cpu_seconds"].sum(),
+        "reps": frame["rep"].nunique(),
+        "keys": tuple(frame["key"]),
     }
     return items.answers(
         items.numbers(pd.DataFrame([total]), PRINTED, "seconds", "value", None, why=why), settings

@@ -40,8 +40,8 @@ def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) 
 def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
     """Return {variant: the bound without its terms} for the VARIANTS that the bound has.
 
-    Diagnostics of NaN count as absent. "transfer alone" is kl+(empirical, ln(1/delta) / n), delta = 1 - level.
-    It is a bound by itself where the empirical term is CE_n.
+    Diagnostics of NaN count as absent. "transfer alone" is kl+(empirical, ln(1/delta) / n), delta =
+    1 - level. It is a bound by itself where the empirical term is CE_n.
     """
     known = {name: value for name, value in diagnostics.items() if not math.isnan(value)}
     alone = {**known, "delta_2": 1.0 - level}

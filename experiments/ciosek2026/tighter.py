@@ -1,4 +1,4 @@
-"""Derived bounds against the paper-style ones under the same assumption: the ratio of the two on the same samples."""
+"""Ratios of derived to paper-style bounds on the same samples, under the same assumption."""
 
 import pandas as pd
 
@@ -18,27 +18,30 @@ PAIRS = {  # (derived, paper-style): colour, line and marker
 
 
 def ratios(records, settings) -> pd.DataFrame:
-    """rates.paired_ratios of the pairs that the experiment has."""
+    """Return rates.paired_ratios of the pairs that the experiment has."""
     pairs = [pair for pair in PAIRS if set(pair) <= set(settings.estimator)]
     return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), settings, "problem")
 
 
 def render(records, settings):
-    """One panel per function: ratio of the means against n; the band runs from the smallest to the largest on one sample."""
-    found = ratios(records, settings).query("reps > 0")
+    """Draw one panel per function: ratio of the means against n.
+
+    The band spans the smallest and the largest ratio on one sample.
+    """
+    frame = ratios(records, settings).query("reps > 0")
     xlim, top = (
-        (found["n"].min() / 1.6, found["n"].max() * 1.6),
-        max(1.15, 1.05 * found["largest"].max()),
+        (frame["n"].min() / 1.6, frame["n"].max() * 1.6),
+        max(1.15, 1.05 * frame["largest"].max()),
     )
 
     def draw(ax, problem):
         for pair, (colour, dash, marker) in PAIRS.items():
             line, text = (
-                found["pair"].eq(" / ".join(pair)),
+                frame["pair"].eq(" / ".join(pair)),
                 " / ".join(bounds.name(e, settings) for e in pair),
             )
             how = {"color": COLOURS[colour], "linestyle": dash, "marker": marker, "label": text}
-            drawing.band(ax, found[found["problem"].eq(problem) & line], "least", "largest", **how)
+            drawing.band(ax, frame[frame["problem"].eq(problem) & line], "least", "largest", **how)
         ax.axhline(1.0, color="0.2", linewidth=0.9)
         ax.axvspan(xlim[0], FROM / 1.05, color="0.5", alpha=0.1, linewidth=0)
         ax.set(
@@ -49,11 +52,11 @@ def render(records, settings):
         )
 
     more = {"ylabel": "derived / paper-style", "columns": 2, "sharex": True, "sharey": True}
-    return panels.each(items.chosen(settings, found, "problem"), draw, **more)
+    return panels.each(items.chosen(settings, frame, "problem"), draw, **more)
 
 
 def table(records, settings):
-    """By function and pair: the ratio of the means and the largest ratio on one sample at every n, and the verdict."""
+    """Return ratios of the means and largest ratios by function and pair, with a verdict."""
     rows = {}
     for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):
         text = " / ".join(bounds.plain(e, settings) for e in pair.split(" / "))
@@ -71,7 +74,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Rows '<problem id>, n = <n>', columns '<derived> / <paper-style>': ratio of the means."""
+    """Return ratios of means: rows '<problem id>, n = <n>', columns '<derived> / <paper-style>'."""
     return items.answers(
         items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings
     )

@@ -1,6 +1,9 @@
-"""What the code of gruber2025 computed, where it differs from the paper's text (experiments/gruber2025/NOTES.md): the numbers of
-its tables and figures. The estimators without the paper's name follow the text, but for the power of n in the ridge, where the
-text's n^0.5 is taken for the code's n^-0.5 and n^-0.25."""
+"""Code of gruber2025 where it differs from the paper's text (NOTES.md).
+
+It made the numbers of its tables and figures. Estimators without the paper's name follow the text,
+with one exception: for the power of n in the ridge the code's n^-0.5 and n^-0.25 replace the text's
+n^0.5.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,17 @@ from harness.math.kernels import dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
-MIN_DENSITY = 1e-10  # their denominators are at least this, for at most 60 classes
+MIN_DENSITY = 1e-10  # smallest denominator of the authors' code, for at most 60 classes
 MIN_DENSITY_MAX_CLASSES = 60
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class Binned:
-    """Residual products of bins (a, b] of equal width, an empty bin taking the means of all; up to 90 bins (the text: 100)."""
+    """Residual products of up to 90 bins (a, b] of equal width (the text: 100).
+
+    An empty bin takes the means over all samples.
+    """
 
     bins: int = 15
 
@@ -55,11 +61,14 @@ class Binned:
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """Residual products of the Dirichlet kernel without clipping, as their code has them for float32 predictions: a confidence
-    that is exactly 0 or 1 makes its row NaN, and NaN rows are left out of risk and estimate. For vectors of at most 60 classes
-    the densities are not rescaled: a denominator below 1e-10 is replaced by it, one above the range of float32 makes the row NaN.
+    """Residual products of the Dirichlet kernel without clipping, as for float32 predictions.
 
-    float32: predictions are rounded to float32 first (arithmetic stays in float64)."""
+    A confidence that is exactly 0 or 1 makes its row NaN; NaN rows are left out of risk and
+    estimate. For vectors of at most 60 classes the densities are not rescaled: a denominator below
+    1e-10 is replaced by it, and one above the range of float32 makes the row NaN.
+
+    With `float32`, predictions are first rounded to float32 (arithmetic stays in float64).
+    """
 
     bandwidth: float = 0.01
     float32: bool = True
@@ -96,29 +105,34 @@ class DirichletKernel:
         fine = (x > 0.0).all(axis=1)
         if not fine.any():
             return ratios
-        found, log_density = dirichlet_sums(x[fine], centres, hits, bandwidths)
+        means, log_density = dirichlet_sums(x[fine], centres, hits, bandwidths)
         if not scalar and x.shape[1] <= MIN_DENSITY_MAX_CLASSES and not self.rescaled:
             with np.errstate(over="ignore"):
                 total = np.exp(log_density) * len(centres)
-            found = found * np.minimum(total / MIN_DENSITY, 1.0)[..., None]
-            found[total > FLOAT32_MAX] = np.nan
-        ratios[:, fine] = found
+            means = means * np.minimum(total / MIN_DENSITY, 1.0)[..., None]
+            means[total > FLOAT32_MAX] = np.nan
+        ratios[:, fine] = means
         return ratios
 
 
 @dataclass(frozen=True)
 class Tuned(Wrapper):
-    """Their pipeline: the rows in the order given are permuted by RandomState(0), the first int(0.8 n) are cut into contiguous
-    folds, the others are the test part; the setting with the least mean over the folds of sqrt(risk) is chosen; rms = mean over
-    the folds of the root of the test estimate, l2_squared = mean of these estimates. NaN rows of residual products (points that
-    the kernel estimator drops) are left out of risk and estimate.
+    """Pipeline of the authors' code for tuning.
 
-    misaligned: kernel ridge on vectors is fitted on the labels of other samples, those at the same positions before the
-    permutation, while the risk takes the right ones: what their code did for canonical calibration errors.
+    The rows are permuted by RandomState(0). The first int(0.8 n) are cut into contiguous folds; the
+    others are the test part. The setting with the smallest mean over the folds of sqrt(risk) is
+    chosen. rms is the mean over the folds of the root of the test estimate, l2_squared the mean of
+    these estimates. NaN rows of residual products (points that the kernel estimator drops) are left
+    out of risk and estimate.
 
-    diagnostics: as `Tuned`; rms_sd is the error bar of their figures, root_risk and root_risk_se (both not x100) are what their
-    tables
-    print; dropped_share, the share of test samples dropped."""
+    `misaligned`: kernel ridge on vectors is fitted on the labels of other samples, those at the
+    same positions before the permutation, while the risk uses the right labels. Their code did this
+    for canonical calibration errors.
+
+    Diagnostics are those of `Tuned`. rms_sd is the error bar of their figures. root_risk and
+    root_risk_se (both not x100) are the numbers of their tables. dropped_share is the share of
+    dropped test samples.
+    """
 
     estimator: Any
     grid: dict | None = None
@@ -136,7 +150,7 @@ class Tuned(Wrapper):
 
     @property
     def revision(self):
-        """Raised with that of the estimator, whose numbers these are."""
+        """Raised with the revision of the inner estimator."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
@@ -152,8 +166,10 @@ class Tuned(Wrapper):
             per_fold = np.sqrt(tests[choice])
         diagnostics = {
             "risk": float(risks[choice].mean()), "root_risk": float(roots[choice].mean()),
-            "root_risk_se": float(roots[choice].std(ddof=1) / np.sqrt(self.folds)), "rms_sd": float(per_fold.std(ddof=1)),
-            "choice": choice, "dropped_share": float(dropped[choice].mean()), **numbers_of(settings[choice]),
+            "root_risk_se": float(roots[choice].std(ddof=1) / np.sqrt(self.folds)),
+            "rms_sd": float(per_fold.std(ddof=1)),
+            "choice": choice, "dropped_share": float(dropped[choice].mean()),
+            **numbers_of(settings[choice]),
         }  # fmt: skip
         return {
             "l2_squared": Estimate(float(tests[choice].mean()), diagnostics=diagnostics),
@@ -161,12 +177,16 @@ class Tuned(Wrapper):
         }
 
     def path(self, p, y):
-        """(settings, validation risks, test estimates, shares of test samples dropped), the last three (settings, folds)."""
+        """Return (settings, validation risks, test estimates, shares of dropped test samples).
+
+        The last three have the shape (settings, folds).
+        """
         n = len(p)
         rest_n = int(0.8 * n)
         if rest_n < 2 * self.folds or rest_n == n:
             raise UndefinedError(
-                f"{self.folds} folds of at least 2 samples and a fifth as test part need more than {n} samples"
+                f"{self.folds} folds of at least 2 samples and a fifth as test part "
+                f"need more than {n} samples"
             )
         order = np.random.RandomState(0).permutation(n)
         rest, test = order[:rest_n], order[rest_n:]
@@ -190,7 +210,8 @@ class Tuned(Wrapper):
             tests[i, j] = values[seen].mean() if seen.any() else np.nan
         if np.isnan(risks.mean(axis=1)).all():
             raise UndefinedError(
-                "every setting leaves a fold with fewer than two rows that are not NaN, the others being exactly 0 or 1"
+                "every setting leaves a fold with fewer than two rows that are not NaN, "
+                "the others being exactly 0 or 1"
             )
         return settings, risks, tests, dropped
 

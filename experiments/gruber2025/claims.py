@@ -1,7 +1,8 @@
-"""What the paper concludes, tested: on its own numbers and networks where they are at hand, else on other networks.
+"""Conclusions of the paper as tests: on its own numbers and networks if available, else on others.
 
-Estimators are compared as corrected, on one split and its folds (`..._split_gruber2025`), unless a claim is about the published
-code itself. Shares and means count a network once; networks of one data set share its labels.
+Estimators are compared as corrected, on one split and its folds (`..._split_gruber2025`), unless a
+claim is about the published code itself. Shares and means count a network once; networks of one
+data set share its labels.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
 
 
 def statistics(records, settings) -> dict[str, claims.Statistic]:
-    """By the name of a claim, what it is judged by."""
+    """Return {claim: statistic}."""
     right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
     top, canonical = (
         right[right["experiment"].isin(TOP_LABEL)],
         right[right["experiment"].isin(CANONICAL)],
     )
     own = [frame[frame["experiment"].eq(TOP_LABEL[0])] for frame in (right, code)]
-    found = {
+    by_claim = {
         "the risk finds the truth": valley(records[records["experiment"].eq("gruber2025_fig1")]),
         "few inputs are dropped": dropped(records[records["experiment"].eq(TOP_LABEL[0])]),
         "dropping them has no effect": dropping(*own),
@@ -75,7 +76,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
     }
     return {
         name: one if np.isfinite(one.value) else claims.untested(NOT_RUN)
-        for name, one in found.items()
+        for name, one in by_claim.items()
     }
 
 
@@ -99,37 +100,40 @@ def reproduced(records, settings):
 
 
 def of_variant(records, ids) -> pd.DataFrame:
-    """The cells of the estimators `ids` {id: base}: experiment, problem, base, key, rms, root_risk and root_risk_se (x 100)."""
-    held = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(
+    """Return the cells of the estimators `ids` {id: base}.
+
+    Columns: experiment, problem, base, key, rms, root_risk and root_risk_se (x 100).
+    """
+    cells = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(
         columns={"value": "rms"}
     )
-    held = items.with_diagnostics(held, "root_risk", "root_risk_se").assign(
-        base=held["estimator"].map(ids)
+    cells = items.with_diagnostics(cells, "root_risk", "root_risk_se").assign(
+        base=cells["estimator"].map(ids)
     )
-    held = held.drop_duplicates(["experiment", "key"]).astype(
+    cells = cells.drop_duplicates(["experiment", "key"]).astype(
         {"root_risk": float, "root_risk_se": float}
     )
-    held[["root_risk", "root_risk_se"]] *= 100.0
-    return held[["experiment", "problem", "base", "key", "rms", "root_risk", "root_risk_se"]]
+    cells[["root_risk", "root_risk_se"]] *= 100.0
+    return cells[["experiment", "problem", "base", "key", "rms", "root_risk", "root_risk_se"]]
 
 
-def wide(found, value="root_risk", bases=BASES) -> pd.DataFrame:
-    """One row per network, a column per estimator, of the networks that have them all."""
+def wide(rows, value="root_risk", bases=BASES) -> pd.DataFrame:
+    """Return one row per network and a column per estimator, for networks that have all of them."""
     return (
-        found.pivot_table(index="problem", columns="base", values=value, sort=False)
+        rows.pivot_table(index="problem", columns="base", values=value, sort=False)
         .reindex(columns=list(bases))
         .dropna()
     )
 
 
 def printed() -> pd.DataFrame:
-    """Tables 1 to 6: one row per (item, row), a column per estimator, and per estimator and its standard error."""
-    held = reproduction.reported("gruber2025", TABLES)
-    return held.pivot_table(index=["item", "row"], columns="column", values="value", sort=False)
+    """Return Tables 1 to 6: one row per (item, row), columns for estimators and standard errors."""
+    cells = reproduction.reported("gruber2025", TABLES)
+    return cells.pivot_table(index=["item", "row"], columns="column", values="value", sort=False)
 
 
 def exact(value, keys, where, why):
-    """claims.exact of a number of given data; untested where it is missing."""
+    """Return claims.exact of a number of given data; untested if it is missing."""
     return (
         claims.untested(NOT_RUN)
         if not np.isfinite(value)
@@ -141,7 +145,10 @@ def exact(value, keys, where, why):
 
 
 def valley(records):
-    """The mean risk at theta = 1 less the smaller of those half an octave to both sides, paired over the repetitions."""
+    """Test the mean risk at theta = 1 minus the smaller of those half an octave away.
+
+    The difference is paired over the repetitions.
+    """
     if not items.with_number(records, "l2_squared")["diagnostics"].notna().any():
         return claims.untested(NOT_RUN)
     thetas, risks, _ = curves(records)
@@ -154,12 +161,14 @@ def valley(records):
 
 
 def dropped(records):
-    """The share of DenseNet-40's confidences that float32 rounds to 1."""
-    held = records[records["estimator"].eq("saturated_share") & records["problem"].eq(DENSENET)]
-    held = items.with_diagnostics(items.with_number(held), "saturated_share").drop_duplicates("key")
-    if not len(held):
+    """Test the share of DenseNet-40's confidences that float32 rounds to 1."""
+    cells = records[records["estimator"].eq("saturated_share") & records["problem"].eq(DENSENET)]
+    cells = items.with_diagnostics(items.with_number(cells), "saturated_share").drop_duplicates(
+        "key"
+    )
+    if not len(cells):
         return claims.untested(NOT_RUN)
-    one = held.iloc[0]
+    one = cells.iloc[0]
     return claims.of_share(
         round(one["saturated_share"] * one["n"]),
         one["n"],
@@ -170,7 +179,7 @@ def dropped(records):
 
 
 def dropping(right, code):
-    """The largest ratio, over the two networks, of kde's root risk as published to that without dropping."""
+    """Test the ratio of kde's root risk as published to that without dropping (largest network)."""
     of = [
         frame[frame["base"].eq("kde")].set_index("problem")["root_risk"] for frame in (code, right)
     ]
@@ -185,14 +194,14 @@ def dropping(right, code):
 
 
 def _named(problems):
-    """The networks of Table 1 that are at hand, in words."""
+    """Return the names of the available networks of Table 1."""
     return " and ".join(
         {DENSENET: "DenseNet-40", RESNET: "ResNet-110"}.get(name, name) for name in problems
     )
 
 
 def printed_gap():
-    """The smallest, over the networks of Table 1, of kde's printed root risk less the largest other, over the error of this."""
+    """Test kde's printed root risk minus the largest other, over its error (smallest network)."""
     one = printed().loc["table1"]
     others = one[[base for base in BASES if base != "kde"]]
     name = others.idxmax(axis=1)
@@ -206,17 +215,17 @@ def printed_gap():
 
 
 def worst(right):
-    """The smallest, over the two networks, of kde's root risk less the largest of the others'."""
-    found = wide(right)
-    gap = found["kde"] - found.drop(columns="kde").max(axis=1)
+    """Test kde's root risk minus the largest of the others' (smaller of the two networks)."""
+    rows = wide(right)
+    gap = rows["kde"] - rows.drop(columns="kde").max(axis=1)
     why = f"{_named(gap.index)}, as Table 1 but for dropping no point"
     return exact(gap.min(), right["key"], claims.PAPER, why)
 
 
 def outlier(right):
-    """kde's estimate over the largest of the others', on DenseNet-40."""
-    found = wide(right, "rms").reindex([DENSENET])
-    ratio = found["kde"] / found.drop(columns="kde").max(axis=1)
+    """Test kde's estimate over the largest of the others', on DenseNet-40."""
+    rows = wide(right, "rms").reindex([DENSENET])
+    ratio = rows["kde"] / rows.drop(columns="kde").max(axis=1)
     keys = right.loc[right["problem"].eq(DENSENET), "key"]
     return exact(
         np.max(ratio),
@@ -227,7 +236,7 @@ def outlier(right):
 
 
 def marks(top):
-    """The mean over networks of the rank correlation of an estimator's risk and its estimate's distance from the median."""
+    """Test the rank correlation of risk and distance from the median estimate, over networks."""
     risk, rms = wide(top), wide(top, "rms")
     away = rms.sub(rms.median(axis=1), axis=0).abs()
     each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
@@ -237,7 +246,7 @@ def marks(top):
 
 
 def spread(top):
-    """The mean over networks of the largest difference of two root risks over the largest of their standard errors."""
+    """Test the largest difference of two root risks over their largest error, over networks."""
     risk, error = wide(top), wide(top, "root_risk_se")
     ratio = (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1) if len(risk) else []
     return claims.of_mean(
@@ -246,9 +255,9 @@ def spread(top):
 
 
 def ranks(top):
-    """The mean over networks of the rank of the 15 bins by risk (5 is the worst of five) less that of ukkr."""
-    found = wide(top).rank(axis=1)
-    apart = found["15 bins"] - found["ukkr"] if len(found) else []
+    """Test the rank of the 15 bins by risk (5 is the worst) minus that of ukkr, over networks."""
+    rows = wide(top).rank(axis=1)
+    apart = rows["15 bins"] - rows["ukkr"] if len(rows) else []
     return claims.of_mean(
         apart,
         top["key"],
@@ -258,22 +267,24 @@ def ranks(top):
 
 
 def dominance(top):
-    """The largest share, over the estimators, of the networks on which it has the least risk."""
-    found = wide(top)
-    first = found.idxmin(axis=1).value_counts() if len(found) else pd.Series({"none": 0})
+    """Test the largest share of the networks on which one estimator has the smallest risk."""
+    rows = wide(top)
+    first = rows.idxmin(axis=1).value_counts() if len(rows) else pd.Series({"none": 0})
     why = "five estimators on each network, corrected; most often the least: " + str(first.index[0])
     return claims.of_share(
-        first.iloc[0], len(found), top["key"], claims.OURS, why, claims.among(len(BASES))
+        first.iloc[0], len(rows), top["key"], claims.OURS, why, claims.among(len(BASES))
     )
 
 
-def lead(found, best, data):
-    """The smallest, over the other estimators, of the mean over networks of their root risk less that of `best`; the intervals
-    hold for all of the others at once."""
-    risk, others = wide(found), [base for base in BASES if base != best]
+def lead(rows, best, data):
+    """Test the smallest lead of `best` over another estimator, in the mean of root risks.
+
+    The intervals hold for all other estimators at once.
+    """
+    risk, others = wide(rows), [base for base in BASES if base != best]
     level = claims.among(len(others))
     parts = [
-        claims.of_difference(risk[other], risk[best], found["key"], claims.OURS, level=level)
+        claims.of_difference(risk[other], risk[best], rows["key"], claims.OURS, level=level)
         for other in others
     ]
     worst = min(parts, key=lambda part: part.value)
@@ -282,7 +293,7 @@ def lead(found, best, data):
 
 
 def printed_trend():
-    """The share of the columns of Tables 1 to 6 in which ukkr is printed below kkr, of those where they differ."""
+    """Test the share of differing columns of Tables 1 to 6 in which ukkr is printed below kkr."""
     both = printed()
     below, above = ((both["ukkr"] - both["kkr"]).mul(sign).lt(0).sum() for sign in (1, -1))
     why = f"as printed, {below} below and {above} above; the other {len(both) - below - above} of {len(both)} columns are equal"
@@ -290,12 +301,12 @@ def printed_trend():
 
 
 def least(canonical, base):
-    """The share of the networks on which `base` has the least risk."""
-    found = wide(canonical, bases=ON_VECTORS)
-    wins = found.idxmin(axis=1).eq(base).sum() if len(found) else 0
+    """Test the share of the networks on which `base` has the smallest risk."""
+    rows = wide(canonical, bases=ON_VECTORS)
+    wins = rows.idxmin(axis=1).eq(base).sum() if len(rows) else 0
     return claims.of_share(
         wins,
-        len(found),
+        len(rows),
         canonical["key"],
         claims.OURS,
         "CIFAR-10 and CIFAR-100 networks, labels aligned",
@@ -303,9 +314,9 @@ def least(canonical, base):
 
 
 def agreement(canonical):
-    """The mean over networks of the largest canonical estimate over the smallest."""
-    found = wide(canonical, "rms", ON_VECTORS)
-    ratio = found.max(axis=1) / found.min(axis=1) if len(found) else []
+    """Test the largest canonical estimate over the smallest, averaged over networks."""
+    rows = wide(canonical, "rms", ON_VECTORS)
+    ratio = rows.max(axis=1) / rows.min(axis=1) if len(rows) else []
     return claims.of_mean(
         ratio,
         canonical["key"],
@@ -315,27 +326,27 @@ def agreement(canonical):
 
 
 def labels(records):
-    """The mean over the samples of canonical kkr as published over the same with its own labels, on the model of Figure 1."""
-    held = items.with_number(records, "rms", "canonical")
-    held = held[
-        held["problem"].eq("simplex5_gruber2025") & held["estimator"].isin([MISALIGNED, ALIGNED])
+    """Test the ratio of canonical kkr as published to kkr with its own labels, over samples."""
+    cells = items.with_number(records, "rms", "canonical")
+    cells = cells[
+        cells["problem"].eq("simplex5_gruber2025") & cells["estimator"].isin([MISALIGNED, ALIGNED])
     ]
-    both = held.pivot_table(index="rep", columns="estimator", values="value").reindex(
+    both = cells.pivot_table(index="rep", columns="estimator", values="value").reindex(
         columns=[MISALIGNED, ALIGNED]
     )
     ratio = both[MISALIGNED] / both[ALIGNED]
     return claims.of_mean(
-        ratio, held["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth"
+        ratio, cells["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth"
     )
 
 
 def cost(records):
-    """The mean over tuned estimators of log10 of CPU seconds over those of the plug-in on 15 bins, averaged over networks."""
-    held = items.with_number(records).drop_duplicates("key")
-    seconds = held.pivot_table(index="problem", columns="estimator", values="cpu_seconds")
+    """Test log10 of CPU seconds over those of the plug-in on 15 bins, over tuned estimators."""
+    cells = items.with_number(records).drop_duplicates("key")
+    seconds = cells.pivot_table(index="problem", columns="estimator", values="cpu_seconds")
     tuned = [name for name in PUBLISHED if name in seconds and name != "binned15_gruber2025"]
     if "binned15" not in seconds or not tuned:
         return claims.untested(NOT_RUN)
     ratio = np.log10(seconds[tuned].div(seconds["binned15"], axis=0)).mean()
     why = "DenseNet-40 and ResNet-110, a value per tuned estimator, CPU seconds of one thread here; a factor of ten is ours"
-    return claims.of_mean(ratio, held["key"], claims.PAPER, why)
+    return claims.of_mean(ratio, cells["key"], claims.PAPER, why)

@@ -1,6 +1,6 @@
-"""What each convention of the published code does, taken back one after the other, where the truth is known.
+"""Effect of each convention of the published code, on problems with a known truth.
 
-The paper prints none of it.
+Conventions are removed one after the other. The paper prints none of this.
 """
 
 from harness.evaluation import items, tables
@@ -25,12 +25,15 @@ def base_and_step(estimator):
 
 
 def render(records, settings):
-    """A panel per problem and notion, a row per estimator, a colour per convention taken back; pale dots: single samples."""
-    found = items.values(records, settings, ["rms"])
-    both = [base_and_step(name) for name in found["estimator"]]
-    found = found.assign(base=[base for base, _ in both], step=[step for _, step in both])
-    bases = [base for base in BASES if found["base"].eq(base).any()]
-    means = items.means(found, ["problem", "model", "notion", "base", "step"])
+    """Draw a panel per problem and notion, with a row per estimator.
+
+    Colours are the conventions removed so far. Pale dots are single samples.
+    """
+    rows = items.values(records, settings, ["rms"])
+    both = [base_and_step(name) for name in rows["estimator"]]
+    rows = rows.assign(base=[base for base, _ in both], step=[step for _, step in both])
+    bases = [base for base in BASES if rows["base"].eq(base).any()]
+    means = items.means(rows, ["problem", "model", "notion", "base", "step"])
     places = [
         (model, notion) for model in items.labels(settings, "problem") for notion in settings.notion
     ]
@@ -42,7 +45,7 @@ def render(records, settings):
     figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)
     for ax, (model, notion) in zip(axes, places):
         mine, of = (
-            frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (found, means)
+            frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (rows, means)
         )
         panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", bases, "step", dots)
         panels.dodged(ax, of, "base", bases, "step", styles)

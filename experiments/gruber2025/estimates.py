@@ -1,7 +1,7 @@
-"""Figures 2, 4, 5 and 6: the calibration errors that the tuned estimators find, from the cells of Tables 1 to 6.
+"""Figures 2, 4, 5 and 6: calibration errors by the tuned estimators of Tables 1 to 6.
 
-The paper's bars are standard deviations over the folds, which share the test points: they say how much the fits vary, not how
-well the error is known.
+The paper's bars are standard deviations over the folds, which share the test points. They show the
+variation of the fits, not the uncertainty of the error.
 """
 
 import numpy as np
@@ -22,8 +22,11 @@ LOOKS = {PAPER: {"markerfacecolor": "white", "zorder": 2}}
 
 
 def render(records, settings):
-    """Above as published with the paper's points, open, as read from its figure; below corrected. Bars: standard deviation over
-    the folds. A twin's networks are others, so that the paper's points have a panel of their own."""
+    """Draw estimates as published (above) and corrected (below).
+
+    Open marks are the paper's points as read from its figure. Bars are standard deviations over the
+    folds. A twin has other networks, so the paper's points get a separate panel.
+    """
     both, _, bases = beside(records, settings, "rms", "rms_sd", SPREAD)
     ours, twin = items.labels(settings, "problem"), TWIN in settings.reasons
     theirs = [model for model in models_of(settings) if twin and model not in ours]
@@ -76,8 +79,11 @@ def name_columns(ax, names):
 
 
 def table(records, settings):
-    """Rows (network, estimator): the paper's point; ours as published and corrected, +- standard deviation over the folds; the
-    published kde times sqrt(1 - q), which is left if the points that it drops count as calibrated (q: of the test part)."""
+    """Return rows (network, estimator): the paper's point, ours as published and corrected.
+
+    Errors are standard deviations over the folds. The published kde is also multiplied by sqrt(1 -
+    q), which remains if its dropped points (a share q of the test part) count as calibrated.
+    """
     both, rows, _ = beside(records, settings, "rms", "rms_sd", SPREAD)
     text_tables.entries(
         both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows
@@ -96,6 +102,8 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our as-published estimates and their standard deviations over the folds; the paper's are read from its figure, and how
-    well is their plus_minus."""
+    """Return our as-published estimates and their standard deviations over the folds.
+
+    The paper's are read from its figure; their plus_minus is the accuracy of reading.
+    """
     return tuned.reproduced(records, settings, {"": "rms", SPREAD: "rms_sd"})

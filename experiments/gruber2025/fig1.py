@@ -1,4 +1,4 @@
-"""Figure 1: the empirical risk of v_theta = f - P^theta / sum against theta; the truth is theta = 1."""
+"""Figure 1: empirical risk of v_theta = f - P^theta / sum against theta (truth: theta = 1)."""
 
 import numpy as np
 import pandas as pd
@@ -21,15 +21,15 @@ PLACES = {
 
 
 def reported(item):
-    """A reported curve: (theta, risk)."""
-    found = reproduction.reported("gruber2025", [item])
-    return found["row"].str.removeprefix("theta = ").astype(float).to_numpy(), found[
+    """Return a reported curve: (theta, risk)."""
+    frame = reproduction.reported("gruber2025", [item])
+    return frame["row"].str.removeprefix("theta = ").astype(float).to_numpy(), frame[
         "value"
     ].to_numpy()
 
 
 def exact_risk():
-    """The exact risk by quadrature, good to 1e-4 (NOTES.md): (theta, risk)."""
+    """Return the exact risk by quadrature, accurate to 1e-4 (NOTES.md): (theta, risk)."""
     return tuple(
         pd.read_csv(EXPERIMENTS / "gruber2025" / "fig1_population.csv")[["theta", "risk"]]
         .to_numpy()
@@ -38,14 +38,17 @@ def exact_risk():
 
 
 def render(records, settings):
-    """The whole curve with the exact risk and the paper's mean curve as read from its figure."""
+    """Draw the curve with the exact risk and the paper's mean curve as read from its figure."""
     return draw(
         records, {"exact risk": exact_risk()}, {"paper (read from its figure)": reported("fig1")}
     )
 
 
 def table(records, settings):
-    """What the figure shows, as numbers: exact, the authors' code (seed 0), ours with its standard error."""
+    """Return the content of the figure as numbers.
+
+    Columns: exact, the authors' code (seed 0), and ours with its standard error.
+    """
     thetas, risks, chosen = curves(records)
     mean, error, ours = (
         risks.mean(axis=0),
@@ -56,13 +59,13 @@ def table(records, settings):
         f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()
     }
     exact = exact_risk()
-    held = {
+    cells = {
         EXACT: (*exact, None),
         CODE: (*reported("fig1_authors_code"), None),
         ours: (thetas, mean, error),
     }
     rows = {}
-    for name, (t, risk, se) in held.items():
+    for name, (t, risk, se) in cells.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
         at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
         texts = {
@@ -88,7 +91,7 @@ def table(records, settings):
         EXACT: wording.format_fixed(truth, digits=6),
         ours: wording.format_fixed(*value, 6),
     }
-    return text_tables.wide(rows, ["quantity"], "mean ± standard error over the repetitions", held)
+    return text_tables.wide(rows, ["quantity"], "mean ± standard error over the repetitions", cells)
 
 
 def _nearest(thetas, at):
@@ -96,8 +99,10 @@ def _nearest(thetas, at):
 
 
 def reproduced(records, settings):
-    """Our mean risk at the thetas of `fig1` (linear in log theta between the candidates) and of `fig1_authors_code`, and the
-    accuracy of the simulated model."""
+    """Return our mean risk at the thetas of `fig1` and of `fig1_authors_code`, and the accuracy.
+
+    The risk is interpolated linearly in log theta. The accuracy is that of the simulated model.
+    """
     thetas, risks, _ = curves(records)
     asked = items.printed(settings)[["item", "row", "column"]]
     asked = asked[asked["column"].eq("risk")]

@@ -1,4 +1,4 @@
-"""The figure of the estimator `risk_curve`: the risk of v_theta against theta, and the exponents that repetitions choose."""
+"""Figure of the estimator `risk_curve`: the risk of v_theta, and the chosen exponents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markeve
 
 
 def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(theta (m,), risks (repetitions, m), chosen theta (repetitions,)) of the cells that gave a curve.
+    """Return theta (m,), risks (repetitions, m) and chosen theta (repetitions,) of the cells.
 
     Raises
     ------
@@ -43,20 +43,23 @@ def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def sd(risks: np.ndarray) -> np.ndarray:
-    """The standard deviation over the repetitions (repetitions, m) -> (m,); NaN for one."""
+    """Return the standard deviation over the repetitions (repetitions, m) -> (m,); NaN for one."""
     return risks.std(axis=0, ddof=1) if len(risks) > 1 else np.full(risks.shape[1], np.nan)
 
 
 def draw(records: pd.DataFrame, exact: Mapping[str, tuple], read: Mapping[str, tuple]):
-    """Left: the whole curve, mean and band of one standard deviation over the repetitions. Right: how the exponent of smallest
-    risk is spread over the repetitions.
+    """Draw the curve (left) and the spread of the chosen exponent (right).
+
+    Left: mean and band of one standard deviation over the repetitions. Right: exponents of smallest
+    risk.
 
     Parameters
     ----------
     records : DataFrame
         As of `harness.load_records`.
     exact, read : mapping
-        {label: (theta, risk)} of curves that are known (dashed), and of those read from a figure (open marks).
+        {label: (theta, risk)} of curves that are known (dashed), and of those read from a figure
+        (open marks).
     """
     thetas, risks, chosen = curves(records)
     figure, ((ax, side),) = panels.grid(1, 2, 2.5, width_ratios=[2.1, 1.0])

@@ -1,7 +1,8 @@
-"""Tables 1 to 6: the root of the cross-validated risk (x 100) of tuned calibration estimators, as published and corrected.
+"""Tables 1 to 6: root of the cross-validated risk (x 100) of tuned estimators.
 
-`..._gruber2025` estimators are the code that made the printed numbers, on the rows in the file's order; those labelled
-", corrected" are the corrected ones on the very same split and folds, those labelled ", own split" Algorithm 1 on a random split.
+`..._gruber2025` estimators are the code behind the printed numbers, on the rows in the file's
+order. Labels with ", corrected" are the corrected ones on the same split and folds; those with ",
+own split" are Algorithm 1 on a random split.
 """
 
 from harness.evaluation import items, text_tables
@@ -23,10 +24,14 @@ LINEAR, TICKS, NAMED = (
 
 
 def render(records, settings):
-    """One panel per network on one scale: root risk x 100 less that of the same kind's tuned bins (ukkr in tables without
-    bins), whose own value and standard error over the folds, as published, stand below the name. Linear to 0.01, then
-    logarithmic: estimators differ by hundredths, a kernel that drops its saturated points by several units. A network whose file
-    is absent shows the paper's numbers alone."""
+    """Draw one panel per network on one scale: root risk x 100 minus that of tuned bins.
+
+    The reference is that of the same kind (ukkr in tables without bins). Its value and standard
+    error over the folds, as published, are below the name. The axis is linear to 0.01, then
+    logarithmic: estimators differ by hundredths, but a kernel that drops its saturated points
+    differs by several units. If the file of a network is absent, only the paper's numbers are
+    drawn.
+    """
     both, _, bases = beside(records, settings, *RISK)
     of = next((base for base in REFERENCES if base in bases), None)
     if of is None:
@@ -71,17 +76,20 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (network, estimator): the paper's root risk x 100, ours as published and corrected; for kde q, the share of
-    confidences that are exactly 1 in float32, which it drops, the inflation 1 / (1 - q) that this predicts, and the published
-    number without it; and 100 times the top-label Brier score, which the root risk of a scalar notion is close to, whatever the
-    estimator."""
+    """Return rows (network, estimator): root risk x 100 of the paper, as published and corrected.
+
+    For kde: q, the share of confidences that are exactly 1 in float32 and are dropped; the
+    predicted inflation 1 / (1 - q); and the published number without it. The last column is 100
+    times the top-label Brier score, which the root risk of a scalar notion is close to for every
+    estimator.
+    """
     both, rows, _ = beside(records, settings, *RISK)
     text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
-    held = items.with_diagnostics(
+    cells = items.with_diagnostics(
         items.values(records, settings, ["accuracy"], "top_label"), "saturated_share"
     )
     shares = (
-        held.sort_values("n")
+        cells.sort_values("n")
         .drop_duplicates("model", keep="last")
         .set_index("model")["saturated_share"]
     )
@@ -102,5 +110,5 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our as-published root risks and their standard errors."""
+    """Return our as-published root risks and their standard errors."""
     return tuned.reproduced(records, settings, {"": RISK[0], ERROR: RISK[1]})

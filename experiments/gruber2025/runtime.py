@@ -1,4 +1,4 @@
-"""Figure 3: what the estimators of Table 1 cost, all hyper-parameters and folds included."""
+"""Figure 3: cost of the estimators of Table 1, with all hyper-parameters and folds."""
 
 import pandas as pd
 
@@ -14,20 +14,23 @@ SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 
 
 def seconds(records, settings):
-    """cpu_seconds by model, base and kind; and the sum over the estimators of a kind, where all of them have run."""
+    """Return cpu_seconds by model, base and kind, and the sums of complete kinds."""
     fine = with_base(items.values(records, settings).drop_duplicates("key"))
     means = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
-    found = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
-    grouped = found[found["base"].ne(BASES[0])].groupby(["model", "kind"])
+    frame = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
+    grouped = frame[frame["base"].ne(BASES[0])].groupby(["model", "kind"])
     total = grouped.agg(
         cpu_seconds=("cpu_seconds", "sum"), parts=("base", "size"), keys=("keys", "sum")
     ).reset_index()
-    whole = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)[found.columns]
-    return pd.concat([found, whole], ignore_index=True)
+    whole = total[total["parts"].eq(len(BASES) - 1)].assign(base=TOTAL)[frame.columns]
+    return pd.concat([frame, whole], ignore_index=True)
 
 
 def render(records, settings):
-    """CPU seconds of one network, mean and single networks, log axis; the paper's wall-clock seconds as read from its figure."""
+    """Draw CPU seconds per network (mean and single networks) on a log axis.
+
+    The paper's are wall-clock seconds as read from its figure.
+    """
     cost = seconds(records, settings)
     theirs = (
         items.printed(settings).rename(columns={"row": "base", "value": "mean"}).assign(kind=PAPER)
@@ -63,7 +66,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows estimator: the paper's seconds, ours (mean over the networks at hand), and multiples of the plug-in on 15 bins."""
+    """Return rows by estimator: the paper's seconds, ours, and multiples of 15 bins."""
     cost = seconds(records, settings)
     mean = (
         cost.groupby(["kind", "base"])["cpu_seconds"]
@@ -87,12 +90,12 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our seconds beside theirs, of other hardware and so not judged."""
-    found = items.means(
+    """Return our seconds; not judged, because the hardware differs."""
+    frame = items.means(
         seconds(records, settings).loc[lambda cost: cost["kind"].eq(PUBLISHED)],
         ["base"],
         "cpu_seconds",
     )
     return items.answers(
-        items.numbers(found, "{base}", "seconds", why=settings.reasons["seconds"]), settings
+        items.numbers(frame, "{base}", "seconds", why=settings.reasons["seconds"]), settings
     )

@@ -1,4 +1,4 @@
-"""What tables and figures of the tuned estimators share: our numbers by network, estimator and kind, and the paper's beside."""
+"""Helpers for tables and figures of the tuned estimators."""
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ STYLES = {
     },
 }  # fmt: skip
 OURS = list(STYLES)[1:]
-TWIN = "other networks"  # the reason that a twin's configuration has: none of its networks is the paper's
+TWIN = "other networks"  # key of the reason in a twin's configuration
 
 
 def base_and_kind(name):
@@ -33,34 +33,43 @@ def base_and_kind(name):
     return name.removesuffix(end), KINDS.get(end, PUBLISHED)
 
 
-def with_base(found):
-    """The frame with the columns base and kind, of its column `column`."""
-    both = [base_and_kind(name) for name in found["column"]]
-    return found.assign(base=[base for base, _ in both], kind=[kind for _, kind in both])
+def with_base(estimates):
+    """Add the columns base and kind, from the column `column`."""
+    both = [base_and_kind(name) for name in estimates["column"]]
+    return estimates.assign(base=[base for base, _ in both], kind=[kind for _, kind in both])
 
 
 def measured(records, settings):
-    """tuned_numbers.measured() by network and estimator with base (the paper's label) and kind (of STYLES)."""
+    """Return tuned_numbers.measured() by network and estimator, with base and kind.
+
+    base is the paper's label, kind a key of STYLES.
+    """
     return tuned_numbers.measured(
         with_base(items.values(records, settings, ["rms"])), ["base", "kind"]
     )
 
 
 def summary(records, settings):
-    """measured(), and mean values of the estimators that have no folds."""
+    """Return measured(), and mean values of the estimators without folds."""
     return tuned_numbers.with_others(measured(records, settings), records)
 
 
 def models_of(settings):
-    """The labels of the networks; a twin's stand after those of the paper, which have numbers and no files."""
+    """Return the labels of the networks.
+
+    The networks of a twin follow those of the paper, which have no files.
+    """
     theirs = dict.fromkeys(items.printed(settings)["row"]) if TWIN in settings.reasons else {}
     return [*theirs, *items.labels(settings, "problem")]
 
 
 def beside(records, settings, value, error, spread=""):
-    """(the paper's numbers, of kind PAPER, and ours, by model, base and kind with mean and se; empty rows of a table for all
-    models and bases that have one, in the paper's order; these bases). spread: the end of the columns that hold the paper's
-    errors; else those are its plus_minus."""
+    """Combine the paper's numbers (kind PAPER) and ours.
+
+    Return them by model, base and kind with mean and se; empty rows of a table for all models and
+    bases that have a number, in the paper's order; and these bases. `spread` is the suffix of the
+    columns with the paper's errors; by default they are its plus_minus.
+    """
     theirs = items.printed(settings).rename(
         columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"}
     )
@@ -73,24 +82,27 @@ def beside(records, settings, value, error, spread=""):
         )
     models = models_of(settings)
     theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
-    found = measured(records, settings).rename(columns={value: "mean", error: "se"})
+    estimates = measured(records, settings).rename(columns={value: "mean", error: "se"})
     both = pd.concat(
-        [frame for frame in (theirs, found) if len(frame)] or [found], ignore_index=True
+        [frame for frame in (theirs, estimates) if len(frame)] or [estimates], ignore_index=True
     )
-    both = both.reindex(columns=list(dict.fromkeys([*found, *theirs])))
+    both = both.reindex(columns=list(dict.fromkeys([*estimates, *theirs])))
     have = set(zip(both["model"], both["base"]))
     rows = {(model, base): {} for model in models for base in BASES if (model, base) in have}
     return both, rows, [base for base in BASES if base in {base for _, base in rows}]
 
 
 def reproduced(records, settings, numbers):
-    """Our as-published numbers {end of the paper's column: column of `measured`}, with no Monte Carlo error, since nothing is
-    drawn; and for the reported rows without a number the reason: that of the cell, or that the network is none of this run."""
-    found = measured(records, settings)
-    found = found[found["kind"].eq(PUBLISHED)]
+    """Return our as-published numbers, `numbers` being {suffix of the paper's column: column}.
+
+    They have no Monte Carlo error, because nothing is drawn. Reported rows without a number get a
+    reason: that of the cell, or that the network is not part of this run.
+    """
+    estimates = measured(records, settings)
+    estimates = estimates[estimates["kind"].eq(PUBLISHED)]
     ours = items.together(
         *(
-            items.numbers(found, "{model}", "{base}" + end, of, 0.0, "folds")
+            items.numbers(estimates, "{model}", "{base}" + end, of, 0.0, "folds")
             for end, of in numbers.items()
         )
     )

@@ -1,4 +1,4 @@
-"""What estimators that choose their settings by a cross-validated risk found: the numbers of `harness.estimators.Tuned`."""
+"""Numbers of estimators that choose their settings by a cross-validated risk (Tuned)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NUMBERS = [
 ]
 
 
-def measured(found: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
-    """The numbers of tuned estimators.
+def measured(rows: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the numbers of tuned estimators.
 
     Parameters
     ----------
@@ -37,27 +37,28 @@ def measured(found: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per problem, notion, n and estimator that has the diagnostic root_risk: root_risk and root_risk_se (x 100), rms
-        and rms_sd, dropped (the share of points lost as NaN), choice (of the setting), folds (5 where the estimator has none),
-        cpu_seconds and truth, each the mean over the replications; and the `keys` of the cells.
+        One row per problem, notion, n and estimator that has the diagnostic root_risk: root_risk
+        and root_risk_se (x 100), rms and rms_sd, dropped (the share of points lost as NaN), choice
+        (of the setting), folds (5 where the estimator has none), cpu_seconds and truth, each the
+        mean over the replications; and the `keys` of the cells.
     """
-    found = items.with_diagnostics(
-        found.rename(columns={"value": "rms"}),
+    rows = items.with_diagnostics(
+        rows.rename(columns={"value": "rms"}),
         "root_risk",
         "root_risk_se",
         "rms_sd",
         "choice",
         dropped="dropped_share",
     )
-    found["folds"] = items.parameters(found, "estimator", "folds")["folds"].fillna(5)
-    found = found[found["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))
-    found[["root_risk", "root_risk_se"]] *= 100.0
-    grouped = found.groupby([*BY, *more], sort=False)
+    rows["folds"] = items.parameters(rows, "estimator", "folds")["folds"].fillna(5)
+    rows = rows[rows["root_risk"].notna()].astype(dict.fromkeys(NUMBERS, float))
+    rows[["root_risk", "root_risk_se"]] *= 100.0
+    grouped = rows.groupby([*BY, *more], sort=False)
     return grouped[NUMBERS].mean().assign(keys=grouped["key"].agg(tuple)).reset_index()
 
 
-def with_others(found: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """`measured`, and below it the mean values of the estimators in `records` that it does not have."""
-    rest = evaluate(records[has_number(records) & ~records["estimator"].isin(found["estimator"])])
+def with_others(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
+    """Append to `measured` the mean values of estimators in `records` that it lacks."""
+    rest = evaluate(records[has_number(records) & ~records["estimator"].isin(rows["estimator"])])
     rest = rest[["problem", "notion", "n", "estimator", "estimand", "mean", "cpu_seconds"]]
-    return pd.concat([found.drop(columns="keys"), rest], ignore_index=True)
+    return pd.concat([rows.drop(columns="keys"), rest], ignore_index=True)

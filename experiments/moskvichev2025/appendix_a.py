@@ -1,5 +1,8 @@
-"""Appendix A: two predictions, 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 whatever the prediction: exact values
-against p, the paper's formulas (that of ECE has p and 1 - p exchanged), and what the estimator's ridge makes of CKCE."""
+"""Appendix A: predictions 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 for both.
+
+Exact values against p, the paper's formulas (that of ECE exchanges p and 1 - p), and the effect of
+the estimator's ridge on CKCE.
+"""
 
 from harness.estimators.population_metrics import SIZES
 from harness.evaluation import items, text_tables
@@ -16,8 +19,8 @@ def exact(records):
 
 
 def printed(settings):
-    found = items.printed(settings, "appendix_a")
-    return found.assign(p=found["row"].str.removeprefix("p = ").astype(float))
+    frame = items.printed(settings, "appendix_a")
+    return frame.assign(p=frame["row"].str.removeprefix("p = ").astype(float))
 
 
 def estimates(records, settings):
@@ -26,9 +29,9 @@ def estimates(records, settings):
     )
 
 
-def _with_p(found):
-    p = [float(weights[0]) for weights in found["weights"]]
-    return found.assign(p=p, row=[f"p = {w:.2f}" for w in p])
+def _with_p(frame):
+    p = [float(weights[0]) for weights in frame["weights"]]
+    return frame.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
 def render(records, settings):
@@ -82,7 +85,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows p: exact values, the paper's formula for ECE, CKCE with its ridge, mean estimates +- standard deviation."""
+    """Return rows p: exact values, the paper's ECE formula, CKCE with its ridge, mean estimates."""
     known, formulas, first = (
         exact(records),
         printed(settings),
@@ -101,5 +104,5 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Exact values beside the paper's formulas and an independent computation."""
+    """Return exact values, compared with the paper's formulas and an independent computation."""
     return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, settings)

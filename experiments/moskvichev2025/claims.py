@@ -1,7 +1,8 @@
-"""What the paper concludes, tested on the records of its figures and their twins.
+"""Conclusions of the paper as tests on the records of its figures and their twins.
 
-The same threshold stands wherever the paper says 'constant' or 'sensitive': a factor of 1.5 between the largest and the smallest
-value. Trials of one draw are averaged before they are compared, so that the values of a test are independent draws.
+One threshold is used for 'constant' and 'sensitive': a factor of 1.5 between the largest and the
+smallest value. Trials of one draw are averaged first, so that the values of a test are independent
+draws.
 """
 
 from dataclasses import replace
@@ -33,12 +34,12 @@ INTERVALS = ("simplex_ece2", "simplex_ece", "simplex_ece5", "simplex_ece10")
 
 
 def of(records, experiment):
-    """The records of one experiment of the paper."""
+    """Return the records of one experiment of the paper."""
     return records[records["experiment"].eq(f"moskvichev2025_{experiment}")]
 
 
 def wide(records, estimators=METRICS):
-    """The values of these estimators by (n, rep), one column per (estimator, problem)."""
+    """Return the values of these estimators by (n, rep), one column per (estimator, problem)."""
     fine = items.with_number(records)
     fine = fine[fine["estimand"].eq(fine["estimator"].map(estimators))]
     return fine.pivot_table(
@@ -47,7 +48,7 @@ def wide(records, estimators=METRICS):
 
 
 def statistics(records, settings):
-    """{claim: claims.Statistic}; a claim whose records are not there has none."""
+    """Return {claim: statistic}, without claims that lack records."""
     parts = {
         "fig2": synthetic_pairs,
         "fig3_offline": networks,
@@ -56,16 +57,16 @@ def statistics(records, settings):
         "fig4b_offline": brightness,
         "claims": own_cells,
     }
-    found = {}
+    by_claim = {}
     for experiment, part in parts.items():
-        held = of(records, experiment)
-        if held["status"].eq("ok").any():
-            found |= part(held)
-    return found
+        stored = of(records, experiment)
+        if stored["status"].eq("ok").any():
+            by_claim |= part(stored)
+    return by_claim
 
 
 def synthetic_pairs(records):
-    """Figure 2: which metric tells a calibrated model from one that is not."""
+    """Test Figure 2: which metric tells a calibrated model from one that is not."""
     values, fine = wide(records)
     right = pd.concat(
         {
@@ -78,7 +79,7 @@ def synthetic_pairs(records):
     small = right[right.index.get_level_values("n") <= SMALL].groupby("rep").mean()
     by_metric = {e: small[e].mean(axis=1) for e in METRICS}
     keys = {e: fine.loc[fine["estimator"].eq(e) & fine["n"].le(SMALL), "key"] for e in METRICS}
-    found = {}
+    by_claim = {}
     for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
         by_pair = (small["ckce"] - small[other]).mean()
         worst = by_pair.idxmin()
@@ -87,7 +88,7 @@ def synthetic_pairs(records):
             f"({worst}) to {by_pair.max():+.2f}"
         )
         pair = (by_metric["ckce"], by_metric[other], [*keys["ckce"], *keys[other]], PAPER, why)
-        found[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
+        by_claim[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
     n = right.index.get_level_values("n").max()
     last = right.xs(n, level="n")
     used = fine[
@@ -100,7 +101,7 @@ def synthetic_pairs(records):
     ]
     why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
     least = replace(claims.smallest(parts, why), keys=tuple(used["key"]), cells=len(last))
-    found["All three metrics tell the pairs apart at large n"] = least
+    by_claim["All three metrics tell the pairs apart at large n"] = least
     n, true = SMALL, "dirichlet10_peaked_true"
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
     at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
@@ -108,7 +109,7 @@ def synthetic_pairs(records):
     jkce = claims.of_mean(
         bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours"
     )
-    found["JKCE is unbiased"] = claims.absolute(jkce)
+    by_claim["JKCE is unbiased"] = claims.absolute(jkce)
     both = ("ckce", "simplex_ece")
     parts = [
         claims.of_mean(
@@ -120,12 +121,12 @@ def synthetic_pairs(records):
         )
         for e in both
     ]
-    found["CKCE and ECE are biased"] = claims.smallest(parts)
-    return found
+    by_claim["CKCE and ECE are biased"] = claims.smallest(parts)
+    return by_claim
 
 
 def networks(records):
-    """Figure 3 on other networks: the order of four models in each trial."""
+    """Test Figure 3 on other networks: the order of four models in each trial."""
     values, fine = wide(records)
     n = values.index.get_level_values("n")
     full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
@@ -138,17 +139,20 @@ def networks(records):
         e: _by_trial(trials[e], [((MARGINAL,), models[1:]) for models in SETS]) for e in METRICS
     }
     keys = {e: of_trials.loc[of_trials["estimator"].eq(e), "key"] for e in METRICS}
-    found, said = {}, f"mean over two sets of four models, {len(trials):,} trials of the same rows"
+    by_claim, note = (
+        {},
+        f"mean over two sets of four models, {len(trials):,} trials of the same rows",
+    )
     for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
-        why = f"{in_order['ckce'].mean():.3f} against {in_order[other].mean():.3f}, {said}"
+        why = f"{in_order['ckce'].mean():.3f} against {in_order[other].mean():.3f}, {note}"
         pair = (in_order["ckce"], in_order[other], [*keys["ckce"], *keys[other]], OURS, why)
-        found[f"CKCE ranks networks more consistently than {name}"] = claims.of_difference(*pair)
+        by_claim[f"CKCE ranks networks more consistently than {name}"] = claims.of_difference(*pair)
     best = max(("skce", "simplex_ece"), key=lambda e: first[e].mean())
-    why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {said}"
+    why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {note}"
     pair = (first["ckce"], first[best], [*keys["ckce"], *keys[best]], OURS, why)
-    found["CKCE is the best at finding the marginal model"] = claims.of_difference(*pair)
-    found["JKCE misses the order nearly half of the time"] = claims.of_mean(
-        1.0 - in_order["skce"], keys["skce"], OURS, said
+    by_claim["CKCE is the best at finding the marginal model"] = claims.of_difference(*pair)
+    by_claim["JKCE misses the order nearly half of the time"] = claims.of_mean(
+        1.0 - in_order["skce"], keys["skce"], OURS, note
     )
     ranks = [full[e].rank() for e in METRICS]
     alike = [
@@ -156,23 +160,23 @@ def networks(records):
         for i, a in enumerate(ranks[0].index)
         for b in ranks[0].index[:i]
     ]
-    found["The three metrics agree on all rows"] = claims.exact(
+    by_claim["The three metrics agree on all rows"] = claims.exact(
         np.mean(alike),
         0.0,
         fine.loc[fine["n"].eq(n.max()), "key"],
         OURS,
         f"{sum(alike)} of {len(alike)} pairs of seven models",
     )
-    return found
+    return by_claim
 
 
 def _by_trial(values, orders):
-    """By trial the share of the sets that are in these orders."""
+    """Return by trial the share of the sets that are in these orders."""
     return pd.concat([rankings.is_ordered(values, order) for order in orders], axis=1).mean(axis=1)
 
 
 def covariate_shift(records):
-    """Figure 4a: the population values, which the estimates follow, by the location of the inputs' law."""
+    """Test Figure 4a: population values, which the estimates follow, by location."""
     known = metrics.by_diagnostic(records, "population", **fig4a.SHIFT)
     keys = tuple(known["key"].unique())
     ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
@@ -181,19 +185,19 @@ def covariate_shift(records):
     ridges = {r: ratio[f"CKCE, ridge {r:g}"] for r in sorted(fig4a.RIDGES)}
     path = ", ".join(f"{value:.2g} with {ridge:g}" for ridge, value in reversed(ridges.items()))
     smallest = min(ridges)
-    said = "population values at 41 locations, by quadrature"
+    note = "population values at 41 locations, by quadrature"
     exact = {
         "CKCE stays constant under covariate shift": (
             ratio["CKCE"],
-            f"{said}, with the ridge n^(-1/4) of n = 1,000",
+            f"{note}, with the ridge n^(-1/4) of n = 1,000",
         ),
         "JKCE and ECE are sensitive to covariate shift": (
             others[least],
-            f"{said}; the less sensitive of the two, {least}",
+            f"{note}; the less sensitive of the two, {least}",
         ),
         "CKCE is constant because the conditional laws are": (
             ridges[smallest],
-            f"{said}, bandwidth 0.5, by the ridge: {path}",
+            f"{note}, bandwidth 0.5, by the ridge: {path}",
         ),
     }
     return {
@@ -202,12 +206,12 @@ def covariate_shift(records):
 
 
 def toy(records):
-    """Appendix A with the estimator's ridge at n = 1,000."""
+    """Test Appendix A with the estimator's ridge at n = 1,000."""
     known = appendix_a.exact(records)
     keys = tuple(known["key"].unique())
     ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
     ckce, jkce, ece = ratio[appendix_a.RIDGE.format(1000)], ratio["JKCE"], ratio["ECE"]
-    said = f"exact values at p = 0.05 to 0.95 with the ridge of n = 1,000; CKCE {ckce:.2f}, JKCE {jkce:.2f}, ECE {ece:.2f}"
+    note = f"exact values at p = 0.05 to 0.95 with the ridge of n = 1,000; CKCE {ckce:.2f}, JKCE {jkce:.2f}, ECE {ece:.2f}"
     later = ratio[appendix_a.RIDGE.format(10**8)]
     own = ratio["CKCE, kernel of Section 3.2, ridge of n = 1,000"]
     why = f"exact values at p = 0.05 to 0.95; with the kernel of Section 3.2 {own:.2f}, with the ridge of n = 10^8 {later:.2f}"
@@ -217,23 +221,23 @@ def toy(records):
         ),
         "CKCE as estimated ignores the marginal law": claims.exact(ckce, 0.0, keys, PAPER, why),
         "CKCE depends less on the marginal law than JKCE": claims.exact(
-            ckce / jkce, 0.0, keys, PAPER, said
+            ckce / jkce, 0.0, keys, PAPER, note
         ),
         "CKCE depends less on the marginal law than ECE": claims.exact(
-            ckce / ece, 0.0, keys, PAPER, said
+            ckce / ece, 0.0, keys, PAPER, note
         ),
     }
 
 
 def brightness(records):
-    """Figure 4b on digits: two networks of five seeds under eleven changes of brightness."""
+    """Test Figure 4b on digits: two networks of five seeds, eleven changes of brightness."""
     fine = items.with_number(records, list(fig4b.SHOWN), "canonical")
     named = fine["problem"].str.extract(fig4b.NAME)
     fine = fine.assign(
         network=named["network"], seed=named["seed"], percent=named["percent"].astype(float)
     )
     keys = {e: fine.loc[fine["estimand"].eq(e), "key"] for e in fig4b.SHOWN}
-    found, apart, data = {}, {}, "two fully connected networks of five seeds on digits"
+    by_claim, apart, data = {}, {}, "two fully connected networks of five seeds on digits"
     for e in fig4b.SHOWN:
         values = fine[fine["estimand"].eq(e)].pivot(
             index="seed", columns=["network", "percent"], values="value"
@@ -251,14 +255,14 @@ def brightness(records):
                 claims.of_mean(spread, keys[e], OURS, why, claims.among(len(spreads)))
                 for spread in spreads
             ]
-            found["CKCE hardly moves with the brightness"] = claims.largest(parts)
+            by_claim["CKCE hardly moves with the brightness"] = claims.largest(parts)
     worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
     why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
     parts = [
         claims.of_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels))
         for at in apart["ckce"]
     ]
-    found["CKCE prefers one network at every brightness"] = claims.largest(parts)
+    by_claim["CKCE prefers one network at every brightness"] = claims.largest(parts)
     mean = apart["skce"].mean()
     why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %; {data}"
     leads = [
@@ -272,12 +276,15 @@ def brightness(records):
         )
         for sign in (1.0, -1.0)
     ]
-    found["JKCE prefers different networks by brightness"] = claims.smallest(leads)
-    return found
+    by_claim["JKCE prefers different networks by brightness"] = claims.smallest(leads)
+    return by_claim
 
 
 def own_cells(records):
-    """Cells of this experiment's own: ECE by the number of intervals on six networks, and JKCE by the number of classes."""
+    """Test cells of this experiment.
+
+    ECE by the number of intervals on six networks, and JKCE by the number of classes.
+    """
     estimators = dict.fromkeys(INTERVALS, "l1") | {"skce": "skce"}
     values, fine = wide(records, estimators)
     binned = fine[fine["estimator"].isin(INTERVALS) & fine["problem"].str.startswith("cifar10_")]
@@ -289,15 +296,15 @@ def own_cells(records):
         axis=1
     )
     why = f"2, 3, 5 and 10 intervals of every axis, n = 500, mean over {len(by_bins)} networks"
-    found = {"ECE is sensitive to its bins": claims.of_mean(ratio, binned["key"], OURS, why)}
+    by_claim = {"ECE is sensitive to its bins": claims.of_mean(ratio, binned["key"], OURS, why)}
     few, many = "dirichlet3_overconfident", "dirichlet10_overconfident"
     keys = fine.loc[fine["estimator"].eq("skce") & fine["problem"].isin([few, many]), "key"]
     pair = (values["skce", few], values["skce", many])
     why = "{:.4f} against {:.4f}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500".format(
         *(v.mean() for v in pair)
     )
-    found["JKCE falls with the number of classes"] = claims.of_difference(*pair, keys, OURS, why)
-    return found
+    by_claim["JKCE falls with the number of classes"] = claims.of_difference(*pair, keys, OURS, why)
+    return by_claim
 
 
 def render(records, settings):

@@ -11,7 +11,7 @@ from harness.figures.style import COLOURS
 
 
 def column_line(ax, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how) -> None:
-    """Draw the rows whose `column` is this one as a line over the column `x`; `how` goes to plot."""
+    """Draw the rows of one `column` as a line over the column `x`; `how` goes to plot."""
     rows = frame[frame["column"].eq(column)]
     ax.plot(rows[x], rows[value], **how)
 
@@ -30,7 +30,7 @@ def dots_and_mean(
 
 
 def histograms(ax, trials: pd.DataFrame, full: pd.DataFrame, models: Sequence[str]) -> None:
-    """Draw a histogram of the trials per model, as shares, and its value on all rows as a dashed line.
+    """Draw a histogram of the trials per model, and its value on all rows (dashed).
 
     Parameters
     ----------

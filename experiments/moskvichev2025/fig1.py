@@ -1,5 +1,8 @@
-"""Figure 1: reliability diagrams of three models of two classes (true probabilities, flattened, sharpened) in the first
-replication, with their CKCE; beside it what all three metrics, of which the paper shows CKCE alone, say in every replication."""
+"""Figure 1: reliability diagrams and CKCE of three models of two classes.
+
+The models are true probabilities, flattened and sharpened, in the first replication. The other
+panels show all three metrics in every replication; the paper shows only CKCE.
+"""
 
 import numpy as np
 
@@ -13,20 +16,20 @@ from . import drawing, metrics
 
 
 def render(records, settings):
-    found = metrics.values(records, settings)
-    if not len(found):
+    frame = metrics.values(records, settings)
+    if not len(frame):
         return panels.nothing()
     models = items.labels(settings, "problem")
     columns = items.labels(
         settings,
         "estimator",
-        found.loc[found["estimator"].isin(items.chosen(settings, found)), "column"],
+        frame.loc[frame["estimator"].isin(items.chosen(settings, frame)), "column"],
     )
     figure, (axes,) = panels.grid(
         1, 1 + len(columns), 2.7, width_ratios=[2.0, *[1.0] * len(columns)]
     )
     axes[0].plot([0, 1], [0, 1], color="0.2", linestyle="--", linewidth=1.0, zorder=1)
-    first = records[records["rep"].eq(found["rep"].min()) & has_number(records)]
+    first = records[records["rep"].eq(frame["rep"].min()) & has_number(records)]
     for i, name in enumerate(settings.problem):
         drawn, ckce = (
             first[first["problem"].eq(name) & first["estimator"].eq(e)] for e in ("bins", "ckce")
@@ -34,9 +37,10 @@ def render(records, settings):
         text = label(settings, "problem", name) + "".join(
             f", CKCE {value:.4f}" for value in ckce["value"]
         )
-        for held in items.diagnostics(drawn).to_dict("records"):
+        for cells in items.diagnostics(drawn).to_dict("records"):
             at, share = (
-                [held.get(f"0/{b}/{what}", np.nan) for b in range(10)] for what in ("mean", "share")
+                [cells.get(f"0/{b}/{what}", np.nan) for b in range(10)]
+                for what in ("mean", "share")
             )
             axes[0].plot(
                 at,
@@ -54,19 +58,19 @@ def render(records, settings):
         aspect="equal",
     )
     for ax, column in zip(axes[1:], columns):
-        drawing.dots_and_mean(ax, found[found["column"].eq(column)], "model", models)
+        drawing.dots_and_mean(ax, frame[frame["column"].eq(column)], "model", models)
         ax.set_title(column)
     panels.legend(figure, axes[0], 3)
     return figure
 
 
 def table(records, settings):
-    """Rows model: mean +- standard deviation over the replications, and the first replication, by metric."""
-    found = metrics.values(records, settings)
+    """Return rows by model: mean ± standard deviation, and the first replication, by metric."""
+    frame = metrics.values(records, settings)
     rows = text_tables.entries(
-        items.means(found, ["model", "column"]), ["{model}"], "{column}", error="sd"
+        items.means(frame, ["model", "column"]), ["{model}"], "{column}", error="sd"
     )
-    first = found[found["rep"].eq(found["rep"].min())]
+    first = frame[frame["rep"].eq(frame["rep"].min())]
     rows = text_tables.entries(first, ["{model}"], "{column}, drawn", "value", None, into=rows)
     columns = [
         column + end for column in items.labels(settings, "estimator") for end in ("", ", drawn")
@@ -77,5 +81,5 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    found = items.means(metrics.values(records, settings), ["model", "column"])
-    return metrics.answers([items.numbers(found, "{model}", "{column}")], records, settings)
+    frame = items.means(metrics.values(records, settings), ["model", "column"])
+    return metrics.answers([items.numbers(frame, "{model}", "{column}")], records, settings)

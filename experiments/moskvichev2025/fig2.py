@@ -1,5 +1,8 @@
-"""Figure 2: the share of trials in which the calibrated model has the smaller estimate, against n: two calibrated models (true
-probabilities, 1/10 for every class) by two that are not (flattened, sharpened)."""
+"""Figure 2: share of trials in which the calibrated model has the smaller estimate, against n.
+
+Two calibrated models (true probabilities, 1/10 for every class) are compared with two that are not
+(flattened, sharpened).
+"""
 
 from harness.evaluation import items, rankings
 from harness.figures import ranking_plot
@@ -18,7 +21,7 @@ def render(records, settings):
 
 
 def reproduced(records, settings):
-    """Shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
+    """Return shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
     shares, means = (
         rankings.numbers(scored(records, settings), records, settings),
         metrics.values(records, settings),

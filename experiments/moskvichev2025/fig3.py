@@ -1,5 +1,8 @@
-"""Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times, and how often a metric orders all
-four as it does on all images; or of several sets of four models (settings.ranking.sets), a row of panels each."""
+"""Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times.
+
+The shares tell how often a metric orders all four as on all images. With several sets of four
+models (settings.ranking.sets) there is a row of panels per set.
+"""
 
 from dataclasses import replace
 
@@ -24,7 +27,7 @@ SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
 def named_sets(records, settings):
-    """{what stands before a row's name: problem ids}: 'set A: ', or nothing where there is one set."""
+    """Return {prefix of a row's name: problem ids}: 'set A: ', or '' for a single set."""
     several = settings.ranking.sets
     return {
         f"{name}: " if several else "": models
@@ -33,28 +36,36 @@ def named_sets(records, settings):
 
 
 def scored(records, settings):
-    """Shares of trials with the order of all models of a set on all rows, and with the marginal model before all others: `row`,
-    and of it `share_of` (ALL, FIRST) and `of_set`."""
+    """Return shares of trials in two orders, with the columns `row`, `share_of` and `of_set`.
+
+    ALL: all models of a set are ordered as on all rows. FIRST: the marginal model is before all
+    others.
+    """
     trials, full = rankings.split(records, settings)
     orders = {}
     for name, models in named_sets(records, settings).items():
         marginal = tuple(p for p in models if label(settings, "problem", p) == MARGINAL)
         orders[name + ALL] = rankings.own_orders(full[full["problem"].isin(models)])
         orders[name + FIRST] = (marginal, tuple(p for p in models if p not in marginal))
-    found = rankings.one_estimand(rankings.score(trials, orders), settings)
-    found = rankings.numbers(found, trials, settings).rename(columns={"order": "row"})
-    what = [(row.removesuffix(of), of) for row in found["row"] for of in SHARES if row.endswith(of)]
-    return found.assign(of_set=[name for name, _ in what], share_of=[of for _, of in what])
+    numbers = rankings.one_estimand(rankings.score(trials, orders), settings)
+    numbers = rankings.numbers(numbers, trials, settings).rename(columns={"order": "row"})
+    what = [
+        (row.removesuffix(of), of) for row in numbers["row"] for of in SHARES if row.endswith(of)
+    ]
+    return numbers.assign(of_set=[name for name, _ in what], share_of=[of for _, of in what])
 
 
 def both(records, settings):
-    """The values of the trials, and those on all rows."""
+    """Return the values of the trials, and those on all rows."""
     return [metrics.values(part, settings) for part in rankings.split(records, settings)]
 
 
 def render(records, settings):
-    """A row of panels per set: the distributions of the estimates on 500 rows and, dashed, those on all rows, by metric; then the
-    shares of trials, with the paper's."""
+    """Draw a row of panels per set.
+
+    The first panels show the distributions of the estimates on 500 rows and, dashed, the values on
+    all rows, by metric. The last shows the shares of trials, with the paper's.
+    """
     trials, full = both(records, settings)
     if not len(trials):
         return panels.nothing()
@@ -93,7 +104,7 @@ def render(records, settings):
 
 
 def _shares(ax, shares, settings, columns):
-    """The shares of one set, with the paper's shares of its own networks in order (open)."""
+    """Draw the shares of one set, and (open) the paper's shares of its own networks."""
     theirs = items.printed(settings, "fig3")
     theirs = theirs[theirs["row"].eq(ALL)]
     for i, (of, text) in enumerate(SHARES.items()):
@@ -110,8 +121,10 @@ def _shares(ax, shares, settings, columns):
 
 
 def table(records, settings):
-    """Shares of trials, with the paper's of its own networks; then by model the value on all rows and mean +- standard deviation
-    over the trials, by metric."""
+    """Return shares of trials with the paper's, then values by model and metric.
+
+    Values are those on all rows, and mean ± standard deviation over the trials.
+    """
 
     def share(r):
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
@@ -143,8 +156,10 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Shares, means and values on all rows; beside the paper's numbers nothing but the reason where the networks are others
-    (settings.reasons["networks"])."""
+    """Return shares, means and values on all rows.
+
+    For other networks (settings.reasons["networks"]) the paper's numbers only get the reason.
+    """
     trials, full = both(records, settings)
     full = full.assign(rank=full.groupby("column")["value"].rank(method="first"))
     shares, others = scored(records, settings), settings.reasons.get("networks")
@@ -166,13 +181,13 @@ def reproduced(records, settings):
         .groupby("column")["share"]
         .agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
     )
-    said = {
+    note = {
         (ALL, column): f"{others}, of which two sets have {values}"
         for column, values in in_order.items()
     }
     recomputed = [item for item in settings.compare if item != "fig3"]
     asked = items.answers(
-        items.together(), settings, lambda row, column: said.get((row, column), others), ["fig3"]
+        items.together(), settings, lambda row, column: note.get((row, column), others), ["fig3"]
     )
     return items.joined(
         [

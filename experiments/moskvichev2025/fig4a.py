@@ -1,5 +1,8 @@
-"""Figure 4a: the metrics when the law of the inputs moves, x ~ N(alpha, 0.25^2) on [-1, 1], and P(Y = 1 given x) and the model do
-not; beside the paper's panel what the flatness of CKCE is due to, the ridge, without which it has no finite value."""
+"""Figure 4a: metrics while only the law of the inputs moves.
+
+x ~ N(alpha, 0.25^2) on [-1, 1]; P(Y = 1 given x) and the model are fixed. The other panels show why
+CKCE is flat: because of the ridge, without which it has no finite value.
+"""
 
 import re
 from dataclasses import replace
@@ -31,21 +34,21 @@ SYMBOLS = {
 
 def curves(records, settings):
     """(population values, means, single values) by alpha and column."""
-    found = (
+    frame = (
         metrics.values(records, settings, "location")
         .rename(columns={"location": "alpha"})
         .sort_values("alpha")
     )
     return (
         metrics.by_diagnostic(records, "population", **SHIFT),
-        items.means(found, ["alpha", "column"]),
-        found,
+        items.means(frame, ["alpha", "column"]),
+        frame,
     )
 
 
 def render(records, settings):
-    known, means, found = curves(records, settings)
-    if not len(found):
+    known, means, frame = curves(records, settings)
+    if not len(frame):
         return panels.nothing()
     figure, axes = panels.grid(2, 2, 4.7)
     setting, drawn, exact, estimated = axes.flat
@@ -53,7 +56,7 @@ def render(records, settings):
     for i, (metric, limit) in enumerate(METRICS.items()):
         drawing.column_line(
             drawn,
-            found[found["rep"].eq(found["rep"].min())],
+            frame[frame["rep"].eq(frame["rep"].min())],
             metric,
             "alpha",
             alpha=0.45,
@@ -90,7 +93,7 @@ def render(records, settings):
         title=rf"CKCE of the population by ridge, $\gamma$ = {GAMMA:g}", ylabel="CKCE", yscale="log"
     )
     estimated.set(
-        title=f"CKCE estimates by ridge and bandwidth, $n$ = {found['n'].max():,}",
+        title=f"CKCE estimates by ridge and bandwidth, $n$ = {frame['n'].max():,}",
         ylabel="CKCE",
         yscale="log",
     )
@@ -108,7 +111,10 @@ def _symbols(name):
 
 
 def _setting(ax, known):
-    """The two functions of x, and the law of x at three locations, of the parameters that all problems have in common."""
+    """Draw the two functions of x, and the law of x at three locations.
+
+    The parameters are those that all problems share.
+    """
     ax.set(
         title="the setting: only the law of $x$ moves",
         xlabel="$x$",
@@ -133,7 +139,10 @@ def _setting(ax, known):
 
 
 def table(records, settings):
-    """Rows metric: over alpha the smallest and largest value and their ratio, of the mean estimates and of the population."""
+    """Return rows by metric: smallest and largest value over alpha, and their ratio.
+
+    They are for the mean estimates and for the population.
+    """
     known, means, _ = curves(records, settings)
     rows = {}
     for column in items.labels(settings, "estimator", means["column"]):
@@ -153,7 +162,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Mean estimates and population values; the item says which: '..._population' compares the latter."""
+    """Return mean estimates, or population values for items named '..._population'."""
     known, means, _ = curves(records, settings)
     row = "alpha = {alpha:+.2f}"
     exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")

@@ -1,6 +1,10 @@
-"""Figure 4b: CKCE and JKCE of two networks on the same images, made darker and brighter. Problems are files named
+"""Figure 4b: CKCE and JKCE of two networks on the same images, made darker and brighter.
 
-<family>/<network>[_seed<s>]_brightness<percent>      (tools/stand_ins: imagenet_brightness, digits_networks)
+Problems are files named
+
+    <family>/<network>[_seed<s>]_brightness<percent>
+
+(tools/stand_ins: imagenet_brightness, digits_networks).
 """
 
 import numpy as np
@@ -17,23 +21,26 @@ SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
 
 
 def measured(records, settings):
-    """Mean over the seeds, with its standard error (NaN for one), by title, network and percent, in the order of the labels."""
+    """Return means over the seeds by title, network and percent, in the order of the labels.
+
+    The standard error is NaN for one seed.
+    """
     fine = items.with_number(records, list(SHOWN), "canonical")
     named = fine["problem"].str.extract(NAME)
     networks = [label(settings, "problem", name) for name in named["network"]]
-    found = fine.assign(
+    frame = fine.assign(
         title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float)
     )
-    found = items.means(found[named["network"].notna()], ["title", "network", "percent"])
+    frame = items.means(frame[named["network"].notna()], ["title", "network", "percent"])
     order = [*SHOWN.values(), *settings.labels.problem.values(), *sorted(set(networks))]
-    found = found.sort_values("percent", kind="stable")
-    return found.sort_values(
+    frame = frame.sort_values("percent", kind="stable")
+    return frame.sort_values(
         ["title", "network"], key=lambda names: names.map(order.index), kind="stable"
     )
 
 
 def render(records, settings):
-    """Left CKCE, right JKCE, each on its own scale from 0."""
+    """Draw CKCE (left) and JKCE (right), each on its own scale from 0."""
     lines = measured(records, settings)
     if not len(lines):
         return panels.nothing("there are no predictions to draw; the page says how to get them")
@@ -55,11 +62,14 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (estimator, network): the value at the darkest, unchanged and brightest images and the largest over the smallest; and
-    at how many levels the network has the smallest value."""
+    """Return rows (estimator, network): values at the darkest, unchanged and brightest images.
+
+    The last columns are the largest over the smallest value, and the number of levels at which the
+    network has the smallest value.
+    """
 
     def entry(r):
-        return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if r.se == r.se else "")
+        return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if not np.isnan(r.se) else "")
 
     lines, rows = measured(records, settings), {}
     for title, mine in lines.groupby("title", sort=False):
@@ -85,7 +95,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """The number of levels at which the first network, which the paper finds better, has the smaller value."""
+    """Count the levels at which the paper's better network has the smaller value."""
     lines = measured(records, settings)
     asked = items.printed(settings)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in asked["column"]]

@@ -1,4 +1,7 @@
-"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE of networks and of the marginal model on all test rows."""
+"""Table 1: accuracy, cross entropy, 10 CKCE, 100 JKCE and ECE on all test rows.
+
+The models are networks and the marginal model.
+"""
 
 import numpy as np
 
@@ -18,34 +21,42 @@ def scale(column):
 
 
 def measured(records, settings):
-    """Values in the table's scale at the largest n, which is all rows; of published confidences the accuracy alone."""
-    found = metrics.values(records, settings)
-    found = found[found["notion"].eq("canonical") | found["estimator"].eq("accuracy")]
-    found = found[found["n"].eq(found.groupby("problem")["n"].transform("max"))]
-    found = found.assign(value=found["value"] * [scale(column) for column in found["column"]])
-    return found.drop_duplicates(["model", "column"], keep="last")
+    """Return values in the table's scale at the largest n, which is all rows.
+
+    For published confidences only the accuracy is known.
+    """
+    numbers = metrics.values(records, settings)
+    numbers = numbers[numbers["notion"].eq("canonical") | numbers["estimator"].eq("accuracy")]
+    numbers = numbers[numbers["n"].eq(numbers.groupby("problem")["n"].transform("max"))]
+    numbers = numbers.assign(
+        value=numbers["value"] * [scale(column) for column in numbers["column"]]
+    )
+    return numbers.drop_duplicates(["model", "column"], keep="last")
 
 
 def both(records, settings):
-    """Our values, the paper's, and the models of the rows: those of both, or, of other networks, ours and then the paper's."""
-    found, printed = (
+    """Return our values, the paper's, and the models of the rows.
+
+    The models are those of both. If the networks differ, ours come first and the paper's follow.
+    """
+    numbers, printed = (
         measured(records, settings),
         items.printed(settings).rename(columns={"row": "model"}),
     )
     theirs = list(dict.fromkeys(printed["model"]))
     if not settings.reasons.get("data"):
-        return found, printed, theirs
+        return numbers, printed, theirs
     beside = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
     printed = printed[printed["model"].isin(beside)].assign(
         model=lambda frame: frame["model"].map(beside)
     )
-    return found, printed, [*items.labels(settings, "problem"), *beside.values()]
+    return numbers, printed, [*items.labels(settings, "problem"), *beside.values()]
 
 
-def pairs_of(found, printed):
-    """The paper's values with ours, and whether ours rounds to another number than the printed one."""
+def pairs_of(numbers, printed):
+    """Pair the paper's values with ours; `differs` if ours rounds to another number."""
     pairs = printed.merge(
-        found[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours")
+        numbers[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours")
     )
     return pairs.assign(
         differs=(pairs["value"] - pairs["value_ours"]).abs().gt(pairs["precision"] / 2 + 1e-9)
@@ -53,13 +64,16 @@ def pairs_of(found, printed):
 
 
 def render(records, settings):
-    """One panel per column of the table: ours full, the paper's open; both numbers where they differ at the printed digits."""
-    found, printed, models = both(records, settings)
-    pairs = pairs_of(found, printed)
+    """Draw one panel per column of the table: ours full, the paper's open.
+
+    Both numbers are written where they differ at the printed digits.
+    """
+    numbers, printed, models = both(records, settings)
+    pairs = pairs_of(numbers, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
     for ax, (column, factor) in zip(axes, SCALES.items()):
-        for frame, style in ((printed, paper), (found, panels.look(0, label="ours"))):
+        for frame, style in ((printed, paper), (numbers, panels.look(0, label="ours"))):
             panels.named_marks(
                 ax, frame[frame["column"].eq(column)], "model", models, "value", None, **style
             )
@@ -87,9 +101,9 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows model: the paper's number / ours."""
-    found, printed, models = both(records, settings)
-    ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (found, printed))
+    """Return rows by model: the paper's number / ours."""
+    numbers, printed, models = both(records, settings)
+    ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (numbers, printed))
     alike = not settings.reasons.get("data")
     rows = {model: {} for model in models}
     for column in dict.fromkeys([*SCALES, *items.labels(settings, "estimator")]):

@@ -1,5 +1,8 @@
-"""What the code of popordanoska2024 computed (experiments/popordanoska2024/NOTES.md): every number in their tables. Scalar
-notions go through two columns (1 - f, f), so that l2_squared and its refinement and sharpness are twice ours."""
+"""Code of popordanoska2024 behind every number of its tables (NOTES.md).
+
+Scalar notions go through two columns (1 - f, f), so l2_squared and its refinement and sharpness are
+twice ours.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,12 @@ RULES = ("schedule", "likelihood")
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """The library's `DirichletKernel` with their conventions.
+    """Dirichlet kernel of the library with the authors' conventions.
 
-    Form "risk" (eq. 14) unless "direct" (eq. 9); predictions clipped to [1e-7, 1 - 1e-7] throughout; bandwidth fixed at 0.02
-    (their tables), by n ("schedule", their synthetic figures) or of their grid in float32 ("likelihood"); refinement is
-    -mean F(r); for KL a vector r with any exact zero counts 0 as a whole (`zero_rows`), correct for two columns only.
+    The form is "risk" (eq. 14) or "direct" (eq. 9). Predictions are clipped to [1e-7, 1 - 1e-7].
+    The bandwidth is fixed at 0.02 (their tables), chosen by n ("schedule", their synthetic figures)
+    or from their grid in float32 ("likelihood"). The refinement is -mean F(r). For KL a vector r
+    with any exact zero counts 0 as a whole (`zero_rows`), which is correct only for two columns.
     """
 
     form: str = "risk"
@@ -52,7 +56,8 @@ class DirichletKernel:
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
             raise BadInputError(
-                f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}."
+                f"bandwidth is {self.bandwidth!r}; "
+                f"allowed are a positive number, {' and '.join(RULES)}."
             )
 
     def __call__(self, p, y, rng=None):
@@ -78,11 +83,11 @@ class DirichletKernel:
             l2 = squares + ((e - g) ** 2).sum(axis=1).mean() - 1.0
             kl = entropy - np.log(g[np.arange(len(y)), y]).mean()
         share = e.mean(axis=0)
-        found = {
+        values = {
             "l2_squared": l2, "kl": kl, "refinement_l2_squared": -squares, "refinement_kl": -entropy,
             "sharpness_l2_squared": squares - (share**2).sum(), "sharpness_kl": entropy - xlogy(share, share).sum(),
         }  # fmt: skip
-        return {name: Estimate(float(value)) for name, value in found.items()}
+        return {name: Estimate(float(value)) for name, value in values.items()}
 
     def _bandwidth(self, g):
         if self.bandwidth == "schedule":
@@ -98,7 +103,7 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class HalfOpenBins:
-    """Bins (a, b] of equal width; f = 0 is in none and counts 0. O(n)."""
+    """Bins (a, b] of equal width; f = 0 is in no bin and counts 0. Cost: O(n)."""
 
     bins: int = 15
 
@@ -110,7 +115,7 @@ class HalfOpenBins:
         check_bins(self.bins)
 
     def samples(self, p, y):
-        """(f, y, bin) of the samples that are in a bin."""
+        """Return (f, y, bin) of the samples that are in a bin."""
         p, y = checked(p, y)
         seen = p > 0.0
         return (
@@ -122,8 +127,12 @@ class HalfOpenBins:
 
 @dataclass(frozen=True)
 class BinnedKL(HalfOpenBins):
-    """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)), m the outcome frequency of the sample's bin, both clamped at
-    1e-45. Compared with every point and not with the bin's mean, it does not converge to the error (their Figure 2a's BIN-KL)."""
+    """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)).
+
+    m is the outcome frequency in the bin of the sample; both are clamped at 1e-45. m is compared
+    with every point and not with the mean of the bin, so the estimate does not converge to the
+    error (BIN-KL in their Figure 2a).
+    """
 
     estimands = ("kl",)
     null_bias = 0.5
@@ -140,7 +149,10 @@ class BinnedKL(HalfOpenBins):
 
 @dataclass(frozen=True)
 class Binned(HalfOpenBins):
-    """sum_b (n_b / n) |mean f - mean y|^q: l1 (q = 1; CE_1 of their Table 5) and l2_squared (q = 2, one column)."""
+    """sum_b (n_b / n) |mean f - mean y|^q: l1 (q = 1) and l2_squared (q = 2, one column).
+
+    l1 is CE_1 of their Table 5.
+    """
 
     estimands = ("l1", "l2_squared")
     null_bias = 0.1
@@ -162,11 +174,13 @@ class Binned(HalfOpenBins):
 class TemperatureGrid:
     """Temperature scaling by a grid of 10,000 temperatures.
 
-        q = softmax(log p / T),   T the first of linspace(0.0001, 5, 10000), in float32, with the least `objective`
+        q = softmax(log p / T)
 
-    `objective` is the mean log-loss ("nll"), convex in 1 / T, so that a bisection of the grid finds its minimum, or the Brier
-    score ("brier"), for which all are tried. Theirs starts from the logits, which differ from log p, floored at -87.336, by a
-    constant per row. Scalars are taken as two columns. Determinism: exact. Cost: O(n k) per temperature tried.
+    T is the first of linspace(0.0001, 5, 10000), in float32, with the smallest `objective`: the
+    mean log-loss ("nll") or the Brier score ("brier"). The log-loss is convex in 1 / T, so a
+    bisection of the grid finds its minimum; for the Brier score all are tried. Their code starts
+    from the logits, which differ from log p, floored at -87.336, by a constant per row. Scalars are
+    treated as two columns. Determinism: exact. Cost: O(n k) per tried temperature.
     """
 
     objective: str = "nll"
@@ -178,7 +192,7 @@ class TemperatureGrid:
             raise BadInputError(f"objective is {self.objective!r}; allowed are nll, brier.")
 
     def temperature(self, p, y) -> float:
-        """The T that is chosen on p (n, k) or (n,), y (n,)."""
+        """Return the T that is chosen on p (n, k) or (n,), y (n,)."""
         z = floored_log(two_columns(p))
         loss = self._loss(z, y)
         if self.objective == "brier":
@@ -211,17 +225,19 @@ class TemperatureGrid:
 
 @dataclass(frozen=True)
 class IsotonicScaled:
-    """Isotonic regression per class that is fitted to rescaled scores and applied to scores as they are.
+    """Isotonic regression per class, fitted to rescaled scores but applied to unscaled scores.
 
         q_j(p) = m_j^-1(r_j(p_j))
 
-    m_j is the affine map of class j that carries the scores it is fitted to onto [0, 1] (where these are all equal: score -
-    minimum). r_j is the isotonic regression of 1{y = j} on m_j(score), constant outside the data. The authors' code applies it to
-    p_j, not to m_j(p_j), and m_j^-1 to its value, a probability. Scores and results are clipped to [1e-7, 1 - 1e-7]. Rows do not
-    sum to 1; harness.problems.Recalibrated divides them by their sums. Scalars are one column.
+    m_j is the affine map of class j that carries its fitted scores onto [0, 1] (score - minimum if
+    they are all equal). r_j is the isotonic regression of 1{y = j} on m_j(score), constant outside
+    the data. The authors' code applies it to p_j, not to m_j(p_j), and m_j^-1 to its value, a
+    probability. Scores and results are clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1;
+    harness.problems.Recalibrated divides them by their sums. Scalars are one column.
 
-    All is in single precision, as theirs: at the edge of a step another rounding is another value. Determinism: exact. Cost:
-    O(k n log n)."""
+    Like theirs, it uses single precision: at the edge of a step another rounding gives another
+    value. Determinism: exact. Cost: O(k n log n).
+    """
 
     determinism = "exact"
 

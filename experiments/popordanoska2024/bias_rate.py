@@ -1,6 +1,7 @@
-"""The bias of the kernel estimators at a fixed bandwidth h (two classes): c / n towards a limit that is not the true value.
+"""Bias of the kernel estimators at a fixed bandwidth h, for two classes.
 
-The limits are estimators as well (harness.estimators.KernelLimit), of the same form and bandwidth as the one whose limit each is.
+It falls as c / n towards a limit that is not the true value. Limits are estimators as well
+(harness.estimators.KernelLimit), of the same form and bandwidth.
 """
 
 import numpy as np
@@ -20,49 +21,57 @@ LIMIT = "limit_"  # how the ids of the limits begin
 
 
 def measured(records, settings):
-    """One row per estimator, estimand and n: mean, se, reps, truth, form, bandwidth, limit, n (mean - limit) and its error."""
-    found = _with_settings(curves.numbers(records, settings, tuple(NAMES)), settings)
+    """Return one row per estimator, estimand and n.
+
+    Columns include mean, se, reps, truth, form, bandwidth, limit, and n (mean - limit) with its
+    error.
+    """
+    numbers = _with_settings(curves.numbers(records, settings, tuple(NAMES)), settings)
     by, of_limit = (
         ["problem", "form", "bandwidth", "estimand"],
-        found["estimator"].str.startswith(LIMIT),
+        numbers["estimator"].str.startswith(LIMIT),
     )
-    limit = found[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
-    found = found[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
-    return found.assign(
-        rate=found["n"] * (found["mean"] - found["limit"]), rate_se=found["n"] * found["se"]
+    limit = numbers[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
+    numbers = numbers[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
+    return numbers.assign(
+        rate=numbers["n"] * (numbers["mean"] - numbers["limit"]),
+        rate_se=numbers["n"] * numbers["se"],
     )
 
 
 def _with_settings(frame, settings):
-    """The frame with the form and the bandwidth of its estimators, and the form's name, `of`."""
+    """Add the form and bandwidth of the estimators, and the name of the form, `of`."""
     nodes = [settings.estimator[name] for name in frame["estimator"]]
-    found = frame.assign(
+    numbers = frame.assign(
         form=[s.get("form", "risk") for s in nodes],
         bandwidth=[float(s["bandwidth"]) for s in nodes],
     )
-    return found.assign(of=found["form"].map(FORMS))
+    return numbers.assign(of=numbers["form"].map(FORMS))
 
 
 def render(records, settings):
-    """Left: the estimates, dotted their limits, dashed the true value. Right: n (mean - limit), constant if the law holds."""
-    found = measured(records, settings)
-    found["series"] = items.formatted(found, "{of}, $h$ = {bandwidth:g}")
+    """Draw estimates (left) and n (mean - limit) (right), which is constant if the law holds.
+
+    Dotted: limits. Dashed: the true value.
+    """
+    numbers = measured(records, settings)
+    numbers["series"] = items.formatted(numbers, "{of}, $h$ = {bandwidth:g}")
     dashed, widths = (
         {"linestyle": "--", "markerfacecolor": "white"},
-        sorted(set(found["bandwidth"]), reverse=True),
+        sorted(set(numbers["bandwidth"]), reverse=True),
     )
     names = {
         series: panels.look(widths.index(width), line="-", label=series)
         | (dashed if form == "risk" else {})
-        for series, width, form in zip(found["series"], found["bandwidth"], found["form"])
+        for series, width, form in zip(numbers["series"], numbers["bandwidth"], numbers["form"])
     }
-    rates = found.assign(panel="rate", mean=found["rate"], se=found["rate_se"], truth=np.nan)
+    rates = numbers.assign(panel="rate", mean=numbers["rate"], se=numbers["rate_se"], truth=np.nan)
     columns = ("panel", {"estimate": "estimate", "rate": r"$n$ $\times$ (mean $-$ limit)"})
-    drawn, rows = pd.concat([found.assign(panel="estimate"), rates]), ("estimand", curves.AXIS)
+    drawn, rows = pd.concat([numbers.assign(panel="estimate"), rates]), ("estimand", curves.AXIS)
     more = {"truth": True, "how": {"log": True}, "sharex": True}
     figure, axes = drawing.facets(drawn, rows, columns, "series", names, 4.3, **more)
     for (estimand, panel), ax in axes.items():
-        limits = found[found["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates(
+        limits = numbers[numbers["estimand"].eq(estimand) & (panel == "estimate")].drop_duplicates(
             "series"
         )
         for limit, series in zip(limits["limit"], limits["series"]):
@@ -76,11 +85,14 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By estimand, form and bandwidth: true value, limit, n (mean - limit), its mean over n weighted by precision (whose error is
-    a little small: samples of different n share their beginnings), and at the smallest and the largest n."""
-    found, rows = measured(records, settings), {}
-    found = found[found["estimand"].isin(curves.SHORT)].sort_values("n")
-    for (_, form, bandwidth), part in found.groupby(["estimand", "form", "bandwidth"]):
+    """Return rows (estimand, form, bandwidth): true value, limit and n (mean - limit).
+
+    The latter is a mean over n weighted by precision, and the values at the smallest and largest n.
+    Its error is slightly too small, because samples of different n share their beginnings.
+    """
+    numbers, rows = measured(records, settings), {}
+    numbers = numbers[numbers["estimand"].isin(curves.SHORT)].sort_values("n")
+    for (_, form, bandwidth), part in numbers.groupby(["estimand", "form", "bandwidth"]):
         weight, first = 1 / part["rate_se"] ** 2, part.iloc[0]
         ends = [
             f"{wording.format_fixed(r.rate, r.rate_se, 1)} (n = {r.n})"
@@ -98,16 +110,19 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Rows 'h = <bandwidth>, n = <n>', columns '<form>, <estimand>', and 'Refinement, <estimand>', of the direct estimator."""
-    found, of_it = measured(records, settings), "h = {bandwidth:g}, n = {n}"
-    refined = found["estimand"].str.startswith("refinement")
-    found = found.assign(of=found["of"].mask(refined, "Refinement"))[
-        ~refined | found["form"].eq("direct")
+    """Return our numbers, rows 'h = <bandwidth>, n = <n>'.
+
+    Columns are '<form>, <estimand>' and, for the direct estimator, 'Refinement, <estimand>'.
+    """
+    numbers, of_it = measured(records, settings), "h = {bandwidth:g}, n = {n}"
+    refined = numbers["estimand"].str.startswith("refinement")
+    numbers = numbers.assign(of=numbers["of"].mask(refined, "Refinement"))[
+        ~refined | numbers["form"].eq("direct")
     ]
     lost = _with_settings(records[~has_number(records)], settings)
     columns = [f"{{of}}, {name}" for name in curves.SHORT.values()]
     ours = items.together(
-        items.numbers(found, of_it, "{of}, {name}"),
+        items.numbers(numbers, of_it, "{of}, {name}"),
         items.without_number(lost, settings, of_it, columns),
     )
     return items.answers(ours, settings)

@@ -1,7 +1,7 @@
-"""What the paper concludes, tested: on its own printed numbers, and on records of the other experiments of this folder.
+"""Conclusions of the paper as tests, on its printed numbers and on records of its experiments.
 
-Claims of every n and every number of classes are judged in the case that is worst for them, by intervals that hold for all cases
-at once.
+Claims on every n and every number of classes are judged in the worst case, with intervals that hold
+for all cases at once.
 """
 
 from dataclasses import replace
@@ -22,8 +22,8 @@ SETS = {"digits": "digits/", "CIFAR-10": "cifar10_"}  # how the ids of networks 
 
 
 def statistics(records, settings):
-    """{claim: statistic}; those whose experiments have no number here say so."""
-    found = {}
+    """Return {claim: statistic}; claims without numbers say so."""
+    by_claim = {}
     for make in (
         of_printed_tables,
         of_printed_curves,
@@ -33,8 +33,8 @@ def statistics(records, settings):
         of_networks,
         of_training,
     ):
-        found |= make(records, settings)
-    return found
+        by_claim |= make(records, settings)
+    return by_claim
 
 
 def render(records, settings):
@@ -54,7 +54,7 @@ def reproduced(records, settings):
 
 
 def part(records, settings, *names):
-    """The records of experiments of this paper, and a configuration that holds their problems and estimators."""
+    """Return the records of experiments of this paper, and settings with their components."""
     mine = records[
         records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])
     ].drop_duplicates(["key", "estimand"])
@@ -63,7 +63,7 @@ def part(records, settings, *names):
 
 
 def absent(name):
-    """Where an experiment left nothing to compare."""
+    """Return the statistic of an experiment without records."""
     return claims.untested(f"`calharness experiment={PAPER_ID}_{name}` has to run first")
 
 
@@ -71,7 +71,10 @@ def absent(name):
 
 
 def of_printed_tables(records, settings):
-    """Tables 2, 3 and 5 as printed. Counts of networks are exact; losses of accuracy are a mean over networks."""
+    """Test Tables 2, 3 and 5 as printed.
+
+    Counts of networks are exact; losses of accuracy are a mean over networks.
+    """
     printed = (
         reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
     )
@@ -130,7 +133,7 @@ def of_printed_tables(records, settings):
 
 
 def of_printed_curves(records, settings):
-    """Figure 3's networks, from the authors' notebook."""
+    """Test Figure 3's networks, from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
     why = "the authors' notebook, last epoch; Figure 3 leaves the output out. By the theorem it cannot be: the estimate fails"
@@ -141,8 +144,8 @@ def of_printed_curves(records, settings):
 
 
 def of_simulations(records, settings):
-    """Figures 2 and 5, on data whose truth is known."""
-    found = {}
+    """Test Figures 2 and 5, on data with a known truth."""
+    by_claim = {}
     for name, estimand, more in (
         ("KL", "kl", ""),
         ("squared L2", "l2_squared", ", but for the metric: the figure is of KL"),
@@ -151,23 +154,23 @@ def of_simulations(records, settings):
             items.with_number(part(records, settings, "fig2a")[0], estimand)
         )
         why = "Figure 2a's setting, 20 paired samples of each n from 100 to 10,000" + more
-        found[f"kernel is better than bins, {name}"] = least_clear(
+        by_claim[f"kernel is better than bins, {name}"] = least_clear(
             fine, BINNED[estimand], RISK, "fig2a", why
         )
     fine = items.with_number(part(records, settings, "fig2b")[0], "kl")
     why = "2, 5 and 10 classes, 20 paired samples of each n from 100 to 10,000"
-    found["direct is better than via the risk"] = least_clear(fine, RISK, DIRECT, "fig2b", why)
-    mine, own = part(records, settings, "fig2b")
-    last = curves.numbers(mine, own)
+    by_claim["direct is better than via the risk"] = least_clear(fine, RISK, DIRECT, "fig2b", why)
+    mine, part_settings = part(records, settings, "fig2b")
+    last = curves.numbers(mine, part_settings)
     last = last[last["estimator"].eq(RISK) & last["estimand"].eq("kl") & last["n"].eq(10000)]
     why = f"via the risk, n = 10,000, the worst of {len(last)} numbers of classes; 10 % is our reading of reliable"
-    found["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
-    mine, own = part(records, settings, "fig5_offline")
-    few = fig5.measured(mine, own)
+    by_claim["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
+    mine, part_settings = part(records, settings, "fig5_offline")
+    few = fig5.measured(mine, part_settings)
     few_last = few["n"].max()  # of which there is no distance
     few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
     why = "simulated data, ten classes, h = 0.02, against the true value; the paper's is the estimate on all images; 10 % is ours"
-    found["close to the truth with a few hundred points"] = relative(
+    by_claim["close to the truth with a few hundred points"] = relative(
         few[few["truth"].notna()], OURS, "fig5_offline", why
     )
     few = few[few["truth"].isna() & few["n"].lt(few_last)]
@@ -177,12 +180,15 @@ def of_simulations(records, settings):
         if len(few)
         else absent("fig5_offline")
     )
-    found["close to the estimate on all images with a few hundred points"] = own_value
-    return found
+    by_claim["close to the estimate on all images with a few hundred points"] = own_value
+    return by_claim
 
 
 def least_clear(fine, first, second, name, why):
-    """The smallest, over problems and n, of |bias| of the first less that of the second on the same samples."""
+    """Test the smallest |bias| of the first minus that of the second, over problems and n.
+
+    Both are on the same samples.
+    """
     gaps = comparisons.gap(fine, first, second) if len(fine) else pd.DataFrame()
     if not len(gaps):
         return absent(name)
@@ -201,31 +207,31 @@ def least_clear(fine, first, second, name, why):
     return worst
 
 
-def relative(found, where, name, why):
-    """The largest relative bias in per cent of these rows, without its sign."""
-    found = found[found["relative"].notna()]
-    if not len(found):
+def relative(rows, where, name, why):
+    """Test the largest relative bias in per cent of these rows, without sign."""
+    rows = rows[rows["relative"].notna()]
+    if not len(rows):
         return absent(name)
-    level = claims.among(len(found))
+    level = claims.among(len(rows))
     parts = [
         claims.absolute(
             claims.of_estimate(r.relative, r.relative_se, r.reps, r.keys, where, level=level)
         )
-        for r in found.itertuples()
+        for r in rows.itertuples()
     ]
     return claims.largest(parts, why)
 
 
 def of_rates(records, settings):
-    """Section 5: the bias at a fixed bandwidth, whose limits are known by quadrature."""
-    mine, own = part(records, settings, "bias_rate")
+    """Test Section 5: bias at a fixed bandwidth, with limits known by quadrature."""
+    mine, part_settings = part(records, settings, "bias_rate")
     names = ("the bias falls as 1 / n", "asymptotically unbiased at a fixed bandwidth")
-    nodes = {name: options("bias_rate")[name] for name in own.estimator}
+    nodes = {name: options("bias_rate")[name] for name in part_settings.estimator}
     if not len(items.with_number(mine, "kl")):
         return dict.fromkeys(names, absent("bias_rate"))
-    found = bias_rate.measured(mine, replace(own, estimator=nodes))
-    found = found[found["estimand"].eq("kl") & found["limit"].notna()]
-    at = found[found["form"].eq("risk") & found["bandwidth"].eq(0.001)].iloc[0]
+    rows = bias_rate.measured(mine, replace(part_settings, estimator=nodes))
+    rows = rows[rows["estimand"].eq("kl") & rows["limit"].notna()]
+    at = rows[rows["form"].eq("risk") & rows["bandwidth"].eq(0.001)].iloc[0]
     fine = items.with_number(mine[mine["estimator"].eq(at["estimator"])], "kl")
     pairs = fine.pivot(index="rep", columns="n", values="value")[[100, 1600]].dropna() - at["limit"]
     centre = pairs.mean()
@@ -235,7 +241,7 @@ def of_rates(records, settings):
         / np.sqrt(len(pairs))
         / np.log(16)
     )
-    limits = found.drop_duplicates("estimator").assign(
+    limits = rows.drop_duplicates("estimator").assign(
         off=lambda f: 100 * (f["limit"] / f["truth"] - 1).abs()
     )
     nearest = limits.loc[limits["off"].idxmin()]
@@ -252,7 +258,7 @@ def of_rates(records, settings):
 
 
 def options(name):
-    """The estimators of an experiment of this paper, as configured."""
+    """Return the estimators of an experiment of this paper, as configured."""
     from harness.configure.compose import compose
 
     return compose([f"experiment={PAPER_ID}_{name}"]).estimator
@@ -262,49 +268,52 @@ def options(name):
 
 
 def of_recalibration(records, settings):
-    """Tables 2 and 4 on networks at hand. Digits: the mean over six networks, a value per seed; CIFAR-10: a value per network."""
-    found = {}
-    mine, own = part(records, settings, "table2_offline")
+    """Test Tables 2 and 4 on available networks.
+
+    Digits: the mean over six networks, one value per seed. CIFAR-10: one value per network.
+    """
+    by_claim = {}
+    mine, part_settings = part(records, settings, "table2_offline")
     fine = recalibrated(
         curves.in_two_columns(items.with_number(mine[mine["estimator"].eq(table2.PUBLISHED)])),
-        own,
+        part_settings,
         100,
     )
     better = {"temperature is better in KL": ("kl", "isotonic", "temperature")}
     better["isotonic is better in squared L2"] = ("l2_squared", "temperature", "isotonic")
-    said = {
+    note = {
         "digits": "six networks, a value per seed",
         "CIFAR-10": "five networks that are nearly calibrated, a value per network",
     }
     for claim, (estimand, worse, good) in better.items():
         for data, by in (("digits", "seed"), ("CIFAR-10", "network")):
-            found[f"{claim}, {data}"] = change(
-                fine, estimand, data, worse, good, by, f"x 100, {said[data]}", "table2_offline"
+            by_claim[f"{claim}, {data}"] = change(
+                fine, estimand, data, worse, good, by, f"x 100, {note[data]}", "table2_offline"
             )
-    mine, own = part(records, settings, "table4_offline")
-    fine = recalibrated(items.with_number(mine, "accuracy"), own, 100)
-    found["isotonic keeps the accuracy, digits"] = change(
+    mine, part_settings = part(records, settings, "table4_offline")
+    fine = recalibrated(items.with_number(mine, "accuracy"), part_settings, 100)
+    by_claim["isotonic keeps the accuracy, digits"] = change(
         fine,
         "accuracy",
         "digits",
         "none",
         "isotonic",
         "seed",
-        f"{said['digits']}; 0.1 points is ours",
+        f"{note['digits']}; 0.1 points is ours",
         "table4_offline",
     )
-    return found
+    return by_claim
 
 
 def recalibrated(fine, settings, scale):
-    """With network, method and seed of what is recalibrated as published."""
+    """Add network, method and seed of networks that are recalibrated as published."""
     fine = networks.recalibrated(fine, settings)
     seed = fine["problem"].str.extract(r"_seed(\d+)", expand=False)
     return fine.assign(seed=seed, value=scale * fine["value"])[fine["variant"].ne(networks.OURS)]
 
 
 def change(fine, estimand, data, first, second, by, why, name):
-    """The first method's value less the second's, a mean of means by `by`."""
+    """Test the first method's value minus the second's, as a mean of means by `by`."""
     mine = fine[fine["estimand"].eq(estimand) & fine["problem"].str.startswith(SETS[data])]
     mine = mine[mine["method"].isin([first, second])]
     if not len(mine):
@@ -316,38 +325,40 @@ def change(fine, estimand, data, first, second, by, why, name):
 
 
 def of_networks(records, settings):
-    """Table 5 on networks at hand: a value per network, its smaller correlation."""
+    """Test Table 5 on available networks: one value per network, its smaller correlation."""
     name = "the estimators order classes alike, ours"
-    mine, own = part(records, settings, "table5_offline")
+    mine, part_settings = part(records, settings, "table5_offline")
     mine = mine[mine["estimator"].isin([table5.KERNEL, table5.BINS])]
     if not len(items.with_number(mine)):
         return {name: absent("table5_offline")}
-    found = table5.measured(mine, own)
-    found = found[found["published"].eq(True)]
-    alike = comparisons.rank_agreement(
-        found, "network", ["label_of_class"], "metric", "CE_KL"
-    ).drop(columns="CE_KL")
+    rows = table5.measured(mine, part_settings)
+    rows = rows[rows["published"].eq(True)]
+    alike = comparisons.rank_agreement(rows, "network", ["label_of_class"], "metric", "CE_KL").drop(
+        columns="CE_KL"
+    )
     why = f"{len(alike)} networks on digits and CIFAR-10; of each the smaller of its two correlations; 0.9 is ours"
-    mean = claims.of_mean(alike.min(axis=1), found["keys"], OURS, why)
+    mean = claims.of_mean(alike.min(axis=1), rows["keys"], OURS, why)
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
 
 
 def of_training(records, settings):
-    """Figures 3 and 6 on digits, a value per network (five seeds)."""
+    """Test Figures 3 and 6 on digits, one value per network (five seeds)."""
     order, only, stop = (
         "sharpness falls from layer to layer",
         "only the calibration error rises",
         "the same stopping point",
     )
     grows = "the calibration error grows in over-training"
-    found = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys(
+    by_claim = dict.fromkeys((order,), absent("fig3_offline")) | dict.fromkeys(
         (only, stop, grows), absent("fig6_offline")
     )
-    mine, own = part(records, settings, "fig3_offline")
+    mine, part_settings = part(records, settings, "fig3_offline")
     mine = mine[mine["estimator"].eq(fig5.RISK)]
     if len(items.with_number(mine, fig3.L2)):
         falls = (
-            fig3.falling(networks.estimates(mine, own, "canonical")).groupby("seed")["falls"].mean()
+            fig3.falling(networks.estimates(mine, part_settings, "canonical"))
+            .groupby("seed")["falls"]
+            .mean()
         )
         why = "five networks on digits, h = 0.005: share of 14 epochs at which the estimates of the four hidden layers fall"
         of_networks = claims.of_mean(falls, mine["key"], OURS, why)
@@ -355,17 +366,17 @@ def of_training(records, settings):
             of_networks = claims.of_share(
                 falls.eq(1.0).sum(), len(falls), mine["key"], OURS, f"{why}, the same for each"
             )
-        found[order] = of_networks
-    mine, own = part(records, settings, "fig6_offline")
-    changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], own)
+        by_claim[order] = of_networks
+    mine, part_settings = part(records, settings, "fig6_offline")
+    changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], part_settings)
     if len(changes):
         why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
-        found[only] = claims.of_mean(
+        by_claim[only] = claims.of_mean(
             changes["refinement"], changes["keys"], OURS, f"{why}; 0.01 nats is ours"
         )
-        found[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
+        by_claim[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
         why = "five networks on digits, validation images, as published; the mean of the distances without sign; ten epochs is ours"
-        found[stop] = claims.of_mean(
+        by_claim[stop] = claims.of_mean(
             (changes["least loss"] - changes["least error"]).abs(), changes["keys"], OURS, why
         )
-    return found
+    return by_claim

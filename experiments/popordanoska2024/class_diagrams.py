@@ -1,4 +1,4 @@
-"""Reliability diagrams of single classes, over the bins that the estimator `ReliabilityBins` records as diagnostics."""
+"""Reliability diagrams of single classes, from the diagnostics of `ReliabilityBins`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.figures.style import COLOURS
 
 
 def bins_of(records: pd.DataFrame) -> pd.DataFrame:
-    """The bins of these records of `ReliabilityBins`.
+    """Return the bins of records of `ReliabilityBins`.
 
     Returns
     -------
     DataFrame
-        problem, class, bin, count, mean (prediction), share (of the class), and the ends low, high of its 95 % Wilson interval;
-        bins that hold no sample are left out.
+        problem, class, bin, count, mean (prediction), share (of the class), and the ends low, high
+        of its 95 % Wilson interval; bins that hold no sample are left out.
     """
     rows: dict[tuple[str, int, int], dict[str, float]] = {}
     for r in records.itertuples():
@@ -27,22 +27,24 @@ def bins_of(records: pd.DataFrame) -> pd.DataFrame:
             of_class, of_bin, what = name.split("/")
             rows.setdefault((r.problem, int(of_class), int(of_bin)), {})[what] = value
     keys = pd.DataFrame(list(rows), columns=["problem", "class", "bin"])
-    found = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
-    low, high = rates.wilson(found["count"] * found["share"], found["count"])
-    return found.assign(low=low, high=high)
+    frame = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
+    low, high = rates.wilson(frame["count"] * frame["share"], frame["count"])
+    return frame.assign(low=low, high=high)
 
 
-def diagram(ax, found: pd.DataFrame, bins: int) -> None:
-    """Draw one class: the share of the class among the predictions of a bin with its interval; the gap to the bin's mean
-    prediction is orange where that is too high, yellow where it is too low."""
-    left, gap = found["bin"] / bins, found["mean"] - found["share"]
+def diagram(ax, frame: pd.DataFrame, bins: int) -> None:
+    """Draw one class: its share among the predictions of a bin, with an interval.
+
+    The gap to the mean prediction of the bin is orange if that is too high, yellow if too low.
+    """
+    left, gap = frame["bin"] / bins, frame["mean"] - frame["share"]
     high, low = gap.clip(lower=0.0), (-gap).clip(lower=0.0)
     bar = {"width": 1.0 / bins, "align": "edge"}
-    ax.bar(left, found["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
+    ax.bar(left, frame["share"] - low, color=COLOURS[0], edgecolor="white", linewidth=0.3, **bar)
     ax.bar(
         left,
         high,
-        bottom=found["share"],
+        bottom=frame["share"],
         color=COLOURS[1],
         alpha=0.45,
         linewidth=0,
@@ -52,7 +54,7 @@ def diagram(ax, found: pd.DataFrame, bins: int) -> None:
     ax.bar(
         left,
         low,
-        bottom=found["mean"],
+        bottom=frame["mean"],
         color=COLOURS[4],
         alpha=0.75,
         linewidth=0,
@@ -62,20 +64,23 @@ def diagram(ax, found: pd.DataFrame, bins: int) -> None:
     ax.plot(
         [0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.7, label="calibrated", zorder=2
     )
-    ends = np.abs(np.stack([found["share"] - found["low"], found["high"] - found["share"]]))
+    ends = np.abs(np.stack([frame["share"] - frame["low"], frame["high"] - frame["share"]]))
     look = {"fmt": ".", "color": "0.1", "markersize": 2.5, "elinewidth": 0.6, "capsize": 0.8}
     ax.errorbar(
         left + 0.5 / bins,
-        found["share"],
+        frame["share"],
         yerr=ends,
         label="share of the class with 95 % interval",
         **look,
     )
 
 
-def figure(found: pd.DataFrame, bins: int, per_row: int = 5):
-    """A matplotlib Figure with a panel per class, the values of the column `network` below each other."""
-    parts = list(found.groupby("network", sort=False))
+def figure(frame: pd.DataFrame, bins: int, per_row: int = 5):
+    """Return a Figure with a panel per class, networks below each other.
+
+    The column `network` names the network.
+    """
+    parts = list(frame.groupby("network", sort=False))
     rows = [-(-(1 + part["class"].max()) // per_row) for _, part in parts]
     figure, axes = panels.grid(sum(rows), per_row, 0.7 + 1.32 * sum(rows), sharex=True, sharey=True)
     for ax in axes.flat:
@@ -94,10 +99,10 @@ def figure(found: pd.DataFrame, bins: int, per_row: int = 5):
     return figure
 
 
-def table(found: pd.DataFrame) -> text_tables.Rows:
-    """Texts by (network, class): share of the class, its mean prediction, and the L1 error over the bins."""
+def table(frame: pd.DataFrame) -> text_tables.Rows:
+    """Return texts by (network, class): share, mean prediction, and L1 error over the bins."""
     rows: text_tables.Rows = {}
-    for (network, j), part in found.groupby(["network", "class"], sort=False):
+    for (network, j), part in frame.groupby(["network", "class"], sort=False):
         weight, gap = part["count"] / part["count"].sum(), (part["mean"] - part["share"]).abs()
         values = {"share": part["share"], "mean prediction": part["mean"], "L1 error": gap}
         rows[network, str(j)] = {name: f"{weight @ value:.4f}" for name, value in values.items()}

@@ -1,8 +1,9 @@
-"""What the items on simulated and real predictions share: the authors' unit, curves over n, our numbers beside the reported ones.
+"""Helpers for items on simulated and real predictions: unit, curves over n, rows to compare.
 
-Unit. The authors write one class as two columns, (1 - g, g). Their squared error of a class is therefore twice our estimand
-`l2_squared`, and so is their sharpness; their refinement, -mean F(r) with F(r) = r^2 + (1 - r)^2, is twice ours less 1. KL is the
-same on one column and on two. Everything in this folder is shown in their unit.
+Unit. The authors write one class as two columns, (1 - g, g). Their squared error of a class is
+therefore twice our estimand `l2_squared`, and so is their sharpness. Their refinement, -mean F(r)
+with F(r) = r^2 + (1 - r)^2, is twice ours minus 1. KL is the same on one column and on two.
+Everything in this folder is shown in their unit.
 """
 
 import numpy as np
@@ -12,9 +13,9 @@ from harness.evaluation.selection import label
 from harness.evaluation.summary import evaluate
 from harness.figures import panels
 
-VECTOR = "vector_truth_popordanoska2024"  # what the authors take for the truth: an estimator of no figure
-AUTHORS = "_popordanoska2024"  # estimators whose ids end so give the authors' unit already,
-ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # but for their bins, which are of one column
+VECTOR = "vector_truth_popordanoska2024"  # estimator of the authors' ground truth
+AUTHORS = "_popordanoska2024"  # estimators with this suffix already use the authors' unit,
+ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # except their bins, which use one column
 UNIT = {
     "l2_squared": (2.0, 0.0),
     "sharpness_l2_squared": (2.0, 0.0),
@@ -29,7 +30,7 @@ AGAIN, THEIRS = "authors' code, run again", "authors' ground truth"
 
 
 def in_two_columns(records):
-    """The records, values and truths, in the authors' unit; those of the canonical notion are as they were."""
+    """Convert the values and truths of records to the authors' unit, except canonical ones."""
     frame = records.copy()
     for estimand, (factor, shift) in UNIT.items():
         mine = frame["estimand"].eq(estimand) & frame["notion"].ne("canonical")
@@ -43,8 +44,11 @@ def in_two_columns(records):
 
 
 def numbers(records, settings, estimands=tuple(SHORT)):
-    """items.evaluated of these estimands in the authors' unit, with `short`, their names, `relative`, the bias in per cent of the
-    truth, with its error, and `theirs`, what the authors take for the truth."""
+    """Return items.evaluated of these estimands in the authors' unit.
+
+    Additional columns: `short`, the names of the estimands; `relative`, the bias in per cent of the
+    truth, with its error; and `theirs`, the authors' ground truth.
+    """
     table = items.evaluated(
         in_two_columns(records[records["estimator"].ne(VECTOR)]), settings, estimands
     )
@@ -62,7 +66,10 @@ def numbers(records, settings, estimands=tuple(SHORT)):
 
 
 def of_vector(records, settings):
-    """What the authors take for the truth by problem and estimand (index): value, error, short, model, keys."""
+    """Return the authors' ground truth by problem and estimand (index).
+
+    Columns: value, error, short, model, keys.
+    """
     fine = items.values(records[records["estimator"].eq(VECTOR)], settings, SHORT).drop_duplicates(
         ["problem", "estimand"]
     )
@@ -74,7 +81,7 @@ def of_vector(records, settings):
 
 
 def summary(records, settings):
-    """evaluate(), in the authors' unit, with the labels beside the ids."""
+    """Return evaluate() in the authors' unit, with labels next to the ids."""
     frame = evaluate(in_two_columns(records))
     for group in ("estimator", "problem"):
         frame.insert(0, f"{group}_label", [label(settings, group, name) for name in frame[group]])
@@ -83,12 +90,16 @@ def summary(records, settings):
 
 
 def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apart=None):
-    """What an item reports of the problems and estimators of `part`: open grey marks, a little to the right of their n; or by
-    `looks`, {label of a problem or an estimator: what its marks have of their own}, and `apart`, {label: factor of n}."""
-    found = items.printed(settings, item)
-    found[["model", "n"]] = found["row"].str.extract(r"^(.*), n = (\d+)$")
-    found = found[
-        found["model"].isin(part["model"]) & found["column"].isin(items.formatted(part, column))
+    """Draw reported numbers of the problems and estimators of `part` as open grey marks.
+
+    They are slightly to the right of their n. `looks` is {label of a problem or estimator: style of
+    its marks}; `apart` is {label: factor of n}.
+    """
+    estimates = items.printed(settings, item)
+    estimates[["model", "n"]] = estimates["row"].str.extract(r"^(.*), n = (\d+)$")
+    estimates = estimates[
+        estimates["model"].isin(part["model"])
+        & estimates["column"].isin(items.formatted(part, column))
     ]
     look = {
         "color": "0.45",
@@ -98,21 +109,23 @@ def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apar
         "linestyle": "none",
         "zorder": 2,
     }
-    found = found.assign(n=1.09 * found["n"].astype(float))
-    for (model, column), mine in found.groupby(["model", "column"], sort=False):
+    estimates = estimates.assign(n=1.09 * estimates["n"].astype(float))
+    for (model, column), mine in estimates.groupby(["model", "column"], sort=False):
         own = (looks or {}).get(model) or (looks or {}).get(column.split(", ")[0], {})
         mine = mine.assign(n=(apart or {}).get(model, 1.0) * mine["n"])
         panels.curve(ax, mine, value="value", error="plus_minus", **{"label": AGAIN, **look, **own})
 
 
 def titles(settings, group, names):
-    """{id: label} of problems or estimators, 'k =' in italics."""
+    """Return {id: label} of problems or estimators, with 'k =' in italics."""
     return {name: label(settings, group, name).replace("k =", "$k$ =") for name in names}
 
 
 def reproduced_rows(records, settings, column="{column}, {short}", value="mean"):
-    """Our numbers with row '<problem label>, n = <n>' and column '<estimator label>, <estimand>', in the authors' unit; cells
-    without a number leave their reason."""
+    """Return our numbers in the authors' unit, rows '<problem label>, n = <n>'.
+
+    Columns are '<estimator label>, <estimand>'. Cells without a number leave their reason.
+    """
     row, lost = "{model}, n = {n}", records[records["estimator"].ne(VECTOR)]
     columns = [column.replace("{short}", name) for name in SHORT.values()]
     ours = items.numbers(numbers(records, settings), row, column, value)

@@ -1,7 +1,8 @@
-"""Figure 2: KL calibration error on simulated data. (a) kernel against bins, (b) via the risk against direct, (c) bias over n.
+"""Figure 2: KL calibration error on simulated data.
 
-The class-wise numbers of the paper come from the kernel via the risk (eq. 14) with a bandwidth by n. (a) has the squared error as
-well, where from 3,000 samples on bins do better than the kernel.
+(a) kernel against bins, (b) via the risk against direct, (c) bias over n. The class-wise numbers of
+the paper come from the kernel via the risk (eq. 14) with a bandwidth by n. (a) also has the squared
+error, for which bins beat the kernel from 3,000 samples on.
 """
 
 from harness.common import wording
@@ -16,7 +17,8 @@ RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popord
 OPEN = f"open: {curves.AGAIN}"
 APART = (0.86, 1.0, 1.16)  # factors of n
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}
-CONTESTS = {  # column of the table: estimand, and two estimators of which the second is to be closer to the truth
+# column of the table: estimand, and two estimators; the second should be closer to the truth
+CONTESTS = {
     "fig2a": {
         f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()
     },
@@ -26,14 +28,14 @@ CONTESTS = {  # column of the table: estimand, and two estimators of which the s
 
 
 def part_of(settings):
-    """fig2a, fig2b or fig2c."""
+    """Return fig2a, fig2b or fig2c."""
     return settings.compare[0].split("_")[0]
 
 
 def render(records, settings):
-    """(a) a panel per estimand, (b) a panel per problem, (c) a panel per estimator with a line per problem: the bias."""
-    found, which = curves.numbers(records, settings), part_of(settings)
-    found = found[found["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
+    """Draw (a) a panel per estimand, (b) a panel per problem, (c) the bias per estimator."""
+    frame, which = curves.numbers(records, settings), part_of(settings)
+    frame = frame[frame["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
     shown = [
         e
         for e in (RISK, *(BINNED.values() if which == "fig2a" else (DIRECT,)))
@@ -69,12 +71,12 @@ def render(records, settings):
     apart = (
         dict(zip(looks, APART)) if which == "fig2c" else {}
     )  # three lines that lie close: side by side
-    found["n"] = found["n"] * found["model"].map(apart).fillna(1.0)
+    frame["n"] = frame["n"] * frame["model"].map(apart).fillna(1.0)
     figure, axes = drawing.facets(
-        found, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more
+        frame, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more
     )
     for (_, name), ax in axes.items():
-        part = found[found[columns[0]].eq(name) & found["estimator"].isin(shown)]
+        part = frame[frame[columns[0]].eq(name) & frame["estimator"].isin(shown)]
         curves.marks(ax, part, settings, f"{which}_authors_code", text, looks, apart)
         if which == "fig2c":
             panels.rule(ax, 0.0)
@@ -85,18 +87,21 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By k and n: truth and estimates, and by how much the second of two is closer to the truth; in (c) the bias, also in %."""
+    """Return rows by k and n: truth, estimates and the advantage of the second of two estimators.
+
+    The advantage is the difference of their |bias|. (c) has the bias, also in %.
+    """
     which = part_of(settings)
-    found = items.in_order(curves.numbers(records, settings), settings, "problem")
-    found, suffix = (
-        found[found["estimand"].eq("kl") | (which == "fig2a")],
+    frame = items.in_order(curves.numbers(records, settings), settings, "problem")
+    frame, suffix = (
+        frame[frame["estimand"].eq("kl") | (which == "fig2a")],
         ", {short}" * (which == "fig2a"),
     )
     shown = {f"{{column}}{suffix}": ("mean", "se")}
     if which == "fig2c":
         shown = {"{column}, bias": ("bias", "se"), "{column}, %": ("relative", "relative_se", 0)}
     rows = comparisons.columns(
-        found, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown}
+        frame, ("model", "n"), {f"true value{suffix}": ("truth", None), **shown}
     )
     for column, (estimand, first, second) in CONTESTS[which].items():
         fine = curves.in_two_columns(items.with_number(records, estimand))
@@ -110,6 +115,9 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our estimates, for (c) our biases, beside those of the authors' code and of an independent implementation."""
+    """Return our estimates, or biases for (c).
+
+    They are compared with the authors' code and an independent implementation.
+    """
     bias = ("{column}, bias of {short}", "bias") if part_of(settings) == "fig2c" else ()
     return items.answers(curves.reproduced_rows(records, settings, *bias), settings)

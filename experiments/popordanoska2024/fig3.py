@@ -1,7 +1,7 @@
-"""Figure 3: accuracy, and the L2 sharpness of every hidden layer's activations, in the course of training.
+"""Figure 3: accuracy and L2 sharpness of the hidden layers during training.
 
-Sharpness is the variance of E[Y | layer], so no layer has more of it than the one before: layer 1 >= 2 >= 3 >= 4 (>= the output).
-Estimated, it need not be; the table counts how often it is.
+Sharpness is the variance of E[Y | layer], so it cannot rise from layer to layer: layer 1 >= 2 >= 3
+>= 4 (>= the output). Estimates need not obey this; the table counts how often they do.
 """
 
 import numpy as np
@@ -23,21 +23,27 @@ ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{ep
 
 
 def measured(records, settings):
-    """(found: the numbers; by estimator, epoch, layer and estimand the mean sharpness; by epoch the accuracy, in percent)."""
-    found = networks.estimates(records, settings, "canonical")
-    found = found[found["layer"].isin(list(NAMES))]
+    """Return the numbers, the mean sharpness, and the accuracy in percent by epoch.
+
+    The sharpness is by estimator, epoch, layer and estimand.
+    """
+    frame = networks.estimates(records, settings, "canonical")
+    frame = frame[frame["layer"].isin(list(NAMES))]
     sharpness = items.means(
-        found[found["estimand"].isin(list(ESTIMANDS))], ["column", "epoch", "layer", "estimand"]
+        frame[frame["estimand"].isin(list(ESTIMANDS))], ["column", "epoch", "layer", "estimand"]
     )
     sharpness = sharpness.assign(
         of=sharpness["estimand"].map(ESTIMANDS), name=sharpness["layer"].map(NAMES)
     )
-    return found, sharpness, items.means(networks.of(found, "accuracy", layer="output"), ["epoch"])
+    return frame, sharpness, items.means(networks.of(frame, "accuracy", layer="output"), ["epoch"])
 
 
 def render(records, settings):
-    """Accuracy, one panel per estimator. Mean and standard error over the seeds; dotted: the paper's one network, at as many
-    steps of gradient descent."""
+    """Draw the accuracy, and one panel per estimator.
+
+    Mean and standard error over the seeds. Dotted: the paper's one network, at as many steps of
+    gradient descent.
+    """
     _, sharpness, accuracy = measured(records, settings)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
@@ -89,9 +95,9 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By estimator and epoch: accuracy, sharpness, and in how many networks it falls from layer to layer; then of all."""
-    (found, sharpness, accuracy), rows = measured(records, settings), {}
-    falls = falling(found)
+    """Return accuracy, sharpness and counts of falling sharpness, by estimator and epoch."""
+    (frame, sharpness, accuracy), rows = measured(records, settings), {}
+    falls = falling(frame)
     for column in items.labels(settings, "estimator", sharpness["column"]):
         mine = falls[falls["column"].eq(column)]
         counts = (
@@ -115,9 +121,9 @@ def table(records, settings):
     )
 
 
-def falling(found):
-    """Frame column, seed, epoch, the sharpness of every layer, and `falls`: layer 1 >= 2 >= 3 >= 4."""
-    wide = networks.of(found, L2).pivot(
+def falling(frame):
+    """Return the sharpness of every layer, and `falls`: layer 1 >= 2 >= 3 >= 4."""
+    wide = networks.of(frame, L2).pivot(
         index=["column", "network", "seed", "epoch"], columns="layer", values="value"
     )
     wide = wide.reindex(columns=list(NAMES)).dropna(subset=list(HIDDEN)).reset_index()
@@ -125,9 +131,12 @@ def falling(found):
 
 
 def reproduced(records, settings):
-    """The paper's are of one run: our error is that of the difference of one more run from our mean, sd sqrt(1 + 1 / seeds)."""
-    _, *found = measured(records, settings)
-    sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in found)
+    """Return our numbers; the paper's are of one run.
+
+    Our error is that of the difference of one more run from our mean, sd sqrt(1 + 1 / seeds).
+    """
+    _, *frame = measured(records, settings)
+    sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in frame)
     ours = items.together(
         items.numbers(accuracy, "accuracy, epoch {epoch:g}", "network", error="error"),
         items.numbers(

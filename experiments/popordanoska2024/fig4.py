@@ -1,7 +1,8 @@
-"""Figure 4: squared L2 (top) and KL (bottom) calibration error and its relative bias, for 2, 5 and 10 classes.
+"""Figure 4: squared L2 and KL calibration error and relative bias, 2, 5 and 10 classes.
 
-The class-wise error compares g_j with E[Y_j given g_j]; what the authors take for the truth (TruthOfVector) compares it
-with E[Y_j given the whole vector], which is more for more than two classes (Jensen). Relative bias is against the first.
+The class-wise error compares g_j with E[Y_j given g_j]. The authors' ground truth (TruthOfVector)
+compares it with E[Y_j given the whole vector], which is larger for more than two classes (Jensen).
+Relative bias is against the former.
 """
 
 import numpy as np
@@ -18,8 +19,11 @@ ROWS = ("l2_squared", "kl")
 
 
 def render(records, settings):
-    """Errors of each number of classes, and their relative bias via the risk (full lines) and direct (broken)."""
-    found, titles = (
+    """Draw the errors by number of classes, and the relative bias.
+
+    Full lines: via the risk. Broken lines: direct.
+    """
+    frame, titles = (
         curves.numbers(records, settings),
         curves.titles(settings, "problem", settings.problem),
     )
@@ -35,9 +39,9 @@ def render(records, settings):
         "how": {"log": True, "zorder": 3},
         "width_ratios": [1] * len(titles) + [1.15],
     }
-    figure, axes = drawing.facets(found, rows, columns, "estimator", estimators, 4.4, **more)
+    figure, axes = drawing.facets(frame, rows, columns, "estimator", estimators, 4.4, **more)
     for (estimand, problem), ax in axes.items():
-        mine = found[found["estimand"].eq(estimand)]
+        mine = frame[frame["estimand"].eq(estimand)]
         if problem:
             part = mine[mine["problem"].eq(problem)]
             curves.marks(ax, part[part["estimator"].eq(RISK)], settings, "fig4_authors_code")
@@ -68,8 +72,8 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By estimand, k and n: true value, the authors' ground truth, every estimator and its relative bias in per cent."""
-    found = items.in_orders(
+    """Return rows (estimand, k, n): true value, authors' ground truth, estimates, relative bias."""
+    frame = items.in_orders(
         curves.numbers(records, settings), {"estimand": ROWS, "problem": settings.problem}
     )
     shown = {
@@ -80,14 +84,14 @@ def table(records, settings):
     }
     heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
     return text_tables.wide(
-        comparisons.columns(found, ("short", "model", "n"), shown),
+        comparisons.columns(frame, ("short", "model", "n"), shown),
         ["estimand", "problem", "n"],
         heading,
     )
 
 
 def reproduced(records, settings):
-    """Our estimates, our truths, and our value of what the authors take for the truth."""
+    """Return our estimates, our truths, and our value of the authors' ground truth."""
     exact = curves.numbers(records, settings).drop_duplicates(["problem", "estimand"])
     theirs = curves.of_vector(records, settings)
     ours = [

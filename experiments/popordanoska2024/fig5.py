@@ -1,7 +1,8 @@
-"""Figure 5: calibration error of networks, and its bias, against the number of test images; the bandwidth is 0.02.
+"""Figure 5: calibration error of networks and its bias against the number of test images.
 
-The paper takes the same estimator on all images for the truth, so that its bias is 0 at the last n by construction. On simulated
-data, whose truth is known, the bias against the estimator's own last value vanishes and that against the truth does not.
+The bandwidth is 0.02. The paper uses the same estimator on all images as the truth, so its bias is
+0 at the last n by construction. On simulated data with a known truth, the bias against the
+estimator's own last value vanishes but that against the truth does not.
 """
 
 import pandas as pd
@@ -22,26 +23,30 @@ METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
 def measured(records, settings):
-    """curves.numbers with `own`, the mean at the estimator's largest n, and `drift` (%), the distance from it, with its error."""
-    found = curves.numbers(records, settings)
+    """Return curves.numbers with `own` and `drift`.
+
+    `own` is the mean at the estimator's largest n; `drift` (%) is the distance from it, with its
+    error.
+    """
+    frame = curves.numbers(records, settings)
     last = (
-        found.sort_values("n")
+        frame.sort_values("n")
         .groupby(["problem", "estimator", "estimand"])["mean"]
         .last()
         .rename("own")
     )
-    found = found.join(last, on=["problem", "estimator", "estimand"])
-    return found.assign(
-        drift=100 * (found["mean"] / found["own"] - 1), drift_se=100 * found["se"] / found["own"]
+    frame = frame.join(last, on=["problem", "estimator", "estimand"])
+    return frame.assign(
+        drift=100 * (frame["mean"] / frame["own"] - 1), drift_se=100 * frame["se"] / frame["own"]
     )
 
 
 def render(records, settings):
-    """Estimates, their distance from their own last value, and from the truth where it is known."""
-    found = items.in_order(measured(records, settings), settings, "problem")
-    if not len(found):
+    """Draw estimates, their distance from their own last value, and from a known truth."""
+    frame = items.in_order(measured(records, settings), settings, "problem")
+    if not len(frame):
         return panels.nothing(networks.NO_FILES)
-    risk, known = found[found["estimator"].eq(RISK)], found[found["truth"].notna()]
+    risk, known = frame[frame["estimator"].eq(RISK)], frame[frame["truth"].notna()]
     drift = {"panel": "drift", "mean": lambda f: f["drift"], "se": lambda f: f["drift_se"]}
     bias = {"panel": "bias", "mean": lambda f: f["relative"], "se": lambda f: f["relative_se"]}
     drawn = pd.concat([
@@ -69,15 +74,18 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """By problem, estimator and n: both errors, how far from the estimator's own last value, and from the truth if known."""
-    found = measured(records, settings)
-    found = items.in_order(found.sort_values(["column", "n"], kind="stable"), settings, "problem")
+    """Return both errors by problem, estimator and n, with two distances.
+
+    The distances are from the estimator's own last value, and from the truth if it is known.
+    """
+    frame = measured(records, settings)
+    frame = items.in_order(frame.sort_values(["column", "n"], kind="stable"), settings, "problem")
     shown = {
         "{short}": ("mean", "se"),
         "{short}, % from own last": ("drift", "drift_se", 1),
         "{short}, % from truth": ("relative", "relative_se", 0),
     }
-    rows = comparisons.columns(found, ("{model}", "{column}", "n"), shown)
+    rows = comparisons.columns(frame, ("{model}", "{column}", "n"), shown)
     heading = (
         "kl and squared L2 (two columns): mean ± standard error over random orders of the images"
     )
@@ -85,11 +93,11 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """The one number that the figure states: no bias where the truth is the estimate itself."""
-    found = measured(records, settings)
-    found = found[found["estimator"].eq(RISK) & found["truth"].isna() & found["n"].eq(10000)]
-    last = items.means(found.assign(drift=found["drift"].abs()), ["estimand"], "drift")
-    most = found["drift"].abs().groupby(found["estimand"]).max()
+    """Return the one number that the figure states: no bias if the truth is the estimate itself."""
+    frame = measured(records, settings)
+    frame = frame[frame["estimator"].eq(RISK) & frame["truth"].isna() & frame["n"].eq(10000)]
+    last = items.means(frame.assign(drift=frame["drift"].abs()), ["estimand"], "drift")
+    most = frame["drift"].abs().groupby(frame["estimand"]).max()
     last = last.assign(most=last["estimand"].map(most), name=last["estimand"].map(METRICS))
     return comparisons.answers_or_reason(
         items.numbers(last, "PreResNet56, n = 10000", "{name}", "most", 0.0), records, settings

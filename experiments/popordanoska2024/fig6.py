@@ -1,7 +1,8 @@
-"""Figure 6: log-loss, accuracy, KL calibration error and refinement in the course of over-training, two classes.
+"""Figure 6: log-loss, accuracy, KL calibration error and refinement during over-training.
 
-The log-loss is the sum of the calibration error and the refinement (via risk exactly so, of estimates as well). The paper smooths
-one network's curves; here they are means over networks, and nothing is smoothed.
+The log-loss is the sum of the calibration error and the refinement (via the risk also for
+estimates). The paper smooths the curves of one network; here they are means over networks without
+smoothing. There are two classes.
 """
 
 import pandas as pd
@@ -35,31 +36,37 @@ CHANGES = {  # column of `changes`: of the table, its digits, and the row beside
 
 
 def measured(records, settings):
-    """The records' numbers. The refinement of an estimator that gives a calibration error alone is the log-loss less that."""
-    found = networks.estimates(records, settings, "binary")
+    """Return the numbers of the records.
+
+    If an estimator gives only a calibration error, its refinement is the log-loss minus that.
+    """
+    frame = networks.estimates(records, settings, "binary")
     loss, split = (
-        of(found, "logloss").set_index("problem")["value"],
-        set(of(found, "refinement_kl")["column"]),
+        of(frame, "logloss").set_index("problem")["value"],
+        set(of(frame, "refinement_kl")["column"]),
     )
-    alone = of(found, "kl")[lambda f: ~f["column"].isin(split)]
+    alone = of(frame, "kl")[lambda f: ~f["column"].isin(split)]
     rest = alone.assign(
         estimand="refinement_kl", value=alone["problem"].map(loss).astype(float) - alone["value"]
     )
-    return pd.concat([found, rest.dropna(subset="value")], ignore_index=True)
+    return pd.concat([frame, rest.dropna(subset="value")], ignore_index=True)
 
 
 def render(records, settings):
-    """Loss and accuracy of both parts, calibration error and refinement of the validation part by every estimator; the vertical
-    line is the epoch of the least mean validation loss."""
-    found = measured(records, settings)
-    if not len(of(found, "logloss")):
+    """Draw loss and accuracy of both parts, and calibration error and refinement.
+
+    The latter are of the validation part by every estimator. The vertical line is the epoch of the
+    smallest mean validation loss.
+    """
+    frame = measured(records, settings)
+    if not len(of(frame, "logloss")):
         return panels.nothing(networks.NO_FILES)
-    of_both = found["estimand"].isin(["logloss", "accuracy"])
-    found = found.assign(series=found["part"].map(PARTS).where(of_both, found["column"]))[
-        of_both | found["part"].eq("val")
+    of_both = frame["estimand"].isin(["logloss", "accuracy"])
+    frame = frame.assign(series=frame["part"].map(PARTS).where(of_both, frame["column"]))[
+        of_both | frame["part"].eq("val")
     ]
-    drawn = items.means(found, ["estimand", "series", "epoch"]).assign(row=0)
-    names = [*PARTS.values(), *items.labels(settings, "estimator", of(found, "kl")["column"])]
+    drawn = items.means(frame, ["estimand", "series", "epoch"]).assign(row=0)
+    names = [*PARTS.values(), *items.labels(settings, "estimator", of(frame, "kl")["column"])]
     drawn["at"] = drawn["epoch"] * 1.12 ** (
         drawn["series"].map(names.index) % 3 - 1
     )  # side by side: some are the same number
@@ -75,12 +82,15 @@ def render(records, settings):
 
 
 def changes(records, settings):
-    """Per estimator and seed, on the validation part: the epochs of the least log-loss and of the least calibration error, and
-    by what log-loss, calibration error and refinement rise from the former to the last epoch."""
-    found, rows = measured(records, settings), []
-    found = found[found["part"].eq("val")]
-    for column in items.labels(settings, "estimator", of(found, "kl")["column"]):
-        mine = found[found["column"].eq(column) | found["estimand"].eq("logloss")]
+    """Return epochs of minima and later rises, per estimator and seed, on the validation part.
+
+    The epochs are those of the smallest log-loss and the smallest calibration error. Log-loss,
+    calibration error and refinement rise from the former to the last epoch.
+    """
+    frame, rows = measured(records, settings), []
+    frame = frame[frame["part"].eq("val")]
+    for column in items.labels(settings, "estimator", of(frame, "kl")["column"]):
+        mine = frame[frame["column"].eq(column) | frame["estimand"].eq("logloss")]
         for (_, seed), run in mine.groupby(["network", "seed"]):
             curves = [
                 of(run, name).set_index("epoch")["value"].sort_index()
@@ -96,24 +106,28 @@ def changes(records, settings):
 
 
 def table(records, settings):
-    """`changes` by estimator. The first error, of a network that says 1/2 of everything, is small too and may be the least."""
-    found, rows = changes(records, settings), {}
+    """Return `changes` by estimator.
+
+    The first error, of a network that gives 1/2 for everything, is small too and may be the
+    smallest.
+    """
+    frame, rows = changes(records, settings), {}
     for name, (text, digits, _) in CHANGES.items():
         text_tables.entries(
-            items.means(found, ["column"], name), ("{column}",), text, digits=digits, into=rows
+            items.means(frame, ["column"], name), ("{column}",), text, digits=digits, into=rows
         )
     heading = "validation: epochs of the least, and rises in nats from the least log-loss to the last epoch; "
     return networks.wide(rows, ["estimator"], heading + "mean ± standard error")
 
 
 def reproduced(records, settings):
-    """The paper draws one network and prints no number; ours are there to be read beside its text."""
-    found = changes(records, settings)
-    of_network, ours = found.drop_duplicates("seed").assign(column="network"), []
+    """Return our numbers; the paper draws one network and prints no number."""
+    frame = changes(records, settings)
+    of_network, ours = frame.drop_duplicates("seed").assign(column="network"), []
     for name, (_, _, row) in CHANGES.items():
         ours.append(
             items.numbers(
-                items.means(of_network if "loss" in name else found, ["column"], name),
+                items.means(of_network if "loss" in name else frame, ["column"], name),
                 row,
                 "{column}",
             )

@@ -1,4 +1,7 @@
-"""Figure 7: snapshots of training by classification error and KL calibration error, and those that no other betters in both."""
+"""Figure 7: snapshots of training by classification error and KL calibration error.
+
+The Pareto front has the snapshots that no other one beats in both.
+"""
 
 import numpy as np
 
@@ -7,19 +10,22 @@ from harness.figures import panels
 
 from . import comparisons, drawing, networks
 
-FAR = 1.6  # snapshots with more than that times the least error, of either kind, are outside of the axes
+FAR = 1.6  # snapshots above this multiple of the smallest error of either kind are outside
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
 
 
 def snapshots(records, settings):
-    """Frame column, epoch, error (percent) and ce (nats) with error_se and ce_se, means over the seeds on the validation part,
-    and `front`: whether no other snapshot is at least as good in both and better in one."""
-    found = networks.estimates(records, settings, "classwise")
-    found = found[found["part"].eq("val")].sort_values("epoch", kind="stable")
-    table = items.means(networks.of(found, "kl"), ["column", "epoch"]).rename(
+    """Return column, epoch, error (percent) and ce (nats), means over the seeds.
+
+    error_se and ce_se are standard errors; the part is validation. `front` is true if no other
+    snapshot is at least as good in both and better in one.
+    """
+    frame = networks.estimates(records, settings, "classwise")
+    frame = frame[frame["part"].eq("val")].sort_values("epoch", kind="stable")
+    table = items.means(networks.of(frame, "kl"), ["column", "epoch"]).rename(
         columns={"mean": "ce", "se": "ce_se"}
     )
-    accuracy = items.means(networks.of(found, "accuracy"), ["epoch"]).set_index("epoch")
+    accuracy = items.means(networks.of(frame, "accuracy"), ["epoch"]).set_index("epoch")
     table["error"], table["error_se"] = (
         100.0 - table["epoch"].map(accuracy["mean"]),
         table["epoch"].map(accuracy["se"]),
@@ -34,12 +40,15 @@ def snapshots(records, settings):
 
 
 def render(records, settings):
-    """One panel per estimator: mean and standard error over the seeds; orange: the Pareto front, with the epochs."""
-    found = snapshots(records, settings)
-    if not len(found):
+    """Draw one panel per estimator: means and standard errors over the seeds.
+
+    The Pareto front is orange, with the epochs.
+    """
+    frame = snapshots(records, settings)
+    if not len(frame):
         return panels.nothing(networks.NO_FILES)
-    figure, axes = panels.panels(found["column"].nunique(), height=2.3, xlabel=ERROR)
-    for ax, (column, mine) in zip(axes, found.groupby("column", sort=False)):
+    figure, axes = panels.panels(frame["column"].nunique(), height=2.3, xlabel=ERROR)
+    for ax, (column, mine) in zip(axes, frame.groupby("column", sort=False)):
         drawing.plane(ax, mine, "error", "ce", "front", "epoch", FAR, "epoch")
         ax.set_title(column)
     axes[0].set_ylabel(r"calibration error $\mathrm{CE_{KL}}$ (nats)")
@@ -48,23 +57,23 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (estimator, epoch): validation error and calibration error, mean +- standard error over the seeds, and the front."""
-    found, key = snapshots(records, settings), ("{column}", "{epoch:g}")
+    """Return rows (estimator, epoch): validation error, calibration error and the front."""
+    frame, key = snapshots(records, settings), ("{column}", "{epoch:g}")
     rows = comparisons.columns(
-        found, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")}
+        frame, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")}
     )
     text_tables.entries(
-        found, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows
+        frame, key, "Pareto optimal", text=lambda r: "yes" if r.front else "–", into=rows
     )
     return networks.wide(rows, LEVELS, "validation: kl, mean ± standard error over the seeds")
 
 
 def reproduced(records, settings):
-    """The paper draws the front and prints no number."""
-    found = snapshots(records, settings)
-    count = items.means(found, ["column"], "front").assign(
+    """Count the Pareto optimal snapshots; the paper draws the front and prints no number."""
+    frame = snapshots(records, settings)
+    count = items.means(frame, ["column"], "front").assign(
         front=lambda f: (f["mean"] * f["reps"]).round()
     )
-    count["reps"] = count["column"].map(found.groupby("column")["reps"].max())
+    count["reps"] = count["column"].map(frame.groupby("column")["reps"].max())
     ours = items.numbers(count, "snapshots that are Pareto optimal", "{column}", "front", np.nan)
     return comparisons.answers_or_reason(ours, records, settings)

@@ -1,4 +1,4 @@
-"""Figure 8: class-wise reliability diagrams, ten bins of equal width: the diagnostics of the estimator `reliability10`."""
+"""Figure 8: class-wise reliability diagrams with ten bins of equal width (`reliability10`)."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ BINS, DIAGRAM = 10, "reliability10"
 
 
 def bins(records, settings):
-    """`class_diagrams.bins_of` with the column network."""
+    """Return `class_diagrams.bins_of` with the column network."""
     fine = items.with_number(records, "l1", "classwise")
     return named(class_diagrams.bins_of(fine[fine["estimator"].eq(DIAGRAM)]), settings)
 
 
 def named(frame, settings):
-    """The frame with `network`: the label of the file, else of the network that its id names."""
+    """Add `network`: the label of the file, else of the network that its id names."""
     ids = frame["problem"].astype(object)
     files = ids.isin(list(settings.labels.problem or {}))
     ids = ids.where(files, ids.str.extract(networks.IN_TRAINING)[1].fillna(ids))
@@ -26,19 +26,24 @@ def named(frame, settings):
 
 
 def render(records, settings):
-    """One panel per class, the networks below each other: the share of the class in a bin beside the bin's mean prediction."""
-    found = bins(records, settings)
-    return class_diagrams.figure(found, BINS) if len(found) else panels.nothing(networks.NO_FILES)
+    """Draw one panel per class, with the networks below each other.
+
+    The share of the class in a bin is compared with the mean prediction of the bin.
+    """
+    numbers = bins(records, settings)
+    return (
+        class_diagrams.figure(numbers, BINS) if len(numbers) else panels.nothing(networks.NO_FILES)
+    )
 
 
 def table(records, settings):
-    """Rows (network, class): share of the class, its mean prediction, and the L1 error over the ten bins."""
+    """Return rows (network, class): share, mean prediction and L1 error over the ten bins."""
     rows = class_diagrams.table(bins(records, settings))
     return networks.wide(rows, ["network", "class"], "class-wise: l1 over ten bins of equal width")
 
 
 def reproduced(records, settings):
-    """The mean over classes, as the binned estimator recorded it. The paper draws and prints no number."""
+    """Return the mean over classes by the binned estimator; the paper prints no number."""
     mine = named(
         items.values(records[records["estimator"].ne(DIAGRAM)], settings, "l1", "classwise"),
         settings,

@@ -1,8 +1,8 @@
-"""Records of networks: what the ids of their problems say.
+"""Records of networks, described by the ids of their problems.
 
-Recalibrated networks (`harness.problems.RecalibratedFiles`), where a published variant of a method bears a paper's id and
-"relabelled" stands for the network's predictions with labels drawn from them, a calibrated model; and networks in the course of
-training (`harness.problems.PredictionFiles`):
+For recalibrated networks (`harness.problems.RecalibratedFiles`) a published variant of a method has
+a paper's id, and "relabelled" is the network with labels drawn from its predictions, a calibrated
+model. Networks in training come from `harness.problems.PredictionFiles`.
 
     <dataset and network>[_seed<s>][/test][<_ or /><method>[_<paper>]][/class<j>]
     <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]
@@ -40,8 +40,10 @@ NO_FILES = "there are no files to draw; the page says how to get them"
 
 
 def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The frame with what its problems' ids say: network (its label), method, variant (empty where there is no choice),
-    label_of_class (-1 without one)."""
+    """Add network (its label), method, variant and label_of_class from the problems' ids.
+
+    variant is empty if there is no choice; label_of_class is -1 without a class.
+    """
     rows = {}
     for problem in frame["problem"].unique():
         base, method, published, of_class = RECALIBRATED.fullmatch(problem).groups()
@@ -59,17 +61,19 @@ def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def in_order(names: Iterable[str], settings: Settings) -> list[str]:
-    """The networks' labels in the order of settings.labels, others after them."""
+    """Return the networks' labels in the order of settings.labels, others after them."""
     return comparisons.ranked(names, (settings.labels.problem or {}).values())
 
 
 def printed(settings: Settings, item: str) -> pd.DataFrame:
-    """The printed numbers of an item with network, method and variant, also where ours are of other networks; the printed
-    standard errors are in `plus_minus`."""
-    found = items.printed(settings, item)
-    found = found[~found["column"].str.endswith("(standard error)")]
-    parts = found["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
-    return found.assign(
+    """Return the printed numbers of an item with network, method and variant.
+
+    The printed standard errors are in `plus_minus`.
+    """
+    numbers = items.printed(settings, item)
+    numbers = numbers[~numbers["column"].str.endswith("(standard error)")]
+    parts = numbers["row"].str.rsplit(", ", n=1, expand=True).reindex(columns=[0, 1])
+    return numbers.assign(
         network=parts[0], method=parts[1], variant=np.where(parts[1].eq("none"), "", THEIRS)
     )
 
@@ -77,7 +81,10 @@ def printed(settings: Settings, item: str) -> pd.DataFrame:
 def of_methods(
     rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """The table of texts by INDEX: networks as configured, methods in the order of METHODS, published ones first."""
+    """Return the table of texts by INDEX.
+
+    Networks are ordered as configured, methods as METHODS, published ones first.
+    """
     networks = in_order([key[0] for key in rows], settings)
     keys = sorted(
         rows, key=lambda key: (networks.index(key[0]), METHODS.index(key[1]), key[2] == OURS)
@@ -88,9 +95,12 @@ def of_methods(
     )
 
 
-def rows_of(found: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
-    """The networks of both frames, those of one data set (what labels begin with, up to the comma) together, the paper's last."""
-    names = [*in_order(found["network"], settings), *dict.fromkeys(paper["network"] + PAPERS)]
+def rows_of(numbers: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
+    """Return the networks of both frames; those of one data set together, the paper's last.
+
+    The data set is the part of a label before the comma.
+    """
+    names = [*in_order(numbers["network"], settings), *dict.fromkeys(paper["network"] + PAPERS)]
     sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
     return sorted(names, key=lambda name: sets.index(name.split(", ")[0]))
 
@@ -98,8 +108,11 @@ def rows_of(found: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> lis
 def marks(
     ax, part: pd.DataFrame, paper: pd.DataFrame, names: list[str], methods: Sequence[str] = METHODS
 ) -> None:
-    """A mark per network and method with its error, at the height of the network, which names the row, recalibrated as published;
-    the printed numbers are open marks in rows of their own. Rows alternate between white and grey."""
+    """Draw a mark with its error per network and method, recalibrated as published.
+
+    Every network has a row. The printed numbers are open marks in separate rows. Rows alternate
+    between white and grey.
+    """
     for i in range(0, len(names), 2):
         ax.axhspan(i - 0.5, i + 0.5, color="0.96", linewidth=0, zorder=0)
     for j, method in enumerate(methods):
@@ -117,13 +130,16 @@ def marks(
 
 
 def in_training(problems: Iterable[str]) -> pd.DataFrame:
-    """What the ids say: frame indexed by problem; seed and epoch are numbers, what an id lacks is missing. Problems that stand
-    for absent files are left out: their cells carry the reason."""
+    """Parse the ids: a frame indexed by problem, with numbers for seed and epoch.
+
+    Missing parts of an id are missing values. Problems of absent files are left out, because their
+    cells carry the reason.
+    """
     rows = {}
     for problem in dict.fromkeys(problems):
-        found = IN_TRAINING.fullmatch(problem)
-        if found:
-            family, network, seed, epoch, layer, part = found.groups()
+        numbers = IN_TRAINING.fullmatch(problem)
+        if numbers:
+            family, network, seed, epoch, layer, part = numbers.groups()
             rows[problem] = [
                 family,
                 network,
@@ -134,14 +150,18 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
             ]
         elif "/absent" not in problem:
             raise BadInputError(
-                f"problem {problem!r} is not named <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]."
+                f"problem {problem!r} is not named "
+                "<family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]."
             )
     names = ["family", "network", "seed", "epoch", "layer", "part"]
     return pd.DataFrame(list(rows.values()), pd.Index(list(rows), dtype=str, name="problem"), names)
 
 
 def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.DataFrame:
-    """The numbers of one notion beside what the problems' ids say; `column` is the estimator's label. Accuracies in percent."""
+    """Return the numbers of one notion with the parts of the problems' ids.
+
+    `column` is the estimator's label. Accuracies are in percent.
+    """
     fine = items.values(records, settings, notion=notion)
     fine = fine[["key", "problem", "column", "estimand", "value"]].join(
         in_training(fine["problem"]), on="problem", how="inner"
@@ -151,16 +171,16 @@ def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.Data
     )
 
 
-def of(found: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
-    """The rows of one estimand (and of one `part`, `column`, ...)."""
+def of(numbers: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
+    """Return the rows of one estimand (and of one `part`, `column`, ...)."""
     for name, wanted in {"estimand": estimand, **parts}.items():
-        found = found[found[name].eq(wanted)]
-    return found
+        numbers = numbers[numbers[name].eq(wanted)]
+    return numbers
 
 
 def wide(
     rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """worded.wide, which says so where there are no files."""
-    made = text_tables.wide(rows, levels, heading, first, "none: there are no files")
-    return made if len(levels) > 1 else made.set_axis(made.index.get_level_values(0))
+    """Return text_tables.wide, with a note if there are no files."""
+    results = text_tables.wide(rows, levels, heading, first, "none: there are no files")
+    return results if len(levels) > 1 else results.set_axis(results.index.get_level_values(0))

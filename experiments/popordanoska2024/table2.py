@@ -1,8 +1,9 @@
-"""Table 2: KL and squared L2 calibration error (both x 100) of networks as they are, after isotonic regression and after
-temperature scaling, fitted on validation data; in brackets the change of the mean in per cent.
+"""Table 2: KL and squared L2 calibration error (x 100) before and after recalibration.
 
-As published: class-wise, the kernel via the risk with bandwidth 0.02, squared errors on two columns. A perfectly calibrated model
-has 1 to 2 by that as well (experiment popordanoska2024_as_published), so that only differences between rows tell something.
+Isotonic regression and temperature scaling are fitted on validation data. In brackets is the change
+of the mean in per cent. As published: class-wise, the kernel via the risk with bandwidth 0.02,
+squared errors on two columns. A perfectly calibrated model also has 1 to 2 (experiment
+popordanoska2024_as_published), so only differences between rows are informative.
 """
 
 import numpy as np
@@ -20,34 +21,39 @@ AXIS = {"CE_KL": r"CE$_\mathrm{KL}$ $\times$ 100", "CE_2^2": r"CE$_2^2$ $\times$
 
 
 def measured(records, settings):
-    """By network, method, variant, estimator and estimand: mean over the seeds x 100, se, reps, and `change`, in per cent of
-    the mean without recalibration."""
+    """Return means over the seeds x 100, by network, method, variant, estimator and estimand.
+
+    `change` is in per cent of the mean without recalibration.
+    """
     fine = networks.recalibrated(
         items.values(curves.in_two_columns(records), settings, COLUMNS), settings
     )
-    found = items.means(
+    frame = items.means(
         fine.assign(value=100 * fine["value"]), [*networks.KEY, "estimator", "column", "estimand"]
     )
     by = ["network", "estimator", "estimand"]
-    found = found.join(
-        found[found["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by
+    frame = frame.join(
+        frame[frame["method"].eq("none")].set_index(by)["mean"].rename("before"), on=by
     )
-    after = ~found["method"].isin(["none", "relabelled"])
-    change = (100 * (found["mean"] / found["before"] - 1)).where(after)
-    return found.assign(change=change, metric=found["estimand"].map(COLUMNS))
+    after = ~frame["method"].isin(["none", "relabelled"])
+    change = (100 * (frame["mean"] / frame["before"] - 1)).where(after)
+    return frame.assign(change=change, metric=frame["estimand"].map(COLUMNS))
 
 
 def render(records, settings):
-    """Networks by KL and by squared L2, by the published estimator, a mark per method; the printed numbers as open marks."""
-    found, paper = measured(records, settings), networks.printed(settings, "table2")
-    found = found[found["estimator"].eq(PUBLISHED)]
-    if not len(found):
+    """Draw KL and squared L2 of the published estimator, with a mark per method.
+
+    The printed numbers are open marks.
+    """
+    frame, paper = measured(records, settings), networks.printed(settings, "table2")
+    frame = frame[frame["estimator"].eq(PUBLISHED)]
+    if not len(frame):
         return panels.nothing(networks.NO_FILES)
-    names = networks.rows_of(found, paper, settings)
+    names = networks.rows_of(frame, paper, settings)
     figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (metric, text) in zip(axes.flat, AXIS.items()):
         networks.marks(
-            ax, found[found["metric"].eq(metric)], paper[paper["column"].eq(metric)], names
+            ax, frame[frame["metric"].eq(metric)], paper[paper["column"].eq(metric)], names
         )
         ax.set_xlabel(text)
         ax.set_xlim(left=0.0)
@@ -56,11 +62,11 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (network, method, variant): the mean with its change, by every estimator, and the printed numbers."""
+    """Return rows (network, method, variant): means with changes, and the printed numbers."""
 
     def ours(r):
         return wording.format_fixed(r.mean, r.se, 2) + (
-            f" ({r.change:+.0f} %)" if r.change == r.change else ""
+            f" ({r.change:+.0f} %)" if not np.isnan(r.change) else ""
         )
 
     def theirs(r):
@@ -88,13 +94,16 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """The published estimator's numbers on the published recalibrations; changes have no error of their own."""
-    found = measured(records, settings)
-    found = found[found["estimator"].eq(PUBLISHED) & found["variant"].ne(networks.OURS)]
+    """Return the published estimator's numbers on the published recalibrations.
+
+    Changes have no error.
+    """
+    frame = measured(records, settings)
+    frame = frame[frame["estimator"].eq(PUBLISHED) & frame["variant"].ne(networks.OURS)]
     ours = items.together(
-        items.numbers(found, "{network}, {method}", "{metric}"),
+        items.numbers(frame, "{network}, {method}", "{metric}"),
         items.numbers(
-            found.dropna(subset="change"),
+            frame.dropna(subset="change"),
             "{network}, {method}",
             "{metric} change",
             "change",

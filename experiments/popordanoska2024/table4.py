@@ -1,6 +1,7 @@
-"""Tables 3 and 4: accuracy, negative log-likelihood and Brier score (all x 100) of networks, plain and recalibrated.
+"""Tables 3 and 4: accuracy, NLL and Brier score (x 100), before and after recalibration.
 
-NLL and Brier score are of the whole vector (canonical notion), so the mean of -log p_y and of sum_j (p_j - 1{y = j})^2.
+NLL and Brier score are of the whole vector (canonical notion): the mean of -log p_y and of sum_j
+(p_j - 1{y = j})^2.
 """
 
 from harness.evaluation import items, text_tables
@@ -19,8 +20,12 @@ BY = [*networks.KEY, "estimand", "column"]
 
 
 def measured(records, settings):
-    """By network, method, variant and estimand: mean over the seeds x 100, se, reps; and, in a second frame, for how many `seeds`
-    a score is undefined (an outcome had the probability 0): a mean over the others would be of other networks."""
+    """Return means over the seeds x 100, and a frame of undefined scores.
+
+    The former is by network, method, variant and estimand. The latter counts the `seeds` whose
+    score is undefined (an outcome had probability 0); a mean over the others would be of other
+    networks.
+    """
     lost = records[records["status"].eq("undefined") & records["estimand"].isin(list(COLUMNS))]
     frames = (
         items.with_number(records, COLUMNS, "canonical"),
@@ -29,36 +34,38 @@ def measured(records, settings):
     frames = [
         networks.recalibrated(f[["key", "problem", "estimand", "value"]], settings) for f in frames
     ]
-    found, without = (
+    frame, without = (
         f.assign(value=100 * f["value"], column=f["estimand"].map(COLUMNS)) for f in frames
     )
     without = without.groupby(BY, sort=False).size().rename("seeds").reset_index()
-    found = found.merge(without, "left", BY)
-    return items.means(found[found["seeds"].isna()], BY), without
+    frame = frame.merge(without, "left", BY)
+    return items.means(frame[frame["seeds"].isna()], BY), without
 
 
 def printed(settings):
-    """The printed numbers of the item that the experiment compares with."""
+    """Return the printed numbers of the item that the experiment compares with."""
     return networks.printed(settings, settings.compare[0])
 
 
 def render(records, settings):
-    """Networks by each score, of several on logarithmic axes, a mark per method; the printed numbers as open
-    marks. Of the accuracy, what it lacks to 100 %."""
-    found, paper = measured(records, settings)[0], printed(settings)
-    if not len(found):
+    """Draw the networks by each score, with a mark per method; printed numbers are open marks.
+
+    Several scores have logarithmic axes. The accuracy is drawn as its distance from 100 %.
+    """
+    frame, paper = measured(records, settings)[0], printed(settings)
+    if not len(frame):
         return panels.nothing(networks.NO_FILES)
-    found["mean"] = found["mean"].where(found["estimand"].ne("accuracy"), 100 - found["mean"])
+    frame["mean"] = frame["mean"].where(frame["estimand"].ne("accuracy"), 100 - frame["mean"])
     paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
-    names, methods = networks.rows_of(found, paper, settings), list(dict.fromkeys(paper["method"]))
+    names, methods = networks.rows_of(frame, paper, settings), list(dict.fromkeys(paper["method"]))
     columns = {
         estimand: column
         for estimand, column in COLUMNS.items()
-        if estimand in set(found["estimand"])
+        if estimand in set(frame["estimand"])
     }
     figure, axes = panels.grid(1, len(columns), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (estimand, column) in zip(axes.flat, columns.items()):
-        ours, theirs = found[found["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
+        ours, theirs = frame[frame["estimand"].eq(estimand)], paper[paper["column"].eq(column)]
         networks.marks(ax, ours, theirs, names, methods)
         ax.set_xlabel(AXIS[estimand])
         if len(columns) == 1:
@@ -73,9 +80,9 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (network, method, variant): the three scores, the printed ones beside them where the networks are the paper's."""
-    found, without = measured(records, settings)
-    rows = text_tables.entries(found, networks.INDEX, "{column}", digits=2)
+    """Return rows (network, method, variant): the three scores, and the printed ones."""
+    frame, without = measured(records, settings)
+    rows = text_tables.entries(frame, networks.INDEX, "{column}", digits=2)
     text_tables.entries(
         without, networks.INDEX, "{column}", text=lambda r: f"undefined ({r.seeds})", into=rows
     )
@@ -91,9 +98,9 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Our numbers on the published recalibrations; Table 3 is Table 4's accuracy."""
-    found = measured(records, settings)[0]
+    """Return our numbers on the published recalibrations; Table 3 is Table 4's accuracy."""
+    frame = measured(records, settings)[0]
     ours = items.numbers(
-        found[found["variant"].ne(networks.OURS)], "{network}, {method}", "{column}"
+        frame[frame["variant"].ne(networks.OURS)], "{network}, {method}", "{column}"
     )
     return comparisons.answers_or_reason(ours, records, settings)

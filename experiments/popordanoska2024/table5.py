@@ -1,7 +1,8 @@
-"""Table 5: calibration error of every class by itself, by three estimators, and the order in which each puts the classes.
+"""Table 5: calibration error of every class by three estimators, and the order of the classes.
 
-CE_KL x 100 and CE_2^2 x 1000 by the kernel via the risk with bandwidth 0.02 (squared errors on two columns), CE_1 x 1000 by 15
-bins. Rank 1 is the smallest error. The paper's point is that the three orders are alike.
+CE_KL x 100 and CE_2^2 x 1000 are by the kernel via the risk with bandwidth 0.02 (squared errors on
+two columns), CE_1 x 1000 by 15 bins. Rank 1 is the smallest error. The paper concludes that the
+three orders are similar.
 """
 
 import numpy as np
@@ -33,7 +34,10 @@ PLACE = ["network", "label_of_class"]
 
 
 def measured(records, settings):
-    """By network, metric and class: mean over the seeds, se, reps, rank; metrics of another estimator bear its label."""
+    """Return means over the seeds and ranks by network, metric and class.
+
+    Metrics of another estimator have its label.
+    """
     fine = networks.recalibrated(
         items.values(curves.in_two_columns(records), settings), settings
     ).merge(METRICS, on="estimand")
@@ -50,39 +54,41 @@ def measured(records, settings):
     )
 
 
-def ranked(found):
-    """The errors with the rank of each class among those of its network and metric."""
-    return found.assign(rank=found.groupby(["network", "metric"])["mean"].rank())
+def ranked(frame):
+    """Add the rank of each class among those of its network and metric."""
+    return frame.assign(rank=frame.groupby(["network", "metric"])["mean"].rank())
 
 
 def printed(settings):
-    """The printed errors as in `measured`, also where ours are of other networks."""
-    found = items.printed(settings, "table5")
-    found = found[~found["column"].str.endswith("rank")]
-    parts = found["row"].str.extract(r"^(.*), class (\d+)$")
-    found = found.assign(
+    """Return the printed errors as in `measured`."""
+    frame = items.printed(settings, "table5")
+    frame = frame[~frame["column"].str.endswith("rank")]
+    parts = frame["row"].str.extract(r"^(.*), class (\d+)$")
+    frame = frame.assign(
         network=parts[0],
         label_of_class=parts[1].astype(int),
-        metric=found["column"],
-        mean=found["value"],
+        metric=frame["column"],
+        mean=frame["value"],
     )
-    return ranked(found.assign(se=np.nan))
+    return ranked(frame.assign(se=np.nan))
 
 
 def render(records, settings):
-    """One column per network: the three errors of every class, with its rank above; the printed numbers as open marks, beside the
-    network of ours that is most like the paper's."""
-    found, theirs = measured(records, settings), printed(settings)
-    found, have = found[found["published"].eq(True)], set(found["network"])
-    if not len(found):
+    """Draw one column per network: the three errors of every class, with its rank above.
+
+    The printed numbers are open marks next to our most similar network.
+    """
+    frame, theirs = measured(records, settings), printed(settings)
+    frame, have = frame[frame["published"].eq(True)], set(frame["network"])
+    if not len(frame):
         return panels.nothing(networks.NO_FILES)
     theirs["network"] = [
         LIKE[name] if LIKE.get(name) in have else name for name in theirs["network"]
     ]
-    names = networks.in_order([*found["network"], *theirs["network"]], settings)
+    names = networks.in_order([*frame["network"], *theirs["network"]], settings)
     drawn = pd.concat(
         [
-            found.assign(of=OURS),
+            frame.assign(of=OURS),
             theirs.assign(of=PAPERS, label_of_class=theirs["label_of_class"] + 0.35),
         ]
     )
@@ -95,7 +101,7 @@ def render(records, settings):
     )
     for (metric, network), ax in axes.items():
         for r in (
-            found[found["network"].eq(network) & found["metric"].eq(metric)]
+            frame[frame["network"].eq(network) & frame["metric"].eq(metric)]
             .fillna({"se": 0.0})
             .itertuples()
         ):
@@ -109,20 +115,20 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Rows (network, metric): the value of every class with its rank, and Spearman's correlation of the ranks with CE_KL's."""
+    """Return rows (network, metric): values with ranks, and the correlation with CE_KL's ranks."""
     rows = {}
-    for found, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
-        alike = comparisons.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL")
-        found = found.assign(
+    for frame, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
+        alike = comparisons.rank_agreement(frame, "network", ["label_of_class"], "metric", "CE_KL")
+        frame = frame.assign(
             text=[
                 f"{wording.format_fixed(r.mean, r.se, 2)} ({r.rank:.0f})"
-                for r in found.itertuples()
+                for r in frame.itertuples()
             ]
         )
-        found["alike"] = [alike.loc[place] for place in zip(found["network"], found["metric"])]
+        frame["alike"] = [alike.loc[place] for place in zip(frame["network"], frame["metric"])]
         key = ("{network}", "{metric}" + end)
-        text_tables.entries(found, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
-        text_tables.entries(found, key, "ranks as CE_KL", "alike", None, 2, into=rows)
+        text_tables.entries(frame, key, "class {label_of_class}", text=lambda r: r.text, into=rows)
+        text_tables.entries(frame, key, "ranks as CE_KL", "alike", None, 2, into=rows)
     columns = [
         *sorted({c for row in rows.values() for c in row if c.startswith("class")}),
         "ranks as CE_KL",
@@ -134,11 +140,11 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """The published estimators' numbers, and their ranks."""
-    found = measured(records, settings)
-    found, row = found[found["published"].eq(True)], "{network}, class {label_of_class}"
+    """Return the published estimators' numbers, and their ranks."""
+    frame = measured(records, settings)
+    frame, row = frame[frame["published"].eq(True)], "{network}, class {label_of_class}"
     ours = items.together(
-        items.numbers(found, row, "{metric}"),
-        items.numbers(found, row, "{metric} rank", "rank", 0.0),
+        items.numbers(frame, row, "{metric}"),
+        items.numbers(frame, row, "{metric} rank", "rank", 0.0),
     )
     return comparisons.answers_or_reason(ours, records, settings)

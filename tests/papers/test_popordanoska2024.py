@@ -372,7 +372,7 @@ def test_each_class_names_its_members_and_stays_one_where_nothing_is(file):
 
 
 def test_a_class_that_is_not_there_is_refused(file):
-    with pytest.raises(BadInputError, match="label is 3, but the problem has 3 classes"):
+    with pytest.raises(BadInputError, match="label is 3; the problem has classes"):
         OneClass(of_file(file), 3).sample(5, np.random.default_rng(0))
     with pytest.raises(BadInputError, match="label is -1"):
         OneClass(of_file(file), -1)
