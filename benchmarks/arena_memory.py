@@ -1,9 +1,10 @@
-"""Peak memory of the arena's estimators, once per notion, n and k, each in a process of its own: results/arena/memory.csv.
+"""Peak memory of the arena's estimators by notion, n and k: results/arena/memory.csv.
 
     python benchmarks/arena_memory.py [OUT.csv]
 
-What is measured is one estimate on one sample, above what was resident just before (benchmarks/peak_memory.py), after a first
-estimate on 200 rows, so that libraries and compiled code that are loaded once do not count. One thread.
+The memory is that of one estimate on one sample, above what was resident just before
+(benchmarks/peak_memory.py). Every estimate has its own process. A first estimate on 200 rows loads
+libraries and compiled code, so that these do not count. One thread.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 
 
 def estimators() -> list[str]:
-    """Those of the arena's ranked parts."""
+    """Return the estimators of the arena's ranked parts."""
     parts = [
         compose([f"experiment={name}"]).estimator
         for name in ("arena", "arena_hundred", "arena_slow")
@@ -42,8 +43,8 @@ def estimators() -> list[str]:
 
 
 def rows(names: list[str]) -> list[tuple]:
-    """One row per estimator, notion and size."""
-    found = []
+    """Yield one row per estimator, notion and size."""
+    table = []
     for problem_id, n in PROBLEMS.items():
         problem = load("problem", problem_id, {})
         p, y = problem.sample(n, np.random.default_rng(0))
@@ -67,7 +68,7 @@ def rows(names: list[str]) -> list[tuple]:
                         peak = peak_of(call, SECONDS, first)
                 else:
                     peak = Peak(None, "", reason)
-                found.append(
+                table.append(
                     (
                         name,
                         notion,
@@ -78,8 +79,8 @@ def rows(names: list[str]) -> list[tuple]:
                         peak.reason,
                     )
                 )
-                print(*found[-1], sep="\t", flush=True)
-    return found
+                print(*table[-1], sep="\t", flush=True)
+    return table
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def statements(
 
 
 def computed(out: str) -> pd.DataFrame:
-    """The records of seed 1."""
+    """Return the records of seed 1."""
     frames = []
     for name in ("arena_hundred", "arena"):
         problems = ",".join(compose([f"experiment={name}"]).problem)
@@ -102,11 +102,11 @@ def computed(out: str) -> pd.DataFrame:
 
 
 def main(out: str, path: Path) -> None:
-    held = baseline.read()
+    stored = baseline.read()
     again = computed(out)
     cells = ["problem", "notion", "n", "rep", "estimator"]
-    same = held.records.merge(again[cells].drop_duplicates(), on=cells)
-    both = [arena.settings(frame, held.families, held.classes) for frame in (same, again)]
+    same = stored.records.merge(again[cells].drop_duplicates(), on=cells)
+    both = [arena.settings(frame, stored.families, stored.classes) for frame in (same, again)]
     first, second = (
         frame[frame["estimand"].isin(arena.MAIN)].assign(k=lambda of: near(of["k"]))
         for frame in both

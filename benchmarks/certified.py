@@ -1,8 +1,9 @@
-"""What certified bounds cost: CPU seconds on one thread, best of two; peak memory of the process so far.
+"""Cost of certified bounds: CPU seconds on one thread (best of two) and peak memory.
 
-    python benchmarks/certified.py           n = 10^5, 10^6, 10^7, a minute; --quick leaves out 10^7
+    python benchmarks/certified.py           n = 10^5, 10^6, 10^7, a minute; --quick omits 10^7
 
-"after one sort" is the bound of scores that are in order, `estimator` the estimator as it is called, checks and sort included.
+"after one sort" is the bound of sorted scores. `estimator` is a call of the estimator, with checks
+and sort.
 """
 
 import argparse
@@ -29,17 +30,17 @@ IDS = (
 
 
 def seconds(work, times=2):
-    """Least CPU seconds of `times` calls."""
-    found = []
+    """Return the smallest CPU seconds of `times` calls."""
+    timings = []
     for _ in range(times):
         start = time.process_time()
         work()
-        found.append(time.process_time() - start)
-    return min(found)
+        timings.append(time.process_time() - start)
+    return min(timings)
 
 
 def denoised(scores, labels):
-    """The denoising of all labels at the bound's strength."""
+    """Denoise all labels at the strength of the bound."""
     n = len(scores)
     starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
     count, groups = tv.runs(scores, labels, n, starts, sums)
@@ -85,11 +86,11 @@ def main():
             n,
             seconds(partial(TVKfold().of_sorted, scores, labels, fold, 1.0)),
         )
-        held = load_estimator("nw_kfold")
+        estimator = load_estimator("nw_kfold")
         show(
             "nw_kfold after one sort",
             n,
-            seconds(partial(held.of_sorted, scores, labels, fold, 1 / 64)),
+            seconds(partial(estimator.of_sorted, scores, labels, fold, 1 / 64)),
         )
         for name in IDS:
             estimator = load_estimator(name)

@@ -1,10 +1,11 @@
-"""harness/judging/measured.json: what `judge` says that the arena measured.
+"""Write harness/judging/measured.json, the results of the arena that `judge` quotes.
 
-    python benchmarks/distil_arena.py size OUT.json [K ...]   false alarms of the tests on calibrated problems (4 CPU minutes)
-    python benchmarks/distil_arena.py join INDEX.parquet SIZE.json ...     writes measured.json
+    python benchmarks/distil_arena.py size OUT.json [K ...]      false alarms (4 CPU minutes)
+    python benchmarks/distil_arena.py join INDEX.parquet SIZE.json ...      measured.json
 
-INDEX.parquet is results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes. Regret is the geometric
-mean over the settings of a cell (notion, n, k); 7 and 26 classes count as 10.
+`size` computes false alarms of the tests on calibrated problems. INDEX.parquet is
+results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes. Regret is
+the geometric mean over the settings of the same notion, n and k; 7 and 26 classes count as 10.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ PUBLISHED = (
 
 
 def p_values(p, y, k, rng):
-    """Those of the notions of k classes."""
+    """Return the p-values for the notions of k classes."""
     if k == 2:
         return {"binary": scalar_test(*harness.reduce(p, y, "binary"), rng, RESAMPLES).p_value}
     classes = class_tests(*harness.reduce(p, y, "classwise"), LEVEL, rng, RESAMPLES)
@@ -62,7 +63,10 @@ def p_values(p, y, k, rng):
 
 
 def size(only=()):
-    """One row for each notion and "any" (one of the notions rejected after the correction for making them all), n and k."""
+    """Return one row for each notion and "any", n and k.
+
+    "any" means that one of the notions is rejected after the correction for multiple tests.
+    """
     rows = []
     for k, problems in CALIBRATED.items():
         for n in SIZES[k] if not only or k in only else ():
@@ -76,9 +80,9 @@ def size(only=()):
                         y = np.minimum(
                             (rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1), k - 1
                         )
-                    found = p_values(p, y, k, rng)
+                    values = p_values(p, y, k, rng)
                     trials += 1
-                    for notion, value in {**found, "any": min(closed(found).values())}.items():
+                    for notion, value in {**values, "any": min(closed(values).values())}.items():
                         alarms[notion] = alarms.get(notion, 0) + int(value <= 1.0 - LEVEL + 1e-12)
             for notion, count in alarms.items():
                 rows.append(
@@ -97,7 +101,7 @@ def size(only=()):
 
 
 def estimators(index):
-    """From the arena's settings, one row per notion, estimand l1, n, k and estimator."""
+    """Return one row per notion, estimand l1, n, k and estimator, from the arena's settings."""
     import pandas as pd
 
     frame = pd.read_parquet(index)
@@ -126,13 +130,13 @@ def main(what, *paths):
     if what == "size":
         Path(paths[0]).write_text(json.dumps(size([int(k) for k in paths[1:]])), encoding="utf-8")
         return
-    index, *made = paths
-    sizes = [json.loads(Path(path).read_text(encoding="utf-8")) for path in made]
+    index, *parts = paths
+    sizes = [json.loads(Path(path).read_text(encoding="utf-8")) for path in parts]
     write({"size": sum(sizes, []), "estimators": estimators(index)})
 
 
 def write(tables):
-    """Write measured.json, one row a line."""
+    """Write measured.json with one row per line."""
     lines = [
         f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
         for name, rows in tables.items()

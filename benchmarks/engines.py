@@ -1,12 +1,17 @@
-"""How much of two workers' time goes into cells, by engine: python benchmarks/engines.py [ENGINE ...] (all that are installed).
+"""Share of the time of two workers that goes into cells, by engine.
 
-Cells that do nothing but use a processor for 10 ms, or 100 ms, in worker processes of this machine. Of the records of a run,
+    python benchmarks/engines.py [ENGINE ...]      default: all that are installed
 
-    busy = sum over cells of their wall seconds / (workers x (end of the last cell - begin of the first cell)),
+Cells use a processor for 10 ms or 100 ms, in worker processes of this machine. From the records of
+a run,
 
-which is 1 where no worker ever waits or does anything else (drawing samples, writing records). The efficiency is that of two
-workers divided by that of engine=serial, which does the same beside cells. Starting the cluster is not in it: `start` is the time
-from the call to the first cell. Wall seconds of a cell count what other programs of a busy machine took from it, in both sums.
+    busy = sum over cells of their wall seconds
+           / (workers x (end of the last cell - begin of the first cell))
+
+is 1 if no worker waits or does anything else (draws samples, writes records). The efficiency is
+that of two workers divided by that of engine=serial, which does the same other work. Starting the
+cluster does not count: `start` is the time from the call to the first cell. Wall seconds of a cell
+include the time that other programs of a busy machine took, in both sums.
 """
 
 import importlib.util
@@ -36,7 +41,7 @@ def busy(p, y):
 
 
 def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
-    """What one run of the engine took."""
+    """Measure one run of the engine."""
     name = f"busy_{engine}_{round(seconds * 1000)}"
     (folder / f"{name}.py").write_text(BUSY.format(seconds))
     asked = [
@@ -63,7 +68,7 @@ def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
 
 
 def main(chosen: list[str]) -> None:
-    found = [
+    installed = [
         e
         for e in ENGINES
         if e not in engines.PACKAGES or importlib.util.find_spec(engines.PACKAGES[e])
@@ -77,7 +82,7 @@ def main(chosen: list[str]) -> None:
             f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}"
         )
         alone: dict[float, float] = {}
-        for engine in ["serial", *(e for e in chosen or found if e != "serial")]:
+        for engine in ["serial", *(e for e in chosen or installed if e != "serial")]:
             for seconds, cells in CELLS.items():
                 took = measured(engine, seconds, Path(folder))
                 efficiency = took["busy"] / alone.setdefault(seconds, took["busy"])

@@ -1,10 +1,12 @@
-"""What an estimate costs, of the estimators of which the arena has no seconds at n = 5,000: CPU seconds by n and k.
+"""CPU seconds by n and k of estimators for which the arena has none at n = 5,000.
 
-    python benchmarks/estimator_costs.py [ID ...]     writes harness/pages/costs.csv; rows that are there are kept
+    python benchmarks/estimator_costs.py [ID ...]     writes harness/pages/costs.csv
 
-Every estimator sees the same draws of dirichlet3_overconfident and dirichlet10_overconfident, under the first of canonical,
-top_label, binary and classwise that it takes. Least CPU time of three calls (of one, above a second), after a call of n = 50 that
-imports and compiles. A size whose expected time is above LIMIT is not measured; the row says why there is none.
+Existing rows are kept. Every estimator sees the same draws of dirichlet3_overconfident and
+dirichlet10_overconfident, under the first notion that it supports of canonical, top_label, binary
+and classwise. The value is the smallest CPU time of three calls (one call if it takes more than a
+second), after a call with n = 50 that imports and compiles. A size with an expected time above
+LIMIT is not measured; its row has the reason.
 """
 
 from __future__ import annotations
@@ -39,11 +41,13 @@ def main() -> None:
     done = {row["estimator"] for row in rows} | set(measured)
     for name in sys.argv[1:] or harness.list_estimators():
         if name not in done:
-            found = list(costs(name))
+            new_rows = list(costs(name))
             print(
-                *(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in found), sep="\n", flush=True
+                *(f"{name} k={r[3]} n={r[4]}: {r[5]} {r[6]}" for r in new_rows),
+                sep="\n",
+                flush=True,
             )
-            rows += [dict(zip(COLUMNS, row)) for row in found]
+            rows += [dict(zip(COLUMNS, row)) for row in new_rows]
             with FILE.open("w", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
                 writer.writeheader()
@@ -51,9 +55,9 @@ def main() -> None:
 
 
 def costs(name: str):
-    """The rows of an estimator."""
-    made = harness.load_estimator(name)
-    spec = EstimatorSpec.of(made)
+    """Return the rows of an estimator."""
+    estimator = harness.load_estimator(name)
+    spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ORDER if n in spec.notions)
     if spec.unavailable:
         yield name, spec.revision, notion, "", "", "", spec.unavailable
@@ -68,7 +72,7 @@ def costs(name: str):
         reason = spec.out_of_range(notion, n, k)
         if reason is None:
             try:
-                seconds = timed(made, spec, notion, k, n, warm=not last)
+                seconds = timed(estimator, spec, notion, k, n, warm=not last)
                 last[k] = n, seconds
                 yield name, spec.revision, notion, k, n, f"{seconds:.3g}", ""
                 continue
@@ -77,8 +81,8 @@ def costs(name: str):
         yield name, spec.revision, notion, k, n, "", reason
 
 
-def timed(made, spec, notion: str, k: int, n: int, warm: bool) -> float:
-    """Least CPU seconds of a call."""
+def timed(estimator, spec, notion: str, k: int, n: int, warm: bool) -> float:
+    """Return the smallest CPU seconds of a call."""
     problem = harness.load_problem(
         "beta_overconfident" if notion == "binary" else f"dirichlet{k}_overconfident"
     )
@@ -89,13 +93,13 @@ def timed(made, spec, notion: str, k: int, n: int, warm: bool) -> float:
         else (lambda: spec.replication_rng(1))
     )
     if warm:
-        apply(made, p[:50], y[:50], notion, rng(), problem)
-    found = []
-    while len(found) < 3 and (not found or found[0] < 1.0):
+        apply(estimator, p[:50], y[:50], notion, rng(), problem)
+    timings = []
+    while len(timings) < 3 and (not timings or timings[0] < 1.0):
         start = time.process_time()
-        apply(made, p, y, notion, rng(), problem)
-        found.append(time.process_time() - start)
-    return min(found)
+        apply(estimator, p, y, notion, rng(), problem)
+        timings.append(time.process_time() - start)
+    return min(timings)
 
 
 if __name__ == "__main__":

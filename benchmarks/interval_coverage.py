@@ -1,25 +1,30 @@
-"""Measure the coverage of the intervals that `judge` prints, and write it to harness/judging/coverage.csv.
+"""Measure the coverage of the intervals that `judge` prints, and write it to
+harness/judging/coverage.csv.
 
     python benchmarks/interval_coverage.py             40 draws of each cell, then 100; running again continues
     python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
     python benchmarks/interval_coverage.py --part changes      gains by recalibration, differences of two models
 
-A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and labels are
+A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and
+labels are
 
     k = 2:  p uniform on [0, 1];      k > 2:  p = softmax(z), z normal with standard deviation 2
     labels  drawn from C = p^t / sum p^t
 
-The kinds are "calibrated" (t = 1) and overconfident predictions (t < 1) whose L1 error is 0.002, 0.005, 0.01 and 0.05. It is
-that of the top label, for k = 2 the binary one. t and all truths are means over a large sample of which C is known.
+The kinds are "calibrated" (t = 1) and overconfident predictions (t < 1) whose L1 error is 0.002,
+0.005, 0.01 and 0.05. It is that of the top label, for k = 2 the binary one. t and all truths are
+means over a large sample of which C is known.
 
-A row of the table counts the draws of one quantity in one cell, and those whose interval held the truth. Quantities have the
-names of `judge --json`. `class.l1` is the L1 interval of single classes, a mean over all classes; `group.gap` and `group.l1`
-are those of all rows taken as one group. An interval with one end is a bound. The intervals are those before `judge` extends
-some of them to 0, which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
+A row of the table counts the draws of one quantity in one cell, and those whose interval held the
+truth. Quantities have the names of `judge --json`. `class.l1` is the L1 interval of single classes,
+a mean over all classes; `group.gap` and `group.l1` are those of all rows taken as one group. An
+interval with one end is a bound. The intervals are those before `judge` extends some of them to 0,
+which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
 
-The part "errors" holds the errors of one model. The part "changes" holds what a change of the model does: the gains by
-recalibration, and the differences to a second model whose logits are those of the first plus normal noise with standard
-deviation 1/2. The truth of a gain is the expected gain on new rows of the maps that were fitted on this draw's folds.
+The part "errors" holds the errors of one model. The part "changes" holds what a change of the model
+does: the gains by recalibration, and the differences to a second model whose logits are those of
+the first plus normal noise with standard deviation 1/2. The truth of a gain is the expected gain on
+new rows of the maps that were fitted on this draw's folds.
 """
 
 from __future__ import annotations
@@ -96,7 +101,7 @@ def sample_of_truth(k):
 
 @lru_cache(maxsize=64)
 def temper(k, kind):
-    """The power t of a kind."""
+    """Return the power t of a kind."""
     target = KINDS[kind]
     if target == 0.0:
         return 1.0
@@ -105,20 +110,20 @@ def temper(k, kind):
 
 @lru_cache(maxsize=64)
 def truths(k, kind):
-    """{quantity without the estimator: true value} of a kind."""
+    """Return {quantity without the estimator: true value} of a kind."""
     p, c = both(k, sample_of_truth(k), temper(k, kind))
     gap = p - c
     if k == 2:
         squares, kl = gap**2, xlogy(c, c / p) + xlogy(1.0 - c, (1.0 - c) / (1.0 - p))
         error = float(np.abs(gap).mean())
-        found = {"binary.l1": error, "group.l1": error, "confidence_gap": float(gap.mean())}
+        values = {"binary.l1": error, "group.l1": error, "confidence_gap": float(gap.mean())}
     else:
         squares, kl = (gap**2).sum(axis=1), xlogy(c, c / p).sum(axis=1)
         error = top_label_error(k, sample_of_truth(k), temper(k, kind))
         order = np.argsort(p, axis=None)
         means = [part.mean() for part in np.array_split(gap.ravel()[order], BINS_OF_TRUTH)]
         by_class = float(np.abs(means).mean())
-        found = {
+        values = {
             "top_label.l1": error,
             "classwise.l1": by_class,
             "canonical.l1": float(np.abs(gap).sum(axis=1).mean()),
@@ -126,16 +131,16 @@ def truths(k, kind):
             "confidence_gap": error,
             "class.l1": by_class,
         }
-    found |= {
+    values |= {
         "brier.miscalibration": float(squares.mean()),
         "log_loss.miscalibration": float(kl.mean()),
     }
-    found["group.gap"] = found["confidence_gap"]
-    return {name: 0.0 for name in found} if kind == "calibrated" else found
+    values["group.gap"] = values["confidence_gap"]
+    return {name: 0.0 for name in values} if kind == "calibrated" else values
 
 
 def intervals(p, y, rng):
-    """[(quantity, name of its truth, interval)] that judge prints of p and y."""
+    """Return [(quantity, name of its truth, interval)] that judge prints for p and y."""
     data = from_arrays(p, y)
     answer = howfar.errors(data, LEVEL, rng)
     rows = []
@@ -174,7 +179,10 @@ def sample(cell, index):
 
 
 def draw(cell, index):
-    """{quantity: [truth, share of intervals that hold it, mean width]} of one draw; nothing of what has no interval."""
+    """Return {quantity: [truth, share of covering intervals, mean width]} of one draw.
+
+    Quantities without an interval are left out.
+    """
     p, y, rng = sample(cell, index)
     known = truths(cell.k, cell.kind)
     return summary(
@@ -183,7 +191,10 @@ def draw(cell, index):
 
 
 def summary(rows):
-    """{quantity: [truth, share of intervals that hold it, mean width]} of rows (quantity, truth, interval)."""
+    """Return {quantity: [truth, share of covering intervals, mean width]}.
+
+    Rows are (quantity, truth, interval).
+    """
     outcomes = {}
     for quantity, truth, interval in rows:
         if interval.low is None and interval.high is None:
@@ -209,7 +220,10 @@ def noisy(p, rng):
 
 
 def expected_scores(p, c):
-    """Return the mean log-loss and Brier score, as `judge` counts them, of p (n, k) where the labels have probabilities c."""
+    """Return the mean log-loss and Brier score of p (n, k) if labels have probabilities c.
+
+    The scores are those of `judge`.
+    """
     log_loss = -(c * np.log(np.clip(p, CLIP, 1.0))).sum(axis=1)
     if p.shape[1] == 2:
         brier = c[:, 1] * p[:, 0] ** 2 + c[:, 0] * p[:, 1] ** 2
@@ -226,13 +240,14 @@ def population(k, kind):
 
 
 def mean_after(method, p, y, fold, classes, new, c):
-    """Return the mean over the folds of the expected scores of `new` after the map fitted without that fold."""
+    """Return the mean over the folds of the expected scores of `new` after the map fitted without
+    that fold."""
     maps = [gain.fit(method, p[fold != j], y[fold != j], classes) for j in range(gain.FOLDS)]
     return np.mean([expected_scores(one(new), c) for one in maps], axis=0)
 
 
 def changes(cell, index):
-    """`draw` of the gains by recalibration and of the differences of two models."""
+    """Return `draw` for the gains by recalibration and the differences of two models."""
     p, y, rng = sample(cell, index)
     first, second = (
         from_arrays(p, y, name="first"),
@@ -290,7 +305,7 @@ def part_of(quantity):
 
 
 def read(path):
-    """{(cell, quantity): [truth, draws, covered, mean width]} of a stored table."""
+    """Return {(cell, quantity): [truth, draws, covered, mean width]} of a stored table."""
     if not path.is_file():
         return {}
     with path.open(newline="", encoding="utf-8") as file:

@@ -1,10 +1,11 @@
-"""Timings of the kernel calibration errors with the Cholesky decomposition and with textbook forms, on one thread.
+"""Timings of the kernel calibration errors against Cholesky and textbook forms, on one thread.
 
-    python benchmarks/kernel_errors.py       about a minute and a half, 2.5 GB; --quick stops at n = 2,000
+    python benchmarks/kernel_errors.py       1.5 minutes, 2.5 GB; --quick stops at n = 2,000
 
-f ~ Dir(0.1), ten classes, y ~ f ("true"), or f sharpened to its square ("over"). CKCE: low rank against Cholesky, the n x n
-matrix decomposed; SKCE: tiles against n x n matrices. `memory` is the most so far; `gap` the relative difference of the two;
-`bound` what the low rank says of its own error, relative; `noise floor` the expectation of CKCE if f were calibrated.
+f ~ Dir(0.1), ten classes, y ~ f ("true"), or f sharpened to its square ("over"). CKCE: low rank
+against the Cholesky decomposition of the n x n matrix. SKCE: tiles against n x n matrices. `memory`
+is the peak so far; `gap` the relative difference of the two; `bound` the low rank's own bound on
+its relative error; `noise floor` the expectation of CKCE for calibrated f.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from harness.math.kernels import median_distance  # noqa: E402
 
 
 def drawn(n, classes=10):
-    """{"true": (f, y), "over": (f sharpened, y)}."""
+    """Return {"true": (f, y), "over": (f sharpened, y)}."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(classes, 0.1), n)
     y = np.minimum((p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), classes - 1)
@@ -30,17 +31,17 @@ def drawn(n, classes=10):
 
 
 def seconds(function, repeats=1):
-    """(least CPU seconds, result)."""
-    found = []
+    """Return (smallest CPU seconds, result)."""
+    timings = []
     for _ in range(repeats):
         start = time.process_time()
         result = function()
-        found.append(time.process_time() - start)
-    return min(found), result
+        timings.append(time.process_time() - start)
+    return min(timings), result
 
 
 def dense_skce(q, y, gamma):
-    """The unbiased form from n x n matrices of kernels and of residual products."""
+    """Compute the unbiased form from n x n matrices of kernels and of residual products."""
     r = np.eye(q.shape[1])[y] - q
     squares = (q * q).sum(axis=1)
     products = q @ q.T
@@ -77,9 +78,9 @@ def main(quick):
             show(f"CKCE, {name}", n, ours, other, abs(low.value / exact.value - 1), more)
     for n in (2000, 10_000)[: 1 if quick else 2]:
         q, y = drawn(n)["over"]
-        ours, found = seconds(lambda q=q, y=y: SKCE()(q, y)["skce"], 3)
-        other, dense = seconds(lambda q=q, y=y, g=found.parts["gamma"]: dense_skce(q, y, g))
-        show("SKCE, over", n, ours, other, abs(found.value / dense - 1))
+        ours, estimate = seconds(lambda q=q, y=y: SKCE()(q, y)["skce"], 3)
+        other, dense = seconds(lambda q=q, y=y, g=estimate.parts["gamma"]: dense_skce(q, y, g))
+        show("SKCE, over", n, ours, other, abs(estimate.value / dense - 1))
     for n in (10_000,) if quick else (10_000, 40_000):
         q, y = drawn(n)["over"]
         top, right = q.max(axis=1), (q.argmax(axis=1) == y).astype(int)

@@ -1,10 +1,12 @@
-"""Paired timings of the kernel estimators with textbook forms of the same formulas, on one thread.
+"""Paired timings of the kernel estimators with textbook forms of the same formulas.
 
-    python benchmarks/kernels.py             about five minutes; --quick leaves out what takes a minute
+    python benchmarks/kernels.py             about five minutes; --quick omits slow ones
 
-Textbook: the n x n kernel matrix, a decomposition per fold (kkr), a linear system per ridge and fold (ukkr), an n x n matrix of
-logarithms per class, as the formulas are written. Every pair is of the same samples, settings and folds; `gap` is the largest
-relative difference of the results. `authors`: CPU seconds of the authors' own code, measured once on another machine.
+Textbook forms are the formulas as written: the n x n kernel matrix, a decomposition per fold (kkr),
+a linear system per ridge and fold (ukkr), an n x n matrix of logarithms per class. Both sides of a
+pair have the same samples, settings and folds; `gap` is the largest relative difference of the
+results. `authors`: CPU seconds of the authors' own code, measured once on another machine. One
+thread.
 """
 
 import argparse
@@ -33,13 +35,13 @@ AUTHORS = {
 
 
 def seconds(function, repeats=1):
-    """(least CPU seconds, result)."""
-    found = []
+    """Return (smallest CPU seconds, result)."""
+    timings = []
     for _ in range(repeats):
         start = time.process_time()
         result = function()
-        found.append(time.process_time() - start)
-    return min(found), result
+        timings.append(time.process_time() - start)
+    return min(timings), result
 
 
 def show(case, n, ours, textbook=None, gap=None):
@@ -54,8 +56,10 @@ def show(case, n, ours, textbook=None, gap=None):
 
 
 def ridge_textbook(p, y, kind, gamma):
-    """Risks and test estimates of the authors' split and folds; kkr by one eigendecomposition and n x n products per ridge, ukkr
-    by one linear system per ridge."""
+    """Return risks and test estimates of the authors' split and folds.
+
+    kkr uses one eigendecomposition and n x n products per ridge, ukkr one linear system per ridge.
+    """
     n = len(p)
     rest_n = int(0.8 * n)
     order = np.random.RandomState(0).permutation(n)
@@ -90,7 +94,7 @@ def ridge_textbook(p, y, kind, gamma):
 
 
 def kernel_textbook(g, y, bandwidth):
-    """Direct KL by an n x n x k tensor of logarithms."""
+    """Compute direct KL by an n x n x k tensor of logarithms."""
     n, k = g.shape
     log = np.log(g) @ (g / bandwidth).T
     log += gammaln((g / bandwidth + 1).sum(axis=1)) - gammaln(g / bandwidth + 1).sum(axis=1)
@@ -103,7 +107,7 @@ def kernel_textbook(g, y, bandwidth):
 
 
 def confidences(n):
-    """Top-label predictions of a Dirichlet problem of ten classes."""
+    """Draw top-label predictions of a Dirichlet problem of ten classes."""
     return reduce(
         *load_problem("dirichlet10_overconfident").sample(n, np.random.default_rng(0)), "top_label"
     )
@@ -145,7 +149,7 @@ def main(quick):
         p, y = load_problem("simplex10_popordanoska2024").sample(n, np.random.default_rng(0))
         q, hits = reduce(p, y, "classwise")
         estimator = popordanoska2024.DirichletKernel("direct")
-        ours, found = seconds(
+        ours, estimates = seconds(
             lambda e=estimator, q=q, hits=hits: apply(e, q, hits, "classwise", None), 2
         )
         g = np.clip(p, 1e-7, 1 - 1e-7)
@@ -155,7 +159,7 @@ def main(quick):
                             for j, c in enumerate(g.T)])  # fmt: skip
 
         slow, value = seconds(textbook)
-        show("class-wise KL, k = 10", n, ours, slow, abs(found["kl"].value / value - 1))
+        show("class-wise KL, k = 10", n, ours, slow, abs(estimates["kl"].value / value - 1))
     p, y = load_problem("dirichlet10_overconfident").sample(10_000, np.random.default_rng(0))
     show(
         "Dirichlet kernel, k = 10",
@@ -181,14 +185,14 @@ def main(quick):
 
 
 def low_rank():
-    """What the low rank leaves out: residual trace, against the dense matrix."""
+    """Return the residual trace of the low rank, against the dense matrix."""
     vectors = load_problem("dirichlet10_overconfident").sample(2000, np.random.default_rng(0))[0]
     for name, p in (("scalars", confidences(2000)[0]), ("k = 10", vectors)):
         for tolerance in (1e-6, 1e-10, 1e-14):
-            found = pivoted_cholesky(p, 0.5, tolerance)
-            error = np.abs(rbf(p, p, 0.5) - found.factor @ found.factor.T).max()
-            print(f"  RBF matrix of {name}, n = 2,000, tolerance {tolerance:g}: rank {found.factor.shape[1]}, "
-                  f"residual trace {found.residual:.1e}, largest error of an entry {error:.1e}")  # fmt: skip
+            low = pivoted_cholesky(p, 0.5, tolerance)
+            error = np.abs(rbf(p, p, 0.5) - low.factor @ low.factor.T).max()
+            print(f"  RBF matrix of {name}, n = 2,000, tolerance {tolerance:g}: rank {low.factor.shape[1]}, "
+                  f"residual trace {low.residual:.1e}, largest error of an entry {error:.1e}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How much memory a call needs: the peak of resident memory while it runs, less what was resident just before."""
+"""Peak of resident memory of a call, above what was resident just before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNEL, RUSAGE = "VmHWM", "ru_maxrss"
 
 
 class Peak(NamedTuple):
-    """Peak resident memory of a call in MB (10^6 bytes) above what was resident before, how it was read, or why it was not."""
+    """Peak resident memory of a call in MB (10^6 bytes), its source, or the reason for None."""
 
     mb: float | None
     method: str
@@ -32,30 +32,33 @@ class Peak(NamedTuple):
 def peak_of(
     call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None
 ) -> Peak:
-    """The peak of one call, in a process of its own that is forked from this one.
+    """Return the peak of one call, in a process that is forked from this one.
 
     Parameters
     ----------
     call : callable without arguments
-        Runs in the forked process; what it returns is thrown away.
+        Runs in the forked process; its result is discarded.
     seconds : float
-        CPU seconds, after which the process is ended and there is no value: not of the wall, which a busy machine would decide.
+        The process is ended after this many CPU seconds, and there is no value. Wall seconds would
+        depend on the load of the machine.
     first : callable without arguments, optional
-        Runs in the forked process before anything is read, such as a smaller call of the same kind: pages of libraries and code
-        that are not the call's own are then resident. What it raises does not matter.
+        Runs in the forked process before the first reading, such as a smaller call of the same
+        kind. Pages of libraries and code are then already resident. Its errors are ignored.
 
     Returns
     -------
     Peak
-        mb is None, with the reason, where the call raised, took too long, died, or where the peak cannot be read.
+        mb is None, with the reason, if the call raised, took too long or died, or if the peak
+        cannot be read.
 
     Notes
     -----
-    The kernel's high-water mark VmHWM is set back by writing 5 to /proc/self/clear_refs just before the call, so that the past of
-    this process does not count. Where that file is absent or closed, ru_maxrss is read before and after: if it has not risen, the
-    call stayed below the process's own past and no value is given. Memory that the allocator holds free is given back before
-    (glibc's malloc_trim), or a call would fill it unseen. Resolution: pages, and how the kernel counts them; a value of some
-    tenths of a MB means next to nothing.
+    Writing 5 to /proc/self/clear_refs just before the call resets the kernel's high-water mark
+    VmHWM, so that the past of this process does not count. If that file is absent or closed,
+    ru_maxrss is read before and after: if it has not risen, the call stayed below the process's own
+    past and there is no value. Free memory of the allocator is returned before the call (glibc's
+    malloc_trim), because a call could fill it unseen. The resolution is that of pages and of the
+    kernel's counting; a value of a few tenths of a MB is noise.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -63,8 +66,8 @@ def peak_of(
     child.start()
     sender.close()
     try:
-        found: Peak = receiver.recv()
-        return found
+        peak: Peak = receiver.recv()
+        return peak
     except EOFError:
         child.join()
         if child.exitcode == -signal.SIGXCPU:

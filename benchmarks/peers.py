@@ -1,14 +1,18 @@
-"""Our estimators beside other libraries' and beside the formulas as they are written: one run, one table.
+"""Our estimators against other libraries and against their formulas: one run, one table.
 
-    python benchmarks/peers.py               writes benchmarks/peers.csv and benchmarks/peers.json, some three CPU minutes
-    python benchmarks/peers.py --only binned     what begins so, printed and not written
+    python benchmarks/peers.py               writes benchmarks/peers.csv and peers.json
+    python benchmarks/peers.py --only binned     prints cases with this prefix, writes nothing
 
-Other libraries are those of the extra `peers`, called as `peer_*` estimators are (harness.peers); one that is not installed is
-left out. Where no library has a quantity, "formula" is its textbook form in numpy: the n x n kernel matrix, a decomposition per
-fold, a linear system per ridge; of CKCE it is our own exact form by Cholesky, which "ours" is itself where that is cheaper. Every
-call is made in a process of its own, forked from one that has imported everything and computed nothing, after a small call of the
-same kind; ours and the others' take turns. CPU seconds are those of the process and its children, on one thread, the least of
-three calls below a second; memory is the peak above what was resident before.
+A run takes about three CPU minutes. Other libraries are those of the extra `peers`, called as
+`peer_*` estimators (harness.peers); missing ones are left out. If no library has a quantity,
+"formula" is its textbook form in numpy: the n x n kernel matrix, a decomposition per fold, a linear
+system per ridge. For CKCE it is our own exact form by Cholesky, which "ours" also uses where it is
+cheaper.
+
+Every call has its own process, forked from one that has imported everything and computed nothing,
+after a small call of the same kind. Ours and the others' take turns. CPU seconds are those of the
+process and its children, on one thread, the smallest of three calls below a second. Memory is the
+peak above what was resident before.
 """
 
 import argparse
@@ -54,7 +58,10 @@ MODULES = (
 
 
 def predictions(n, k):
-    """Over-confident predictions and labels: Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2), C ~ p^0.3."""
+    """Draw over-confident predictions and labels.
+
+    Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2) with C ~ p^0.3.
+    """
     rng = np.random.default_rng(n + k)
     if k == 2:
         p = np.clip(rng.beta(0.5, 0.5, n), 1e-12, 1.0 - 1e-12)
@@ -68,18 +75,21 @@ def predictions(n, k):
 
 
 def by_id(name, estimand, **settings):
-    """What an estimator of that id finds."""
-    made = load_estimator(name, **settings)
+    """Return a call of the estimator with this id."""
+    estimator = load_estimator(name, **settings)
 
     def call(p, y, notion):
-        return apply(made, p, y, notion, np.random.default_rng(0))[estimand].value
+        return apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
 
-    call.unavailable = getattr(made, "unavailable", None)
+    call.unavailable = getattr(estimator, "unavailable", None)
     return call
 
 
 def trees_of_probmetrics(name):
-    """The authors' warm-started trees in five folds, all their losses, l1; in two columns it is twice ours of one."""
+    """Compute l1 by the authors' warm-started trees in five folds, with all their losses.
+
+    In two columns it is twice ours of one column.
+    """
 
     def call(p, y, notion):
         import torch
@@ -113,10 +123,10 @@ def trees_of_probmetrics(name):
                 CategoricalDirac(torch.as_tensor(y), both.shape[1]),
                 CategoricalProbs(torch.as_tensor(both)),
             )
-            found = metrics.compute_all(labels, probabilities)
+            scores = metrics.compute_all(labels, probabilities)
         finally:
             CatBoostClassifier.predict = predict
-        value = next(found[key] for key in found if key.startswith("calib-err_proper-L1"))
+        value = next(scores[key] for key in scores if key.startswith("calib-err_proper-L1"))
         return float(value) / (2.0 if p.ndim == 1 else 1.0)
 
     call.unavailable = None if peers.installed("probmetrics") else "probmetrics is not installed"
@@ -124,13 +134,13 @@ def trees_of_probmetrics(name):
 
 
 def classwise_kl(p, y, notion):
-    """KL of every class by its own n x n kernel matrix, the mean over classes."""
+    """Compute the mean over classes of the KL by an n x n kernel matrix per class."""
     columns = [np.clip(np.column_stack([1.0 - c, c]), 1e-7, 1.0 - 1e-7) for c in p.T]
     return float(np.mean([kernel_textbook(g, y[:, j], BANDWIDTH) for j, g in enumerate(columns)]))
 
 
 def ridge(kind, textbook):
-    """The least risk over the grid of ridges, mean over five folds."""
+    """Compute the smallest risk over the grid of ridges, as a mean over five folds."""
 
     def call(p, y, notion):
         if textbook:
@@ -143,7 +153,7 @@ def ridge(kind, textbook):
 
 
 def kernel_l1(p, y, notion):
-    """l1 of the Dirichlet kernel's ratio, every sample left out of its own, by an n x n matrix."""
+    """Compute l1 of the leave-one-out Dirichlet kernel ratio, by an n x n matrix."""
     g = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     g = np.clip(g, 1e-7, 1.0 - 1e-7)
     log = np.log(g) @ (g / BANDWIDTH).T
@@ -162,7 +172,10 @@ def of(estimator, estimand):
 
 
 def cases():
-    """(what, {who: call}, notion of one probability, its sizes, notion of vectors, (n, numbers of classes))."""
+    """Return the cases.
+
+    Each is (name, {who: call}, scalar notion, its sizes, vector notion, (n, numbers of classes)).
+    """
     large, middle, small = (
         (10_000, 100_000, 1_000_000),
         (1_000, 10_000, 100_000),
@@ -207,7 +220,10 @@ def cases():
 
 
 def sample(n, k, notion):
-    """Reduced (p, y); of one probability the k of its vector is 10, but for the binary notion."""
+    """Return reduced (p, y).
+
+    A scalar notion other than binary reduces vectors with k = 10.
+    """
     p, y = predictions(n, k)
     if notion == "classwise":
         q, hits = reduce(p, y, notion)
@@ -216,13 +232,13 @@ def sample(n, k, notion):
 
 
 def cpu_seconds():
-    """CPU time of this process and its finished children."""
+    """Return the CPU time of this process and its finished children."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in usage)
 
 
 def measured(call, n, k, notion):
-    """{cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
+    """Return {cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
     p, y = sample(n, k, notion)
     few = sample(60, k, notion)
     with tempfile.TemporaryDirectory() as folder:
@@ -247,13 +263,13 @@ def measured(call, n, k, notion):
 
 
 def exponent(rows, name):
-    """Least squares slope of log CPU seconds in log n or log k; None of fewer than two sizes."""
+    """Return the least squares slope of log CPU seconds in log n or log k; None for one size."""
     x, y = (np.log([row[column] for row in rows]) for column in (name, "cpu_seconds"))
     return float(np.polyfit(x, y, 1)[0]) if len(set(x)) > 1 else None
 
 
 def case_rows(what, calls, scalar, sizes, vector, classes):
-    """The rows of one case, ours and the others' in turn at every size."""
+    """Return the rows of one case, ours and the others' in turn at every size."""
     first = 2 if scalar == "binary" else 10
     places = [(scalar, n, first, "n") for n in sizes] + [
         (vector, classes[0], k, "k") for k in classes[1]
@@ -267,17 +283,17 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
             row = {"what": what, "notion": notion, "who": who, "n": n, "k": k, "along": along}
             before = last.get((who, along))
             expected = before[1] * (n * k / before[0]) if before else 0.0
-            found = (
+            answer = (
                 {"reason": f"above {LIMIT:g} CPU seconds"}
                 if expected > LIMIT
                 else measured(call, n, k, notion)
             )
-            row |= found
-            if "cpu_seconds" in found:
-                last[who, along] = (n * k, found["cpu_seconds"])
-                value = found["value"] if who == "ours" else value
+            row |= answer
+            if "cpu_seconds" in answer:
+                last[who, along] = (n * k, answer["cpu_seconds"])
+                value = answer["value"] if who == "ours" else value
                 row["difference"] = (
-                    None if who == "ours" or value is None else abs(found["value"] - value)
+                    None if who == "ours" or value is None else abs(answer["value"] - value)
                 )
             rows.append(row)
             print(f"{what:<32}{who:<26}{notion:<11}{n:>9,}{k:>4}  "
@@ -291,15 +307,15 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
                 for row in rows
                 if row["who"] == who and row["along"] == along and "cpu_seconds" in row
             ]
-            found = exponent(mine, along)
+            slope = exponent(mine, along)
             for row in rows:
                 if row["who"] == who:
-                    row[f"exponent_{along}"] = found
+                    row[f"exponent_{along}"] = slope
     return rows
 
 
 def machine():
-    """The machine and the versions, in words."""
+    """Describe the machine and the versions."""
     names = [
         line.split(":", 1)[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -315,7 +331,7 @@ def machine():
 
 
 def written(row):
-    """The cells of a row as text."""
+    """Format the entries of a row as text."""
     cells = (row.get(name) for name in COLUMNS)
     return [
         "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell)

@@ -1,8 +1,10 @@
-"""What a long sweep costs beside its estimators: python benchmarks/scale.py [CELLS] [FOLDER]
+"""Overhead of a long sweep.
 
-CELLS (default 100,000) cells of binned15 on beta_overconfident, n = 100, two workers. Every step is a process of its own; printed
-are its wall and CPU seconds (of a run those of all its processes), and the largest resident memory of the process that drives.
-FOLDER is kept for a further look; without it the records are deleted.
+    python benchmarks/scale.py [CELLS] [FOLDER]
+
+CELLS (default 100,000) cells of binned15 on beta_overconfident, n = 100, two workers. Every step
+has its own process. The output has its wall and CPU seconds (for a run, those of all its processes)
+and the peak memory of the driver. FOLDER is kept; without it the records are deleted.
 """
 
 import json
@@ -41,7 +43,7 @@ def configuration(cells, out):
 
 
 def planned(cells, out):
-    """Plan, and walk over the first and the last cells; the largest memory of Python objects."""
+    """Plan, iterate over the first and the last cells, and return the peak of Python objects."""
     from harness.plan.pending import Costs, chunks_of, pending
     from harness.plan.plan import plan
     from harness.records.states import States
@@ -49,10 +51,12 @@ def planned(cells, out):
     settings = configuration(cells, out)
     tracemalloc.start()
     start = time.perf_counter()
-    made = plan(settings)
-    work = pending(made, Path(out), States())
-    chunks = chunks_of(work.samples(), work.tally.counts["todo"], Costs(made, Path(out), []), JOBS)
-    first, last = next(chunks), made.cells[-1]
+    work_plan = plan(settings)
+    work = pending(work_plan, Path(out), States())
+    chunks = chunks_of(
+        work.samples(), work.tally.counts["todo"], Costs(work_plan, Path(out), []), JOBS
+    )
+    first, last = next(chunks), work_plan.cells[-1]
     return {
         "seconds": time.perf_counter() - start,
         "python_mb": tracemalloc.get_traced_memory()[1] / 2**20,
@@ -80,7 +84,7 @@ def load(cells, out, columns=None):
 
 
 def inside(cells, out):
-    """CPU seconds of a cell that its estimator took, and of a draw."""
+    """Return CPU seconds of a cell inside its estimator, and of a draw."""
     from harness import load_problem, load_records
     from harness.common.seeds import problem_rng
     from harness.problems.base import ProblemSpec
@@ -101,7 +105,7 @@ STEPS = {"planned": planned, "run": run, "load": load, "inside": inside}
 
 
 def measured(step, cells, out, *more):
-    """What a step returns, with its `wall` and `cpu` seconds and `driver_mb`, those of the process that drives."""
+    """Return the result of a step, with its `wall` and `cpu` seconds and `driver_mb`."""
     tag = uuid.uuid4().hex
     command = [sys.executable, __file__, "--step", step, str(cells), str(out), *more]
     start = time.perf_counter()
@@ -124,30 +128,30 @@ def measured(step, cells, out, *more):
     watching.join()
     if process.returncode:
         raise SystemExit(f"{step} ended with exit status {process.returncode}")
-    found = json.loads(told.splitlines()[-1])
-    seen[process.pid] = found["driver_cpu"]
-    return {"wall": time.perf_counter() - start, "cpu": sum(seen.values()), **found}
+    report = json.loads(told.splitlines()[-1])
+    seen[process.pid] = report["driver_cpu"]
+    return {"wall": time.perf_counter() - start, "cpu": sum(seen.values()), **report}
 
 
 def _cpu_of(tag):
-    """CPU seconds of the processes of a step that are alive."""
-    found = {}
+    """Return CPU seconds of the live processes of a step."""
+    seconds = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"OF_THIS_STEP={tag}".encode() in (folder / "environ").read_bytes():
                 rest = (folder / "stat").read_text().rpartition(")")[2].split()
-                found[int(folder.name)] = (int(rest[11]) + int(rest[12])) / TICK
+                seconds[int(folder.name)] = (int(rest[11]) + int(rest[12])) / TICK
         except OSError:
             continue
-    return found
+    return seconds
 
 
 def peak_mb():
-    """The largest resident memory of this process."""
+    """Return the peak memory of this process."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    held = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    if held:
-        return held[0] / 1024
+    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    if peaks:
+        return peaks[0] / 1024
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -161,9 +165,9 @@ def machine():
 
 def report(cells, out):
     print(f"{cells:,} cells, n = {N}, {JOBS} workers; {machine()}", flush=True)
-    found = measured("planned", cells, out)
+    planning = measured("planned", cells, out)
     print(
-        f"plan of {cells:,} cells: {found['seconds']:.2f} s, {found['python_mb']:.1f} MB of Python objects",
+        f"plan of {cells:,} cells: {planning['seconds']:.2f} s, {planning['python_mb']:.1f} MB of Python objects",
         flush=True,
     )
     first = measured("run", cells, out)
@@ -203,9 +207,9 @@ def report(cells, out):
 def main(arguments):
     if arguments[:1] == ["--step"]:
         _, step, cells, *more = arguments
-        found = STEPS[step](int(cells), *more)
+        rows = STEPS[step](int(cells), *more)
         used = os.times()
-        print(json.dumps({**found, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
+        print(json.dumps({**rows, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
         return
     cells = int(arguments[0].replace("_", "").replace(",", "")) if arguments else 100_000
     if len(arguments) > 1:

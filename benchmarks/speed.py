@@ -1,9 +1,9 @@
-"""What the harness costs: CPU seconds of this process (one thread), best of three where it is short.
+"""Overhead of the harness: CPU seconds of this process (one thread), best of three if short.
 
     python benchmarks/speed.py
 
-Shared machines are noisy: compare figures of one run with each other, not with another day's. Beside the authors' library:
-benchmarks/peers.py.
+Shared machines are noisy: compare figures of one run with each other, not with another day's.
+benchmarks/peers.py compares with the authors' library.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from harness.plan.plan import plan  # noqa: E402
 
 
 def cpu(work, times=3):
-    """Least CPU seconds of `times` calls, and the last result."""
+    """Return the smallest CPU seconds of `times` calls, and the last result."""
     best = np.inf
     for _ in range(times):
         start = time.process_time()
@@ -91,9 +91,9 @@ def cells(folder):
     show("  overhead per cell beside the estimator", (seconds - inside) / counts["todo"], "0.001")
 
     def full_plan():
-        made = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
+        parts = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
         return pending(
-            made, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out
+            parts, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out
         ).tally.counts
 
     seconds, counts = cpu(full_plan)

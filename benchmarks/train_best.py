@@ -1,12 +1,12 @@
-"""The simulations behind `harness.estimators.Best`, and the training of its weights.
+"""Simulations behind `harness.estimators.Best`, and the training of its weights.
 
     python benchmarks/train_best.py simulate scalar FOLDER --settings 2500
     python benchmarks/train_best.py simulate vector FOLDER --settings 2000
     python benchmarks/train_best.py train FOLDER harness/estimators/best_weights.npz
 
-A setting is a law of predictions, a calibration map and a size n, drawn from a broad prior that knows no problem of conf/; its
-truth is a mean over many predictions. Setting i depends on i alone. Chunks of 100 settings are written once finished; running
-again goes on.
+A setting is a law of predictions, a calibration map and a size n, drawn from a broad prior that
+does not know the problems of conf/. Its truth is a mean over many predictions. Setting i depends
+only on i. Finished chunks of 100 settings are written; running again continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def log_uniform(rng, low, high):
 
 
 def scalar_law(rng):
-    """A function (n, rng) -> p, (n,)."""
+    """Return a function (n, rng) -> p, (n,)."""
     kind = rng.choice(["beta", "logit", "uniform", "top", "two"], p=[0.3, 0.25, 0.1, 0.2, 0.15])
     if kind == "beta":
         a, b = log_uniform(rng, 0.08, 8), log_uniform(rng, 0.08, 8)
@@ -79,7 +79,7 @@ def scalar_law(rng):
 
 
 def scalar_map(rng, reference):
-    """A function p -> C, (n,) -> (n,); `reference` are sorted predictions of the law."""
+    """Return a function p -> C, (n,) -> (n,); `reference` are sorted predictions of the law."""
 
     def rank(p):
         return (np.searchsorted(reference, p, "left") + np.searchsorted(reference, p, "right")) / (
@@ -177,7 +177,7 @@ def scalar_map(rng, reference):
 
 
 def vector_law(rng, k):
-    """A function (n, rng) -> p, (n, k)."""
+    """Return a function (n, rng) -> p, (n, k)."""
     kind = rng.choice(
         ["dirichlet", "normal", "clusters", "low rank", "two"], p=[0.35, 0.2, 0.2, 0.15, 0.1]
     )
@@ -234,7 +234,7 @@ def vector_law(rng, k):
 
 
 def vector_map(rng, reference):
-    """A function p -> C, (n, k) -> (n, k)."""
+    """Return a function p -> C, (n, k) -> (n, k)."""
     k = reference.shape[1]
 
     def log(p):
@@ -341,7 +341,7 @@ def _normalised(c):
 
 
 def setting(kind, number):
-    """A list of REPS (candidates and features) and the truths of setting `number`."""
+    """Return REPS (candidates and features) and the truths of setting `number`."""
     rng = np.random.default_rng([14, {"scalar": 0, "vector": 1}[kind], number])
     calibrated = rng.random() < 0.1
     reps, many = (3, 20_000) if number >= CHEAP else (REPS[kind], 40_000)
@@ -370,7 +370,7 @@ def setting(kind, number):
             "l2_squared": squares.mean(),
             "l2": np.sqrt(squares).mean(),
         }
-    found = []
+    candidates = []
     for _ in range(reps):
         p = law(n, rng)
         c = curve(p)
@@ -380,8 +380,8 @@ def setting(kind, number):
             y = np.minimum(
                 (rng.random(n)[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1
             )
-        found.append(of_sample(p, y, fold_of(y, 5, False, rng), rng))
-    return found, truth, n
+        candidates.append(of_sample(p, y, fold_of(y, 5, False, rng), rng))
+    return candidates, truth, n
 
 
 def simulate(kind, folder, settings, first):
@@ -394,8 +394,8 @@ def simulate(kind, folder, settings, first):
         begun = time.process_time()
         rows = {"features": [], "n": [], "setting": []}
         for i in range(start, start + CHUNK):
-            found, truth, n = setting(kind, i)
-            for one in found:
+            frame, truth, n = setting(kind, i)
+            for one in frame:
                 rows["features"].append(one.features)
                 rows["n"].append(n)
                 rows["setting"].append(i)
