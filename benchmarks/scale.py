@@ -207,9 +207,9 @@ def report(cells, out):
 def main(arguments):
     if arguments[:1] == ["--step"]:
         _, step, cells, *more = arguments
-        rows = STEPS[step](int(cells), *more)
+        answer = STEPS[step](int(cells), *more)
         used = os.times()
-        print(json.dumps({**rows, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
+        print(json.dumps({**answer, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
         return
     cells = int(arguments[0].replace("_", "").replace(",", "")) if arguments else 100_000
     if len(arguments) > 1:

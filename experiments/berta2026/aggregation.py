@@ -160,8 +160,8 @@ def incomplete_groups(
 
 def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
     """Return the `reference` estimators that have a number in at least one cell."""
-    estimates = set(cells.dropna(subset=SECONDS)["estimator"])
-    return [name for name in reference if name in estimates]
+    known = set(cells.dropna(subset=SECONDS)["estimator"])
+    return [name for name in reference if name in known]
 
 
 def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
@@ -211,15 +211,13 @@ def shares(
         {column: DataFrame (groups, estimators)}, of `columns` in percent, and SECONDS of all
         groups.
     """
-    estimates = {}
+    tables = {}
     for column, (notion, estimand) in columns.items():
         mine = cells[cells["notion"].eq(notion)]
         largest = largest_means(mine, primary[notion], by, reference)
         means = group_means(mine.assign(value=mine[estimand]), by)
-        estimates[column] = shares_of_largest(
-            means.reindex(largest.index[largest > least]), reference
-        )
-    return estimates | {SECONDS: group_means(cells.assign(value=cells[SECONDS]), by)}
+        tables[column] = shares_of_largest(means.reindex(largest.index[largest > least]), reference)
+    return tables | {SECONDS: group_means(cells.assign(value=cells[SECONDS]), by)}
 
 
 def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: str) -> pd.DataFrame:
@@ -387,7 +385,7 @@ def bootstrap_ranks(
         [np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)]
         for q in (0.025, 0.975)
     )
-    estimates = {
+    intervals = {
         "overall": means[0],
         "overall_low": low[0],
         "overall_high": high[0],
@@ -395,7 +393,7 @@ def bootstrap_ranks(
         "rank_low": low[1],
         "rank_high": high[1],
     }
-    ranked = pd.DataFrame(estimates, index=pd.Index(list(names), name="estimator")).iloc[order]
+    ranked = pd.DataFrame(intervals, index=pd.Index(list(names), name="estimator")).iloc[order]
     above = [(means[1:, i] > means[1:, j]).mean() for i, j in zip(order, order[1:])]
     return ranked.assign(above_next=[*above, np.nan])
 

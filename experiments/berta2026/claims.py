@@ -169,8 +169,8 @@ def per_replication(numbers: pd.DataFrame, estimator: str, value: str = "error")
     """
     mine = numbers[numbers["estimator"].eq(estimator)]
     grouped = mine.groupby("rep")
-    results = grouped.agg(error=(value, "mean"), cells=(value, "size"), keys=("key", tuple))
-    return results[results["cells"].eq(results["cells"].max())]
+    means = grouped.agg(error=(value, "mean"), cells=(value, "size"), keys=("key", tuple))
+    return means[means["cells"].eq(means["cells"].max())]
 
 
 def mean_of(
@@ -311,10 +311,10 @@ def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str
         used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART]
     )
     by = table1.BY[table1.PAPER]
-    results = aggregation.shares(
+    tables = aggregation.shares(
         cells, table1.COLUMNS, table1.PRIMARY, by, CLASSIFIERS, table1.LEAST
     )
-    return {column: results[column].dropna(how="all") for column in table1.COLUMNS}, tuple(
+    return {column: tables[column].dropna(how="all") for column in table1.COLUMNS}, tuple(
         cells["key"]
     )
 

@@ -65,8 +65,8 @@ def decreases(
 
 
 def _place(base: str, kinds: Sequence[str], otherwise: str) -> dict[str, str]:
-    rows = [read.groupdict() for kind in kinds if (read := re.fullmatch(kind, base))]
-    return {"panel": otherwise, **rows[0]} if rows else {"panel": base, "series": base}
+    matches = [read.groupdict() for kind in kinds if (read := re.fullmatch(kind, base))]
+    return {"panel": otherwise, **matches[0]} if matches else {"panel": base, "series": base}
 
 
 def figure(

@@ -137,9 +137,9 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
     """
     rows = {}
     for problem in dict.fromkeys(problems):
-        numbers = IN_TRAINING.fullmatch(problem)
-        if numbers:
-            family, network, seed, epoch, layer, part = numbers.groups()
+        match = IN_TRAINING.fullmatch(problem)
+        if match:
+            family, network, seed, epoch, layer, part = match.groups()
             rows[problem] = [
                 family,
                 network,
@@ -182,5 +182,5 @@ def wide(
     rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Return text_tables.wide, with a note if there are no files."""
-    results = text_tables.wide(rows, levels, heading, first, "none: there are no files")
-    return results if len(levels) > 1 else results.set_axis(results.index.get_level_values(0))
+    texts = text_tables.wide(rows, levels, heading, first, "none: there are no files")
+    return texts if len(levels) > 1 else texts.set_axis(texts.index.get_level_values(0))
