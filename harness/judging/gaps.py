@@ -7,7 +7,7 @@ calibrated, a count of events is Poisson-binomial: its law is known, and nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaincinv, chdtrc, ndtri
@@ -259,6 +259,39 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return adjusted.tolist()
+
+
+def describe(name: str, gap: Gap, adjusted: float) -> tuple[str, Gap]:
+    """Return a sentence on a class or a group, and its gap.
+
+    The intervals of the gap are extended to 0 if nothing stands out.
+    """
+    means = (
+        f"{format_share(gap.mean_score)} said and {format_share(gap.frequency)} happened on average"
+    )
+    if adjusted > 1.0 - gap.gap.level:
+        gap = replace(gap, gap=gap.gap.with_zero(), error=gap.error.with_zero())
+        return f"{name}: nothing stands out, {means}.", gap
+    if gap.gap.sign:
+        way = "high" if gap.gap.sign > 0 else "low"
+        size = abs(gap.mean_score - gap.frequency)
+        return f"{name}: scores are too {way} by {size:.2g}, {means}.", gap
+    return f"{name}: scores are right on average but not each of them, {means}.", gap
+
+
+def format_share(x: float) -> str:
+    """Format a share with two decimals, or more if these would read 0 or 1.
+
+    Examples
+    --------
+    >>> format_share(0.5), format_share(0.0123), format_share(0.00012), format_share(1.0)
+    ('0.50', '0.012', '0.00012', '1')
+    """
+    if 0.1 <= x <= 0.9:
+        return f"{x:.2f}"
+    if 0.001 <= x <= 0.999:
+        return f"{x:.3f}"
+    return f"{x:.2g}" if x < 0.5 else f"{x:.5g}"
 
 
 def worst_first(

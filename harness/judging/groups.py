@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import GroupFinding
-from harness.judging.gaps import Gap, holm, measure_gap, worst_first
+from harness.judging.gaps import Gap, describe, holm, measure_gap, worst_first
 
 FEWEST_ROWS = 20  # smaller groups are pooled
 MOST_GROUPS = 20  # largest groups of a column that are kept; the others are pooled
@@ -55,7 +55,10 @@ def judge_groups(
             gaps.append((column, text, measure_gap(x[rows], hit[rows], level)))
     p_values = [gap.p_value for _, _, gap in gaps]
     adjusted = holm(p_values)
-    findings = [_finding(*group, p, level) for group, p in zip(gaps, adjusted)]
+    findings = []
+    for (column, text, gap), p_value in zip(gaps, adjusted):
+        sentence, gap = describe(f"{column} = {text}", gap, p_value)
+        findings.append(GroupFinding(column, text, gap.n, gap.gap, gap.error, p_value, sentence))
     sizes = [finding.error.value or 0.0 for finding in findings]
     order = worst_first(adjusted, p_values, sizes, 1.0 - level)
     return [findings[i] for i in order], notes
@@ -131,18 +134,3 @@ def _pool(
             f"{count:,} groups of {column} have too few rows to be judged ({rows:,} rows together)."
         )
     return new[labels], names, notes
-
-
-def _finding(column: str, text: str, gap: Gap, adjusted: float, level: float) -> GroupFinding:
-    interval, error = gap.gap, gap.error
-    means = f"({gap.mean_score:.3f} said, {gap.frequency:.3f} happened)"
-    if adjusted > 1.0 - level:
-        interval, error = interval.with_zero(), error.with_zero()
-        sentence = f"{column} = {text}: nothing stands out {means}."
-    elif interval.sign:
-        way = "high" if interval.sign > 0 else "low"
-        size = abs(interval.value or 0.0)
-        sentence = f"{column} = {text}: scores are too {way} by {size:.3f} on average {means}."
-    else:
-        sentence = f"{column} = {text}: scores are right on average but not at each score."
-    return GroupFinding(column, text, gap.n, interval, error, adjusted, sentence)

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from harness.common.wording import format_count, format_percent
-from harness.errors import BadInputError, UndefinedError
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
 from harness.judging.ece import estimate
+from harness.judging.estimates import UNAVAILABLE
 from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
 from harness.judging.gaps import clopper_pearson
 from harness.plan.components import load
@@ -83,22 +83,23 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
 
     if notion == "binary":
         scores, events_name = f"the mean probability of class {data.classes[1]}", "its frequency"
-        adjectives = {1: "too high on average", -1: "too low on average"}
-        subject = "The probabilities"
+        result = {
+            1: "The probabilities are too high on average",
+            -1: "The probabilities are too low on average",
+            0: "It cannot be told if the probabilities are too high or too low on average",
+        }
     else:
         scores, events_name = "the mean confidence", "the accuracy"
-        adjectives = {1: "overconfident", -1: "underconfident"}
-        subject = "The predictions"
-    limits = f"{format_percent(level)} interval {gap.low:.3f} to {gap.high:.3f}"
-    if gap.sign:
-        place = "above" if gap.sign > 0 else "below"
-        start = f"{subject} are {adjectives[gap.sign]}"
-    else:
-        place = "near"
-        start = f"{subject} may be {adjectives[1]} or {adjectives[-1]}; this cannot be told"
+        result = {
+            1: "The predictions are overconfident",
+            -1: "The predictions are underconfident",
+            0: "It cannot be told if the predictions are over- or underconfident",
+        }
+    place = {1: "above", -1: "below", 0: "near"}[gap.sign]
     sentence = (
-        f"{start}: {scores}, {mean:.3f}, is {place} {events_name}, {rate:.3f} "
-        f"(difference {mean - rate:.3f}, {limits})."
+        f"{result[gap.sign]}: {scores}, {mean:.3f}, is {place} {events_name}, {rate:.3f} "
+        f"(difference {mean - rate:.3f}, {format_percent(level)} interval {gap.low:.3f} to "
+        f"{gap.high:.3f})."
     )
     return Direction(mean, rate, gap, sentence)
 
@@ -144,7 +145,7 @@ def decompositions(
     try:
         estimator = load("estimator", "variational_temperature", {"level": level})
         e = estimate(estimator, *reduced(data, notion), notion, rng)["kl"]
-    except (UndefinedError, BadInputError, ValueError, ArithmeticError) as reason:
+    except UNAVAILABLE as reason:
         cautions.append(f"The log score ({log:.4f}) is not decomposed: {reason}")
         return tuple(parts), cautions
     low = e.low if e.low is None or abs(e.low) >= 1e-12 else 0.0

@@ -1,4 +1,4 @@
-"""The text of a judgement for a terminal: lines of at most 100 characters, 24 for one file.
+"""The text of a judgement for a terminal: at most 25 lines of 100 characters for one file.
 
 The lines of a question do not depend on the other answers, so that each can be printed as soon as
 it is known: `head`, then `answer_lines` for every question, then `tail`.
@@ -32,7 +32,7 @@ WIDTH = 100
 INDENT = "   "
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}  # at most
-DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 1, "versus": 1}  # at most
+DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}  # at most
 
 
 def text(judgement: Judgement, is_coloured: bool = False) -> str:
@@ -86,9 +86,9 @@ def _tests(answer: Calibrated) -> Iterable[str]:
             result = "not calibrated" if test.rejected else "nothing found"
             line = f"{result}, p {format_p_value(test.adjusted)}"
             if is_known(test.detectable):
+                power = format_percent(test.power)
                 line += (
-                    f"; an error of {format_number(test.detectable)} would be detected with "
-                    f"probability {format_percent(test.power)}"
+                    f"; detects an error of {format_number(test.detectable)} in {power} of cases"
                 )
         yield f"{notion_name(test.notion)}: {clean(line)}"
 
@@ -156,7 +156,7 @@ def _gains(answer: Gains) -> Iterable[str]:
 
 def _differences(answer: Versus) -> Iterable[str]:
     parts = [
-        f"{fitted(row.label, 28)} {_short(row.difference)}"
+        f"{re.split('[:,]', row.label)[0]} {_short(row.difference)}"
         for row in answer.differences
         if is_known(row.difference.value)
     ]

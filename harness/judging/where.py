@@ -19,6 +19,8 @@ from harness.judging.gaps import (
     clopper_pearson,
     count_impossible,
     count_p_value,
+    describe,
+    format_share,
     holm,
     measure_gap,
     worst_first,
@@ -77,7 +79,7 @@ def where(data: Judged, level: float) -> Where:
     p_values = [gap.p_value for gap in gaps]
     adjusted = holm(p_values)
     order = worst_first(adjusted, p_values, [gap.error.value or 0.0 for gap in gaps], alpha)
-    classes = [_class_finding(data.classes[j], gaps[j], adjusted[j], level) for j in order]
+    classes = [_class_finding(data.classes[j], gaps[j], adjusted[j]) for j in order]
 
     regions, region_p_values = _regions(x, hit, level)
     groups, notes = judge_groups(data.groups, x, hit, level)
@@ -121,27 +123,20 @@ def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
     return Panel(*title, curve, band_of(curve, BAND))
 
 
-def _class_finding(name: str, gap: Gap, adjusted: float, level: float) -> ClassFinding:
+def _class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
     expected, seen = gap.mean_score * gap.n, round(gap.frequency * gap.n)
-    means = f"{_share(gap.mean_score)} said and {_share(gap.frequency)} happened"
+    count = f"{expected:,.0f}" if expected >= 10.0 else f"{expected:.2g}"
     error = gap.error
     if gap.impossible:
         sentence = f"{name}: {format_count(gap.impossible, 'outcome')} had probability 0."
     elif seen == 0:
-        sentence = (
-            f"{name}: never seen in {format_count(gap.n, 'row')}, where {_count(expected)} were "
-            "expected."
-        )
+        rows = format_count(gap.n, "row")
+        sentence = f"{name}: never seen in {rows}, where {count} were expected."
     elif max(expected, seen) < RARE:
-        sentence = f"{name}: too rare to be judged ({seen:,} seen, {_count(expected)} expected)."
-    elif adjusted > 1.0 - level:
-        sentence = f"{name}: nothing stands out, {means}."
-        error = error.with_zero()
-    elif gap.gap.sign:
-        way = "high" if gap.gap.sign > 0 else "low"
-        sentence = f"{name}: probabilities are too {way} on average, {means}."
+        sentence = f"{name}: too rare to be judged ({seen:,} seen, {count} expected)."
     else:
-        sentence = f"{name}: probabilities are right on average but not at each score, {means}."
+        sentence, described = describe(name, gap, adjusted)
+        error = described.error
     if max(expected, seen) < RARE:  # the interval is known, but a value would claim too much
         error = replace(error, value=None)
     return ClassFinding(name, gap.mean_score, gap.frequency, error, adjusted, sentence)
@@ -233,8 +228,8 @@ def _worst_parts(
     if worst is not None:
         error = f"; L1 error {in_words(worst.error)}" if worst.error.value is not None else ""
         parts.append(
-            f"Of the classes, {worst.name} is worst: {_share(worst.mean_p)} said on average, "
-            f"{_share(worst.frequency)} happened{error}."
+            f"Of the classes, {worst.name} is worst: {format_share(worst.mean_p)} said on average, "
+            f"{format_share(worst.frequency)} happened{error}."
         )
     if regions:
         region = max(regions, key=lambda region: region.share)
@@ -243,8 +238,8 @@ def _worst_parts(
             place = f"at {region.low:.4g}"
         part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
         parts.append(
-            f"By score: {place}, with {part} of the error, {_share(region.said)} said on average, "
-            f"{_share(region.happened.value or 0.0)} happened ({format_count(region.n, 'row')})."
+            f"By score: {place}, with {part} of the error, {format_share(region.said)} said on average, "
+            f"{format_share(region.happened.value or 0.0)} happened ({format_count(region.n, 'row')})."
         )
     if group is not None:
         gap = group.gap.value or 0.0
@@ -254,16 +249,3 @@ def _worst_parts(
             f"L1 error {in_words(group.error)}."
         )
     return parts
-
-
-def _count(x: float) -> str:
-    return f"{x:,.0f}" if x >= 10.0 else f"{x:.2g}"
-
-
-def _share(x: float) -> str:
-    """Format a share with two decimals, or more if these would read 0 or 1."""
-    if 0.1 <= x <= 0.9:
-        return f"{x:.2f}"
-    if 0.001 <= x <= 0.999:
-        return f"{x:.3f}"
-    return f"{x:.2g}" if x < 0.5 else f"{x:.5g}"

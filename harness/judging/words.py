@@ -58,4 +58,5 @@ def in_words(interval: Interval, is_difference: bool = False) -> str:
     if is_difference and high < 0.0:
         value, low, high = -value, -high, -low
     digits = decimals_of(high - low)
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    text = f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return text.replace("-", "\N{MINUS SIGN}")

@@ -79,7 +79,7 @@ def test_names_of_classes_in_an_npz_are_used_and_are_never_markup(cli, tmp_path)
 def test_text_alone_by_default(cli, preds, calls, tmp_path):
     code, text, err = cli("judge", preds)
     assert code == 0 and not err and "\x1b" not in text
-    assert "--html report.html" in text.splitlines()[-1] and len(text.splitlines()) <= 24
+    assert "--html report.html" in text.splitlines()[-1] and len(text.splitlines()) <= 25
     assert list(tmp_path.iterdir()) == [tmp_path / "preds.csv"]
 
 
