@@ -1,4 +1,4 @@
-"""Wrong inputs of the command line: each ends in one line on standard error that names the remedy, exit status 2, no traceback,
+"""Wrong command lines: one line on standard error with the remedy, exit status 2, no traceback,
 and nothing written."""
 
 import sys

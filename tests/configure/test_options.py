@@ -1,4 +1,4 @@
-"""What the tables of conf/ make: ids, configurations, what is said of them, and that Hydra takes them like files."""
+"""Tables of conf/: ids, configurations and descriptions, used by Hydra like files."""
 
 from types import SimpleNamespace
 
@@ -25,14 +25,14 @@ PACKS = "one: {group: group_a, path: a/1.npz}\ntwo: {group: group_b, path: b/2.n
 
 
 def _completed(word):
-    """Overrides that the word may become."""
+    """Return the completions of a word."""
     found = completion.overrides(SimpleNamespace(params={}), word)
     return [one for one in found if one.startswith(word)]
 
 
 @pytest.fixture
 def conf(tmp_path, monkeypatch):
-    """A configuration of its own with one file and one table of problems."""
+    """A configuration folder with one file and one table of problems."""
     (tmp_path / "problem" / "tables").mkdir(parents=True)
     (tmp_path / "problem" / "tables" / "boxes.yaml").write_text(TABLE)
     (tmp_path / "problem" / "plain.yaml").write_text(
@@ -112,7 +112,7 @@ def test_options_of_tables_and_files_are_chosen_together():
 
 @pytest.mark.parametrize("group", options.GROUPS)
 def test_hydra_lists_what_the_tables_make(group):
-    """Globs in a multirun are Hydra's own, which asks for all options of a group; tables and bases are none."""
+    """Hydra expands globs in a multirun over all options of a group; tables and bases are no options."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType
@@ -149,7 +149,7 @@ def test_bases_and_tables_are_no_ids():
 
 @pytest.mark.parametrize("name", [name for name in list_experiments() if "offline" not in name])
 def test_an_experiment_is_read_with_what_it_inherits(name):
-    """Lists read the YAML without Hydra: paper, title and the chosen ids are there whichever file gives them."""
+    """Lists read YAML without Hydra: paper, title and ids are inherited."""
     read = options.option("experiment", name)
     assert read.about and read.config["title"] and read.config["name"] == name
     assert ("paper" in read.config) == name.startswith(

@@ -1,4 +1,4 @@
-"""Whose code runs, and what files from elsewhere can do (docs/security.md)."""
+"""Code that may run, and files from elsewhere (docs/security.md)."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of somebody's configuration, estimator/evil.yaml among it, whose class would leave a file."""
+    """A foreign configuration folder: the class of estimator/evil.yaml would write a file."""
     (tmp_path / "conf" / "estimator").mkdir(parents=True)
     (tmp_path / "conf" / "estimator" / "evil.yaml").write_text(
         "evil: {_target_: evil_module.Evil}\n"
@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("evil_module", None)
 
 
-def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folder):
+def test_code_named_by_a_file_is_refused_unless_the_command_line_names_it(folder):
     given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
     with pytest.raises(
         BadInputError,
@@ -58,8 +58,8 @@ def test_what_a_file_names_is_refused_unless_the_command_line_names_it_too(folde
 
 
 @pytest.mark.slow
-def test_what_a_file_names_runs_only_if_the_command_line_names_it_too(folder, cli):
-    """On the three ways to a run: the library's own, Hydra's, and a multirun."""
+def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli):
+    """Three ways to a run: the library, Hydra, and a multirun."""
     for given in (
         (f"hydra.searchpath=['file://{folder / 'conf'}']",),
         (f"--config-dir={folder / 'conf'}",),
@@ -186,7 +186,7 @@ def test_neither_do_choices_of_hydra_s_own(folder, cli):
 
 
 def test_every_option_of_ours_is_trusted():
-    """conf/ names nothing but our own problems, estimators, calibrators and parts of them."""
+    """conf/ names only our problems, estimators, calibrators and their parts."""
     for group in ("problem", "estimator"):
         for name in options.ids(group):
             for place, path in trust.targets(options.option(group, name).config, name):
@@ -195,7 +195,7 @@ def test_every_option_of_ours_is_trusted():
 
 @pytest.mark.slow
 def test_a_file_in_the_working_folder_takes_no_module_s_place(tmp_path):
-    """numpy.py or pickle.py beside somebody's data are not run, neither here nor in workers."""
+    """numpy.py or pickle.py in the working folder are not imported, neither here nor in workers."""
     for name in ("numpy", "pandas", "pickle", "yaml", "random"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'w')\n")
     main = Path(sys.executable).parent / "calharness"
@@ -284,7 +284,7 @@ def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
 
 
 def test_a_message_does_not_steer_the_terminal(out, module, cli):
-    """Nor does a name on the command line, or a path."""
+    """Neither does a name on the command line, or a path."""
     module("loud_there", "def steers(p, y):\n    raise ValueError('\\x1b[2J\\r\\x07')\n")
     code, text, err = cli(
         "problem=beta_wavy",
@@ -308,7 +308,7 @@ def test_a_message_does_not_steer_the_terminal(out, module, cli):
 
 
 def _bomb(kind, size=3 << 28):
-    """A small file that becomes a huge one."""
+    """A small file that unpacks to a huge one."""
     held = io.BytesIO()
     if kind == ".npz":
         with (
@@ -346,7 +346,7 @@ def test_a_small_file_that_becomes_a_huge_one_is_refused(tmp_path, kind):
 
 
 def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
-    """Members that would lie elsewhere, a symbolic link, objects: arrays are taken by name or refused, nothing is unpacked."""
+    """Members with paths, links and objects: arrays are read by name or refused, nothing is unpacked."""
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     link = zipfile.ZipInfo("link.npy")
@@ -371,7 +371,7 @@ CONTENT = bytes(range(256)) * 40
 
 
 class Liar(http.server.BaseHTTPRequestHandler):
-    """A server that does what the path says."""
+    """A server whose behaviour is chosen by the path."""
 
     def do_GET(self):
         how = self.path.strip("/")
@@ -454,7 +454,7 @@ def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
 
 
 class Store(http.server.BaseHTTPRequestHandler):
-    """A bucket that is there, and whose listing is refused in words that steer a terminal."""
+    """A bucket whose listing is refused with terminal escapes in the message."""
 
     def do_HEAD(self):
         self.send_response(200)
@@ -511,7 +511,7 @@ def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):
 
 @pytest.mark.slow
 def test_mutated_files_are_read_or_refused(tmp_path):
-    """Some thousand of the inputs of which `make faults` tries a hundred thousand."""
+    """A few thousand inputs; `make faults` tries a hundred thousand."""
     counts, findings = reading.search(2500, tmp_path)
     assert not findings, findings[0]
     assert (
@@ -523,7 +523,7 @@ def test_mutated_files_are_read_or_refused(tmp_path):
 
 @pytest.mark.slow
 def test_a_parquet_file_with_damaged_statistics_does_not_end_the_process(tmp_path):
-    """pyarrow ends it where the parts of such a file's metadata are asked for."""
+    """pyarrow ends the process when the metadata of such a file are read."""
     path = tmp_path / "preds.parquet"
     path.write_bytes(reading.VALID[".parquet"][-1])
     done = subprocess.run([sys.executable, "-c", STATISTICS, path], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Sweeps over parameters, by -m and by sweep.*: one table and one figure, nothing overwritten, nothing computed twice."""
+"""Sweeps over parameters, by -m and by sweep.*: one table, one figure, nothing overwritten or computed twice."""
 
 import subprocess
 import sys
@@ -78,7 +78,7 @@ def test_seeds_are_of_the_cell():
 
 
 def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
-    """Not once per point: 2,000 points took ten minutes."""
+    """Once per point took ten minutes for 2,000 points."""
     from harness.evaluation import sweep_tables, tables
 
     found = Experiment.of(
@@ -111,7 +111,7 @@ def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out
 
 
 def test_values_that_differ_in_late_digits_are_apart(out):
-    """Nodes are known to the workers by their names: two of one name would give the numbers of the other."""
+    """Workers know components by their names: two of one name would give wrong numbers."""
     a = [0.50000001, 0.50000002]
     found = Experiment.of(
         [*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"]
@@ -189,7 +189,7 @@ def test_a_sweep_in_one_run(cli, out):
 
 @pytest.mark.slow
 def test_multirun_and_one_run_are_the_same_sweep(cli, out):
-    """-m estimator.binned15.bins=5,10 and sweep.estimator.binned15.bins=[5,10]: the same cells, the same folder, nothing anew."""
+    """Both have the same cells and the same folder."""
     code, text, _ = cli("-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
     assert (
         code == 0
@@ -339,7 +339,7 @@ def test_the_figure_has_the_parameter_on_its_axis(out):
 
 @pytest.mark.slow
 def test_the_figure_says_what_it_draws(out):
-    """Its caption has what is there and nothing else; several estimands are panels of their own."""
+    """The caption describes the figure only; each estimand has its own panel."""
     lines = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "estimand=[l1,l2_squared]")
     caption = lines.get_label()
     assert caption.startswith(
@@ -375,7 +375,7 @@ def test_the_figure_says_what_it_draws(out):
 
 
 def test_the_table_has_every_estimator_at_every_value(out):
-    """A parameter that does not change an estimator leaves its entry; one that does not bear on a problem is 'all' there."""
+    """A parameter that does not bear on a problem is 'all' in its rows."""
     experiment = Experiment.of([*BASE, BINS, "sweep.problem.beta_overconfident.a=[0.5,2]"])
     experiment.compute(quiet=True)
     table = drawing.wide_table(experiment, experiment.records())
@@ -457,7 +457,7 @@ def test_values_that_make_the_same_cells_are_refused_whatever_else_is_swept(tmp_
 
 
 def test_progress_expects_what_records_say():
-    """Half of the expected work took twice as long as expected: the rest is expected to take so as well."""
+    """If half of the work took twice as long as expected, so will the rest."""
     progress = Progress(10, quiet=True, expected=100.0, later=50.0)
     progress.add(5, 0, seconds=50.0)
     left, over = progress.left(100.0)
@@ -470,7 +470,7 @@ def test_progress_expects_what_records_say():
 
 @pytest.mark.slow
 def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
-    """Hydra's joblib launcher: the jobs run elsewhere, the table and the figure are drawn by the process that was called."""
+    """Hydra's joblib launcher runs the jobs in other processes; the called process draws."""
     options = [
         "engine=serial",
         "hydra/launcher=joblib",

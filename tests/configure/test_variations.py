@@ -1,4 +1,4 @@
-"""A variation of an experiment is its own result: what is committed is written only by the experiment as configured."""
+"""Variations write their own results; only an experiment as configured writes committed results."""
 
 import json
 import re
@@ -17,7 +17,7 @@ SMALL = (*FIG1, "n=[200]", "reps=2")
 
 @pytest.fixture
 def ledger(out):
-    """A results folder that holds a paper's results, and a function that says whether they are as they were."""
+    """A results folder with a paper's results, and a function that returns True if they are unchanged."""
     folder = out / "berta2026"
     folder.mkdir(parents=True)
     files = {
@@ -129,7 +129,7 @@ def test_other_samples_are_compared_with_the_paper_in_a_file_of_their_own(cli, o
 
 
 def test_rows_that_name_no_n_are_not_compared_at_another():
-    """As those of berta2026_table2, which are of n = 5,000 without saying so."""
+    """For example those of berta2026_table2, whose n = 5,000 is not in the row."""
     compared = pd.DataFrame(
         {
             "row": ["Both, over", "Both, n = 200", "Both, n = 500"],
@@ -145,7 +145,7 @@ def test_rows_that_name_no_n_are_not_compared_at_another():
 
 @pytest.mark.slow
 def test_other_estimators_are_compared_with_nothing_and_drawn(cli, out, ledger):
-    """The figure of the experiment names other estimators; those that were chosen are drawn."""
+    """The chosen estimators are drawn, not those that the experiment's figure names."""
     code, text, _ = cli(*SMALL, "estimator=[kmeans15,debiased15]", "estimand=[l1,l2_squared]")
     assert code == 0 and "paper vs ours" not in text and ledger()
     code, text, _ = cli("experiment=berta2026_fig1_legacy", "problem=[beta_shifted_legacy]", "n=[200]", "reps=1", "jobs=1",
@@ -218,7 +218,7 @@ def test_what_is_kept_beside_says_what_it_is(cli, out):
     ["moskvichev2025_fig1", "berta2026_table2", "ciosek2026_bound", "gruber2025_fig1"],
 )
 def test_items_draw_their_variations_in_sampling(cli, out, experiment):
-    """An item that cannot draw fewer sizes or replications says so and leaves the drawing to the general figure; none fails."""
+    """An item that cannot draw fewer sizes or replications leaves it to the general figure."""
     code, text, err = cli(f"experiment={experiment}", "n=[300]", "reps=2", "jobs=1")
     assert code == 0, err
     assert not (out / experiment.split("_")[0]).exists() and "figure" in text

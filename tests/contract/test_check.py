@@ -1,4 +1,4 @@
-"""The contract test passes what is sound and catches each fault by the item meant for it."""
+"""The contract test passes sound estimators and finds each fault by its item."""
 
 import dataclasses
 import sys
@@ -17,7 +17,7 @@ from harness.estimators import Variational
 from harness.estimators.base import takes_rng
 from harness.math.notions import checked
 
-# What our own estimators are known not to keep, and why.
+# items that our own estimators are known to break, and why
 KNOWN = {
     # k-means++ with the authors' fixed random_state = 42 picks its start by row number, and no fold is drawn
     "variational_partition_insample_berta2026": {"sample order"},
@@ -83,7 +83,7 @@ def is_slow(name):
 
 
 def of_many_calls(name):
-    """Wrappers that call another estimator a hundred times; tests/estimators/test_intervals.py examines each."""
+    """True for wrappers that call an estimator a hundred times; tests/estimators/test_intervals.py has them."""
     return name.startswith(("bootstrap_", "half_", "subsampling_", "hulc_", "consistency_"))
 
 
@@ -136,7 +136,7 @@ def test_own_estimators_keep_the_contract_as_they_are(name):
 
 @dataclass(frozen=True)
 class Light(Variational):
-    """The variational estimator; the scalar notions are one to its calibrator, and "binary" stands for them."""
+    """The variational estimator under the notions canonical and binary: its calibrator sees scalars alike."""
 
     notions = ("binary", "canonical")
 
@@ -156,30 +156,30 @@ def test_own_estimators_of_few_trees_keep_the_contract(name, few_seeds, monkeypa
 
 
 def l1(p, y):
-    """Plug-in l1 on ten cells."""
+    """Plug-in L1 error on ten bins."""
     cell = np.minimum((p * 10).astype(int), 9)
     return float(np.abs(np.bincount(cell, p - y, minlength=10)).sum() / len(p))
 
 
 def plain(p, y):
-    """The binned l1, bare."""
+    """Binned L1 error as a bare function."""
     return l1(*checked(p, y))
 
 
 def with_bins(p, y, bins=10):
-    """A third argument that is no random stream."""
+    """Take a third argument that is no random stream."""
     assert bins == 10
     return plain(p, y)
 
 
 def seeded(p, y, rng):
-    """Adds noise from the stream that it is given."""
+    """Add noise from the given stream."""
     return plain(p, y) + 0.01 * rng.random()
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """An upper and a lower bound, and an interval."""
+    """Return an upper bound, a lower bound and an interval."""
 
     margin: float = 0.05
     notions = ("binary", "top_label")
@@ -197,7 +197,7 @@ class Bounds:
 
 
 def few_are_undefined(p, y):
-    """Says so where it cannot."""
+    """Raise UndefinedError on unusual data."""
     if len(p) < 10 or len(np.unique(p)) < 10:
         raise UndefinedError("too few distinct predictions")
     return plain(p, y)
@@ -215,54 +215,54 @@ def test_strangers_pass(name):
 
 
 def first_half(p, y):
-    """Sees the first half only."""
+    """Use the first half only."""
     p, y = checked(p, y)
     half = (len(p) + 1) // 2
     return l1(p[:half], y[:half])
 
 
 def ties_by_position(p, y):
-    """Equal counts by position in the sorted sample: equal p are torn apart."""
+    """Equal counts by position in the sorted sample, which separates ties."""
     p, y = checked(p, y)
     parts = np.array_split(np.argsort(p, kind="stable"), 10)
     return float(sum(abs((p[i] - y[i]).sum()) for i in parts) / len(p))
 
 
 def random_first_half(p, y, rng):
-    """The first half, with noise."""
+    """Use the first half, with noise."""
     return first_half(p, y) + 1e-3 * rng.random()
 
 
 def drops_one(p, y):
-    """Cells [j/10, (j+1)/10), the last open as well: p = 1 is in none."""
+    """Bins [j/10, (j+1)/10), the last open too: p = 1 is in none."""
     p, y = checked(p, y)
     inside = p < 1
     return l1(p[inside], y[inside]) * inside.mean() if inside.any() else 0.0
 
 
 def drops_zero(p, y):
-    """p = 0 is in no cell."""
+    """p = 0 is in no bin."""
     p, y = checked(p, y)
     inside = p > 0
     return l1(p[inside], y[inside]) * inside.mean() if inside.any() else 0.0
 
 
 def logarithm(p, y):
-    """Refuses certain predictions by a crash."""
+    """Crash on p of 0 and 1."""
     if (p == 1).any():
         raise FloatingPointError("divide by zero in log")
     return plain(p, y)
 
 
 def modifies(p, y):
-    """Centres p in place."""
+    """Centre p in place."""
     value = plain(p, y)
     p -= y
     return value
 
 
 class ModifiesLabels:
-    """Empties the reduced labels, which no longer are the caller's own."""
+    """Set the reduced labels to zero."""
 
     notions = ("top_label", "classwise")
 
@@ -273,38 +273,38 @@ class ModifiesLabels:
 
 
 def global_noise(p, y):
-    """Draws from numpy's global stream."""
+    """Draw from numpy's global stream."""
     return plain(p, y) + 1e-3 * np.random.rand()
 
 
 def reseeds(p, y):
-    """Sets numpy's global stream: repeatable, and everybody else's draws change."""
+    """Seed numpy's global stream."""
     np.random.seed(0)
     return plain(p, y)
 
 
 def ignores_nan(p, y):
-    """Leaves NaN out."""
+    """Leave NaN out."""
     return l1(p[~np.isnan(p)], y[~np.isnan(p)])
 
 
 def crashes_alone(p, y):
-    """Needs a variance."""
+    """Need a variance."""
     return plain(p, y) + 0.0 * (1 // (len(p) - 1))
 
 
 def crashes_on_three(p, y):
-    """Fails on three distinct values."""
+    """Fail on three distinct values."""
     return plain(p, y) + 0.0 * (1 // (len(np.unique(p)) - 3))
 
 
 def crashes_on_seven(p, y):
-    """Fails with seven samples."""
+    """Fail with seven samples."""
     return plain(p, y) + 0.0 * (1 // (len(p) - 7))
 
 
 def crashes_on_constant(p, y):
-    """Fails on equal values."""
+    """Fail on equal values."""
     return plain(p, y) + 0.0 * (1 // (len(np.unique(p)) - 1 or len(p) == 1))
 
 
@@ -312,14 +312,14 @@ crashes_on_constant.notions = ("binary",)
 
 
 def crashes_on_one_class(p, y):
-    """Fails where no outcome is 1 and p varies."""
+    """Fail if no outcome is 1 and p varies."""
     if len(p) > 40 and not y.any():
         raise IndexError("index 1 is out of bounds")
     return plain(p, y)
 
 
 class ExactAndRandom:
-    """Declares what it is not, by a stream of its own."""
+    """Declare determinism, but use another stream."""
 
     determinism = "exact"
 
@@ -328,7 +328,7 @@ class ExactAndRandom:
 
 
 class ExactAndSeeded:
-    """Declares what it is not: the seed decides."""
+    """Declare determinism, but depend on the seed."""
 
     determinism = "exact"
 
@@ -351,13 +351,13 @@ def biased(p, y):
 
 
 def biased_low(p, y):
-    """Too low on everything but what is worst."""
+    """Too low on all but the worst data."""
     value = plain(p, y)
     return value if value > 0.8 else value - 0.2
 
 
 def biased_lower(p, y):
-    """A lower bound that is none."""
+    """A lower bound that is too high."""
     value = plain(p, y) + 0.2
     return Estimate(value, low=value, kind="lower")
 
@@ -366,33 +366,33 @@ biased_lower.notions = ("binary",)
 
 
 def unknown(p, y):
-    """A name that the field has two meanings for."""
+    """Return an ambiguous name."""
     return {"ece": plain(p, y)}
 
 
 def other_notion(p, y):
-    """An estimand of vectors."""
+    """Return an estimand of vectors."""
     return {"top_class_l1": plain(p, y)}
 
 
 def not_finite(p, y):
-    """No number."""
+    """Return no number."""
     return plain(p, y) * np.nan
 
 
 def no_bound(p, y):
-    """An upper bound that carries none."""
+    """An upper bound without `high`."""
     return Estimate(plain(p, y), kind="upper")
 
 
 def upper_is_not_value(p, y):
-    """An upper bound beside its value."""
+    """An upper bound that differs from its value."""
     value = plain(p, y)
     return Estimate(value, high=value + 1, kind="upper")
 
 
 def turned_round(p, y):
-    """low above high."""
+    """Return low above high."""
     value = plain(p, y)
     return Estimate(value, value + 1, value - 1, kind="interval")
 
@@ -410,7 +410,7 @@ class UndocumentedDataclass:
 
 
 class FirstClass:
-    """Judges class 0 and calls it all."""
+    """Judge class 0 only."""
 
     notions = ("canonical",)
 
@@ -420,7 +420,7 @@ class FirstClass:
 
 
 class MoreThanDeclared:
-    """Returns what it does not declare."""
+    """Return an undeclared estimand."""
 
     estimands = ("l2_squared",)
 
@@ -429,13 +429,13 @@ class MoreThanDeclared:
 
 
 class UnknownNotion(Bounds):
-    """Judges what the harness does not know."""
+    """Declare an unknown notion."""
 
     notions = ("binary", "marginal")
 
 
 class UnknownDeterminism(Bounds):
-    """Sometimes."""
+    """Return an estimand for some data only."""
 
     determinism = "sometimes"
 
@@ -498,7 +498,7 @@ def test_rounding_allows_less_than_statistical_noise():
 
 
 def crashes(p, y):
-    """Never works."""
+    """Always fail."""
     raise KeyError("a\nb")
 
 
@@ -515,7 +515,7 @@ def test_crashes_are_findings_that_name_type_message_and_notion():
 
 
 class TopLabelOnly:
-    """Fails under one of its notions."""
+    """Fail under one of its notions."""
 
     notions = ("binary", "top_label")
     wants = ("notion",)
@@ -531,7 +531,7 @@ def test_detail_names_the_notion_at_fault():
 
 
 class Small:
-    """No more than fifty samples, two classes."""
+    """Accept at most fifty samples and two classes."""
 
     notions = ("binary", "top_label", "classwise", "canonical")
     max_n = 50
@@ -550,7 +550,7 @@ def test_limits_are_kept():
 
 
 def squared(p, y):
-    """Only scores that are not near zero."""
+    """Return only scores that are not near zero."""
     p, y = checked(p, y)
     return {"brier": float(((p - y) ** 2).mean())}
 
@@ -611,14 +611,14 @@ def test_a_check_says_the_same_twice():
 
 
 class NeedsMore:
-    """Has no default."""
+    """A parameter without a default."""
 
     def __init__(self, bins):
         self.bins = bins
 
 
 class Refuses:
-    """Cannot be made."""
+    """Raise when it is made."""
 
     def __init__(self):
         raise OSError("no licence")

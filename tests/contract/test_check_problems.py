@@ -1,4 +1,4 @@
-"""The contract tests of problems and calibrators pass what is sound and catch each fault by the item meant for it."""
+"""The contract tests pass sound problems and calibrators and find each fault by its item."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ SAMPLED = (
     "shift_",
     *ARENA,
 )  # their laws are known, and so are their truths
-# What our own calibrators are known not to keep, and why.
+# items that our own calibrators are known to break, and why
 KNOWN = {
     # the denominator is at least 1e-12 in the paper's definition: far from all samples the weights are smaller
     "NadarayaWatson": {"rows sum to 1"},
@@ -76,7 +76,7 @@ SLOW = [name for name in PROBLEMS if any(fnmatchcase(name, pattern) for pattern 
 
 @pytest.mark.parametrize("name", [*(name for name in PROBLEMS if name not in SLOW), *slow(*SLOW)])
 def test_own_problems_keep_the_contract(name):
-    """Every problem that can be loaded; of a family its first, middle and last member. Files that are not at hand are skipped."""
+    """Each problem that can be loaded; first, middle and last member of a family; without absent files."""
     try:
         members = members_of(load_problem(name))
     except BadInputError as absent:
@@ -124,7 +124,7 @@ class Sound:
 
 
 class Undeclared:
-    """Two fair coins: nothing declared, nothing known."""
+    """Two fair coins, with nothing declared."""
 
     def sample(self, n, rng):
         first, second = rng.spawn(2)
@@ -132,7 +132,7 @@ class Undeclared:
 
 
 class OneStream(Sound):
-    """Draws labels after the predictions from the same stream: a small sample is no prefix."""
+    """Draw labels after predictions from one stream: a small sample is no prefix."""
 
     def sample(self, n, rng):
         p = rng.random(n)
@@ -140,7 +140,7 @@ class OneStream(Sound):
 
 
 class Drifts(Sound):
-    """Another sample every time."""
+    """Return another sample each time."""
 
     calls = 0
 
@@ -151,7 +151,7 @@ class Drifts(Sound):
 
 
 class UsesGlobal(Sound):
-    """Sets the global stream, from which others draw."""
+    """Seed the global stream."""
 
     def sample(self, n, rng):
         np.random.seed(1)
@@ -159,7 +159,7 @@ class UsesGlobal(Sound):
 
 
 class Shares(Sound):
-    """Hands out the array that it keeps."""
+    """Return the array that it keeps."""
 
     held = np.linspace(0.0, 1.0, 50_000)
 
@@ -174,14 +174,14 @@ class Shares(Sound):
 
 
 class ThreeThings(Sound):
-    """Returns the posterior as well."""
+    """Return the posterior, too."""
 
     def sample(self, n, rng):
         return *super().sample(n, rng), 0
 
 
 class TooFew(Sound):
-    """Always half of what is asked for."""
+    """Return half of the rows."""
 
     def sample(self, n, rng):
         return super().sample((n + 1) // 2, rng)
@@ -196,7 +196,7 @@ class Percent(Sound):
 
 
 class WrongPosterior(Sound):
-    """Says p / 2 + 0.03."""
+    """A posterior of p / 2 + 0.03."""
 
     def posterior(self, p):
         return p / 2 if len(p) < 30_000 else p / 2 + 0.03
@@ -211,14 +211,14 @@ class WrongPosterior(Sound):
 
 
 class WrongTruth(Sound):
-    """Off by one in a hundred."""
+    """A truth that is wrong by 1 %."""
 
     def truth(self, estimand, notion):
         return 0.26 if estimand == "l1" else None
 
 
 class TextTruth(Sound):
-    """A text for a number."""
+    """A text as truth."""
 
     def truth(self, estimand, notion):
         return "0.25"
@@ -239,7 +239,7 @@ class WrongBrier(Sound):
 
 
 class PlainNotion(Sound):
-    """A text in place of a tuple."""
+    """A text instead of a tuple."""
 
     notions = "binary"
 
@@ -278,7 +278,7 @@ def test_broken_problem_is_caught_by_its_item(name):
 
 
 def test_shared_arrays_are_caught():
-    """What is written into a sample shows in later ones, whatever other items make of that."""
+    """Writing into a sample changes later ones; other items may fail, too."""
     before = Shares.held.copy()
     try:
         assert "arrays not shared" in failed(f"{__name__}.Shares")[0]
@@ -288,7 +288,7 @@ def test_shared_arrays_are_caught():
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean outcome, whatever p."""
+    """The mean outcome for all p."""
 
     determinism = "exact"
 
@@ -300,28 +300,28 @@ class Mean:
 
 
 class ReturnsModel(Mean):
-    """No function."""
+    """Return no function."""
 
     def fit(self, p, y, rng):
         return 0.5
 
 
 class Unnormalised(Mean):
-    """Twice a half."""
+    """Return rows that sum to 2."""
 
     def fit(self, p, y, rng):
         return lambda x: np.full(x.shape, 0.5 if x.ndim == 1 else 0.75)
 
 
 class BeyondOne(Mean):
-    """Steeper than allowed."""
+    """Return values outside [0, 1]."""
 
     def fit(self, p, y, rng):
         return lambda x: 1.5 * x
 
 
 class Overwrites(Mean):
-    """Sorts in place."""
+    """Sort in place."""
 
     def fit(self, p, y, rng):
         q = super().fit(p, y, rng)
@@ -330,7 +330,7 @@ class Overwrites(Mean):
 
 
 class Noisy(Mean):
-    """Says exact, and draws."""
+    """Declare exact, but draw."""
 
     def fit(self, p, y, rng):
         noise, q = 1e-3 * rng.random(), super().fit(p, y, rng)
@@ -338,7 +338,7 @@ class Noisy(Mean):
 
 
 class ForgetsClasses(Mean):
-    """As many columns as there are labels."""
+    """Return as many columns as there are labels."""
 
     def fit(self, p, y, rng):
         q = super().fit(p, y, rng)
@@ -350,7 +350,7 @@ class ForgetsClasses(Mean):
 
 
 class WrongLimit(Mean):
-    """A limit in words."""
+    """A limit as text."""
 
     max_n = "none"
 

@@ -1,4 +1,4 @@
-"""Code of strangers: its key follows every file that it consists of, and its errors say where they come from."""
+"""User code: its key depends on all its files, and its errors name the place."""
 
 import sys
 
@@ -15,7 +15,7 @@ RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Write files of a stranger's: files({"pack/helper.py": text}). What they leave in Python's list of modules is taken out."""
+    """Write user modules: files({"pack/helper.py": text}). Afterwards they are removed from sys.modules."""
     folder = tmp_path / "own"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -34,13 +34,13 @@ def files(tmp_path, monkeypatch):
 
 
 def restart():
-    """Take the user's modules out of Python, as a restart would."""
+    """Remove the user's modules from Python, as a restart does."""
     for name in [name for name in sys.modules if name.startswith("own_")]:
         del sys.modules[name]
 
 
 def value(target):
-    """(what the estimator gives, its key), by a run in this session."""
+    """Return the estimate and the key of the estimator, from a run in this process."""
     frame = harness.run([*RUN, f"+estimator.mine._target_={target}"])
     assert frame["value"].nunique() == 1, frame["reason"].iloc[0]
     return frame["value"].iloc[0], frame["estimator_key"].iloc[0]
@@ -55,7 +55,7 @@ TWO = "import own_between\ndef mine(p, y):\n    return own_between.number()\n"
     "source", [ASKS, *slow(LATE, TWO)], ids=["from", "inside a function", "through another"]
 )
 def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files, source):
-    """The old code never runs under the new key: the process that imported it refuses."""
+    """Old code never runs under the new key: a process that imported it refuses."""
     files({"own_main.py": source, "own_between.py": "from own_helper import number\n"})
     keys = set()
     for i in (1, 2, 3):
@@ -125,8 +125,8 @@ def test_helpers_that_change_places_are_told_apart(files):
     assert configured("estimator", "mine", {"_target_": "own_main.mine"}).key != before
 
 
-def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
-    """Neither the standard library, nor installed packages, nor the harness, nor what is not there."""
+def test_only_local_modules_are_in_the_key(files):
+    """The standard library, installed packages, the harness and absent modules are not in the key."""
     files(
         {
             "own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"
@@ -135,8 +135,8 @@ def test_what_is_not_the_strangers_own_is_no_part_of_the_key(files):
     assert [text.split(":")[0] for text in source_digests("own_main")] == ["own_main"]
 
 
-def test_a_helper_of_a_strangers_part_inside_our_object_counts(out, files):
-    """A calibrator of a stranger's inside our estimator."""
+def test_a_helper_of_a_user_part_of_our_object_counts(out, files):
+    """A user's calibrator inside our estimator."""
     calibrator = """
 from own_helper import AT
 class Mine:
@@ -160,7 +160,7 @@ class Mine:
 
 @pytest.mark.slow
 def test_workers_that_are_used_again_run_the_new_code(out, files):
-    """Processes that stay between two runs, as those of a cluster do when their driver restarts."""
+    """Processes outlive the run, as in a cluster when the driver restarts."""
     files({"own_main.py": ASKS})
     for i in (1, 2):
         files({"own_helper.py": f"def number():\n    return 0.{i}{'0' * i}\n"})
@@ -171,8 +171,8 @@ def test_workers_that_are_used_again_run_the_new_code(out, files):
         assert set(frame["value"]) == {i / 10}
 
 
-def test_a_file_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
-    """What failed to import can be repaired without a restart."""
+def test_a_broken_module_is_named_and_its_repair_runs(out, files):
+    """A module that failed to import can be repaired without a restart."""
     files({"own_main.py": ASKS})
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
     with pytest.raises(
@@ -187,8 +187,8 @@ def test_a_file_that_cannot_be_read_is_said_and_its_repair_runs(out, files):
 BAD = "def bad(p, y):\n    raise KeyError('no such bin')\n"
 
 
-def test_a_failure_says_file_line_function_and_text(out, files, cli):
-    """In the record, and in the terminal."""
+def test_a_failure_names_file_line_function_and_text(out, files, cli):
+    """In the record and in the terminal."""
     files({"own_bad.py": BAD})
     code, _, err = cli(*RUN, "+estimator.bad._target_=own_bad.bad")
     line = "KeyError: 'no such bin' (own_bad.py, line 2, in bad: raise KeyError('no such bin'))"
@@ -197,8 +197,8 @@ def test_a_failure_says_file_line_function_and_text(out, files, cli):
     assert reason.splitlines()[-1] == line and reason.startswith("Traceback")
 
 
-def test_the_innermost_line_is_the_strangers_own(files):
-    """Not that of numpy, nor ours; without a stranger there is no place."""
+def test_the_innermost_line_of_user_code_is_named(files):
+    """The place is never in numpy or in our code; without user code there is none."""
     files({"own_deep.py": "import numpy as np\ndef f(p):\n    return np.linalg.inv(p)\n"})
     import own_deep
 
@@ -240,7 +240,7 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
         ),
     ],
 )
-def test_a_module_that_cannot_be_imported_says_where(files, source, says):
+def test_a_failed_import_names_the_place(files, source, says):
     files({"own_wrong.py": source})
     with pytest.raises(BadInputError) as error:
         configured("estimator", "mine", {"_target_": "own_wrong.mine"})
@@ -249,7 +249,7 @@ def test_a_module_that_cannot_be_imported_says_where(files, source, says):
 
 @pytest.mark.slow
 def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli):
-    """An estimator that reads a file of data, which its key does not know."""
+    """The estimator reads a data file that is not in its key."""
     folder = files(
         {
             "own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"
@@ -470,7 +470,7 @@ class Mine:
 
 
 def test_a_truth_may_be_a_number(out, files):
-    """It is taken as exact; None and NaN mean unknown."""
+    """A number is exact; None and NaN mean unknown."""
     files({"own_problem.py": NUMBER})
     frame = harness.run(
         [
@@ -491,7 +491,7 @@ def test_a_truth_may_be_a_number(out, files):
 
 
 def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
-    """It is the user's, and neither hides our papers nor is hidden by them."""
+    """A user's package neither hides our papers nor is hidden by them."""
     from harness.common import user_code
     from harness.plan.components import configured
 

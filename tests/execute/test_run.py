@@ -1,4 +1,4 @@
-"""Running: resume, sharding, engines, failures, interruption, strangers' estimators."""
+"""Run plans: resuming, shards, engines, failures, interruptions, user estimators."""
 
 import os
 import signal
@@ -73,7 +73,7 @@ def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
 
 
 def test_all_estimators_see_the_same_prefix(out):
-    """A small n is a prefix of a larger n: the binned estimate at n = 50 is that of the first 50 of the larger sample."""
+    """A small sample is the beginning of a larger one."""
     problem = harness.load_problem("beta_overconfident")
     from harness.common.seeds import data_rng
     from harness.plan.components import configured
@@ -142,7 +142,7 @@ class NotThere:
 class Infinite:
     def __call__(self, p, y, rng): return {"l1": 0.25, "kl": float("inf")}
 class Unknown:
-    def __call__(self, p, y, rng): return {"ece" if len(p) > 16 else "l1": 0.25}  # on 16 samples it is tried before the run
+    def __call__(self, p, y, rng): return {"ece": 0.25}
 """
 
 
@@ -235,7 +235,7 @@ def test_own_estimator_runs_against_all_and_only_it_is_computed(out, module):
     counts = Experiment.of(mine).compute(quiet=True)
     assert (
         counts["todo"] == 2 * 2 * 2
-    )  # two estimators, the two binary problems, two reps; the canonical problem is no business of theirs
+    )  # two estimators, two binary problems, two reps; they do not judge the canonical problem
     frame = Experiment.of(mine).records()
     own = frame[frame["estimator"].isin(["mine", "bare"])]
     assert {"mine", "bare", "binned15"} <= set(frame["estimator"])
@@ -268,7 +268,7 @@ def test_legacy_rep_is_the_authors_seed(out):
     got = frame[frame["estimand"] == "l1"].set_index("estimator")["value"]
     assert (
         abs(got["binned15_mass"] - 0.038475187419344602) < 1e-12
-    )  # the authors' published run, seed 1, n = 200
+    )  # published run of the authors, seed 1, n = 200
 
 
 HELD_MODULE = """
@@ -292,7 +292,7 @@ PATIENCE = 300.0  # seconds, for what takes a few on a quiet machine
 
 
 def _disturbed(module, out, count, number, *extra):
-    """Start LONG and send it a signal when so many of its parts are written. Returns (exit status, standard error).
+    """Start LONG, and signal it when so many parts are written. Return (exit status, standard error).
 
     The run has a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
     process = subprocess.Popen(
@@ -355,7 +355,7 @@ class Malformed:
 
 
 def test_one_estimator_cannot_harm_another(out, module):
-    """One that writes into its input, one that calls sys.exit and one with a malformed bound fail alone; their neighbours of the
+    """Estimators that write into their input, call sys.exit or return a malformed bound fail alone; their neighbours of the
     same chunk see the data as drawn."""
     module("harmful", SHARED)
     alone = harness.run([*SMALL, "jobs=1", f"out={out / 'alone'}"])
@@ -403,7 +403,7 @@ SHIFT = 0.0
 
 
 @pytest.mark.slow
-def test_a_strangers_part_inside_our_object_is_in_the_key(out, module):
+def test_a_user_part_of_our_object_is_in_the_key(out, module):
     module("parts_of_mine", NESTED)
     base = ["problem=beta_wavy", "estimator=[variational_isotonic]", "n=50", "reps=1", "jobs=1"]
     mine = [*base, "estimator.variational_isotonic.calibrator._target_=parts_of_mine.Constant"]
@@ -437,7 +437,7 @@ def test_a_replaced_file_in_one_session_is_another_problem(out, tmp_path):
         and [v[2] for v in values] == [50, 60]
     )
     table = harness.evaluate(harness.load_records(out))
-    assert (table["reps"] == 1).all()  # two files are two problems, whatever their id
+    assert (table["reps"] == 1).all()  # two files are two problems of one id
 
 
 BREAKING = """
@@ -453,7 +453,7 @@ def leaves_quietly(p, y):
 def crashes(p, y):
     ctypes.string_at(0)
 def spins(p, y):
-    ctypes.PyDLL(None).sleep(1000)  # holds the interpreter, as C code does
+    ctypes.PyDLL(None).sleep(1000)  # keeps the interpreter's lock, as C code can
 def grows(p, y):
     held = []
     while True:
@@ -476,7 +476,7 @@ ENDS = {
 def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(
     out, module, cli
 ):
-    """Killed, left, crashed, refused memory: each cell is recorded as failed with the reason, its neighbours as they are."""
+    """SIGKILL, exit, crash, refused memory: the cell fails with the reason, and its neighbours do not."""
     module("breaking", BREAKING)
     own = [f"+estimator.{name}._target_=breaking.{name}" for name in (*ENDS, "forks")]
     code, text, err = cli(
@@ -539,7 +539,7 @@ def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
 
 
 def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
-    """SIGKILL of the driver alone: within ten seconds (on a machine with time for it) nothing of the run is alive."""
+    """After SIGKILL of the driver alone, no process of the run is alive within PATIENCE."""
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={tmp_path / 'out'}"], cwd=module("held_module", HELD_MODULE),
         env={**os.environ, "HELD_AT": "3", "HELD_PARTS": str(tmp_path / "out" / "records"), "OF_THIS_TEST": str(tmp_path)},
@@ -562,7 +562,7 @@ def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
 
 
 def _alive(tag):
-    """The processes that were started with OF_THIS_TEST=tag in their environment."""
+    """Return the processes with OF_THIS_TEST=tag in their environment."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

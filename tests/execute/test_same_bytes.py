@@ -1,4 +1,4 @@
-"""What is committed has the same bytes on every processor: rounding errors of a computation do not reach files."""
+"""Committed files have the same bytes on every processor: rounding errors do not reach them."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ RUN = [
 
 
 def as_elsewhere(frame, rng):
-    """Numbers as another processor gives them: a few units in the last place, and other errors of truths."""
+    """Change numbers as another processor would: a few units in the last place, other errors of truths."""
     columns = {
         name: frame[name] * (1 + 2e-16 * rng.integers(-3, 4, len(frame)))
         for name in ("value", "low", "high", "truth")
