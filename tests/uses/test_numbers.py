@@ -55,8 +55,8 @@ QUOTED = [
     ),
     (
         README,
-        "its regret is {:.2f} for the L1 error and {:.2f} for the squared one on geometric average (the best published single "
-        "choices: {:.2f} by _ , {:.2f} by _ ), and {:.1f} and {:.1f} at worst",
+        "the geometric mean of its regret over family, n and k is {:.2f} for the L1 error and {:.2f} for the squared error. "
+        "The best published single choices have {:.2f} ( _ ) and {:.2f} ( _ ). Its worst regret is {:.1f} and {:.1f}.",
         stored.best,
     ),
     (
@@ -66,17 +66,17 @@ QUOTED = [
     ),
     (
         README,
-        "its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and {:.2f} for 15 bins",
+        "Its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and {:.2f} for 15 bins",
         lambda: stored.kde_and_bins(DENSENET),
     ),
     (
         README,
-        "for ResNet-110 {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}",
+        "For ResNet-110 the three numbers are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}",
         lambda: stored.kde_and_bins(RESNET),
     ),
     (
         README,
-        "the true error is {:.3f} that gives {:.3f}, with the right labels {:.3f} ± {:.3f} (100 samples,",
+        "the true error is {:.3f}, that gives {:.3f}, and with the right labels {:.3f} ± {:.3f} (100 samples,",
         lambda: [stored.labels("kkr")[i] for i in (0, 1, 3, 4)],
     ),
     (
@@ -455,11 +455,11 @@ QUOTED = [
     ),
     (DIFFERENCES, "Printed JKCE over CKCE is {:.2f} for two networks", stored.printed_ratio),
     # the other explanations
-    (TRUST, "it is known: {1} problems", stored.arena_counts),
+    (TRUST, "it is known on {1} problems", stored.arena_counts),
     (TRUST, "(a regret of {:.0f} in two of them)", stored.worst_of_best),
     (
         BINNING,
-        "200 rows a calibrated model gets {:.2f}, more than the Wide ResNet, which is not calibrated, gets on as many ({:.2f})",
+        "200 rows a calibrated model gets {:.2f}. That is more than the Wide ResNet, which is not calibrated, gets on as many ({:.2f})",
         lambda: [
             stored.generated(BINNING, name, 1)
             for name in (
@@ -495,7 +495,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "cover at least 97 % in each",
     ),
     BINNING: (
-        "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))", "Mean of 15 bins", "20 samples each",
+        "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))", "mean of 15 bins", "20 of the arena's samples",
         "near 1 has", "below that of 15 bins", "what 0.02 is worth",
     ),
     DIFFERENCES: (
@@ -504,9 +504,9 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "1,000 iterations on synthetic data, 300 in", "Partition with 30 clusters", "30 cross-validated, 15 in sample",
         "above 0, with random folds", "(1.2, 1.3)", "ridge n^0.5 · 10^e; bins to 100", "n^-0.5 and n^-0.25; bins to 90",
         "gamma = 1;", "the truth is 0,", "1/n law", "scaled to [0, 1]", "do not sum to 1", "use 5,000 samples",
-        "A bound of about 0.02", "Of that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)", "theory's -1/3",
+        "A bound of about 0.02", "In that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)", "theory's -1/3",
         "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p", "Exactly 0;", "clr(p / 2)",
-        "0 < t < 1", "clr(p) / 2", "shows all 100.", "two stay below 0.001", "(Algorithm 1)", "needs 10⁷ samples",
+        "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)", "needs 10⁷ samples",
     ),
     GLOSSARY: (
         "exactly 0 or 1", "brier = l2_squared +", "the probability of class 1", "p ≥ 1", "y in {0, 1}", "y in 0 … k - 1",
