@@ -247,7 +247,7 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("experiment=[smoke,arena]",), "names several experiments"),
         (
             ("experiment=smoke", "estimator=null"),
-            "are not valid: Config group override must be a string or a list",
+            "Config group override must be a string or a list",
         ),
         (("experiment=smoke", "n=[]"), "n is []"),
         (("experiment=smoke", "notion=[]"), "notion is []"),
