@@ -55,16 +55,7 @@ def statistics(records, settings) -> dict[str, Statistic]:
     return {**of_figures(of[FIG1], of[FIG3]), **of_parts(of[TABLE2]), **of_shares(of[TABLE1])}
 
 
-def render(records, settings):
-    return claims_plot.figure(statistics(records, settings), settings)
-
-
-def table(records, settings):
-    return claims.table(statistics(records, settings), settings)
-
-
-def summary(records, settings):
-    return claims.summary(statistics(records, settings), settings)
+render, table, summary, reproduced_claims = claims_plot.item_functions(statistics)
 
 
 def reproduced(records, settings):
@@ -74,7 +65,7 @@ def reproduced(records, settings):
     """
     published = records[records["experiment"].eq(TABLE1)]
     return pd.concat(
-        [claims.reproduced(statistics(records, settings), settings), counted(published)],
+        [reproduced_claims(records, settings), counted(published)],
         ignore_index=True,
     )
 

@@ -80,20 +80,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
     }
 
 
-def render(records, settings):
-    return claims_plot.figure(statistics(records, settings), settings)
-
-
-def table(records, settings):
-    return claims.table(statistics(records, settings), settings)
-
-
-def summary(records, settings):
-    return claims.summary(statistics(records, settings), settings)
-
-
-def reproduced(records, settings):
-    return claims.reproduced(statistics(records, settings), settings)
+render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
 # Records and reported numbers as frames

@@ -37,20 +37,7 @@ def statistics(records, settings):
     return by_claim
 
 
-def render(records, settings):
-    return claims_plot.figure(statistics(records, settings), settings)
-
-
-def table(records, settings):
-    return claims.table(statistics(records, settings), settings)
-
-
-def summary(records, settings):
-    return claims.summary(statistics(records, settings), settings)
-
-
-def reproduced(records, settings):
-    return claims.reproduced(statistics(records, settings), settings)
+render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
 def part(records, settings, *names):

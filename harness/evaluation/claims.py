@@ -6,6 +6,7 @@ statistic has to be. experiments/<paper>/claims.py computes the statistics by th
 claims, and is an item made of the functions here:
 
     from harness.evaluation import claims
+    from harness.figures import claims_plot
 
     def statistics(records, settings):
         rows = records[records["estimator"].eq("binned15")]
@@ -13,13 +14,11 @@ claims, and is an item made of the functions here:
         why = "one problem, 40 replications"
         return {"ECE overestimates": claims.of_mean(over, rows["key"], claims.OURS, why)}
 
-    def render(records, settings):
-        return claims_plot.figure(statistics(records, settings), settings)
+    render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
-and in the same way claims.table, claims.summary and claims.reproduced. A claim holds if the whole
-interval is on the claimed side, fails if it is on the other, and is undecided otherwise
-(harness.evaluation.reproduction). The interval assumes independent values: average values that
-share draws or rows first.
+A claim holds if the whole interval is on the claimed side, fails if it is on the other, and is
+undecided otherwise (harness.evaluation.reproduction). The interval assumes independent values:
+average values that share draws or rows first.
 """
 
 from __future__ import annotations

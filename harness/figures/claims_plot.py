@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.common.wording import format_significant
@@ -21,6 +22,21 @@ LOOKS: dict[str, dict[str, Any]] = {
     "undecided": {"color": "0.4", "marker": "D", "markerfacecolor": "white"},
 }
 SYMBOLS = {"holds": "●", "fails": "✖", "undecided": "◇"}  # the markers as texts
+
+
+def item_functions(
+    statistics: Callable[[pd.DataFrame, Settings], Mapping[str, claims.Statistic]],
+) -> tuple[Callable[[pd.DataFrame, Settings], Any], ...]:
+    """Return the functions render, table, summary and reproduced of an item of claims.
+
+    `statistics` maps (records, settings) to {claim: Statistic}.
+    """
+
+    def of_records(function: Callable[..., Any]) -> Callable[[pd.DataFrame, Settings], Any]:
+        return lambda records, settings: function(statistics(records, settings), settings)
+
+    functions = (figure, claims.table, claims.summary, claims.reproduced)
+    return tuple(of_records(function) for function in functions)
 
 
 def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Figure:

@@ -65,13 +65,13 @@ VECTORS = {"L1": 2e-3, "Lp1.5": 5e-4, "L2": 5e-4, "Lp3": 5e-4, "sqL2": 5e-5, "KL
 
 def by_the_authors():
     """{(estimator, input): {metric: value}}."""
-    found = {}
+    result = {}
     for row in rows("peer_outputs.csv"):
         if row["stack"] == "ert" and row["estimator"] in AUTHORS:
-            found.setdefault((row["estimator"], row["input"]), {})[row["metric"]] = float(
+            result.setdefault((row["estimator"], row["input"]), {})[row["metric"]] = float(
                 row["value"]
             )
-    return found
+    return result
 
 
 def test_the_selection_of_estimates_is_what_it_was():
@@ -177,7 +177,8 @@ def test_the_library_agrees_on_vectors():
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypatch):
-    """What the scaling gets is q of models that never saw the sample, beside the sample's own label, each sample once."""
+    """What the scaling gets is q of models that never saw the sample, beside the sample's own
+    label, each sample once."""
     p, y = scalars(90) if k == 2 else vectors(90)
     seen = []
 
@@ -194,18 +195,19 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
     order = np.concatenate([np.flatnonzero(fold == j) for j in range(2)])
     np.testing.assert_array_equal(labels, y[order])
     z = calibrator.start(p) if calibrator.warm_start else None
-    for held_out, found, raw in calibrator.models(p, y, z, fold, 3):
+    for held_out, result, raw in calibrator.models(p, y, z, fold, 3):
         own = np.isin(order, np.flatnonzero(held_out))
-        np.testing.assert_array_equal(found, q[own])
+        np.testing.assert_array_equal(result, q[own])
         scores = raw(calibrator.features(p[held_out]), None if z is None else z[held_out])
         again = expit(scores) if k == 2 else softmax(scores, axis=1)
-        np.testing.assert_allclose(found, again, rtol=1e-12)
+        np.testing.assert_allclose(result, again, rtol=1e-12)
 
 
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator, k):
-    """With a single tree there is nothing to choose: the held-out probabilities do not know the held-out labels."""
+    """With a single tree there is nothing to choose: the held-out probabilities do not know the
+    held-out labels."""
     p, y = scalars(400) if k == 2 else vectors(400)
     z, fold, single = calibrator.start(p), np.arange(400) % 2, replace(calibrator, iterations=1)
     other = np.where(fold == 0, (y + 1) % k, y)
@@ -218,7 +220,8 @@ def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator,
 
 @either
 def test_early_stopping_stops(kind):
-    """LightGBM: 'patience' rounds after the best; CatBoost the same. The model keeps the trees up to the best round."""
+    """LightGBM: 'patience' rounds after the best; CatBoost the same. The model keeps the trees up
+    to the best round."""
     p, y = scalars(300)
     fold = fold_of(y, 3, True, 0)
     for patience in (1, 5):
@@ -246,21 +249,22 @@ def test_a_warm_start_without_trees_is_the_identity(kind, k):
     p = np.full(60, 0.3) if k == 2 else np.tile([0.2, 0.3, 0.5], (60, 1))
     calibrator = kind(iterations=3, warm_start=True)
     y, z = rng().integers(0, k, 60), calibrator.start(p)
-    for held_out, found, raw in calibrator.models(p, y, z, np.arange(60) % 4, 0):
+    for held_out, result, raw in calibrator.models(p, y, z, np.arange(60) % 4, 0):
         np.testing.assert_array_equal(
             raw(calibrator.features(p[held_out]), z[held_out]), z[held_out]
         )
-        np.testing.assert_allclose(found, p[held_out], rtol=1e-15)
+        np.testing.assert_allclose(result, p[held_out], rtol=1e-15)
 
 
 def test_trees_of_too_few_samples_have_no_leaves():
-    """LightGBM's leaves hold at least 40: with fewer than 80 to learn from, the warm-started model is p itself."""
+    """LightGBM's leaves hold at least 40: with fewer than 80 to learn from, the warm-started model
+    is p itself."""
     p, y = scalars(88)
     z = logit(p)
-    for held_out, found, _ in LightGBM(iterations=3, warm_start=True).models(
+    for held_out, result, _ in LightGBM(iterations=3, warm_start=True).models(
         p, y, z, np.arange(88) % 8, 0
     ):
-        np.testing.assert_allclose(found, p[held_out], rtol=1e-12)
+        np.testing.assert_allclose(result, p[held_out], rtol=1e-12)
 
 
 @either
@@ -276,12 +280,13 @@ def test_a_warm_start_leaves_calibrated_predictions_alone(kind):
 
 @pytest.mark.parametrize("kind", AUTHORS_KINDS)
 def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
-    """sigma(log p) = p / (1 + p): what the untrained model of berta2026's synthetic runs says; logit p gives p."""
+    """sigma(log p) = p / (1 + p): what the untrained model of berta2026's synthetic runs says;
+    logit p gives p."""
     p, y = np.full(60, 0.25), np.arange(60) % 2
     for init, expected in (("log", 0.2), ("logit", 0.25)):
         calibrator = kind(iterations=1, warm_start=True, init=init)
-        for _, found, _ in calibrator.models(p, y, calibrator.start(p), np.arange(60) % 2, 0):
-            np.testing.assert_allclose(found, expected, rtol=1e-14)
+        for _, result, _ in calibrator.models(p, y, calibrator.start(p), np.arange(60) % 2, 0):
+            np.testing.assert_allclose(result, expected, rtol=1e-14)
     p, y = scalars(300)
     q = {
         init: kind(iterations=4, warm_start=True, init=init).fit(p, y, 0)(p)
@@ -296,14 +301,15 @@ def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
 
 
 def test_without_samples_to_split_a_cold_start_is_the_share():
-    """Constant p, CatBoost: log-odds of the share smoothed by one sample of the uniform; each half learns from the other's."""
+    """Constant p, CatBoost: log-odds of the share smoothed by one sample of the uniform; each half
+    learns from the other's."""
     p, y = np.full(8, 0.3), np.array([1, 0, 0, 0, 1, 1, 1, 0])
     fold = np.repeat([0, 1], 4)
-    found = [q for _, q, _ in CatBoost(iterations=2).models(p, y, None, fold, 0)]
-    np.testing.assert_allclose(found, np.repeat([[3.5 / 5], [1.5 / 5]], 4, axis=1), rtol=1e-14)
+    result = [q for _, q, _ in CatBoost(iterations=2).models(p, y, None, fold, 0)]
+    np.testing.assert_allclose(result, np.repeat([[3.5 / 5], [1.5 / 5]], 4, axis=1), rtol=1e-14)
     p, y = np.tile([0.2, 0.3, 0.5], (4, 1)), np.array([0, 1, 2, 2])
-    (_, found, _), _ = CatBoost(iterations=2).models(p, y, None, np.array([0, 1, 1, 1]), 0)
-    np.testing.assert_allclose(found, [[1 / 12, 4 / 12, 7 / 12]], rtol=1e-14)
+    (_, result, _), _ = CatBoost(iterations=2).models(p, y, None, np.array([0, 1, 1, 1]), 0)
+    np.testing.assert_allclose(result, [[1 / 12, 4 / 12, 7 / 12]], rtol=1e-14)
 
 
 # Edges
@@ -313,7 +319,8 @@ def test_without_samples_to_split_a_cold_start_is_the_share():
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 10])
 @pytest.mark.parametrize("k", [2, 3])
 def test_few_samples(calibrator, n, k):
-    """Also fewer than inner folds; one or two samples, of which inner models would see one, teach nothing."""
+    """Also fewer than inner folds; one or two samples, of which inner models would see one, teach
+    nothing."""
     p, y = scalars(n) if k == 2 else vectors(n)
     x = np.array([0.0, 0.2, 1.0]) if k == 2 else np.vstack([np.eye(3), [[0.2, 0.3, 0.5]]])
     q = replace(calibrator, inner_folds=8).fit(p, y, rng())(x)
@@ -401,7 +408,8 @@ def test_two_columns_are_one(calibrator):
 
 @pytest.mark.parametrize("subsample", [0.5, 0.1, 0.9, 1.0, None])
 def test_a_tree_of_catboost_never_sees_no_sample(subsample):
-    """CatBoost refuses an empty sample; each tree draws anew, so many trees on few samples would meet one."""
+    """CatBoost refuses an empty sample; each tree draws anew, so many trees on few samples would
+    meet one."""
     calibrator = CatBoost(iterations=100, patience=100, inner_folds=3, subsample=subsample)
     for n in (6, 12, 30, 45):
         p, y = scalars(n)
@@ -414,7 +422,8 @@ def test_a_tree_of_catboost_never_sees_no_sample(subsample):
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_same_seed_gives_the_same_bits(calibrator, k):
-    """And another seed another model: 150 samples in each inner fold are enough for LightGBM's leaves of 40 to split."""
+    """And another seed another model: 150 samples in each inner fold are enough for LightGBM's
+    leaves of 40 to split."""
     p, y = scalars(300) if k == 2 else calibrated_vectors(300)
     kept = p.copy(), y.copy()
     for make in (lambda: 7, lambda: rng(7)):
@@ -470,7 +479,8 @@ def test_no_files_no_words_no_global_state(calibrator, tmp_path, monkeypatch, ca
 
 
 def test_the_models_are_asked_for_one_thread(monkeypatch):
-    """Parallel at one level only, the cells; a second thread would also change the last bits of sums."""
+    """Parallel at one level only, the cells; a second thread would also change the last bits of
+    sums."""
     import threading
 
     import catboost
@@ -508,8 +518,8 @@ def test_the_models_are_asked_for_one_thread(monkeypatch):
 )
 @pytest.mark.slow
 def test_shared_bins_estimate_alike(one, other):
-    """Bins of all samples or of those that are learned from: estimates on the same folds differ by less than another partition
-    changes them."""
+    """Bins of all samples or of those that are learned from: estimates on the same folds differ by
+    less than another partition changes them."""
     p, y = scalars(500)
     l1 = {
         c: [Variational(c, losses=[Lp(1.0)])(p, y, seed)["l1"].value for seed in range(4)]

@@ -1,4 +1,5 @@
-"""Calibrators: hand-computed fits, exact equivalents, and the edges (missing classes, few samples, constant predictions)."""
+"""Calibrators: hand-computed fits, exact equivalents, and the edges (missing classes, few samples,
+constant predictions)."""
 
 import numpy as np
 import pytest
@@ -83,7 +84,8 @@ def test_a_class_that_was_never_seen_gets_nothing(calibrator):
 
 
 def test_isotonic_pools_adjacent_violators():
-    """y = 0 1 0 1 1 at p = .1 .3 .5 .7 .9: the violators (1, 0) pool to 1/2; linear between the fitted points, flat outside."""
+    """y = 0 1 0 1 1 at p = .1 .3 .5 .7 .9: the violators (1, 0) pool to 1/2; linear between the
+    fitted points, flat outside."""
     q = Isotonic().fit(np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 1, 0, 1, 1]))
     at = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
     np.testing.assert_allclose(q(at), [0, 0, 0.25, 0.5, 0.5, 0.5, 0.75, 1, 1, 1, 1], atol=1e-15)
@@ -132,8 +134,9 @@ def test_isotonic_says_uniform_where_every_class_says_zero():
 
 @pytest.mark.parametrize("beta", [0.4, 1.0, 4.0])
 def test_temperature_recovers_a_known_beta(beta):
-    """With y replaced by its expectation (each p taken 1,000 times with the right share of ones) the optimum is beta itself;
-    rounding the share moves it by less than 1e-3. Bisection leaves 32 / 2^31."""
+    """With y replaced by its expectation (each p taken 1,000 times with the right share of ones)
+    the optimum is beta itself; rounding the share moves it by less than 1e-3. Bisection leaves 32 /
+    2^31."""
     p = np.linspace(0.02, 0.98, 97)
     ones = np.round(1000 * expit(beta * logit(p))).astype(int)
     y = np.concatenate([np.repeat([1, 0], [k, 1000 - k]) for k in ones])
@@ -194,7 +197,8 @@ def test_temperature_survives_zeros_ones_and_separable_labels():
 
 
 def plain_temperature(p, y):
-    """(beta of 30 bisections of log beta on [-16, 16], each by the sign of the gradient, and what they give)."""
+    """(beta of 30 bisections of log beta on [-16, 16], each by the sign of the gradient, and what
+    they give)."""
     if p.ndim == 1:
         z = logits.log_odds(p)
         target = float((z * y).mean())
@@ -226,7 +230,8 @@ def bits_of_temperature(p, y):
     st.integers(0, 10**6),
 )
 def test_temperature_is_the_plain_bisection_to_the_last_bit(n, k, alpha, log_beta, seed):
-    """Newton's method only spares gradients. Labels of every temperature, so that optima lie anywhere in the range and beyond."""
+    """Newton's method only spares gradients. Labels of every temperature, so that optima lie
+    anywhere in the range and beyond."""
     r = rng(seed)
     if k == 1:
         p = r.beta(alpha, alpha, n)
@@ -251,7 +256,8 @@ def test_temperature_is_the_plain_bisection_where_gradients_vanish(pairs):
 
 
 def test_temperature_asks_for_few_gradients(monkeypatch):
-    """30 bisections would cost 30 gradients. Newton's method and the bisections near its root cost about ten."""
+    """30 bisections would cost 30 gradients. Newton's method and the bisections near its root cost
+    about ten."""
     asked = []
     p = rng(1).beta(0.5, 0.5, 2000)
     y = (rng(2).random(2000) < expit(0.4 * logit(p))).astype(int)
@@ -268,7 +274,8 @@ FORESTS = [RandomForest(20), ExtraTrees(20)]
 @pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
 @pytest.mark.parametrize("k", [2, 3])
 def test_forests_are_those_of_scikit_learn(calibrator, k):
-    """With its defaults; the seed is the calibrator's own, else the integer, else drawn from the stream."""
+    """With its defaults; the seed is the calibrator's own, else the integer, else drawn from the
+    stream."""
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
     kind = RandomForestClassifier if isinstance(calibrator, RandomForest) else ExtraTreesClassifier
@@ -289,7 +296,8 @@ def test_forests_are_those_of_scikit_learn(calibrator, k):
 
 @pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
 def test_a_forest_of_extremely_randomised_trees_remembers(calibrator):
-    """Fully grown trees: without bootstrap each distinct prediction gets the share of its own labels back."""
+    """Fully grown trees: without bootstrap each distinct prediction gets the share of its own
+    labels back."""
     p, y = np.repeat([0.1, 0.2, 0.7], [3, 2, 1]), np.array([1, 0, 0, 1, 0, 1])
     q = calibrator.fit(p, y, 0)(np.array([0.1, 0.2, 0.7]))
     if isinstance(calibrator, ExtraTrees):
@@ -300,7 +308,8 @@ def test_a_forest_of_extremely_randomised_trees_remembers(calibrator):
 
 @pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
 def test_forests_know_their_classes(calibrator):
-    """Columns stay with their classes where one was never seen, also the first; a single class is certain."""
+    """Columns stay with their classes where one was never seen, also the first; a single class is
+    certain."""
     p = rng(1).dirichlet(np.ones(4), 50)
     for seen in ([1, 3], [0, 2], [3]):
         q = calibrator.fit(p, np.resize(seen, 50), 0)(p)
@@ -342,7 +351,8 @@ POINTS = {
 @pytest.mark.parametrize("bandwidth", [0.01, 0.03, 0.1, 0.3, 1.0])
 @pytest.mark.parametrize("points", POINTS)
 def test_the_expansion_equals_the_dense_sum(points, bandwidth):
-    """Also far from all points, where the sum is small beside n: there rounding would show, and rows are summed directly."""
+    """Also far from all points, where the sum is small beside n: there rounding would show, and
+    rows are summed directly."""
     r, n = rng(3), 5000
     p = POINTS[points](r, n)
     y = (r.random(n) < 0.5 * p + 0.2).astype(np.int64)
@@ -381,7 +391,8 @@ def test_nadaraya_watson_vectors_equal_the_textbook():
 
 
 def test_nadaraya_watson_far_from_everything():
-    """A denominator below 1e-12 is taken as 1e-12: the answer falls towards 0; without any weight it is uniform."""
+    """A denominator below 1e-12 is taken as 1e-12: the answer falls towards 0; without any weight
+    it is uniform."""
     q = NadarayaWatson(0.1).fit(np.array([0.0, 0.0]), np.array([1, 1]))
     weight = 2 * np.exp(-0.5 * (0.8 / 0.1) ** 2)
     assert weight < 1e-12

@@ -1,4 +1,5 @@
-"""TabPFN and TabICL on tiny random checkpoints: the packages' real fit and predict, offline; and every reason to skip."""
+"""TabPFN and TabICL on tiny random checkpoints: the packages' real fit and predict, offline; and
+every reason to skip."""
 
 import hashlib
 import os
@@ -34,7 +35,8 @@ each = pytest.mark.parametrize("name", list(NAMES))
 
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
-    """Folder with both tiny checkpoints under the names of the real ones, and others of the same form."""
+    """Folder with both tiny checkpoints under the names of the real ones, and others of the same
+    form."""
     for package in ("torch", "tabpfn", "tabicl"):
         pytest.importorskip(
             package, reason=f"{package} is not installed; make foundation installs it"
@@ -85,8 +87,8 @@ def sample(k, n):
 @each
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_estimates_are_those_of_the_package_called_by_hand(data, name, k):
-    """l1 over scikit-learn's five folds, q from the package itself with its default random_state: the mean of the folds' means of
-    sum_j sign(q_j - f_j) (y_j - f_j)."""
+    """l1 over scikit-learn's five folds, q from the package itself with its default random_state:
+    the mean of the folds' means of sum_j sign(q_j - f_j) (y_j - f_j)."""
     from sklearn.model_selection import KFold
     from tabicl import TabICLClassifier
     from tabpfn import TabPFNClassifier
@@ -109,10 +111,10 @@ def test_estimates_are_those_of_the_package_called_by_hand(data, name, k):
         means.append((np.sign(q - f) * (outcome[held_out] - f)).sum(axis=1).mean())
         assert q.std(axis=0).min() > 1e-6  # the checkpoint looks at what it is given
     estimator = harness.load_estimator(f"variational_{name}_berta2026")
-    found = estimator(p, y, 3, notion="binary" if k == 2 else "canonical")
-    assert found["l1"].value == pytest.approx(np.mean(means), abs=1e-5)
-    assert set(found) <= set(estimator.estimands) and all(
-        np.isfinite(e.value) for e in found.values()
+    result = estimator(p, y, 3, notion="binary" if k == 2 else "canonical")
+    assert result["l1"].value == pytest.approx(np.mean(means), abs=1e-5)
+    assert set(result) <= set(estimator.estimands) and all(
+        np.isfinite(e.value) for e in result.values()
     )
 
 
@@ -214,7 +216,8 @@ def test_an_answer_that_is_no_number_is_undefined(data, name, monkeypatch):
 
 @each
 def test_the_contract_is_kept(data, monkeypatch, name):
-    """All items but two that need many fits, and the closeness to zero, which a random checkpoint cannot give."""
+    """All items but two that need many fits, and the closeness to zero, which a random checkpoint
+    cannot give."""
     left_out = ("sample order", "class relabelling", "near zero if calibrated")
     monkeypatch.setattr(
         harness.contract.estimators, "ITEMS", {k: v for k, v in ITEMS.items() if k not in left_out}

@@ -1,4 +1,5 @@
-"""Platt, beta, histogram, vector, matrix, Dirichlet, spline, identity: closed forms, independent optimisers, and the edges."""
+"""Platt, beta, histogram, vector, matrix, Dirichlet, spline, identity: closed forms, independent
+optimisers, and the edges."""
 
 import time
 
@@ -58,7 +59,8 @@ def test_no_scalar_sample_is_too_odd(calibrator, name):
 @pytest.mark.parametrize("n", [1, 5, 60])
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_no_sample_of_vectors_is_too_odd(calibrator, n, k):
-    """Zeros and ones, a class that was never seen, fewer samples than classes, one class alone, and constant predictions."""
+    """Zeros and ones, a class that was never seen, fewer samples than classes, one class alone, and
+    constant predictions."""
     p = rng(1).dirichlet(np.full(k, 0.5), n)
     p[0] = np.eye(k)[0]
     x = np.vstack([rng(3).dirichlet(np.full(k, 0.5), 20), np.eye(k)])
@@ -192,8 +194,8 @@ def test_matrix_minimises_what_it_says():
 
 @pytest.mark.parametrize("k", [31, 6])
 def test_large_matrices_have_no_gradient_at_the_answer(k):
-    """Above 30 classes the coordinates are others; the minimum is the same kind. q gives the weights up to a constant in each
-    column, which the penalty decides."""
+    """Above 30 classes the coordinates are others; the minimum is the same kind. q gives the
+    weights up to a constant in each column, which the penalty decides."""
     p, y = vectors(800, k)
     q = DirichletCalibration(off_diagonal=1e-2 * k * (k - 1), intercept=1e-2 * k).fit(p, y)(p)
     x = np.column_stack([floored_log(p), np.ones(len(p))])
@@ -248,7 +250,8 @@ def test_beta_is_the_minimum_on_the_quadrant(name):
 
 
 def test_beta_knows_its_own_family():
-    """y with the share of ones of sigma(2 log p - 0.5 log(1 - p) + 0.3) at every p: the coefficients come back."""
+    """y with the share of ones of sigma(2 log p - 0.5 log(1 - p) + 0.3) at every p: the
+    coefficients come back."""
     p = np.linspace(0.02, 0.98, 49)
     ones = np.round(1_000 * expit(2 * np.log(p) - 0.5 * np.log1p(-p) + 0.3)).astype(int)
     y = np.concatenate([np.repeat([1, 0], [m, 1_000 - m]) for m in ones])
@@ -296,7 +299,8 @@ def test_histogram_of_equal_mass_has_equal_mass(n):
 
 
 def test_the_basis_is_of_natural_cubic_splines():
-    """Each function is interpolated by scipy's natural spline of its own values at the knots, and linear outside."""
+    """Each function is interpolated by scipy's natural spline of its own values at the knots, and
+    linear outside."""
     from scipy.interpolate import CubicSpline
 
     knots, x = np.array([-3.0, -1.0, 0.0, 0.5, 4.0]), np.linspace(-3, 4, 101)
@@ -319,7 +323,8 @@ def test_the_spline_reaches_the_least_log_loss():
 
 
 def test_the_roughness_is_the_integral_of_squared_second_derivatives():
-    """By central second differences on a fine grid, in units of the span; and the fit is the same with the outcomes swapped."""
+    """By central second differences on a fine grid, in units of the span; and the fit is the same
+    with the outcomes swapped."""
     knots = np.array([-3.0, -1.0, 0.0, 0.5, 4.0])
     x = np.linspace(-3, 4, 7001)
     h = (x[1] - x[0]) / 7
@@ -345,8 +350,9 @@ def test_the_identity_gains_nothing():
 
 
 def test_vector_scaling_of_ten_classes_is_fast():
-    """0.05 s when it was written; the bound leaves room for a busy machine (CPU seconds of this process)."""
+    """0.05 s when it was written; the bound leaves room for a busy machine (CPU seconds of this
+    process)."""
     p, y = vectors(5000, 10)
     start = time.process_time()
-    found = Variational(VectorScaling())(p, y, rng(), notion="canonical")
-    assert time.process_time() - start < 1.0 and found["kl"].value > 0.1
+    result = Variational(VectorScaling())(p, y, rng(), notion="canonical")
+    assert time.process_time() - start < 1.0 and result["kl"].value > 0.1

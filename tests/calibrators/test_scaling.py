@@ -52,7 +52,8 @@ def test_smoothed_is_one_more_sample_of_the_uniform():
 
 
 def test_three_distinct_predictions_get_their_shares():
-    """Three coefficients for three predictions: each gets its share of ones, mixed with 1/(n + 1) of 1/2."""
+    """Three coefficients for three predictions: each gets its share of ones, mixed with 1/(n + 1)
+    of 1/2."""
     p, y = (
         np.repeat([0.1, 0.4, 0.8], [4, 5, 10]),
         np.r_[1, 0, 0, 0, 1, 1, 0, 0, 0, np.ones(7), np.zeros(3)].astype(int),
@@ -82,7 +83,8 @@ def test_the_quadratic_is_optimal(seed):
 
 
 def test_labels_in_the_exact_shares_give_the_map_itself():
-    """y with the share of ones of sigma(0.3 + 0.4 l - 0.05 l^2) at every p, rounded to 1/10,000: the coefficients come back."""
+    """y with the share of ones of sigma(0.3 + 0.4 l - 0.05 l^2) at every p, rounded to 1/10,000:
+    the coefficients come back."""
     x = np.linspace(-4, 4, 41)
     ones = np.round(10_000 * expit(0.3 + 0.4 * x - 0.05 * x**2)).astype(int)
     y = np.concatenate([np.repeat([1, 0], [m, 10_000 - m]) for m in ones])
@@ -95,28 +97,30 @@ def test_labels_in_the_exact_shares_give_the_map_itself():
     "name", ["bin2_cal_n1000_s0", "bin2_over_n1000_s0", "bin2_over_n200_s0", "bin2_underc_n5000_s0"]
 )
 def test_quadratic_fits_equal_the_authors(name):
-    """`exact_mle`: in double precision, which the ridge of 1e-6 moves by 1e-5 at most (1e-3 where the curvature is small), and
-    not in the log-loss. `sklearn_lbfgs`: on float32 logits, in which a prediction may round to 1 and then moves the third
-    coefficient by as much as 0.17; theirs also fits in float32, ours in float64 as in the published runs."""
-    data, found = arrays(name), {}
+    """`exact_mle`: in double precision, which the ridge of 1e-6 moves by 1e-5 at most (1e-3 where
+    the curvature is small), and not in the log-loss. `sklearn_lbfgs`: on float32 logits, in which a
+    prediction may round to 1 and then moves the third coefficient by as much as 0.17; theirs also
+    fits in float32, ours in float64 as in the published runs."""
+    data, result = arrays(name), {}
     for row in rows("peer_outputs.csv"):
         if row["input"] == name and row["metric"].startswith("qs_"):
-            found[row["metric"]] = float(row["value"])
+            result[row["metric"]] = float(row["value"])
     p, y, flat = data["p"], data["y"], name == "bin2_underc_n5000_s0"
     exact, theirs = coefficients(p, y), coefficients(p, y, authors.QuadraticScaling)
     for i in range(3):
-        assert exact[i] == pytest.approx(found[f"qs_w{i}_exact_mle"], abs=1e-3 if flat else 1e-5)
+        assert exact[i] == pytest.approx(result[f"qs_w{i}_exact_mle"], abs=1e-3 if flat else 1e-5)
         assert theirs[i] == pytest.approx(
-            found[f"qs_w{i}_sklearn_lbfgs"], abs=5e-2 if flat else 3e-4
+            result[f"qs_w{i}_sklearn_lbfgs"], abs=5e-2 if flat else 3e-4
         )
     t = np.vander(logit(p), 3, increasing=True) @ exact
     assert np.logaddexp(0.0, np.where(y == 1, -t, t)).mean() == pytest.approx(
-        found["qs_nll_exact"], abs=2e-9
+        result["qs_nll_exact"], abs=2e-9
     )
 
 
 def test_scikit_learn_sees_what_rounds_to_one():
-    """In float32 1 - 1e-8 is 1, at l = 87.3 in place of 18.4: there the authors' fit is another one, elsewhere the same."""
+    """In float32 1 - 1e-8 is 1, at l = 87.3 in place of 18.4: there the authors' fit is another
+    one, elsewhere the same."""
     p, y = scalars(300)
     np.testing.assert_allclose(
         coefficients(p, y, authors.QuadraticScaling), coefficients(p, y), atol=2e-4
@@ -196,7 +200,8 @@ def parameters(p, y):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", [3, 4])
 def test_the_matrix_is_optimal(k, seed):
-    """Strictly convex: no gradient at the answer, and the same minimum by a general minimiser from random starts."""
+    """Strictly convex: no gradient at the answer, and the same minimum by a general minimiser from
+    random starts."""
     p, y = vectors(20, k, seed)
     objective, z = objective_of(p, y)
     ours = parameters(p, y)
@@ -214,10 +219,11 @@ def test_the_matrix_is_optimal(k, seed):
 
 @pytest.mark.parametrize("name", ["mc3_cal_n1000_s0", "mc3_over_n1000_s0", "mc3_under_n1000_s0"])
 def test_matrix_fits_are_those_of_the_authors(name):
-    """Theirs stops in float32 near the minimum: log-losses agree to 1e-5, entries to 0.01; ours has no gradient left."""
+    """Theirs stops in float32 near the minimum: log-losses agree to 1e-5, entries to 0.01; ours has
+    no gradient left."""
     data = arrays(name)
     p, y = data["p"], data["y"]
-    found = {
+    result = {
         r["metric"]: float(r["value"])
         for r in rows("peer_outputs.csv")
         if r["input"] == name and "sms_" in r["metric"]
@@ -225,11 +231,11 @@ def test_matrix_fits_are_those_of_the_authors(name):
     ours = parameters(p, y)
     q = StructuredMatrixScaling().fit(p, y)(p)
     assert -np.log(q[np.arange(len(y)), y]).mean() == pytest.approx(
-        found["sms_logloss_full_fit"], abs=1e-5
+        result["sms_logloss_full_fit"], abs=1e-5
     )
-    assert 1 + ours[0, 0] == pytest.approx(found["sms_W00"], abs=0.01)
-    assert ours[0, 1] == pytest.approx(found["sms_W01"], abs=0.01)
-    assert np.linalg.norm(ours[:, 3]) == pytest.approx(found["sms_b_norm"], abs=0.01)
+    assert 1 + ours[0, 0] == pytest.approx(result["sms_W00"], abs=0.01)
+    assert ours[0, 1] == pytest.approx(result["sms_W01"], abs=0.01)
+    assert np.linalg.norm(ours[:, 3]) == pytest.approx(result["sms_b_norm"], abs=0.01)
     np.testing.assert_allclose(slopes(objective_of(p, y)[0], ours.ravel()), 0.0, atol=1e-5)
 
 
@@ -320,7 +326,8 @@ def test_matrix_edges_are_probabilities(case, mixture):
 
 
 def test_constant_vectors_go_towards_the_shares():
-    """The penalty is O(k/n): with 3,000 samples of one prediction the shares come back to about 1 %."""
+    """The penalty is O(k/n): with 3,000 samples of one prediction the shares come back to about 1
+    %."""
     p, y = np.tile([0.5, 0.3, 0.2], (3000, 1)), np.repeat([0, 1, 2], [600, 900, 1500])
     np.testing.assert_allclose(
         StructuredMatrixScaling().fit(p, y)(p[:1]), [[0.2, 0.3, 0.5]], atol=0.01
@@ -378,7 +385,8 @@ def test_estimates_equal_the_library(case):
     ],
 )
 def test_scalings_give_lower_bounds_near_the_truth(problem, estimator, name, idle):
-    """5 samples of 2,000 (truths 0.137 and 0.276): at most 3 standard errors above, and no idle bound."""
+    """5 samples of 2,000 (truths 0.137 and 0.276): at most 3 standard errors above, and no idle
+    bound."""
     problem, estimator = harness.load_problem(problem), harness.load_estimator(estimator)
     notion, got = problem.default_notions[0], []
     for rep in range(5):
@@ -389,7 +397,8 @@ def test_scalings_give_lower_bounds_near_the_truth(problem, estimator, name, idl
 
 
 def test_estimates_equal_the_experiment_code():
-    """variational_sms_berta2026 on the authors' folds; components of L1 near 0 change sign with the last digits of their fit."""
+    """variational_sms_berta2026 on the authors' folds; components of L1 near 0 change sign with the
+    last digits of their fit."""
     losses = {
         "L1": Lp(1.0),
         "Lp1.5": Lp(1.5),

@@ -18,7 +18,8 @@ CLAIMS = reproduction.reported("berta2026", ["claims"])
 def estimates(
     errors, problems, sizes=(200, 10_000), reps=3, truth=0.1, estimand="l1", experiment=claims.FIG1
 ):
-    """Records of one estimand: {estimator: error}, the same for every problem; replication r adds r / 1000."""
+    """Records of one estimand: {estimator: error}, the same for every problem; replication r adds r
+    / 1000."""
     rows = [
         {
             "key": f"{problem}{n}{rep}{estimator}{experiment}{estimand}", "experiment": experiment, "problem": problem, "n": n,
@@ -31,8 +32,8 @@ def estimates(
 
 
 def published(values, notion, sets=4, rep=0):
-    """Imported records: the errors of every classifier on two models of `sets` data sets; values: {classifier: (primary,
-    squared)} or a function of the number of the data set."""
+    """Imported records: the errors of every classifier on two models of `sets` data sets; values:
+    {classifier: (primary, squared)} or a function of the number of the data set."""
     rows = []
     primary = claims.table1.PRIMARY[notion]
     for i in range(sets):
@@ -52,13 +53,16 @@ def published(values, notion, sets=4, rep=0):
 
 
 def test_errors_are_averaged_within_a_replication():
-    """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values, not twelve."""
-    found = claims.mean_of(claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV)
+    """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values,
+    not twelve."""
+    result = claims.mean_of(
+        claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV
+    )
     expected = of_mean([0.01, 0.011, 0.012], (), OURS)
-    assert (found.value, found.low, found.high) == pytest.approx(
+    assert (result.value, result.low, result.high) == pytest.approx(
         (expected.value, expected.low, expected.high)
     )
-    assert found.cells == 3 and len(found.keys) == 12
+    assert result.cells == 3 and len(result.keys) == 12
 
 
 def test_a_replication_that_lacks_a_cell_is_left_out():
@@ -70,22 +74,23 @@ def test_a_replication_that_lacks_a_cell_is_left_out():
 def test_nearer_is_of_absolute_errors_on_the_same_samples():
     """|0.03 + r / 1000| - |-0.01 + r / 1000| = 0.02 + 2 r / 1000."""
     both = claims.errors(estimates({claims.ECE: 0.03, claims.CV: -0.01}, ["p"]), "l1")
-    found = claims.nearer(both, claims.CV, claims.ECE)
+    result = claims.nearer(both, claims.CV, claims.ECE)
     expected = of_difference([0.03, 0.031, 0.032], [0.01, 0.009, 0.008], (), OURS)
-    assert (found.value, found.low) == pytest.approx((expected.value, expected.low))
+    assert (result.value, result.low) == pytest.approx((expected.value, expected.low))
     assert claims.nearer(both, claims.CV, claims.CELLS_30).why
 
 
 def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
-    """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level 0.995."""
+    """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level
+    0.995."""
     both = pd.concat(
         [estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])],
         ignore_index=True,
     )
-    found = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
+    result = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
     expected = of_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
-    assert (found.value, found.high) == pytest.approx((expected.value, expected.high))
-    assert found.why.startswith("q, ") and found.where == PAPER
+    assert (result.value, result.high) == pytest.approx((expected.value, expected.high))
+    assert result.why.startswith("q, ") and result.where == PAPER
     assert claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.ECE).why
 
 
@@ -96,14 +101,14 @@ def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([list("abcde"), ["x", "y"]], names=["dataset", "config"])
     values = pd.DataFrame(rng.uniform(0, 100, (10, 2)), index, columns=["A", "B"])
-    found = claims.contrast(
+    result = claims.contrast(
         {claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1]
     )
     one = (values["A"] - values["B"]).to_frame("d")
     expected = aggregation.mean_and_errors(one, one.index.get_level_values("dataset")).loc["d"]
-    assert found.value == pytest.approx(expected["mean"])
-    assert found.high - found.value == pytest.approx(t.ppf(0.995, 4) * expected["se_clustered"])
-    assert found.where == PAPER
+    assert result.value == pytest.approx(expected["mean"])
+    assert result.high - result.value == pytest.approx(t.ppf(0.995, 4) * expected["se_clustered"])
+    assert result.where == PAPER
 
 
 def test_columns_of_other_data_sets_are_independent_and_of_the_same_are_not():
@@ -130,7 +135,8 @@ def test_the_size_of_a_difference_has_no_negative_end():
 
 @pytest.fixture(scope="module")
 def table():
-    """Warm-started trees recover all of the squared errors, those from scratch half, TS between; foundation models most."""
+    """Warm-started trees recover all of the squared errors, those from scratch half, TS between;
+    foundation models most."""
     few = {name: (0.05, 0.002) for name in claims.SIMPLE}
     rest = {name: (0.08, 0.008) for name in claims.WARM} | {
         name: (0.08, 0.004) for name in claims.SCRATCH
@@ -142,25 +148,25 @@ def table():
 
 
 def test_shares_of_the_largest_of_the_published_runs(table):
-    found = claims.of_shares(table)
-    assert found["warm start helps proper errors, binary"].value == pytest.approx(40.0)
-    assert found["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
-    assert found["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
-    assert found["foundation models recover most"].value == pytest.approx(
+    result = claims.of_shares(table)
+    assert result["warm start helps proper errors, binary"].value == pytest.approx(40.0)
+    assert result["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
+    assert result["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
+    assert result["foundation models recover most"].value == pytest.approx(
         20.0
     )  # ahead of warm-started trees in every column
-    assert found["warm-started CatBoost is the best without a GPU"].value == pytest.approx(
+    assert result["warm-started CatBoost is the best without a GPU"].value == pytest.approx(
         0.0
     )  # LightGBM is as good
-    assert all(one.where == PAPER and one.keys for one in found.values())
+    assert all(one.where == PAPER and one.keys for one in result.values())
 
 
 def test_counts_of_the_text(table):
     again = table.assign(rep=1)
-    found = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(
+    result = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(
         ["row", "column"]
     )["value"]
-    assert found.to_dict() == {
+    assert result.to_dict() == {
         (name, column): value
         for name in ("Binary", "Multiclass")
         for column, value in (
@@ -203,7 +209,8 @@ def test_every_claim_has_a_statistic_and_no_other(table):
 
 
 def test_a_published_run_without_a_cell_of_ours_is_not_computed():
-    """Nothing computed: every classifier of the experiment says so, those that need weights say that."""
+    """Nothing computed: every classifier of the experiment says so, those that need weights say
+    that."""
     settings = compose(["experiment=berta2026_fig1_heavy_legacy"])
     lost = pd.DataFrame(columns=[*RECORD_COLUMNS, "truth", "truth_error"])
     ours = legacy.reproduced(lost, settings, "l1")

@@ -1,4 +1,5 @@
-"""Items of ciosek2026: slopes, ratios, coverage, terms left out, costs, reported numbers; records made by hand, small runs."""
+"""Items of ciosek2026: slopes, ratios, coverage, terms left out, costs, reported numbers; records
+made by hand, small runs."""
 
 import importlib
 import json
@@ -37,8 +38,8 @@ REPORTED = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
 
 
 def records(rows, **more):
-    """rows: dictionaries with problem, estimator, n, rep, value, and what differs from an upper bound of level 0.95 of a truth
-    0.1 without error."""
+    """rows: dictionaries with problem, estimator, n, rep, value, and what differs from an upper
+    bound of level 0.95 of a truth 0.1 without error."""
     base = {
         "notion": "binary", "status": "ok", "estimand": "l1", "kind": "upper", "level": 0.95, "truth": 0.1, "truth_error": 0.0,
         "written": 0.0, "cpu_seconds": 1.0, "seconds": 2.0, "run_id": "a", "problem": SINE, "n": 1000, "rep": 0,
@@ -114,7 +115,8 @@ def test_items_on_the_same_numbers_share_their_cells():
         for item in ("convergence", "tighter", "bound", "study")
     }
     of = {
-        item: {c.key for c in found if c.estimator != bound.SHIFT} for item, found in cells.items()
+        item: {c.key for c in result if c.estimator != bound.SHIFT}
+        for item, result in cells.items()
     }
     assert (
         of["tighter"] <= of["convergence"]
@@ -131,9 +133,9 @@ def test_bounds_that_assume_a_variation_are_told_one_that_is_true():
         for n in ids("experiment")
         if n.startswith(("ciosek2026_coverage", "ciosek2026_ablations"))
     ]:
-        found = plan(compose([f"experiment={name}", "reps=1", "n=300"]))
-        for problem in found.problems.values():
-            for e in found.estimators.values():
+        result = plan(compose([f"experiment={name}", "reps=1", "n=300"]))
+        for problem in result.problems.values():
+            for e in result.estimators.values():
                 p, y = problem.object.sample(300, np.random.default_rng(0))
                 made = apply(e.object, p, y, "binary", np.random.default_rng(0), problem.object)
                 assert np.isfinite(made["l1"].value), (name, problem.id, e.id)
@@ -147,19 +149,20 @@ def slopes(frame):
 
 
 def test_the_slope_of_a_power_law_is_its_exponent_at_every_decade():
-    found = slopes(records(law(NW, -1 / 3))).iloc[0]
-    assert found[["slope", "first", "last"]].to_numpy(float) == pytest.approx(
+    result = slopes(records(law(NW, -1 / 3))).iloc[0]
+    assert result[["slope", "first", "last"]].to_numpy(float) == pytest.approx(
         [-1 / 3] * 3, abs=1e-12
     )
     assert (
-        found["se"] == pytest.approx(0.0, abs=1e-12)
-        and found["reps"] == 3
-        and found["left_out"] == 0
+        result["se"] == pytest.approx(0.0, abs=1e-12)
+        and result["reps"] == 3
+        and result["left_out"] == 0
     )
 
 
 def test_the_error_of_a_slope_is_the_jackknife_over_replications():
-    """Two reps of two exponents: the means without one rep are the other's, so the slopes are -0.4 and -0.2, se = 0.1."""
+    """Two reps of two exponents: the means without one rep are the other's, so the slopes are -0.4
+    and -0.2, se = 0.1."""
     rows = law(NW, -0.4, factors=(1.0,)) + law(NW, -0.2, factors=(1.0,), rep=1)
     assert slopes(records(rows)).iloc[0]["se"] == pytest.approx(0.1, abs=1e-12)
 
@@ -168,11 +171,11 @@ def test_sizes_at_which_a_bound_is_vacuous_are_left_out_of_the_slope():
     rows = law(NW, -1 / 3, sizes=(10_000, 100_000, 1_000_000)) + [
         {"estimator": NW, "n": 1000, "rep": i, "value": 1.0} for i in range(3)
     ]
-    found = slopes(records(rows)).iloc[0]
+    result = slopes(records(rows)).iloc[0]
     assert (
-        found["slope"] == pytest.approx(-1 / 3)
-        and found["n_min"] == 10_000
-        and found["left_out"] == 1
+        result["slope"] == pytest.approx(-1 / 3)
+        and result["n_min"] == 10_000
+        and result["left_out"] == 1
     )
     two = slopes(records(rows[:3] + rows[-3:])).iloc[0]
     assert np.isnan(two["slope"])
@@ -204,14 +207,14 @@ def test_slopes_are_shown_beside_the_papers_range_and_not_judged_by_it():
         + law(NW, -0.4, problem="score_waves_perturbed")
         + law(NW, -0.9, problem="score_saturated_perturbed")
     )
-    found = reproduction.compare(
+    result = reproduction.compare(
         convergence.reproduced(frame, settings), PAPER, ["slopes"]
     ).set_index(["row", "column"])
-    assert found.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(
+    assert result.loc[("NW", "slope, steepest"), "ours"] == pytest.approx(
         -0.4
     )  # the saturated one is not among the four
-    assert found.loc[("NW", "slope, flattest"), "ours"] == pytest.approx(-0.3)
-    assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
+    assert result.loc[("NW", "slope, flattest"), "ours"] == pytest.approx(-0.3)
+    assert set(result["verdict"]) == {"not reproducible here"} and result["reason"].notna().all()
     rows = convergence.table(frame, settings)
     assert rows.loc[("sine, perturbed", "NW, K folds, 1st order"), "verdict"] == "inside"
     assert convergence.render(frame, settings).axes
@@ -226,8 +229,8 @@ def statistics(rows, experiment, **more):
 
 
 def test_the_constants_of_the_perturbation_are_approached():
-    found = statistics([], "ciosek2026_ece")
-    first, second = (found[f"perturbed, {name} derivative"].value for name in ("first", "second"))
+    result = statistics([], "ciosek2026_ece")
+    first, second = (result[f"perturbed, {name} derivative"].value for name in ("first", "second"))
     assert 0.497 < first < 0.5 and 0.49 < second < 0.5
 
 
@@ -237,8 +240,8 @@ def test_the_lowest_coverage_is_that_of_the_worst_setting():
         for e in (NW, TV)
         for i in range(20)
     ]
-    found = statistics(rows, "ciosek2026_coverage")["bounds hold"]
-    assert found.value == 0.95 and NW in found.why and found.low < 0.95 < found.high
+    result = statistics(rows, "ciosek2026_coverage")["bounds hold"]
+    assert result.value == 0.95 and NW in result.why and result.low < 0.95 < result.high
 
 
 def test_claims_on_bounds_take_the_function_that_is_worst_for_them():
@@ -251,15 +254,15 @@ def test_claims_on_bounds_take_the_function_that_is_worst_for_them():
             ("lip_bkt", -0.3, 3.0),
         ):
             rows += law(estimator, exponent, factors=(0.4 * factor, 0.5 * factor), problem=problem)
-    found = statistics(rows, "ciosek2026_convergence")
-    faster = found["NW falls faster than TV"]
+    result = statistics(rows, "ciosek2026_convergence")
+    faster = result["NW falls faster than TV"]
     assert faster.value == pytest.approx(0.08) and claims.FOUR[1] in faster.why
     assert (
-        found["NW is several times tighter than Lip+Bkt"].value > 2
-        and found["NW is tightest"].value < 1
+        result["NW is several times tighter than Lip+Bkt"].value > 2
+        and result["NW is tightest"].value < 1
     )
     inside, outside = (
-        found[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt")
+        result[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt")
     )
     assert inside < 0 and outside == pytest.approx(0.046)  # -0.3 is flatter than -0.346
 
@@ -282,19 +285,19 @@ def test_binned_estimates_that_stay_away_are_told_from_those_that_come_closer():
         )
         for i in range(3)
     ]
-    found = statistics(rows, "ciosek2026_ece")
-    assert found["15 bins do not converge on the fourth function"].value == pytest.approx(0.03)
-    assert found["n^(1/3) bins do not converge on the fourth function"].value == pytest.approx(
+    result = statistics(rows, "ciosek2026_ece")
+    assert result["15 bins do not converge on the fourth function"].value == pytest.approx(0.03)
+    assert result["n^(1/3) bins do not converge on the fourth function"].value == pytest.approx(
         -0.05
     )
-    assert found["ECE is not an upper bound"].value == 1.0
+    assert result["ECE is not an upper bound"].value == 1.0
 
 
 def test_the_largest_mean_bound_decides_whether_a_level_is_reached():
     rows = [{"problem": p, "estimator": NW, "n": bound.AT, "rep": i, "value": v + 1e-4 * i}
             for p, v in zip(claims.CALIBRATED, (0.01, 0.03)) for i in range(3)]  # fmt: skip
-    found = statistics(rows, "ciosek2026_convergence")["0.02 is reached at ten million samples"]
-    assert found.value == pytest.approx(0.0301) and claims.CALIBRATED[1] in found.why
+    result = statistics(rows, "ciosek2026_convergence")["0.02 is reached at ten million samples"]
+    assert result.value == pytest.approx(0.0301) and claims.CALIBRATED[1] in result.why
 
 
 def test_the_worst_of_many_is_judged_by_intervals_that_hold_for_all_at_once():
@@ -343,13 +346,13 @@ def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
                         "kind": "point",
                     }
                 )
-    found = statistics(rows, "ciosek2026_perturbation")[
+    result = statistics(rows, "ciosek2026_perturbation")[
         "AUROC at h = 2^-6, trained with the perturbation"
     ]
     assert (
-        found.value == pytest.approx(0.00201)
-        and found.low > perturbation.LIMIT
-        and "adult" in found.why
+        result.value == pytest.approx(0.00201)
+        and result.low > perturbation.LIMIT
+        and "adult" in result.why
     )
 
 
@@ -383,13 +386,13 @@ def test_ratios_are_of_means_and_pairs_of_vacuous_bounds_are_none():
         for e, vs in (("bv_window", (0.2, 0.4, 1.0)), (TV, (0.5, 0.7, 1.0)))
         for i, v in enumerate(vs)
     ]
-    found = tighter.ratios(records(rows), configured("tighter")).iloc[0]
+    result = tighter.ratios(records(rows), configured("tighter")).iloc[0]
     assert (
-        found["mean"] == pytest.approx(0.5)
-        and found["least"] == pytest.approx(0.4)
-        and found["reps"] == 2
+        result["mean"] == pytest.approx(0.5)
+        and result["least"] == pytest.approx(0.4)
+        and result["reps"] == 2
     )
-    assert found["vacuous"] == 1 and found["se"] == pytest.approx(0.5 * abs(4 / 7 - 0.4))
+    assert result["vacuous"] == 1 and result["se"] == pytest.approx(0.5 * abs(4 / 7 - 0.4))
     only = records([{"estimator": e, "value": 1.0} for e in ("bv_window", TV)])
     assert "both vacuous" in tighter.table(only, configured("tighter")).to_numpy()
     assert tighter.render(only, configured("tighter")).axes
@@ -406,12 +409,12 @@ def test_the_growing_number_of_bins_is_the_cube_root_of_n():
             for b in (10, 15, 46)
         ]
     )
-    found = ece.estimates(frame)
-    assert found[found["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {
+    result = ece.estimates(frame)
+    assert result[result["estimator"].eq(ece.GROWING)].set_index("n")["value"].to_dict() == {
         1000: 0.01,
         100_000: 0.046,
     }
-    assert len(found[found["estimator"].eq(ece.FIXED)]) == 2
+    assert len(result[result["estimator"].eq(ece.FIXED)]) == 2
     sizes = configured("ece").n
     assert {round(n ** (1 / 3)) for n in sizes} == {
         e["bins"]
@@ -434,13 +437,13 @@ def test_a_bound_fails_where_too_few_samples_hold_the_truth():
         for i in range(20)
     ]
     settings = configured("coverage")
-    found = coverage.table(records(rows), settings).iloc[0]
+    result = coverage.table(records(rows), settings).iloc[0]
     assert (
-        found["n = 1,000"] == "0.9500"
-        and found["n = 10,000"] == "0.6000"
-        and found["verdict"] == "fails at n = 10,000"
+        result["n = 1,000"] == "0.9500"
+        and result["n = 10,000"] == "0.6000"
+        and result["verdict"] == "fails at n = 10,000"
     )
-    assert found["closest margin"] == "-0.05000"
+    assert result["closest margin"] == "-0.05000"
     shown = [text.get_text() for text in coverage.render(records(rows), settings).axes[1].texts]
     assert sorted(shown) == ["0.9500", "fails 0.6000"]
 
@@ -459,11 +462,11 @@ def test_an_interval_must_hold_the_truth_on_both_sides_and_a_cell_without_a_numb
             "estimand": None,
         }
     ]
-    found = coverage.measured(records(rows)).set_index("estimator")
-    assert found.loc["certified_interval", "coverage"] == 0.5 and found.loc[
+    result = coverage.measured(records(rows)).set_index("estimator")
+    assert result.loc["certified_interval", "coverage"] == 0.5 and result.loc[
         "certified_interval", "margin"
     ] == pytest.approx(-0.01)
-    assert found.loc["lower_preq", "coverage"] == 1.0 and found.loc["lower_preq", "without"] == 1
+    assert result.loc["lower_preq", "coverage"] == 1.0 and result.loc["lower_preq", "without"] == 1
 
 
 # terms left out
@@ -479,14 +482,15 @@ def test_a_bound_is_recomputed_from_its_parts(estimator):
     e = apply(harness.load_estimator(estimator), p, y, "binary", np.random.default_rng(2), problem)[
         "l1"
     ]
-    found = ablated(e.diagnostics, e.level)
-    assert found.pop(FULL) == pytest.approx(e.high, abs=1e-12)
-    assert len(found) >= 3 and all(value <= e.high + 1e-12 for value in found.values())
-    assert found[EMPIRICAL] == e.diagnostics["empirical"] < e.high
+    result = ablated(e.diagnostics, e.level)
+    assert result.pop(FULL) == pytest.approx(e.high, abs=1e-12)
+    assert len(result) >= 3 and all(value <= e.high + 1e-12 for value in result.values())
+    assert result[EMPIRICAL] == e.diagnostics["empirical"] < e.high
 
 
 def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
-    """Rank windows of a whole period see a flat function: the labels show no error, and only the bias term saves the bound."""
+    """Rank windows of a whole period see a flat function: the labels show no error, and only the
+    bias term saves the bound."""
     problem, n = harness.load_problem("score_square12"), 3000
     truth = problem.truth("l1").value
     rows = []
@@ -512,16 +516,17 @@ def test_a_missing_bias_term_loses_coverage_where_windows_erase_the_waves():
             }
             rows.append({**row, "diagnostics": json.dumps(e.diagnostics)})
     frame, settings = records(rows), configured("ablations")
-    found = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
-    assert found["bv_window_wide", FULL] == found["bv_window", FULL] == 1.0
-    assert found["bv_window_wide", "without bias"] == 0.0
+    result = coverage_plot.without_terms(frame).set_index(["estimator", "variant"])["coverage"]
+    assert result["bv_window_wide", FULL] == result["bv_window", FULL] == 1.0
+    assert result["bv_window_wide", "without bias"] == 0.0
     table = ablations.table(frame, settings)
     assert table.loc[("square12", "BV window, wide", "3,000", "0.95"), "detected"] == "bias"
     assert ablations.render(frame, settings).axes
 
 
 def test_the_transfer_alone_is_recomputed_at_both_levels():
-    """kl+(0.049, ln 20 / 500) = 0.076 holds the truth 0.07, kl+(0.049, ln 2 / 500) = 0.061 does not."""
+    """kl+(0.049, ln 20 / 500) = 0.076 holds the truth 0.07, kl+(0.049, ln 2 / 500) = 0.061 does
+    not."""
     parts = {
         "empirical": 0.049,
         "bias": 0.0,
@@ -538,11 +543,11 @@ def test_the_transfer_alone_is_recomputed_at_both_levels():
         "truth": 0.07,
     }
     frame = records([{**row, "diagnostics": json.dumps(parts)}])
-    found = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])[
+    result = ablations.reproduced(frame, configured("ablations")).set_index(["row", "column"])[
         "value"
     ]
-    assert found["score_rare_atom, n = 500, level 0.95", "bv_window, transfer alone"] == 1.0
-    assert found["score_rare_atom, n = 500, level 0.5", "bv_window, transfer alone"] == 0.0
+    assert result["score_rare_atom, n = 500, level 0.95", "bv_window, transfer alone"] == 1.0
+    assert result["score_rare_atom, n = 500, level 0.5", "bv_window, transfer alone"] == 0.0
 
 
 # costs, and the bound on calibrated scores
@@ -564,8 +569,8 @@ def test_the_study_sums_every_cell_once_and_gives_wall_clock_only_of_its_own_run
         run = {"config": {"name": name}, "state": "finished", "seconds": 7.0}
         (tmp_path / "runs" / "a.json").write_text(json.dumps(run))
         assert rates.wall_clock(frame, settings) == pytest.approx(expected, nan_ok=True)
-    found = reproduction.compare(study.reproduced(frame, settings), PAPER, ["study"]).iloc[0]
-    assert (found["reported"], found["ours"], found["verdict"]) == (
+    result = reproduction.compare(study.reproduced(frame, settings), PAPER, ["study"]).iloc[0]
+    assert (result["reported"], result["ours"], result["verdict"]) == (
         240,
         4.0,
         "not reproducible here",
@@ -589,9 +594,9 @@ def test_the_bound_stands_beside_the_shift_of_the_scores():
         "0.0169",
         "0.0182",
     ]
-    found = reproduction.compare(bound.reproduced(frame, settings), PAPER, ["bound"])
-    ours = found.set_index("column")["ours"]
-    assert ours["bound at h = 2^-6"].eq(0.02).all() and set(found["verdict"]) == {
+    result = reproduction.compare(bound.reproduced(frame, settings), PAPER, ["bound"])
+    ours = result.set_index("column")["ours"]
+    assert ours["bound at h = 2^-6"].eq(0.02).all() and set(result["verdict"]) == {
         "not reproducible here"
     }
     assert bound.render(frame, settings).axes

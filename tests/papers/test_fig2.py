@@ -1,4 +1,5 @@
-"""Figure 2 and Table 2 of berta2026: over- and under-confidence, in closed form and through a small run."""
+"""Figure 2 and Table 2 of berta2026: over- and under-confidence, in closed form and through a small
+run."""
 
 from dataclasses import replace
 
@@ -31,14 +32,15 @@ def records(values=VALUES, estimator=FAITHFUL, n=5000, **more):
             "rep": rep, "estimator": estimator, "estimator_key": estimator, "estimand": name, "value": value, "status": "ok",
             "truth": 0.0 if name == "l1_under" else 0.1287, "truth_error": 0.0, **more,
         }
-        for name, found in values.items()
-        for rep, value in enumerate(found)
+        for name, results in values.items()
+        for rep, value in enumerate(results)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
 
 
 def test_table_2_clips_the_mean_beside_the_plain_one(settings):
-    """Under-confidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as 0.000."""
+    """Under-confidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as
+    0.000."""
     table = table2.table(records(), settings)
     under = table.loc[("Over-confident", "under")]
     assert (
@@ -61,23 +63,23 @@ def test_only_the_printed_table_is_compared_clipped(settings):
     assert ours["table2", row, column] == 0.0 and ours["over_under", row, column] == pytest.approx(
         -0.001
     )
-    found = reproduction.compare(table2.reproduced(records(), asked), "berta2026", asked.compare)
-    found = found.set_index(["item", "row", "column"])
-    assert found.loc[("table2", row, column), ["verdict", "difference"]].to_list() == [
+    results = reproduction.compare(table2.reproduced(records(), asked), "berta2026", asked.compare)
+    results = results.set_index(["item", "row", "column"])
+    assert results.loc[("table2", row, column), ["verdict", "difference"]].to_list() == [
         "no test",
         0.0,
     ]  # 0 against a printed 0
-    unclipped = found.loc[("over_under", row, column)]
+    unclipped = results.loc[("over_under", row, column)]
     assert (
         unclipped["verdict"] == "no test" and abs(unclipped["z"]) < 2
     )  # it agrees with a number that is 0 within its error
-    assert found.loc[("over_under", "Over-confident, total", "True value"), "ours"] == 0.1287
+    assert results.loc[("over_under", "Over-confident, total", "True value"), "ours"] == 0.1287
 
 
 def test_another_estimator_or_sample_size_does_not_answer_for_the_paper(settings):
     ours = table2.reproduced(pd.concat([records(estimator=PLAIN), records(n=500)]), settings)
-    found = reproduction.compare(ours, "berta2026", settings.compare)
-    assert found.loc[found["column"].eq("WS CatBoost"), "ours"].isna().all()
+    results = reproduction.compare(ours, "berta2026", settings.compare)
+    assert results.loc[results["column"].eq("WS CatBoost"), "ours"].isna().all()
     assert "WS CatBoost (our default)" in set(ours["column"])
 
 
@@ -85,8 +87,8 @@ def test_a_cell_without_a_number_leaves_its_reason(settings):
     lost = records({"l1": [np.nan]}, status="failed", reason="Traceback\nMemoryError: no").assign(
         estimand=None
     )
-    found = reproduction.compare(table2.reproduced(lost, settings), "berta2026", settings.compare)
-    assert set(found.loc[found["row"].str.startswith("Over-conf"), "reason"].dropna()) >= {
+    results = reproduction.compare(table2.reproduced(lost, settings), "berta2026", settings.compare)
+    assert set(results.loc[results["row"].str.startswith("Over-conf"), "reason"].dropna()) >= {
         "failed: MemoryError: no"
     }
     assert table2.table(lost, settings)["WS CatBoost"].to_list() == ["failed"] * 3
@@ -94,7 +96,8 @@ def test_a_cell_without_a_number_leaves_its_reason(settings):
 
 
 def test_the_printed_table_is_the_authors_runs_clipped_and_rounded():
-    """Table 2's estimates are the unclipped means of over_under with negative ones at 0, and the parts add up to the total."""
+    """Table 2's estimates are the unclipped means of over_under with negative ones at 0, and the
+    parts add up to the total."""
     both = reproduction.reported("berta2026", ["table2", "over_under"]).set_index(
         ["item", "row", "column"]
     )
@@ -119,7 +122,8 @@ def test_the_printed_table_is_the_authors_runs_clipped_and_rounded():
     ],
 )
 def test_true_parts_of_the_three_problems(name, over, under):
-    """The mixed problem is the over-confident one below 1/2 and the under-confident one above: half of either."""
+    """The mixed problem is the over-confident one below 1/2 and the under-confident one above: half
+    of either."""
     problem = harness.load_problem(name)
     assert problem.truth("l1_over").value == pytest.approx(over, abs=1e-9)
     assert problem.truth("l1_under").value == pytest.approx(under, abs=1e-9)

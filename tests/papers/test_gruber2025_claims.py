@@ -38,31 +38,31 @@ ROOTS, ESTIMATES = (0.0614, 0.0612, 0.0609, 0.0610, 0.0611), (0.079, 0.092, 0.09
 
 
 def test_kde_is_judged_by_what_it_is_without_dropping():
-    found = corrected((own.DENSENET, ROOTS, ESTIMATES), (own.RESNET, ROOTS, ESTIMATES))
+    result = corrected((own.DENSENET, ROOTS, ESTIMATES), (own.RESNET, ROOTS, ESTIMATES))
     assert (
-        own.worst(found).value == pytest.approx(6.09 - 6.14)
-        and own.worst(found).where == claims.PAPER
+        own.worst(result).value == pytest.approx(6.09 - 6.14)
+        and own.worst(result).where == claims.PAPER
     )
-    assert own.outlier(found).value == pytest.approx(0.098 / 0.093)
+    assert own.outlier(result).value == pytest.approx(0.098 / 0.093)
     code = own.of_variant(
         cells((own.DENSENET, "tuned_kde_gruber2025", 0.1373, 0.146, {})), own.PUBLISHED
     )
-    assert own.dropping(found, code).value == pytest.approx(13.73 / 6.09)
+    assert own.dropping(result, code).value == pytest.approx(13.73 / 6.09)
 
 
 def test_ranks_and_shares_count_networks():
-    found = corrected(("a", ROOTS, ESTIMATES), ("b", ROOTS[::-1], ESTIMATES))
+    result = corrected(("a", ROOTS, ESTIMATES), ("b", ROOTS[::-1], ESTIMATES))
     lead = own.lead(
-        found, "ukkr", "two"
+        result, "ukkr", "two"
     )  # 0.03, 0.01, -0.02, -0.01 behind it on a; the reverse order on b: 0.01 in the mean
     assert (
         lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614]))
         and "kde" in lead.why
     )
-    assert own.dominance(found).value == 1.0 and own.least(found, "kde").value == 1.0
-    assert own.spread(found).value == pytest.approx(0.05 / 0.1)
-    assert own.agreement(found).value == pytest.approx(0.098 / 0.091)
-    assert own.ranks(found).value == pytest.approx(((5 - 3) + (3 - 5)) / 2)
+    assert own.dominance(result).value == 1.0 and own.least(result, "kde").value == 1.0
+    assert own.spread(result).value == pytest.approx(0.05 / 0.1)
+    assert own.agreement(result).value == pytest.approx(0.098 / 0.091)
+    assert own.ranks(result).value == pytest.approx(((5 - 3) + (3 - 5)) / 2)
     away = np.abs(np.array(ESTIMATES) - 0.092)
     by_hand = np.mean(
         [
@@ -70,7 +70,7 @@ def test_ranks_and_shares_count_networks():
             for roots in (ROOTS, ROOTS[::-1])
         ]
     )
-    assert own.marks(found).value == pytest.approx(by_hand)
+    assert own.marks(result).value == pytest.approx(by_hand)
 
 
 def test_a_network_without_all_estimators_is_left_out():
@@ -84,7 +84,8 @@ def test_a_network_without_all_estimators_is_left_out():
 
 
 def test_the_printed_tables_answer_by_themselves():
-    """Table 1's LeNet-5 has 14.98 +- 0.31 beside 14.96 +- 0.31; ukkr is below kkr in 5 columns, above in 3."""
+    """Table 1's LeNet-5 has 14.98 +- 0.31 beside 14.96 +- 0.31; ukkr is below kkr in 5 columns,
+    above in 3."""
     assert own.printed_gap().value == pytest.approx(0.02 / np.hypot(0.31, 0.31))
     assert (own.printed_trend().value, own.printed_trend().cells) == (5 / 8, 8)
 
@@ -94,8 +95,8 @@ def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
         ("simplex5_gruber2025", f"tuned_kkr{end}_gruber2025", 0.1, rms, {})
         for end, rms in (("", 0.12), ("_aligned", 0.2))
     ]
-    found = cells(*rows, experiment="gruber2025_as_published").assign(notion="canonical")
-    assert own.labels(found).value == pytest.approx(0.6)
+    result = cells(*rows, experiment="gruber2025_as_published").assign(notion="canonical")
+    assert own.labels(result).value == pytest.approx(0.6)
 
 
 def test_conventions_are_read_from_the_ids():

@@ -1,4 +1,5 @@
-"""gruber2025's figures and tables: the risk curve in closed form, and what the render modules make of records."""
+"""gruber2025's figures and tables: the risk curve in closed form, and what the render modules make
+of records."""
 
 import json
 import os
@@ -46,17 +47,17 @@ def curve(p, y, c, **fields):
 
 
 def test_two_points_by_hand():
-    """p = (1/2, 1/2) twice, y = 0, 1: <u, u'> = -1/2. C = (4/5, 1/5): v_1 = (-0.3, 0.3), h = 0.18, risk 0.68^2; at t = 1/2 C^t
-    is (2/3, 1/3), h = 1/18, risk (10/18)^2, which is less."""
-    found = curve([[0.5, 0.5]] * 2, [0, 1], [[0.8, 0.2]] * 2, low=-1.0, high=1.0, per_octave=1)
-    assert found.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and found.diagnostics[
+    """p = (1/2, 1/2) twice, y = 0, 1: <u, u'> = -1/2. C = (4/5, 1/5): v_1 = (-0.3, 0.3), h = 0.18,
+    risk 0.68^2; at t = 1/2 C^t is (2/3, 1/3), h = 1/18, risk (10/18)^2, which is less."""
+    results = curve([[0.5, 0.5]] * 2, [0, 1], [[0.8, 0.2]] * 2, low=-1.0, high=1.0, per_octave=1)
+    assert results.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and results.diagnostics[
         risk_name(0.5)
     ] == pytest.approx((10 / 18) ** 2)
     assert (
-        found.diagnostics["theta"] == 0.5
-        and found.diagnostics["risk"] == found.diagnostics[risk_name(0.5)]
+        results.diagnostics["theta"] == 0.5
+        and results.diagnostics["risk"] == results.diagnostics[risk_name(0.5)]
     )
-    assert found.value == pytest.approx(1 / 18)
+    assert results.value == pytest.approx(1 / 18)
 
 
 def test_candidates_are_differences_of_probabilities_whatever_the_scale_of_c():
@@ -79,8 +80,8 @@ def test_the_grid_is_the_papers():
 
 
 def test_powers_of_a_posterior_with_tiny_entries_keep_their_rows():
-    found = curve([[0.5, 0.5]] * 3, [0, 1, 1], [[1.0, 1e-300]] * 3, low=4.0, high=5.0)
-    assert np.isfinite(list(found.diagnostics.values())).all()
+    results = curve([[0.5, 0.5]] * 3, [0, 1, 1], [[1.0, 1e-300]] * 3, low=4.0, high=5.0)
+    assert np.isfinite(list(results.diagnostics.values())).all()
 
 
 @pytest.mark.parametrize(
@@ -98,21 +99,23 @@ def test_without_a_posterior_there_is_no_curve():
 
 @pytest.mark.slow
 def test_one_large_sample_finds_the_truth_and_the_exact_curve():
-    """50,000 draws: argmin within two grid steps of 1, every risk within 2.5 % of the population's, the error within 3 %."""
+    """50,000 draws: argmin within two grid steps of 1, every risk within 2.5 % of the population's,
+    the error within 3 %."""
     problem = harness.load_problem("simplex5_gruber2025")
     p, y = problem.sample(50_000, np.random.default_rng(3))
-    found = harness.load_estimator("risk_curve")(p, y, None, problem)["l2_squared"]
+    results = harness.load_estimator("risk_curve")(p, y, None, problem)["l2_squared"]
     _, exact = fig1.exact_risk()
     risks = [
-        found.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()
+        results.diagnostics[risk_name(t)] for t in harness.load_estimator("risk_curve").exponents()
     ]
     np.testing.assert_allclose(risks, exact, rtol=0.025)
-    assert abs(np.log2(found.diagnostics["theta"])) < 0.11
-    assert found.value == pytest.approx(TRUTH, rel=0.03)
+    assert abs(np.log2(results.diagnostics["theta"])) < 0.11
+    assert results.value == pytest.approx(TRUTH, rel=0.03)
 
 
 def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
-    """R(1) = (B^2 - CE^4) / 4 with Brier score B = 0.196626895962; at theta = 0.3 v is 0 and the risk B^2 / 4."""
+    """R(1) = (B^2 - CE^4) / 4 with Brier score B = 0.196626895962; at theta = 0.3 v is 0 and the
+    risk B^2 / 4."""
     (theta, exact), brier = fig1.exact_risk(), 0.19662689596185
     assert theta[exact.argmin()] == pytest.approx(1.0)
     assert exact.min() == pytest.approx(
@@ -149,11 +152,11 @@ def test_figure_1_reads_between_the_candidates():
         "rep": [0, 1],
         "diagnostics": [json.dumps(p) for p in parts],
     }
-    found = fig1.reproduced(
+    results = fig1.reproduced(
         pd.DataFrame(rows),
         Settings.from_dict({"paper": "gruber2025", "compare": ["fig1_authors_code"]}),
     ).set_index("row")
-    at_one = found.loc["theta = 1"]
+    at_one = results.loc["theta = 1"]
     assert (
         at_one["value"] == pytest.approx((2.0 + 2.5) / 2)
         and at_one["error"] == pytest.approx(0.25)
@@ -208,23 +211,23 @@ def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hund
         frame(record(PUBLISHED), record(SAME, root_risk=0.06), record(OWN, root_risk=0.05)),
         settings,
     )
-    found = reproduction.compare(
+    results = reproduction.compare(
         ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True
     ).set_index(["row", "column"])
-    kde = found.loc[("DenseNet-40", "kde")]
+    kde = results.loc[("DenseNet-40", "kde")]
     assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5) and kde[
         "ours"
     ] == pytest.approx(13.70)
-    assert found.loc[("DenseNet-40", "kde (standard error)"), "verdict"] == "identical"
-    assert found["ours"].notna().sum() == 2
+    assert results.loc[("DenseNet-40", "kde (standard error)"), "verdict"] == "identical"
+    assert results["ours"].notna().sum() == 2
 
 
 def test_a_paired_number_that_differs_says_why(settings):
     ours = risk_table.reproduced(frame(record(PUBLISHED, root_risk=0.1374)), settings)
-    found = reproduction.compare(
+    results = reproduction.compare(
         ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True
     ).set_index(["row", "column"])
-    assert found.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == [
+    assert results.loc[("DenseNet-40", "kde"), ["verdict", "reason"]].to_list() == [
         "differs",
         settings.reasons["kde"],
     ]
@@ -232,14 +235,14 @@ def test_a_paired_number_that_differs_says_why(settings):
 
 def test_an_absent_file_is_the_reason_of_all_its_rows(settings):
     lost = record(PUBLISHED, problem=ABSENT, status="skipped", reason="no file x; fetch y")
-    found = reproduction.compare(
+    results = reproduction.compare(
         risk_table.reproduced(frame(record(PUBLISHED), lost), settings), "gruber2025", ["table1"]
     )
-    lenet = found[
-        found["row"].eq("LeNet-5") & found["column"].isin(["kde", "kde (standard error)"])
+    lenet = results[
+        results["row"].eq("LeNet-5") & results["column"].isin(["kde", "kde (standard error)"])
     ]
     assert lenet["reason"].to_list() == ["skipped: no file x; fetch y"] * 2
-    assert set(found.loc[found["ours"].isna(), "verdict"]) == {"not reproducible here"}
+    assert set(results.loc[results["ours"].isna(), "verdict"]) == {"not reproducible here"}
     assert len(risk_table.render(frame(record(PUBLISHED), lost), settings).axes) == 5
 
 
@@ -254,7 +257,7 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
             reason="no file x",
         )
     )
-    found = reproduction.compare(
+    results = reproduction.compare(
         module.reproduced(nothing, settings),
         "gruber2025",
         settings.compare,
@@ -262,8 +265,8 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
         (),
         settings.same_draws_as_paper,
     )
-    assert len(found) and set(found["verdict"]) == {"not reproducible here"}
-    assert "skipped: no file x" in set(found["reason"])
+    assert len(results) and set(results["verdict"]) == {"not reproducible here"}
+    assert "skipped: no file x" in set(results["reason"])
     assert module.render(nothing, settings).axes and list(
         module.table(nothing, settings).columns
     ) == ["paper"]
@@ -274,9 +277,9 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
 def test_other_networks_are_shown_and_never_judged():
     offline = compose(["experiment=gruber2025_table1_offline"])
     ours = risk_table.reproduced(frame(record(PUBLISHED, problem="cifar10_lenet5")), offline)
-    found = reproduction.compare(ours, "gruber2025", ["table1"])
-    assert set(found["verdict"]) == {"not reproducible here"} and found["ours"].isna().all()
-    assert set(found["reason"]) == {offline.reasons["other networks"]}
+    results = reproduction.compare(ours, "gruber2025", ["table1"])
+    assert set(results["verdict"]) == {"not reproducible here"} and results["ours"].isna().all()
+    assert set(results["reason"]) == {offline.reasons["other networks"]}
     names = set(REPORTED["row"])
     for experiment in (
         e
@@ -293,7 +296,8 @@ def test_other_networks_are_shown_and_never_judged():
     reason="CALHARNESS_DATA, the folder of data files, is not set",
 )
 def test_table_1_says_what_saturation_costs(settings):
-    """5,599 of DenseNet-40's 10,000 confidences are exactly 1: the root risk without that factor is 13.70 (1 - 0.5599) = 6.03."""
+    """5,599 of DenseNet-40's 10,000 confidences are exactly 1: the root risk without that factor is
+    13.70 (1 - 0.5599) = 6.03."""
     problem = harness.load_problem(NETWORK)
     p, y = harness.reduce(*problem.sample(10_000, np.random.default_rng(0)), "top_label")
     share = SaturatedShare()(p, y)["accuracy"]
@@ -329,7 +333,8 @@ def test_table_1_says_what_saturation_costs(settings):
     reason="CALHARNESS_DATA, the folder of data files, is not set",
 )
 def test_table_1_digit_by_digit_on_the_published_files(out):
-    """Both binned rows of both networks, means and standard errors, are the printed ones: the file's order is the pickle's."""
+    """Both binned rows of both networks, means and standard errors, are the printed ones: the
+    file's order is the pickle's."""
     networks = (
         "problem=[cifar10_densenet40_toplabel_gruber2025,cifar10_resnet110_toplabel_gruber2025]"
     )
@@ -342,8 +347,8 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
     experiment = Experiment.of(asked)
     experiment.compute(quiet=True)
     ours = risk_table.reproduced(experiment.records(), experiment.settings)
-    found = reproduction.compare(ours, "gruber2025", ["table1"], {}, (), same_draws_as_paper=True)
-    mine = found[found["ours"].notna()]
+    results = reproduction.compare(ours, "gruber2025", ["table1"], {}, (), same_draws_as_paper=True)
+    mine = results[results["ours"].notna()]
     assert len(mine) == 8 and mine["verdict"].eq("identical").all()
 
 
@@ -369,19 +374,20 @@ def test_the_figures_read_the_same_cells_as_the_tables():
 
 @pytest.mark.slow
 def test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone():
-    """kde of DenseNet-40 reads 0.14605 +- 0.00026: 0.146 is within error, and so are its folds no Monte Carlo error."""
+    """kde of DenseNet-40 reads 0.14605 +- 0.00026: 0.146 is within error, and so are its folds no
+    Monte Carlo error."""
     settings = compose(["experiment=gruber2025_fig2a"])
     records = frame(record(PUBLISHED))
-    found = reproduction.compare(
+    results = reproduction.compare(
         estimates.reproduced(records, settings), "gruber2025", ["fig2a"]
     ).set_index(["row", "column"])
-    kde = found.loc[("DenseNet-40", "kde")]
+    kde = results.loc[("DenseNet-40", "kde")]
     assert (kde["verdict"], kde["error"], kde["plus_minus"]) == ("within error", 0.0, 0.00026)
     far = frame({**record(PUBLISHED), "value": 0.149})
-    found = reproduction.compare(
+    results = reproduction.compare(
         estimates.reproduced(far, settings), "gruber2025", ["fig2a"]
     ).set_index(["row", "column"])
-    assert found.loc[("DenseNet-40", "kde"), "verdict"] == "differs"
+    assert results.loc[("DenseNet-40", "kde"), "verdict"] == "differs"
     entry = estimates.table(records, settings).loc[("DenseNet-40", "kde")]
     assert (
         entry["as published"] == "0.1460 ± 0.0100"
@@ -402,13 +408,13 @@ def test_seconds_are_means_over_networks_and_never_judged():
         for name in names
         for p, cpu in ((NETWORK, 2.0), ("cifar10_resnet110_toplabel_gruber2025", 4.0))
     ]
-    found = reproduction.compare(
+    results = reproduction.compare(
         runtime.reproduced(frame(*rows), settings), "gruber2025", ["fig3"]
     ).set_index("row")
-    assert found.loc["kkr", "ours"] == 3.0 and found.loc["all of them", "ours"] == 12.0
-    assert set(found["verdict"]) == {"not reproducible here"} and settings.reasons[
+    assert results.loc["kkr", "ours"] == 3.0 and results.loc["all of them", "ours"] == 12.0
+    assert set(results["verdict"]) == {"not reproducible here"} and settings.reasons[
         "seconds"
-    ] in set(found["reason"])
+    ] in set(results["reason"])
     assert runtime.table(frame(*rows), settings).loc["kde", "as published"].item() == "3"
     assert runtime.render(frame(*rows), settings).axes
 

@@ -1,4 +1,5 @@
-"""moskvichev2025's items: exact values, the reliability diagram, who answers what, and small runs end to end."""
+"""moskvichev2025's items: exact values, the reliability diagram, who answers what, and small runs
+end to end."""
 
 import csv
 import importlib
@@ -33,7 +34,8 @@ def rows(name):
 
 @pytest.mark.parametrize(("model", "power"), [("true", 1.0), ("under", 0.5), ("over", 2.0)])
 def test_bins_of_the_reliability_diagram(model, power):
-    """Somebody else's bins of 1,000 rows drawn from default_rng(0): p from Dir(1, 1), then y = 0 where a uniform is below p_0."""
+    """Somebody else's bins of 1,000 rows drawn from default_rng(0): p from Dir(1, 1), then y = 0
+    where a uniform is below p_0."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
@@ -63,28 +65,29 @@ def exact(p):
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.95])
 def test_appendix_a_by_hand(p):
-    """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w + ridge))^2."""
-    found = exact(p)
-    assert found["CKCE"] == pytest.approx(0.1)
+    """||d||^2 is 0.08 at the prediction 0.3 and 0.02 at 0.6; with a ridge each is shrunk by (w / (w
+    + ridge))^2."""
+    result = exact(p)
+    assert result["CKCE"] == pytest.approx(0.1)
     assert (
-        found["JKCE"]
+        result["JKCE"]
         == pytest.approx(0.08 * p**2 + 0.02 * (1 - p) ** 2)
         == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02)
     )
-    assert found["ECE"] == pytest.approx(0.2 + 0.2 * p)
+    assert result["ECE"] == pytest.approx(0.2 + 0.2 * p)
     for n in (100, 10**8):
         ridge = n**-0.25
         shrunk = 0.08 * (p / (p + ridge)) ** 2 + 0.02 * ((1 - p) / (1 - p + ridge)) ** 2
-        assert found[f"CKCE, ridge of n = {n:,}"] == pytest.approx(shrunk)
+        assert result[f"CKCE, ridge of n = {n:,}"] == pytest.approx(shrunk)
 
 
 def test_the_papers_line_for_ece_has_its_weights_exchanged():
     """Right at p = 1/2 alone; CKCE and JKCE are right everywhere."""
     settings = compose(["experiment=moskvichev2025_appendix_a"])
-    found = appendix_a.printed(settings)
+    result = appendix_a.printed(settings)
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
         p, values = (
-            found.loc[found["column"].eq(metric), name].to_numpy() for name in ("p", "value")
+            result.loc[result["column"].eq(metric), name].to_numpy() for name in ("p", "value")
         )
         agree = np.isclose(values, [exact(at)[metric] for at in p])
         assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
@@ -93,13 +96,14 @@ def test_the_papers_line_for_ece_has_its_weights_exchanged():
 
 @pytest.mark.slow
 def test_population_values_are_limits_of_the_estimators():
-    """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one draw are 8 %."""
+    """60,000 rows with the ridge and bandwidth of the quadrature; four standard deviations of one
+    draw are 8 %."""
     for location in (-0.5, 0.3):
         shift = CovariateShift(location)
         q, y = reduce(*shift.sample(60_000, np.random.default_rng(1)), "canonical")
         limits = PopulationMetrics()(q, y, problem=shift)["l1"]
-        found = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
-        assert found == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
+        result = load_estimator("ckce", gamma=0.5, ridge=0.1)(q, y)["ckce"].value
+        assert result == pytest.approx(limits.diagnostics["CKCE, ridge 0.1"], rel=0.08)
         x, w = shift.nodes(population_metrics.PIECES, population_metrics.THIRDS)
         limit = two_class_laws.jkce(
             w, expit(5 * x), expit(x), two_class_laws.linear_and_gaussian(0.5)
@@ -127,7 +131,8 @@ def test_median_distance_of_a_law_on_two_points():
     ("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)]
 )
 def test_the_marginal_model_of_table_1(n, k, printed):
-    """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1)) with sum r = 0."""
+    """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1))
+    with sum r = 0."""
     p, y = UniformModel(k, n).sample(n, np.random.default_rng(0))
     closed = {
         "accuracy": 1.0 / k,
@@ -171,9 +176,10 @@ def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
 
 
 def test_recomputed_numbers_say_that_they_are_not_the_papers():
-    """The paper prints Table 1, two shares and an order of Figure 3, and the formulas of Appendix A; all else was recomputed."""
-    found = pd.read_csv(EXPERIMENTS / "moskvichev2025" / "reported.csv")
-    by_source = found.groupby("source")["item"].agg(lambda items: items.value_counts().to_dict())
+    """The paper prints Table 1, two shares and an order of Figure 3, and the formulas of Appendix
+    A; all else was recomputed."""
+    result = pd.read_csv(EXPERIMENTS / "moskvichev2025" / "reported.csv")
+    by_source = result.groupby("source")["item"].agg(lambda items: items.value_counts().to_dict())
     assert by_source["printed"] == {"table1": 35, "fig3": 14, "appendix_a": 3}
     assert by_source["read off a figure"] == {"fig4b": 1} and by_source["claim"].keys() == {
         "claims"
@@ -255,7 +261,8 @@ def test_claims_on_trials_by_hand():
 
 
 def test_brightness_by_hand():
-    """The first network is better in the light and the second in the dark, by CKCE and JKCE, in every seed."""
+    """The first network is better in the light and the second in the dark, by CKCE and JKCE, in
+    every seed."""
     rows = []
     for network, seed, percent in product(("a", "b"), range(3), (-50, 0, 50)):
         better = (network == "a") == (percent >= 0)
@@ -271,14 +278,15 @@ def test_brightness_by_hand():
                     0,
                 )
             )
-    found = claims.brightness(pd.DataFrame(rows))
-    assert found["CKCE prefers one network at every brightness"].low > 0.0
-    assert found["CKCE hardly moves with the brightness"].value == pytest.approx(2.0, rel=0.01)
-    assert found["JKCE prefers different networks by brightness"].low > 0.0
+    result = claims.brightness(pd.DataFrame(rows))
+    assert result["CKCE prefers one network at every brightness"].low > 0.0
+    assert result["CKCE hardly moves with the brightness"].value == pytest.approx(2.0, rel=0.01)
+    assert result["JKCE prefers different networks by brightness"].low > 0.0
 
 
 def test_the_toy_models_claims_are_sums():
-    """||d||^2 is 0.08 at weight p and 0.02 at 1 - p, shrunk by the ridge of n = 1,000; ECE = 0.2 + 0.2 p."""
+    """||d||^2 is 0.08 at weight p and 0.02 at 1 - p, shrunk by the ridge of n = 1,000; ECE = 0.2 +
+    0.2 p."""
     p, ridge = np.linspace(0.05, 0.95, 19), 1000**-0.25
     shrunk = 0.08 * (p / (p + ridge)) ** 2 + 0.02 * ((1 - p) / (1 - p + ridge)) ** 2
     rows = []
@@ -289,15 +297,15 @@ def test_the_toy_models_claims_are_sums():
             "diagnostics": json.dumps(exact(at)),
         }
         rows.append(made)
-    found = claims.toy(pd.DataFrame(rows))
+    result = claims.toy(pd.DataFrame(rows))
     ratio = shrunk.max() / shrunk.min()
-    assert found["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
-    assert found["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)
+    assert result["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
+    assert result["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)
     jkce = 0.08 * p**2 + 0.02 * (1 - p) ** 2
-    assert found["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(
+    assert result["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(
         ratio / (jkce.max() / jkce.min())
     )
-    assert found["CKCE depends less on the marginal law than ECE"].value == pytest.approx(
+    assert result["CKCE depends less on the marginal law than ECE"].value == pytest.approx(
         ratio / (0.39 / 0.21)
     )
 
@@ -334,7 +342,8 @@ def test_figure_2_end_to_end(out):
 
 
 def ask(name, *overrides):
-    """What the item itself answers, also where a variation changes what its numbers are of, so that rows are not compared."""
+    """What the item itself answers, also where a variation changes what its numbers are of, so that
+    rows are not compared."""
     experiment = Experiment.of(
         [f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides]
     )

@@ -1,4 +1,5 @@
-"""Items of popordanoska2024: the reported numbers among themselves, the authors' unit, limits, single classes, and small runs."""
+"""Items of popordanoska2024: the reported numbers among themselves, the authors' unit, limits,
+single classes, and small runs."""
 
 import json
 from dataclasses import replace
@@ -47,7 +48,8 @@ RISK, SCHEDULE = "kde_popordanoska2024", "kde_risk_schedule_popordanoska2024"
 
 
 def records(rows, **more):
-    """rows: (problem, estimator, estimand, value) or with n and rep; status ok, notion classwise, truth 0.01 +- 0.001."""
+    """rows: (problem, estimator, estimand, value) or with n and rep; status ok, notion classwise,
+    truth 0.01 +- 0.001."""
     base = {
         "notion": "classwise",
         "n": 100,
@@ -79,12 +81,12 @@ def reported(*items):
 
 
 def test_every_reported_number_is_there():
-    found = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
-    training = found["item"].str.match(
+    result = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
+    training = result["item"].str.match(
         "fig[3678]"
     )  # figures of training runs, some of which print no number
-    assert found.loc[~training, "value"].notna().all()
-    counts = found["item"].value_counts()
+    assert result.loc[~training, "value"].notna().all()
+    counts = result["item"].value_counts()
     assert [counts[f"table{i}"] for i in (2, 3, 4, 5)] == [
         2 * 72 + 48,
         2 * 12,
@@ -94,12 +96,13 @@ def test_every_reported_number_is_there():
 
 
 def test_printed_standard_errors_are_rows_of_their_own():
-    """The same number as the `plus_minus` of what it belongs to, known to 1 / sqrt(2 (5 - 1)) of itself."""
-    found = reported("table2", "table3", "table4").set_index(["item", "row", "column"])
+    """The same number as the `plus_minus` of what it belongs to, known to 1 / sqrt(2 (5 - 1)) of
+    itself."""
+    result = reported("table2", "table3", "table4").set_index(["item", "row", "column"])
     ends = " (standard error)"
-    errors = found[found.index.get_level_values("column").str.endswith(ends)]
+    errors = result[result.index.get_level_values("column").str.endswith(ends)]
     of = [
-        found.loc[(item, row, column.removesuffix(ends)), "plus_minus"]
+        result.loc[(item, row, column.removesuffix(ends)), "plus_minus"]
         for item, row, column in errors.index
     ]
     assert len(errors) == 192 and errors["value"].to_list() == of
@@ -115,13 +118,13 @@ def test_the_text_repeats_table_2():
 
 def test_printed_changes_follow_from_the_printed_means():
     """Each is 100 (after / before - 1), up to the rounding of the three numbers."""
-    found = reported("table2").set_index(["row", "column"])["value"]
-    changes = [(row, column) for row, column in found.index if column.endswith(" change")]
+    result = reported("table2").set_index(["row", "column"])["value"]
+    changes = [(row, column) for row, column in result.index if column.endswith(" change")]
     for row, column in changes:
         metric, network = column.removesuffix(" change"), row.rsplit(", ", 1)[0]
-        after, before = found[row, metric], found[f"{network}, none", metric]
+        after, before = result[row, metric], result[f"{network}, none", metric]
         rounding = 0.5 + 100 * (0.005 / before + 0.005 * after / before**2)
-        assert abs(found[row, column] - 100 * (after / before - 1)) <= rounding + 0.05
+        assert abs(result[row, column] - 100 * (after / before - 1)) <= rounding + 0.05
     assert len(changes) == 48
 
 
@@ -133,9 +136,9 @@ def test_table_3_is_the_accuracy_of_table_4():
 
 
 def test_printed_ranks_are_those_of_the_printed_errors():
-    found = reported("table5")
-    parts = found["row"].str.split(", class ", expand=True)
-    wide = found.assign(network=parts[0], k=parts[1]).pivot(
+    result = reported("table5")
+    parts = result["row"].str.split(", class ", expand=True)
+    wide = result.assign(network=parts[0], k=parts[1]).pivot(
         index=["network", "k"], columns="column", values="value"
     )
     for metric in ("CE_KL", "CE_2^2", "CE_1"):
@@ -144,7 +147,8 @@ def test_printed_ranks_are_those_of_the_printed_errors():
 
 
 def test_table_5_averages_to_table_2():
-    """Four seeds against five: within two of the printed standard errors; squares x 1000 against x 100."""
+    """Four seeds against five: within two of the printed standard errors; squares x 1000 against x
+    100."""
     five, two = (
         reported(item).set_index(["row", "column"])[["value", "plus_minus"]]
         for item in ("table5", "table2")
@@ -161,20 +165,20 @@ def test_table_5_averages_to_table_2():
 
 def test_temperature_has_the_better_kl_in_eleven_of_twelve_networks_and_isotonic_the_better_square_in_all():
     """The paper's text says all for both; VGG16BN on CIFAR-10 is the exception for KL."""
-    found = reported("table2").set_index(["row", "column"])["value"]
+    result = reported("table2").set_index(["row", "column"])["value"]
     nets = [
         row.removesuffix(", none")
-        for row, column in found.index
+        for row, column in result.index
         if row.endswith(", none") and column == "CE_KL"
     ]
     kl = {
         net
         for net in nets
-        if found[f"{net}, temperature", "CE_KL"] < found[f"{net}, isotonic", "CE_KL"]
+        if result[f"{net}, temperature", "CE_KL"] < result[f"{net}, isotonic", "CE_KL"]
     }
     assert set(nets) - kl == {"CIFAR-10, VGG16BN"} and len(nets) == 12
     assert all(
-        found[f"{net}, isotonic", "CE_2^2"] <= found[f"{net}, temperature", "CE_2^2"]
+        result[f"{net}, isotonic", "CE_2^2"] <= result[f"{net}, temperature", "CE_2^2"]
         for net in nets
     )
 
@@ -210,19 +214,19 @@ def test_scalar_squares_are_doubled_and_published_ones_are_not():
         for e in ("binned15", RISK)
         for s in ("l2_squared", "kl", "refinement_l2_squared", "l1")
     ]
-    found = curves.in_two_columns(records(rows)).set_index(["estimator", "estimand"])
-    assert found["value"].to_dict() == {
+    result = curves.in_two_columns(records(rows)).set_index(["estimator", "estimand"])
+    assert result["value"].to_dict() == {
         ("binned15", "l2_squared"): 0.2, ("binned15", "kl"): 0.1, ("binned15", "refinement_l2_squared"): -0.8,
         ("binned15", "l1"): 0.1, (RISK, "l2_squared"): 0.1, (RISK, "kl"): 0.1, (RISK, "refinement_l2_squared"): 0.1,
         (RISK, "l1"): 0.1,
     }  # fmt: skip
-    truths = found.xs(RISK)["truth"]
+    truths = result.xs(RISK)["truth"]
     assert (
         truths["l2_squared"] == 0.02
         and truths["kl"] == 0.01
         and truths["refinement_l2_squared"] == -0.98
     )
-    assert found.xs(RISK)["truth_error"]["l2_squared"] == 0.002
+    assert result.xs(RISK)["truth_error"]["l2_squared"] == 0.002
     bins = curves.in_two_columns(
         records([("a", "classwise_ece_popordanoska2024", "l2_squared", 0.1)])
     )
@@ -232,7 +236,8 @@ def test_scalar_squares_are_doubled_and_published_ones_are_not():
 
 
 def test_two_columns_are_what_the_published_estimator_gives():
-    """Same kernel, same bandwidth, same form: squares and sharpness twice ours, refinement twice ours less 1, KL alike."""
+    """Same kernel, same bandwidth, same form: squares and sharpness twice ours, refinement twice
+    ours less 1, KL alike."""
     problem = harness.load_problem("simplex5_popordanoska2024")
     p, y = harness.reduce(*problem.sample(300, np.random.default_rng(0)), "classwise")
     ours = apply(
@@ -248,11 +253,11 @@ def test_two_columns_are_what_the_published_estimator_gives():
 
 
 def test_the_gap_of_two_biases_is_paired():
-    """Truth 0.01: errors of a 0.02, 0.04 (bias 0.03), of b -0.01, -0.03 (bias -0.02); |0.03| - |-0.02| = 0.01, per rep 0.01,
-    0.01."""
-    found = comparisons.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
+    """Truth 0.01: errors of a 0.02, 0.04 (bias 0.03), of b -0.01, -0.03 (bias -0.02); |0.03| -
+    |-0.02| = 0.01, per rep 0.01, 0.01."""
+    result = comparisons.gap(records([("p", "a", "kl", 0.03), ("p", "a", "kl", 0.05, 100, 1), ("p", "b", "kl", 0.0),
                                ("p", "b", "kl", -0.02, 100, 1)]), "a", "b")  # fmt: skip
-    assert found.loc[("p", 100), "gap"] == pytest.approx(0.01) and found.loc[
+    assert result.loc[("p", 100), "gap"] == pytest.approx(0.01) and result.loc[
         ("p", 100), "se"
     ] == pytest.approx(0.0, abs=1e-15)
 
@@ -271,23 +276,23 @@ def two_class_nodes():
 def test_an_infinite_bandwidth_leaves_the_mean_outcome():
     """r = 1/2 everywhere: direct KL is E KL(1/2 || f), and via the risk the log-loss less log 2."""
     problem, weights, f, c = two_class_nodes()
-    found = limits(problem.truth_power, problem.prediction_power, 1e7)
+    result = limits(problem.truth_power, problem.prediction_power, 1e7)
     direct = weights @ (rel_entr(0.5, f) + rel_entr(0.5, 1 - f))
     loss = weights @ -(c * np.log(f) + (1 - c) * np.log1p(-f))
-    assert found["direct", "kl"] == pytest.approx(direct, rel=1e-5)
-    assert found["risk", "kl"] == pytest.approx(loss - np.log(2), rel=1e-5)
-    assert found["direct", "l2_squared"] == pytest.approx(weights @ (2 * (f - 0.5) ** 2), rel=1e-5)
+    assert result["direct", "kl"] == pytest.approx(direct, rel=1e-5)
+    assert result["risk", "kl"] == pytest.approx(loss - np.log(2), rel=1e-5)
+    assert result["direct", "l2_squared"] == pytest.approx(weights @ (2 * (f - 0.5) ** 2), rel=1e-5)
     brier = weights @ (2 * (c * (1 - f) ** 2 + (1 - c) * f**2))
-    assert found["risk", "l2_squared"] == pytest.approx(brier - 0.5, rel=1e-5)
+    assert result["risk", "l2_squared"] == pytest.approx(brier - 0.5, rel=1e-5)
 
 
 def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
     problem = harness.load_problem("simplex2_popordanoska2024")
     truth = problem.truth("kl", "classwise").value
-    found = [
+    result = [
         limits(problem.truth_power, problem.prediction_power, h, 400) for h in (0.05, 0.01, 0.002)
     ]
-    direct, risk = ([one[form, "kl"] for one in found] for form in ("direct", "risk"))
+    direct, risk = ([one[form, "kl"] for one in result] for form in ("direct", "risk"))
     assert (
         direct == sorted(direct)
         and direct[-1] < truth < risk[-1]
@@ -315,9 +320,9 @@ def test_the_law_is_c_over_n_about_the_limit():
         for n in (100, 400)
         for r in (0, 1)
     ]
-    found = bias_rate.measured(records(rows), settings)
-    assert found["rate"].to_numpy() == pytest.approx([5.0, 5.0])
-    assert found["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
+    result = bias_rate.measured(records(rows), settings)
+    assert result["rate"].to_numpy() == pytest.approx([5.0, 5.0])
+    assert result["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
     ours = bias_rate.reproduced(records(rows), settings).set_index(["row", "column"])["value"]
     assert ours["h = 0.01, n = 400", "Direct, KL"] == pytest.approx(limit + 5 / 400)
 
@@ -379,7 +384,8 @@ def test_a_class_that_is_not_there_is_refused(file):
 
 
 def test_labels_drawn_from_the_predictions_leave_no_error():
-    """Frequencies of the labels are the mean predictions, within four standard errors; the predictions are untouched."""
+    """Frequencies of the labels are the mean predictions, within four standard errors; the
+    predictions are untouched."""
     inner = Dirichlet(classes=3, alpha=0.5)
     problem = Relabelled(inner)
     p, y = problem.sample(20000, np.random.default_rng(3))
@@ -440,13 +446,13 @@ def test_ids_name_network_method_and_class():
     )
     ids = ["cifar10/preresnet20_seed5", "cifar10/preresnet20_seed5/isotonic_popordanoska2024", "cifar10_resnet50_temperature",
            "cifar10/preresnet20_seed5/test/class7"]  # fmt: skip
-    found = (
+    result = (
         networks.recalibrated(pd.DataFrame({"problem": ids}), settings)
         .drop(columns="problem")
         .to_numpy()
         .tolist()
     )
-    assert found == [
+    assert result == [
         ["CIFAR-10, PreResNet20", "none", "", -1], ["CIFAR-10, PreResNet20", "isotonic", networks.THEIRS, -1],
         ["cifar10_resnet50", "temperature", networks.OURS, -1], ["CIFAR-10, PreResNet20", "none", "", 7],
     ]  # fmt: skip
@@ -463,7 +469,8 @@ def paper_net(estimand, values, suffix="", estimator=RISK):
 
 
 def test_table_2_is_the_mean_over_seeds_and_its_change():
-    """KL 0.02 and 0.04 before, 0.01 and 0.02 after: 3.00 +- 1.00 and 1.50 +- 0.50, minus 50 per cent."""
+    """KL 0.02 and 0.04 before, 0.01 and 0.02 after: 3.00 +- 1.00 and 1.50 +- 0.50, minus 50 per
+    cent."""
     settings = compose([f"experiment={PAPER}_table2"])
     rows = paper_net("kl", (0.02, 0.04)) + paper_net(
         "kl", (0.01, 0.02), "/temperature_popordanoska2024"
@@ -479,15 +486,17 @@ def test_table_2_is_the_mean_over_seeds_and_its_change():
         and after["CE_KL change, paper"] == "-54 %"
     )
     ours = table2.reproduced(records(rows), settings)
-    found = reproduction.compare(ours, PAPER, ["table2"]).set_index(["row", "column"])
-    assert found.loc[("CIFAR-10, PreResNet20, none", "CE_KL"), "ours"] == pytest.approx(3.0)
-    assert found.loc[
+    result = reproduction.compare(ours, PAPER, ["table2"]).set_index(["row", "column"])
+    assert result.loc[("CIFAR-10, PreResNet20, none", "CE_KL"), "ours"] == pytest.approx(3.0)
+    assert result.loc[
         ("CIFAR-10, PreResNet20, temperature", "CE_KL change"), "ours"
     ] == pytest.approx(-50.0)
-    assert found.loc[("CIFAR-10, PreResNet20, none", "CE_2^2"), "ours"] == pytest.approx(
+    assert result.loc[("CIFAR-10, PreResNet20, none", "CE_2^2"), "ours"] == pytest.approx(
         1.0
     )  # already on two columns
-    assert found.loc[("CIFAR-10, PreResNet56, none", "CE_KL"), "verdict"] == "not reproducible here"
+    assert (
+        result.loc[("CIFAR-10, PreResNet56, none", "CE_KL"), "verdict"] == "not reproducible here"
+    )
 
 
 def test_absent_networks_leave_the_printed_table_and_the_reason():
@@ -502,8 +511,8 @@ def test_absent_networks_leave_the_printed_table_and_the_reason():
     assert len(table) == 36 and table.loc[
         ("CIFAR-100, VGG16BN", "isotonic", networks.THEIRS), "CE_KL, paper"
     ].startswith("0.9")
-    found = reproduction.compare(table2.reproduced(lost, settings), PAPER, ["table2"])
-    assert set(found["verdict"]) == {"not reproducible here"} and set(found["reason"]) == {
+    result = reproduction.compare(table2.reproduced(lost, settings), PAPER, ["table2"])
+    assert set(result["verdict"]) == {"not reproducible here"} and set(result["reason"]) == {
         "skipped: there are no files"
     }
     assert table2.render(lost, settings).axes
@@ -524,24 +533,25 @@ def test_a_score_that_one_seed_lacks_is_no_mean():
 
 
 def test_table_5_ranks_classes_and_measures_their_agreement():
-    """KL 0.01, 0.03, 0.02 and L1 0.1, 0.3, 0.2 put the classes alike; squares 0.3, 0.1, 0.2 put them the other way round."""
+    """KL 0.01, 0.03, 0.02 and L1 0.1, 0.3, 0.2 put the classes alike; squares 0.3, 0.1, 0.2 put
+    them the other way round."""
     settings = compose([f"experiment={PAPER}_table5"])
     values = {"kl": (0.01, 0.03, 0.02), "l2_squared": (0.3, 0.1, 0.2), "l1": (0.1, 0.3, 0.2)}
     of = {"kl": table5.KERNEL, "l2_squared": table5.KERNEL, "l1": table5.BINS}
     rows = [
         (f"cifar10/preresnet56_seed5/test/class{j}", of[s], s, v)
-        for s, found in values.items()
-        for j, v in enumerate(found)
+        for s, result in values.items()
+        for j, v in enumerate(result)
     ]
-    found = table5.measured(records(rows, notion="binary"), settings)
-    assert found[found["metric"].eq("CE_KL")]["mean"].to_list() == pytest.approx([1.0, 3.0, 2.0])
-    assert found[found["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx(
+    result = table5.measured(records(rows, notion="binary"), settings)
+    assert result[result["metric"].eq("CE_KL")]["mean"].to_list() == pytest.approx([1.0, 3.0, 2.0])
+    assert result[result["metric"].eq("CE_2^2")]["mean"].to_list() == pytest.approx(
         [300.0, 100.0, 200.0]
     )  # x 1000, as published
-    assert found[found["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
-    alike = comparisons.rank_agreement(found, "network", ["label_of_class"], "metric", "CE_KL").loc[
-        "PreResNet56"
-    ]
+    assert result[result["metric"].eq("CE_1")]["rank"].to_list() == [1, 3, 2]
+    alike = comparisons.rank_agreement(
+        result, "network", ["label_of_class"], "metric", "CE_KL"
+    ).loc["PreResNet56"]
     assert alike["CE_1"] == pytest.approx(1.0) and alike["CE_2^2"] == pytest.approx(-1.0)
     table = table5.table(records(rows, notion="binary"), settings)
     assert table.loc[("PreResNet56", "CE_KL"), "class 1"] == "3.00 (3)"
@@ -571,10 +581,10 @@ def test_a_truth_that_is_the_last_estimate_leaves_no_bias():
         for n, v in ((100, 0.03), (10000, 0.02))
     ]
     settings = replace(compose([f"experiment={PAPER}_fig5"]), reasons={})
-    found = fig5.measured(records(rows).assign(truth=np.nan), settings).set_index(
+    result = fig5.measured(records(rows).assign(truth=np.nan), settings).set_index(
         ["estimand", "n"]
     )["drift"]
-    assert found["kl", 10000] == 0.0 and found["kl", 100] == pytest.approx(50.0)
+    assert result["kl", 10000] == 0.0 and result["kl", 100] == pytest.approx(50.0)
     ours = reproduction.compare(
         fig5.reproduced(records(rows).assign(truth=np.nan), settings), PAPER, ["fig5"]
     )
@@ -597,9 +607,9 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
     experiment.compute(quiet=True)
     files, _, _ = drawing.render(experiment, experiment.records())
     assert {f.suffix for f in files} >= {".png", ".svg", ".csv", ".tex", ".html"}
-    found = pd.read_csv(experiment.folder / "reproduction.csv")
-    mine = found[found["row"].isin(["k = 2, n = 100", "k = 2"])]
-    assert len(mine) == len(found) >= 2 and mine["ours"].notna().all()
+    result = pd.read_csv(experiment.folder / "reproduction.csv")
+    mine = result[result["row"].isin(["k = 2, n = 100", "k = 2"])]
+    assert len(mine) == len(result) >= 2 and mine["ours"].notna().all()
     assert (
         mine["difference"].abs() < 0.12
     ).all()  # the same unit and quantity: within what two samples of 100 scatter

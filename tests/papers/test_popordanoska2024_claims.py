@@ -1,4 +1,5 @@
-"""Claims of popordanoska2024: statistics of the printed numbers by hand, and of small made-up records."""
+"""Claims of popordanoska2024: statistics of the printed numbers by hand, and of small made-up
+records."""
 
 import pandas as pd
 import pytest
@@ -22,18 +23,19 @@ def empty():
 
 
 def test_statistics_of_the_printed_tables_by_hand(settings):
-    """Eleven and twelve networks of twelve, five of six; losses .01, .04, .03, .10, .03, .01; the output .839 against .689."""
-    found = paper_claims.of_printed_tables(None, settings) | paper_claims.of_printed_curves(
+    """Eleven and twelve networks of twelve, five of six; losses .01, .04, .03, .10, .03, .01; the
+    output .839 against .689."""
+    result = paper_claims.of_printed_tables(None, settings) | paper_claims.of_printed_curves(
         None, settings
     )
-    assert found["temperature is better in KL, printed"].value == 11
-    assert found["isotonic is better in squared L2, printed"].value == 12
-    assert found["isotonic may harm KL"].value == 5
-    assert found["isotonic keeps the accuracy, printed"].value == pytest.approx(0.22 / 6)
-    assert found["the estimators order classes alike, printed"].value == pytest.approx(
+    assert result["temperature is better in KL, printed"].value == 11
+    assert result["isotonic is better in squared L2, printed"].value == 12
+    assert result["isotonic may harm KL"].value == 5
+    assert result["isotonic keeps the accuracy, printed"].value == pytest.approx(0.22 / 6)
+    assert result["the estimators order classes alike, printed"].value == pytest.approx(
         0.964, abs=1e-3
     )
-    assert found["sharpness falls up to the output"].value == pytest.approx(0.15, abs=5e-3)
+    assert result["sharpness falls up to the output"].value == pytest.approx(0.15, abs=5e-3)
 
 
 def test_the_least_clear_case_decides():
@@ -49,12 +51,17 @@ def test_the_least_clear_case_decides():
         n=100, truth=0.0
     )
     fine["key"] = fine["problem"] + fine["estimator"]
-    found = paper_claims.least_clear(fine, "first", "second", "fig2a", "why")
-    assert found.value == pytest.approx(0.1) and found.low < 0 < found.high and len(found.keys) == 4
+    result = paper_claims.least_clear(fine, "first", "second", "fig2a", "why")
+    assert (
+        result.value == pytest.approx(0.1)
+        and result.low < 0 < result.high
+        and len(result.keys) == 4
+    )
 
 
 def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
-    """Seed 5: 1 and 3 lower by isotonic: 2. Seed 10: 2 and 2: 2. Ours by our defaults are not in it."""
+    """Seed 5: 1 and 3 lower by isotonic: 2. Seed 10: 2 and 2: 2. Ours by our defaults are not in
+    it."""
     lower = {("mlp16", 5): 1.0, ("mlp32", 5): 3.0, ("mlp16", 10): 2.0, ("mlp32", 10): 2.0}
     rows = []
     for (net, seed), by in lower.items():
@@ -69,10 +76,10 @@ def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
     )
     fine = paper_claims.recalibrated(fine, Settings.from_dict({}), 100)
     assert networks.OURS not in set(fine["variant"])
-    found = paper_claims.change(
+    result = paper_claims.change(
         fine, "kl", "digits", "none", "isotonic", "seed", "why", "table2_offline"
     )
-    assert (found.value, found.cells) == (pytest.approx(2.0), 2) and len(found.keys) == 8
+    assert (result.value, result.cells) == (pytest.approx(2.0), 2) and len(result.keys) == 8
 
 
 def test_changes_of_no_training_are_none(settings):

@@ -1,4 +1,5 @@
-"""Figures 3, 6, 7 and 8 of popordanoska2024: what is computed of records and prediction files, and how it is drawn."""
+"""Figures 3, 6, 7 and 8 of popordanoska2024: what is computed of records and prediction files, and
+how it is drawn."""
 
 import json
 
@@ -28,7 +29,8 @@ BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"
 
 @pytest.fixture
 def nets(tmp_path, monkeypatch):
-    """Write files of predictions into the cache's folder of a kind: nets("training", **{"net_seed0_epoch0001": {...}})."""
+    """Write files of predictions into the cache's folder of a kind: nets("training",
+    **{"net_seed0_epoch0001": {...}})."""
     monkeypatch.setattr("harness.problems.files_family.CACHE", tmp_path)
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -62,24 +64,24 @@ def logits(y, right, k=10, scale=3.0):
 
 
 def test_names_say_network_seed_epoch_layer_and_part():
-    found = networks.in_training(
+    result = networks.in_training(
         ["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"]
     )
-    assert found.loc["digits/mlp9x4_seed3_epoch0067_layer2"].to_list()[:5] == [
+    assert result.loc["digits/mlp9x4_seed3_epoch0067_layer2"].to_list()[:5] == [
         "digits",
         "mlp9x4",
         3,
         67.0,
         "layer2",
     ]
-    assert found["part"].isna().to_list() == [True, False]
-    family, network, seed, epoch, layer, part = found.loc["a/b/wide_net_seed10/test"]
+    assert result["part"].isna().to_list() == [True, False]
+    family, network, seed, epoch, layer, part = result.loc["a/b/wide_net_seed10/test"]
     assert (
         (family, network, seed, part) == ("a/b", "wide_net", 10, "test")
         and np.isnan(epoch)
         and pd.isna(layer)
     )
-    assert len(found) == 2
+    assert len(result) == 2
     with pytest.raises(BadInputError, match="is not named"):
         networks.in_training(["digits/net"])
 
@@ -97,8 +99,8 @@ def test_accuracy_is_the_share_of_right_rows(nets, out):
     )
     run.compute(quiet=True)
     for notion in ("canonical", "classwise"):
-        found = networks.estimates(run.records(), run.settings, notion)
-        assert found["value"].to_list() == [75.0] and found["epoch"].to_list() == [10.0]
+        result = networks.estimates(run.records(), run.settings, notion)
+        assert result["value"].to_list() == [75.0] and result["epoch"].to_list() == [10.0]
 
 
 # Figure 3
@@ -120,8 +122,8 @@ def test_sharpness_falls_if_no_layer_has_more_than_the_one_before():
         *layers([0.8, 0.7, 0.71, 0.1], seed=1),
         *layers([0.1, 0.2, 0.1, 0.0], epoch=2),
     ]
-    found = fig3.falling(networks.estimates(records(rows), settings, "canonical"))
-    assert found.set_index(["seed", "epoch"])["falls"].to_dict() == {
+    result = fig3.falling(networks.estimates(records(rows), settings, "canonical"))
+    assert result.set_index(["seed", "epoch"])["falls"].to_dict() == {
         (0, 1): True,
         (1, 1): False,
         (0, 2): False,
@@ -141,8 +143,9 @@ def lower_bound(p, y):
 
 
 def test_lower_bound_of_separate_and_of_mingled_classes():
-    """Two clusters of 30 with one class each: the neighbours are right, the variance 1 - 2 / 4 is found whole. One cluster,
-    labels at random: nothing to be found, the bound is about -1/40 (the variance of a mean of 20, in two columns)."""
+    """Two clusters of 30 with one class each: the neighbours are right, the variance 1 - 2 / 4 is
+    found whole. One cluster, labels at random: nothing to be found, the bound is about -1/40 (the
+    variance of a mean of 20, in two columns)."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     apart = softmax(np.column_stack([10.0 * y + 0.01 * rng.normal(size=60), np.zeros(60)]), axis=1)
@@ -152,7 +155,8 @@ def test_lower_bound_of_separate_and_of_mingled_classes():
 
 
 def test_lower_bound_sees_activations_and_not_how_far_softmax_crowds_them():
-    """Activations 0.01 apart (all probabilities about 1/2) and 40 apart (all about 0 or 1) are told apart alike."""
+    """Activations 0.01 apart (all probabilities about 1/2) and 40 apart (all about 0 or 1) are told
+    apart alike."""
     y = np.arange(60) % 2
     steps = np.arange(60) * 1e-5
     for gap in (0.01, 40.0):
@@ -186,14 +190,14 @@ def test_figure_3_end_to_end(nets, out):
         ]
     )
     experiment.compute(quiet=True)
-    found = experiment.records()
-    table = fig3.table(found, experiment.settings)
+    result = experiment.records()
+    table = fig3.table(result, experiment.settings)
     assert table.loc[("Dirichlet kernel (h = 0.005)", "5"), "accuracy"] == "62.5 ± 0.0"
     assert {column for column, _ in table.index} == {
         "Dirichlet kernel (h = 0.005)",
         BOUND_BY_NEIGHBOURS,
     }
-    figure = fig3.render(found, experiment.settings)
+    figure = fig3.render(result, experiment.settings)
     drawn = [ax for ax in figure.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == [
         "test accuracy",
@@ -205,7 +209,7 @@ def test_figure_3_end_to_end(nets, out):
     ]  # the paper's curves beside ours
     assert any(theirs) and not all(theirs)
     compared = reproduction.compare(
-        fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3"]
+        fig3.reproduced(result, experiment.settings), "popordanoska2024", ["fig3"]
     )
     mine = compared.set_index(["row", "column"]).loc[
         ("L2 sharpness of layer 1, epoch 5", "Dirichlet kernel (h = 0.005)")
@@ -223,13 +227,13 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     train_layers(nets, "layers_mnist")
     experiment = Experiment.of(["experiment=popordanoska2024_fig3", "jobs=1"])
     experiment.compute(quiet=True)
-    found = experiment.records()
-    accuracy, sharpness, *_ = fig3.render(found, experiment.settings).axes
+    result = experiment.records()
+    accuracy, sharpness, *_ = fig3.render(result, experiment.settings).axes
     paper = [line for line in sharpness.lines if line.get_linestyle() == ":"]
     assert len(paper) == 4 and sum(line.get_linestyle() == ":" for line in accuracy.lines) == 1
     assert paper[0].get_ydata()[-1] == pytest.approx(0.786, abs=0.01)  # layer 1 at epoch 30
     compared = reproduction.compare(
-        fig3.reproduced(found, experiment.settings), "popordanoska2024", ["fig3", "fig3_printed"]
+        fig3.reproduced(result, experiment.settings), "popordanoska2024", ["fig3", "fig3_printed"]
     )
     judged = compared[compared["ours"].notna() & compared["reported"].notna()]
     assert (
@@ -244,7 +248,8 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
 
 
 def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
-    """Three networks with 0.2, 0.3 and 0.4: sd 0.1, one more run differs from their mean by 0.1 sqrt(1 + 1/3) or so."""
+    """Three networks with 0.2, 0.3 and 0.4: sd 0.1, one more run differs from their mean by 0.1
+    sqrt(1 + 1/3) or so."""
     settings = compose(["experiment=popordanoska2024_fig3"])
     rows = [r for seed, v in enumerate((0.2, 0.3, 0.4)) for r in layers([v], seed)]
     ours = fig3.reproduced(records(rows), settings).set_index(["item", "row"])
@@ -275,15 +280,16 @@ def over_training(seed, losses, errors):
 
 
 def test_changes_from_the_least_loss_to_the_end():
-    """Losses .5 .3 .4 with errors .1 .2 .35: from epoch 2 on the loss rises by .1, the error by .15, the refinement by -.05."""
+    """Losses .5 .3 .4 with errors .1 .2 .35: from epoch 2 on the loss rises by .1, the error by
+    .15, the refinement by -.05."""
     settings = compose(["experiment=popordanoska2024_fig6_offline"])
-    found = fig6.changes(records(over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35])), settings)
-    assert all(len(keys) == len(set(keys)) > 0 for keys in found["keys"])
-    found = found.drop(columns="keys").set_index("column")
-    assert list(found.index) == ["Dirichlet kernel (as published)", "lower bound (temperature)"]
-    for row in found.index:  # the refinement of the bound is the loss less the bound
+    result = fig6.changes(records(over_training(0, [0.5, 0.3, 0.4], [0.1, 0.2, 0.35])), settings)
+    assert all(len(keys) == len(set(keys)) > 0 for keys in result["keys"])
+    result = result.drop(columns="keys").set_index("column")
+    assert list(result.index) == ["Dirichlet kernel (as published)", "lower bound (temperature)"]
+    for row in result.index:  # the refinement of the bound is the loss less the bound
         expected = [0, 2, 1, 0.1, 0.15, -0.05]
-        np.testing.assert_allclose(found.loc[row].to_numpy(float), expected, atol=1e-12)
+        np.testing.assert_allclose(result.loc[row].to_numpy(float), expected, atol=1e-12)
     table = fig6.table(
         records(
             [
@@ -313,12 +319,12 @@ def test_figure_6_end_to_end(nets, out):
             nets("training", **{f"net_seed{seed}_epoch{epoch:04d}": parts})
     experiment = Experiment.of(["experiment=popordanoska2024_fig6_offline", "jobs=1"])
     experiment.compute(quiet=True)
-    found = experiment.records()
-    values = found.pivot_table(index="problem", columns=["estimator", "estimand"], values="value")
+    result = experiment.records()
+    values = result.pivot_table(index="problem", columns=["estimator", "estimand"], values="value")
     split = values[SPLIT]["kl"] + values[SPLIT]["refinement_kl"]
     np.testing.assert_allclose(split, values["logloss"]["logloss"], atol=1e-10)
-    assert [ax.get_xscale() for ax in fig6.render(found, experiment.settings).axes] == ["log"] * 4
-    ours = fig6.reproduced(found, experiment.settings)
+    assert [ax.get_xscale() for ax in fig6.render(result, experiment.settings).axes] == ["log"] * 4
+    ours = fig6.reproduced(result, experiment.settings)
     assert (
         len(ours.dropna(subset="value")) == 3 * 3 + 2
         and ours["why"].str.startswith("other data").all()
@@ -329,7 +335,8 @@ def test_figure_6_end_to_end(nets, out):
 
 
 def test_pareto_front_in_the_plane():
-    """(1, 3), (2, 2), (3, 1) are optimal; (2, 3) is worse than (2, 2), (3, 3) than all. Equal points do not better each other."""
+    """(1, 3), (2, 2), (3, 1) are optimal; (2, 3) is worse than (2, 2), (3, 3) than all. Equal
+    points do not better each other."""
     points = np.array([[1, 3], [2, 2], [3, 1], [2, 3], [3, 3], [1, 3]])
     assert comparisons.pareto(points).tolist() == [True, True, True, False, False, True]
 
@@ -353,11 +360,11 @@ def test_the_front_is_of_means_over_the_seeds():
         for e, right in ((10, 10), (20, 16), (30, 18))
         for s in (0, 1)
     ]
-    found = fig7.snapshots(records(rows), settings).set_index("epoch")
-    assert found["error"].to_dict() == {10: 47.5, 20: 17.5, 30: 7.5}
-    np.testing.assert_allclose(found["ce"], [0.3, 0.1, 0.2])
-    np.testing.assert_allclose(found["ce_se"], [0.1, 0.0, 0.1], atol=1e-12)
-    assert found["front"].to_dict() == {10: False, 20: True, 30: True}
+    result = fig7.snapshots(records(rows), settings).set_index("epoch")
+    assert result["error"].to_dict() == {10: 47.5, 20: 17.5, 30: 7.5}
+    np.testing.assert_allclose(result["ce"], [0.3, 0.1, 0.2])
+    np.testing.assert_allclose(result["ce_se"], [0.1, 0.0, 0.1], atol=1e-12)
+    assert result["front"].to_dict() == {10: False, 20: True, 30: True}
     (ax,) = fig7.render(records(rows), settings).axes
     assert {t.get_text() for t in ax.texts} == {"20", "30", "outside: epoch 10"}
     assert fig7.table(records(rows), settings)["Pareto optimal"].to_list() == ["–", "yes", "yes"]
@@ -388,9 +395,9 @@ def test_bins_are_open_below_and_closed_above():
     ]
     settings = compose(["experiment=popordanoska2024_fig8_offline"])
     rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", made.value)]
-    found = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), settings)
-    assert found["bin"].to_list() == [0, 1, 9] and found["count"].to_list() == [2, 1, 1]
-    assert found["share"].to_list() == [0.5, 1.0, 1.0] and found["mean"][0] == pytest.approx(0.05)
+    result = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), settings)
+    assert result["bin"].to_list() == [0, 1, 9] and result["count"].to_list() == [2, 1, 1]
+    assert result["share"].to_list() == [0.5, 1.0, 1.0] and result["mean"][0] == pytest.approx(0.05)
 
 
 def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
@@ -405,17 +412,17 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
     )
     experiment = Experiment.of(["experiment=popordanoska2024_fig8_offline", "jobs=1"])
     experiment.compute(quiet=True)
-    found = experiment.records()
-    table = fig8.table(found, experiment.settings)
+    result = experiment.records()
+    table = fig8.table(result, experiment.settings)
     assert list(table.index.get_level_values("network")) == ["MLP 16"] * 10
-    recorded = found.loc[
-        found["estimand"].eq("l1") & found["estimator"].eq("binned15"), "value"
+    recorded = result.loc[
+        result["estimand"].eq("l1") & result["estimator"].eq("binned15"), "value"
     ].item()
-    assert found.loc[found["estimator"].eq(fig8.DIAGRAM), "value"].item() == pytest.approx(
+    assert result.loc[result["estimator"].eq(fig8.DIAGRAM), "value"].item() == pytest.approx(
         recorded, abs=1e-12
     )
     assert np.mean(table["L1 error"].astype(float)) == pytest.approx(recorded, abs=1e-4)
-    figure = fig8.render(found, experiment.settings)
+    figure = fig8.render(result, experiment.settings)
     assert [ax.get_title() for ax in figure.axes] == [f"MLP 16, class {j}" for j in range(10)]
 
 
@@ -438,10 +445,12 @@ def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
 
 
 def test_what_the_paper_only_draws_has_that_for_its_reason():
-    found = reproduction.compare(
+    result = reproduction.compare(
         pd.DataFrame(columns=items.ANSWER), "popordanoska2024", ["fig7", "fig3_printed"]
     )
-    reasons = found[found["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
+    reasons = (
+        result[result["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
+    )
     assert reasons == {
         "fig7": ["the paper draws it and states no number"], "fig3_printed": ["the authors' own table has no value here"]
     }  # fmt: skip

@@ -33,7 +33,8 @@ SETTINGS = Settings.from_dict({
 def cell(
     task, estimator, status="ok", rep=0, n=1000, notion="binary", seconds=2.0, reason=None, **values
 ):
-    """The rows that one cell leaves in the records: one per estimate, or one that says why there is none."""
+    """The rows that one cell leaves in the records: one per estimate, or one that says why there is
+    none."""
     dataset, fold, config = task.split("/")
     parameters = {"class": "TabRepoTask", "dataset": dataset, "fold": int(fold), "config": config}
     common = {
@@ -86,7 +87,8 @@ def test_group_means_average_the_samples_of_a_group():
 
 
 def test_an_estimator_without_a_number_on_one_sample_leaves_that_group_and_no_other():
-    """Its mean would be over other data than that of the others; a missing row is the same as NaN."""
+    """Its mean would be over other data than that of the others; a missing row is the same as
+    NaN."""
     cells = frame_of(
         {(("d",), "1"): (0.1, 0.5), (("d",), "2"): (0.3, np.nan), (("e",), "3"): (0.2, 0.4)}
     )
@@ -131,18 +133,19 @@ def test_shares_are_of_the_clipped_means_and_the_reference_makes_the_largest():
 
 
 def test_mean_and_errors_closed_form():
-    """Values 1, 3 | 8 in two clusters: mean 4, sd sqrt(13); deviations by cluster -4 and 4, so sqrt(2 * 32) / 3."""
-    found = mean_and_errors(
+    """Values 1, 3 | 8 in two clusters: mean 4, sd sqrt(13); deviations by cluster -4 and 4, so
+    sqrt(2 * 32) / 3."""
+    result = mean_and_errors(
         pd.DataFrame({"a": [1.0, 3.0, 8.0], "b": [1.0, np.nan, 8.0]}, index=[7, 8, 9]),
         ["p", "p", "q"],
     )
-    a = found.loc["a"]
+    a = result.loc["a"]
     assert (a["groups"], a["clusters"], a["mean"]) == (3, 2, pytest.approx(4.0))
     assert a["se"] == pytest.approx(np.sqrt(13 / 3)) and a["se_clustered"] == pytest.approx(8 / 3)
     assert a["cluster_mean"] == pytest.approx(5.0) and a["cluster_se"] == pytest.approx(
         3.0
     )  # clusters 2 and 8: sd sqrt(18)
-    assert found.loc["b", "groups"] == 2 and found.loc["b", "mean"] == pytest.approx(4.5)
+    assert result.loc["b", "groups"] == 2 and result.loc["b", "mean"] == pytest.approx(4.5)
 
 
 def test_clustered_error_is_the_plain_one_if_every_cluster_has_one_group():
@@ -167,12 +170,12 @@ def test_copies_of_a_group_do_not_shrink_the_clustered_error():
 
 
 def test_one_group_has_a_mean_and_no_error_and_none_has_neither():
-    found = mean_and_errors(pd.DataFrame({"a": [3.0, np.nan], "b": [np.nan, np.nan]}), list("pq"))
+    result = mean_and_errors(pd.DataFrame({"a": [3.0, np.nan], "b": [np.nan, np.nan]}), list("pq"))
     assert (
-        found.loc["a", "mean"] == 3.0
-        and found.loc["a", ["se", "se_clustered", "cluster_se"]].isna().all()
+        result.loc["a", "mean"] == 3.0
+        and result.loc["a", ["se", "se_clustered", "cluster_se"]].isna().all()
     )
-    assert found.loc["b", "groups"] == 0 and np.isnan(found.loc["b", "mean"])
+    assert result.loc["b", "groups"] == 0 and np.isnan(result.loc["b", "mean"])
 
 
 # ---------------------------------------------------------------- the table
@@ -191,10 +194,11 @@ def two_groups():
 
 
 def test_folds_and_replications_of_a_group_are_merged_and_then_divided_by_the_largest():
-    """CatBoost_1 (two folds): TS 0.2, isotonic 0.1; LightGBM_1: 0.04 and 0.08. TS: (100 + 50) / 2, isotonic: (50 + 100) / 2."""
-    found = table1.summary(two_groups(), SETTINGS)
+    """CatBoost_1 (two folds): TS 0.2, isotonic 0.1; LightGBM_1: 0.04 and 0.08. TS: (100 + 50) / 2,
+    isotonic: (50 + 100) / 2."""
+    result = table1.summary(two_groups(), SETTINGS)
     for name in ("TS", "Isotonic"):
-        r = entry(found, name, "binary L1 (%)")
+        r = entry(result, name, "binary L1 (%)")
         assert (r["mean"], r["se"], r["groups"], r["clusters"]) == (
             pytest.approx(75),
             pytest.approx(25),
@@ -202,8 +206,8 @@ def test_folds_and_replications_of_a_group_are_merged_and_then_divided_by_the_la
             1,
         )
     # squared: 0.02 against 0.004; LightGBM_1's are negative: that group has no largest and leaves this column only
-    assert entry(found, "TS", "binary squared (%)")[["mean", "groups"]].to_list() == [100, 1]
-    assert entry(found, "Isotonic", "binary squared (%)")["mean"] == pytest.approx(20)
+    assert entry(result, "TS", "binary squared (%)")[["mean", "groups"]].to_list() == [100, 1]
+    assert entry(result, "Isotonic", "binary squared (%)")["mean"] == pytest.approx(20)
     reps = records(
         *pair("a/0/M", (0.1, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.3, 0.1), (0.1, 0.1), rep=1)
     )
@@ -220,14 +224,15 @@ def test_folds_apart_are_groups_of_their_own():
 
 @pytest.mark.parametrize(("largest", "kept"), [(0.0199, 0), (0.02, 0), (0.0201, 1)])
 def test_groups_with_small_errors_are_left_out_of_the_squared_column_too(largest, kept):
-    """The filter looks at the largest L1 (multiclass: L2) alone, however large the squared error is."""
-    found = table1.summary(records(*pair("a/0/M", (largest, 0.5), (0.001, 0.4))), SETTINGS)
+    """The filter looks at the largest L1 (multiclass: L2) alone, however large the squared error
+    is."""
+    result = table1.summary(records(*pair("a/0/M", (largest, 0.5), (0.001, 0.4))), SETTINGS)
     assert (
-        entry(found, "TS", "binary L1 (%)")["groups"]
+        entry(result, "TS", "binary L1 (%)")["groups"]
         == kept
-        == entry(found, "TS", "binary squared (%)")["groups"]
+        == entry(result, "TS", "binary squared (%)")["groups"]
     )
-    assert entry(found, "TS", table1.TIME)["groups"] == 1  # the seconds are over all groups
+    assert entry(result, "TS", table1.TIME)["groups"] == 1  # the seconds are over all groups
     both = [
         cell("a/0/M", e, notion="canonical", l1=0.5, l2=largest, l2_squared=0.4) for e in (TS, ISO)
     ]
@@ -237,7 +242,8 @@ def test_groups_with_small_errors_are_left_out_of_the_squared_column_too(largest
 
 
 def test_the_mean_is_clipped_not_the_single_runs():
-    """-0.1 and 0.2: the mean is 0.05, a quarter of 0.2; clipped runs would give 0.1. And a negative mean is 0 %."""
+    """-0.1 and 0.2: the mean is 0.05, a quarter of 0.2; clipped runs would give 0.1. And a negative
+    mean is 0 %."""
     task = "a/0/M"
     runs = records(*pair(task, (-0.1, 0.0), (0.2, 0.1)), *pair(task, (0.2, 0.0), (0.2, 0.1), rep=1))
     assert entry(table1.summary(runs, SETTINGS), "TS", "binary L1 (%)")["mean"] == pytest.approx(25)
@@ -262,7 +268,8 @@ def test_tasks_of_at_most_300_samples_are_left_out():
 
 
 def test_seconds_are_of_a_cell_by_1000_samples():
-    """2 s for 500 samples: 4; 9 s for 3,000: 3. One cell counts once, however many estimates it holds."""
+    """2 s for 500 samples: 4; 9 s for 3,000: 3. One cell counts once, however many estimates it
+    holds."""
     data = records(
         *pair("a/0/M", (0.1, 0.1), (0.2, 0.1), n=500),
         *pair("b/0/M", (0.1, 0.1), (0.2, 0.1), n=3000, seconds=9.0),
@@ -279,8 +286,8 @@ def failed_once():
 
 
 def test_a_failed_cell_costs_its_classifier_that_group_and_the_count_says_so():
-    found = table1.summary(failed_once(), SETTINGS)
-    ts, iso = (entry(found, name, "binary L1 (%)") for name in ("TS", "Isotonic"))
+    result = table1.summary(failed_once(), SETTINGS)
+    ts, iso = (entry(result, name, "binary L1 (%)") for name in ("TS", "Isotonic"))
     assert (ts["groups"], iso["groups"]) == (2, 1)
     assert ts["mean"] == pytest.approx(75) and iso["mean"] == pytest.approx(100)
     wide = table1.table(failed_once(), SETTINGS)
@@ -334,9 +341,9 @@ def test_an_estimator_of_ones_own_takes_no_part_in_the_maximum():
     data = records(
         *pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)
     )
-    found = table1.summary(data, settings)
-    assert entry(found, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
-    assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
+    result = table1.summary(data, settings)
+    assert entry(result, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
+    assert entry(result, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
     with pytest.raises(BadInputError, match="no estimator of this run"):
         table1.summary(records(cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)), settings)
 
@@ -388,8 +395,8 @@ def test_the_figure_shows_every_share_and_no_text_leaves_it():
 
 
 def compared(data, settings=SETTINGS):
-    found = reproduction.compare(table1.reproduced(data, settings), "berta2026", settings.compare)
-    return found.set_index(["row", "column"])
+    result = reproduction.compare(table1.reproduced(data, settings), "berta2026", settings.compare)
+    return result.set_index(["row", "column"])
 
 
 @pytest.mark.slow
@@ -411,7 +418,8 @@ def test_ours_over_fewer_groups_or_other_data_is_shown_and_not_judged():
 
 
 def test_the_papers_own_groups_are_judged(monkeypatch):
-    """With as many groups and classifiers as the paper, TS at 75 +- 25 against 60.5 +- 2.2 agrees, but would at 0 as well."""
+    """With as many groups and classifiers as the paper, TS at 75 +- 25 against 60.5 +- 2.2 agrees,
+    but would at 0 as well."""
     monkeypatch.setattr(table1, "GROUPS", {"binary": 2, "canonical": 0})
     fewer = compared(two_groups()).loc[("TS", "binary L1 (%)")]
     assert "2 classifiers" in fewer["reason"] and "10" in fewer["reason"]
@@ -422,7 +430,8 @@ def test_the_papers_own_groups_are_judged(monkeypatch):
 
 @pytest.mark.parametrize("name", ["berta2026_table1", "berta2026_table1_offline"])
 def test_every_reported_number_has_an_answer_of_ours(name):
-    """The experiment's labels, the three ways of averaging and the columns meet the rows and columns of reported.csv."""
+    """The experiment's labels, the three ways of averaging and the columns meet the rows and
+    columns of reported.csv."""
     written = yaml.safe_load((CONF / "experiment" / f"{name}.yaml").read_text())
     estimators = written["defaults"][1]["override /estimator"]
     assert set(estimators) == set(written["labels"]["estimator"])
@@ -441,8 +450,8 @@ def test_every_reported_number_has_an_answer_of_ours(name):
         key for key in asked if key[2].endswith(reproduction.STANDARD_ERROR)
     }  # answered by the errors of our numbers
     assert len(reported) == 230 and len(errors) == 50 and asked - errors <= answered
-    found = reproduction.compare(ours, "berta2026", written["compare"])
-    assert found["verdict"].eq("not reproducible here").all() and found["reason"].notna().all()
+    result = reproduction.compare(ours, "berta2026", written["compare"])
+    assert result["verdict"].eq("not reproducible here").all() and result["reason"].notna().all()
 
 
 def test_the_printed_table_is_the_unrounded_one_rounded():
@@ -505,7 +514,8 @@ class Task:
 
 @pytest.mark.slow
 def test_the_run_writes_table_figure_and_comparison(out, cli, module):
-    """Four small tasks through the real chain: CSV and LaTeX hold Table 1 and not the summary by problem."""
+    """Four small tasks through the real chain: CSV and LaTeX hold Table 1 and not the summary by
+    problem."""
     module("task", TASK)
     tasks = [
         ("a", "CatBoost_1", 2),
@@ -560,18 +570,22 @@ def test_ranks_are_by_the_mean_of_the_columns_means():
         "x": shares_of({"d": [(2.0, 1.0)], "e": [(2.0, 1.0)]}),
         "y": shares_of({"f": [(0.0, 4.0)]}),
     }
-    found = aggregation.bootstrap_ranks(tables, ["a", "b"], "dataset", 50)
-    assert found["overall"].to_dict() == {"b": 2.5, "a": 1.0} and found["rank"].to_list() == [1, 2]
-    assert found["above_next"].iloc[0] == 1.0 and np.isnan(found["above_next"].iloc[1])
-    assert found[["rank_low", "rank_high"]].to_numpy().tolist() == [
+    result = aggregation.bootstrap_ranks(tables, ["a", "b"], "dataset", 50)
+    assert result["overall"].to_dict() == {"b": 2.5, "a": 1.0} and result["rank"].to_list() == [
+        1,
+        2,
+    ]
+    assert result["above_next"].iloc[0] == 1.0 and np.isnan(result["above_next"].iloc[1])
+    assert result[["rank_low", "rank_high"]].to_numpy().tolist() == [
         [1, 1],
         [2, 2],
     ]  # constant within each column
 
 
 def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
-    """b wins on one of two data sets by more than it loses on the other: a quarter of the resamples hold the other one alone.
-    Copies of a data set's groups change nothing, and the same data sets in a second table neither."""
+    """b wins on one of two data sets by more than it loses on the other: a quarter of the resamples
+    hold the other one alone. Copies of a data set's groups change nothing, and the same data sets
+    in a second table neither."""
     once = {"d": [(1.0, 0.0)], "e": [(0.0, 3.0)]}
     often = {name: rows * 5 for name, rows in once.items()}
     tables = [
@@ -579,35 +593,36 @@ def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
         {"x": shares_of(often)},
         {"x": shares_of(once), "y": shares_of(once)},
     ]
-    found = [aggregation.bootstrap_ranks(one, ["a", "b"], "dataset", 4000) for one in tables]
+    result = [aggregation.bootstrap_ranks(one, ["a", "b"], "dataset", 4000) for one in tables]
     assert (
-        found[0]["above_next"].iloc[0] == pytest.approx(0.75, abs=0.03)
-        and found[0]["rank_high"].iloc[0] == 2
+        result[0]["above_next"].iloc[0] == pytest.approx(0.75, abs=0.03)
+        and result[0]["rank_high"].iloc[0] == 2
     )
-    for other in found[1:]:
-        pd.testing.assert_frame_equal(other, found[0])
+    for other in result[1:]:
+        pd.testing.assert_frame_equal(other, result[0])
 
 
 def test_a_group_without_a_number_is_left_out_of_its_mean():
     """The mean of a is over the groups where it has one."""
     table = shares_of({"d": [(1.0, 2.0), (np.nan, 4.0)], "e": [(3.0, 6.0)]})
-    found = aggregation.bootstrap_ranks({"x": table}, ["a", "b"], "dataset", 20)
-    assert found["overall"].to_dict() == {"b": 4.0, "a": 2.0}
+    result = aggregation.bootstrap_ranks({"x": table}, ["a", "b"], "dataset", 20)
+    assert result["overall"].to_dict() == {"b": 4.0, "a": 2.0}
 
 
 # ---------------------------------------------------------------- partitions
 
 
 def test_partitions_apart_are_the_tables_of_single_replications():
-    """Replication 0: TS 100, isotonic 50 %; replication 1: 50 and 100 %. Mean 75, standard error 50 / sqrt(2) / sqrt(2)."""
+    """Replication 0: TS 100, isotonic 50 %; replication 1: 50 and 100 %. Mean 75, standard error 50
+    / sqrt(2) / sqrt(2)."""
     both = records(
         *pair("a/0/M", (0.2, 0.1), (0.1, 0.1)), *pair("a/0/M", (0.2, 0.1), (0.4, 0.1), rep=1)
     )
-    found = table1.summary(both, SETTINGS)
+    result = table1.summary(both, SETTINGS)
     for name in ("TS", "Isotonic"):
-        r = entry(found, name, "binary L1 (%)", table1.PARTITIONS)
+        r = entry(result, name, "binary L1 (%)", table1.PARTITIONS)
         assert (r["mean"], r["se"], r["groups"]) == (pytest.approx(75), pytest.approx(25), 2)
-    assert entry(found, "TS", "binary L1 (%)")["mean"] == pytest.approx(
+    assert entry(result, "TS", "binary L1 (%)")["mean"] == pytest.approx(
         80
     )  # 0.2 of the larger mean, 0.25
     assert (table1.PARTITIONS, "TS") in table1.table(both, SETTINGS).index
@@ -634,7 +649,8 @@ def published_frame(tmp_path_factory):
 
 
 def test_the_published_runs_are_read_whole(published_frame):
-    """Every number of the authors' two tables is a record: 49 columns of 3,203 rows and 71 of 1,351."""
+    """Every number of the authors' two tables is a record: 49 columns of 3,203 rows and 71 of
+    1,351."""
     _, frame = published_frame
     assert len(frame) == 49 * 3203 + 71 * 1351 and set(frame["status"]) == {"imported", "undefined"}
     assert (
@@ -647,7 +663,8 @@ def test_the_published_runs_are_read_whole(published_frame):
 
 @pytest.mark.slow
 def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame):
-    """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and 330 of independent code."""
+    """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and
+    330 of independent code."""
     from harness.experiments.berta2026 import published
 
     experiment, frame = published_frame

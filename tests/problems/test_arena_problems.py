@@ -1,4 +1,5 @@
-"""The arena's problems: samples carry the posterior, truths hold by a second method, and wrong parameters are one sentence."""
+"""The arena's problems: samples carry the posterior, truths hold by a second method, and wrong
+parameters are one sentence."""
 
 import numpy as np
 import pytest
@@ -50,15 +51,15 @@ def drawn(name, n, seed=0):
 
 
 def top_given_confidence(problem, p):
-    """E[the class on top is right given the confidence] of rows: the mean of the posterior over all classes that may be on top,
-    reached by turning the row around, by how often each is."""
+    """E[the class on top is right given the confidence] of rows: the mean of the posterior over all
+    classes that may be on top, reached by turning the row around, by how often each is."""
     k, top = p.shape[1], p.argmax(axis=1)
-    found = np.zeros(len(p))
+    result = np.zeros(len(p))
     for j, share in enumerate(problem.law.shares):
         turned = p[np.arange(len(p))[:, None], (np.arange(k)[None, :] - j + top[:, None]) % k]
         assert (turned.argmax(axis=1) == j).all()
-        found += share * problem.posterior(turned)[:, j]
-    return found
+        result += share * problem.posterior(turned)[:, j]
+    return result
 
 
 def test_the_families_are_all_there():
@@ -75,7 +76,8 @@ def test_the_families_are_all_there():
 
 @pytest.mark.parametrize("name", [slow_if_dear(name) for name in MADE])
 def test_truths_by_a_second_method(name):
-    """Means over a sample of the distance to the posterior; the confidence's by turning rows around. 4.5 standard errors."""
+    """Means over a sample of the distance to the posterior; the confidence's by turning rows
+    around. 4.5 standard errors."""
     problem, p, _ = drawn(name, 4_000 if name.endswith("_k100") else 10_000)
     notion = ProblemSpec.of(problem).default_notions[0]
     pairs = {notion: (p, problem.posterior(p))}
@@ -145,8 +147,8 @@ def test_calibrated_members_are_calibrated(name):
     ["saturated_k3", "saturated_k10", pytest.param("saturated_k100", marks=pytest.mark.slow)],
 )
 def test_the_truth_of_32_bits_where_the_others_are_below_its_smallest_number(name):
-    """The squared error by another method: where 1 - t is below 1e-30, a mean over vectors that are drawn there, with their
-    probability; above, the usual integral, by another quadrature."""
+    """The squared error by another method: where 1 - t is below 1e-30, a mean over vectors that are
+    drawn there, with their probability; above, the usual integral, by another quadrature."""
     problem = load_problem(name)
     law, k = problem.law, problem.classes
     rng, draws, low = np.random.default_rng(11), 40_000, 1e-30
@@ -190,12 +192,13 @@ def test_the_truth_of_32_bits_where_the_others_are_below_its_smallest_number(nam
 
 
 def test_the_class_on_top_is_independent_of_the_confidence():
-    """What the truths of top_label rest on: the shares are the same among low and high confidences."""
+    """What the truths of top_label rest on: the shares are the same among low and high
+    confidences."""
     law = TopLaw(4, a=1.5, b=0.6, alpha=0.2, decay=0.5, atoms=((0.9, 0.2),))
     p = law.draw(40_000, np.random.default_rng(1))
     for rows in np.array_split(np.argsort(p.max(axis=1), kind="stable"), 4):
-        found = np.bincount(p[rows].argmax(axis=1), minlength=4) / len(rows)
-        assert (np.abs(found - law.shares) < 4.5 * np.sqrt(law.shares / len(rows))).all()
+        result = np.bincount(p[rows].argmax(axis=1), minlength=4) / len(rows)
+        assert (np.abs(result - law.shares) < 4.5 * np.sqrt(law.shares / len(rows))).all()
 
 
 def test_every_moment_of_the_law_is_that_of_its_draws():
@@ -285,8 +288,9 @@ def of_three_classes(tmp_path):
 
 
 def check_fitted(problem, n):
-    """Rows of the file with posteriors of its map; truths of vectors by drawn labels, those of the confidence by products of
-    neighbours, whose mean is E m(t)^2 where m, the mean gap given t, is smooth."""
+    """Rows of the file with posteriors of its map; truths of vectors by drawn labels, those of the
+    confidence by products of neighbours, whose mean is E m(t)^2 where m, the mean gap given t, is
+    smooth."""
     p, c = problem.population[:2]
     x, y = problem.sample(n, np.random.default_rng(7))
     again = problem.sample(20, np.random.default_rng(7))

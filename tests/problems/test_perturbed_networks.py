@@ -1,4 +1,5 @@
-"""AUROC as an estimator, families of perturbed predictions, training with the perturbation, and the item made of them."""
+"""AUROC as an estimator, families of perturbed predictions, training with the perturbation, and the
+item made of them."""
 
 from dataclasses import replace
 from itertools import product
@@ -70,9 +71,9 @@ def test_widths_are_named():
 
 
 def test_a_problem_under_several_widths():
-    found = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
-    assert list(found) == ["beta/h2^-2", "beta/h2^-3"]
-    one = found["beta/h2^-3"]
+    result = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
+    assert list(result) == ["beta/h2^-2", "beta/h2^-3"]
+    one = result["beta/h2^-3"]
     assert one.h == 0.125 and one.problem == Beta()
     for wrong in ((), (0.0,), (0.25, 0.25)):
         with pytest.raises(BadInputError, match="widths is"):
@@ -83,10 +84,10 @@ def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
     y = np.arange(20) % 2
     scores = {"plain": np.linspace(0, 1, 20), "aware_h2^-6": np.where(y == 1, 0.9, 0.1)}
     np.savez(tmp_path / "table_mlp_seed0.npz", labels=y, **scores)
-    found = PerturbedNetworks(str(tmp_path), widths=(2.0**-6,)).members()
+    result = PerturbedNetworks(str(tmp_path), widths=(2.0**-6,)).members()
     stem = "perturbed_networks/table_mlp_seed0"
-    assert list(found) == [stem, f"{stem}/h2^-6", f"{stem}/aware_h2^-6"]
-    raw, plain, aware = found.values()
+    assert list(result) == [stem, f"{stem}/h2^-6", f"{stem}/aware_h2^-6"]
+    raw, plain, aware = result.values()
     assert sorted(raw.sample(20, np.random.default_rng(0))[0]) == list(scores["plain"])
     assert plain.h == aware.h == 2.0**-6 and plain.notions == ("binary",)
     p, hit = aware.sample(20, np.random.default_rng(0))
@@ -95,8 +96,8 @@ def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
 
 def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    found = PerturbedNetworks("none_of_these", source="train them").members()
-    (name, one), *others = found.items()
+    result = PerturbedNetworks("none_of_these", source="train them").members()
+    (name, one), *others = result.items()
     assert not others and name.endswith("/absent") and "train them" in one.unavailable
 
 
@@ -225,16 +226,17 @@ def network(seed, plain, perturbed, aware):
 
 
 @pytest.fixture
-def found():
+def result():
     return records(
         network(0, 0.95, [0.94, 0.92], [0.9496, 0.9498]) | network(1, 0.97, [0.96, 0.96], [0.9696, 0.9698])
         | {"cifar10_one_vs_rest/net/class0": [0.9], "cifar10_one_vs_rest/net/class0/h2^-4": [0.8]}
     )  # fmt: skip
 
 
-def test_decreases_are_against_the_plain_network(found):
-    """0.95 - 0.93 = 0.02 and 0.97 - 0.96 = 0.01; with the perturbation in training 0.0003 for both."""
-    curves = item.curves(found).set_index(["panel", "series", "aware", "h"])
+def test_decreases_are_against_the_plain_network(result):
+    """0.95 - 0.93 = 0.02 and 0.97 - 0.96 = 0.01; with the perturbation in training 0.0003 for
+    both."""
+    curves = item.curves(result).set_index(["panel", "series", "aware", "h"])
     plain, aware = (curves.loc[("mlp", "spambase", trained, 2.0**-6)] for trained in (False, True))
     assert (
         plain["mean"] == pytest.approx(0.015)
@@ -251,9 +253,9 @@ def test_the_limit_is_judged_beyond_two_standard_errors():
     ] == ["yes", "open", "no"]
 
 
-def test_table_figure_and_comparison(found):
+def test_table_figure_and_comparison(result):
     settings = compose(["experiment=ciosek2026_perturbation"])
-    table = item.table(found, settings)
+    table = item.table(result, settings)
     assert (
         dict(zip(table.index.get_level_values("trained"), table["below 0.001 at 2^-6"]))[
             "with the perturbation"
@@ -261,7 +263,7 @@ def test_table_figure_and_comparison(found):
         == "yes"
     )
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
-    figure = item.render(found, settings)
+    figure = item.render(result, settings)
     shown = [ax for ax in figure.axes if ax.get_visible()]
     assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
     assert (figure.get_supxlabel(), figure.get_supylabel()) == (
@@ -275,16 +277,16 @@ def test_table_figure_and_comparison(found):
     assert (
         mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2
     )  # with training and without
-    ours = item.reproduced(found, settings)
+    ours = item.reproduced(result, settings)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
     spam = ours[ours["row"].eq("Spam, BERT, h = 2^-6")].iloc[0]
     assert spam["value"] == pytest.approx(0.0003)
     assert np.isnan(ours.loc[ours["row"].str.startswith("IMDB"), "value"]).all()
 
 
-def test_an_item_without_predictions_says_so(found):
+def test_an_item_without_predictions_says_so(result):
     settings = compose(["experiment=ciosek2026_perturbation"])
-    none = found.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
+    none = result.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
     (ax,) = item.render(none, settings).axes
     assert len(ax.texts) == 1 and not ax.lines
     assert item.table(none, settings).shape[0] == 1

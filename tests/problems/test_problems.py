@@ -1,4 +1,5 @@
-"""Problems: truths against independent numbers, samples against the truths, and streams that must not drift."""
+"""Problems: truths against independent numbers, samples against the truths, and streams that must
+not drift."""
 
 import inspect
 
@@ -92,7 +93,8 @@ def truth_split_at_half(problem, side):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):
-    """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one. 1e-17 is rounding at 0."""
+    """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one.
+    1e-17 is rounding at 0."""
     problem = harness.load_problem(
         f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2])
     )
@@ -145,8 +147,8 @@ def test_binary_truths_equal_scipy_quad(a, b, g):
 
 
 def expectation_by_quad(problem, d, breaks):
-    """E d(p, C) and its error: each half in the coordinate u = r^min(1, own), r the distance to its end, where the density
-    r^(own - 1) (1 - r)^(other - 1) is no longer singular."""
+    """E d(p, C) and its error: each half in the coordinate u = r^min(1, own), r the distance to its
+    end, where the density r^(own - 1) (1 - r)^(other - 1) is no longer singular."""
     value = error = 0.0
     for own, other, upper in ((problem.a, problem.b, False), (problem.b, problem.a, True)):
         e = min(own, 1.0)
@@ -171,7 +173,8 @@ def expectation_by_quad(problem, d, breaks):
 
 
 def test_truths_of_a_uniform_shift_in_closed_form():
-    """p uniform, C = min(1, p + e): E|p - C| = e - e^2/2, E(p - C)^2 = e^2 - 2 e^3 / 3, over = e/2, sup = e."""
+    """p uniform, C = min(1, p + e): E|p - C| = e - e^2/2, E(p - C)^2 = e^2 - 2 e^3 / 3, over = e/2,
+    sup = e."""
     problem, e = Beta(1.0, 1.0, Shifted(0.1)), 0.1
     closed = {
         "l1": e - e**2 / 2,
@@ -209,7 +212,8 @@ def test_over_and_under_truths_sum_to_the_total():
 
 
 def test_brier_and_logloss_truths_decompose():
-    """E (p - Y)^2 - E (C - Y)^2 = l2_squared: with C ~ p calibrated, the Brier score of Beta(1/2, 1/2) is E p(1-p) = 1/8."""
+    """E (p - Y)^2 - E (C - Y)^2 = l2_squared: with C ~ p calibrated, the Brier score of Beta(1/2,
+    1/2) is E p(1-p) = 1/8."""
     assert Beta().truth("brier").value == pytest.approx(0.125, abs=1e-13)
     assert Beta().truth("logloss").value == pytest.approx(
         2 * np.log(2) - 1, abs=1e-13
@@ -242,7 +246,8 @@ def test_truths_of_scores_are_calibration_plus_refinement(name):
 
 
 def test_refinement_and_sharpness_truths_in_closed_form():
-    """C = p ~ Beta(1/2, 1/2): E C(1 - C) = Var C = 1/8, E H(C) = 2 log 2 - 1 of log 2. C ~ Dir(1/2 1_3): E C_j^2 = 1/5."""
+    """C = p ~ Beta(1/2, 1/2): E C(1 - C) = Var C = 1/8, E H(C) = 2 log 2 - 1 of log 2. C ~ Dir(1/2
+    1_3): E C_j^2 = 1/5."""
     problem = Beta()
     closed = {
         "refinement_l2_squared": 1 / 8, "sharpness_l2_squared": 1 / 8,
@@ -283,8 +288,9 @@ def test_calibrated_problems_have_truth_zero_under_every_notion(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])
 def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
-    """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an integral over an angle, and
-    the whole truth one over two angles. top_label: the same, where max(s, 1 - s)(1 - t) <= t."""
+    """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an
+    integral over an angle, and the whole truth one over two angles. top_label: the same, where
+    max(s, 1 - s)(1 - t) <= t."""
     problem = harness.load_problem(f"dirichlet3_{kind}")
     h = problem.map.elementwise
     x, w = np.polynomial.legendre.leggauss(400)
@@ -325,10 +331,12 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
     "name", ["dirichlet3_overconfident", "dirichlet10_overconfident", "dirichlet10_underconfident"]
 )
 def test_conditional_truths_equal_brute_force(name):
-    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of p and C in each.
+    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means
+    of p and C in each.
 
-    Bound: 4 standard errors, of the mean of d over the sample and of the bin means of C (their noise s times the derivative
-    of d), and the bias that s adds: s^2 to a square, s^2 / C(1 - C) to a divergence, 0.8 s to |p - C| within 3 s of 0.
+    Bound: 4 standard errors, of the mean of d over the sample and of the bin means of C (their
+    noise s times the derivative of d), and the bias that s adds: s^2 to a square, s^2 / C(1 - C) to
+    a divergence, 0.8 s to |p - C| within 3 s of 0.
     """
     problem = harness.load_problem(name)
     p = np.random.default_rng(5).dirichlet(np.full(problem.classes, problem.alpha), 400_000)
@@ -360,8 +368,9 @@ def test_conditional_truths_equal_brute_force(name):
 
 @pytest.mark.parametrize("name", [*BETAS, *(d for d in DIRICHLETS if d not in SLOW), *slow(*SLOW)])
 def test_samples_carry_the_truth(name):
-    """Sample means of |p - C| within 4 standard errors of the truth, and labels as frequent as C says: in every tenth of the
-    sample sorted by P(class 1), the mean of 1{y = 1} - C within 4.5 standard errors of 0 (10 parts, 16 problems)."""
+    """Sample means of |p - C| within 4 standard errors of the truth, and labels as frequent as C
+    says: in every tenth of the sample sorted by P(class 1), the mean of 1{y = 1} - C within 4.5
+    standard errors of 0 (10 parts, 16 problems)."""
     problem, n = harness.load_problem(name), 40_000
     p, y = problem.sample(n, np.random.default_rng(11))
     c = problem.posterior(p)
@@ -442,7 +451,8 @@ FROZEN = {
 
 @pytest.mark.parametrize("name", FROZEN)
 def test_streams_do_not_drift(name):
-    """Frozen with numpy 2.4. Whoever changes a draw changes every record and must raise `version`."""
+    """Frozen with numpy 2.4. Whoever changes a draw changes every record and must raise
+    `version`."""
     p, y = FROZEN[name]
     drawn = harness.load_problem(name).sample(len(y), data_rng(0, "00", 0))
     np.testing.assert_allclose(drawn[0], p, rtol=1e-12)

@@ -114,8 +114,8 @@ def test_rows_are_renormalised_unless_it_is_refused():
 
 
 def test_recalibration_mends_what_is_wrong_with_a_temperature():
-    """C = f^0.3, normalised: temperature scaling on 20,000 rows finds the power 0.3 within 5 %, and the oracle's map leaves
-    nothing of the error."""
+    """C = f^0.3, normalised: temperature scaling on 20,000 rows finds the power 0.3 within 5 %, and
+    the oracle's map leaves nothing of the error."""
     generator = Dirichlet(3, map=Power(0.3))
     p, _ = Recalibrated(generator, generator, Temperature(), 20_000).sample(
         500, data_rng(0, "00", 0)
@@ -221,21 +221,22 @@ def test_a_row_of_nothing_cannot_be_renormalised():
 
 
 def test_the_grid_finds_the_temperature_nearest_to_the_best():
-    """p = sigma(2 x), y drawn from sigma(x): T = 2. The log-loss is convex in 1 / T, so the grid's answer is one of the two
-    values around the exact minimum; and the bisection's answer is that of all 10,000."""
+    """p = sigma(2 x), y drawn from sigma(x): T = 2. The log-loss is convex in 1 / T, so the grid's
+    answer is one of the two values around the exact minimum; and the bisection's answer is that of
+    all 10,000."""
     x = np.linspace(-3, 3, 2001)
     p, y = expit(2 * x), (np.random.default_rng(0).random(2001) < expit(x)).astype(np.int64)
     q = Temperature().fit(p, y)(np.array([0.9]))
     exact = logit(0.9) / logit(q[0])
-    found = TemperatureGrid().temperature(p, y)
-    assert abs(found - exact) <= 5 / 9999 and exact == pytest.approx(2.0, rel=0.1)
+    result = TemperatureGrid().temperature(p, y)
+    assert abs(result - exact) <= 5 / 9999 and exact == pytest.approx(2.0, rel=0.1)
     grid = np.linspace(1e-4, 5, 10_000)
     loss = [
         -np.log(np.maximum(expit(np.where(y == 1, 1, -1) * 2 * x / t), 1e-300)).mean()
         for t in grid[3000:6000]
     ]
-    assert found == pytest.approx(grid[3000 + int(np.argmin(loss))], abs=1e-6)
-    np.testing.assert_allclose(TemperatureGrid().fit(p, y)(p), expit(2 * x / found), rtol=1e-9)
+    assert result == pytest.approx(grid[3000 + int(np.argmin(loss))], abs=1e-6)
+    np.testing.assert_allclose(TemperatureGrid().fit(p, y)(p), expit(2 * x / result), rtol=1e-9)
 
 
 def test_the_temperature_stays_on_the_grid():
@@ -289,9 +290,10 @@ def test_temperatures_are_the_authors_own():
 
 
 def test_isotonic_scores_are_the_authors_own():
-    """All 5,000 within 3e-6: single precision on both sides. Where our softmax in double precision rounds to another single, a
-    score between two steps moves by that times the slope; 10 of them by more than 1e-6. In double precision throughout, 137
-    would differ by more than 1e-6 and one by 0.019, at the edge of a step."""
+    """All 5,000 within 3e-6: single precision on both sides. Where our softmax in double precision
+    rounds to another single, a score between two steps moves by that times the slope; 10 of them by
+    more than 1e-6. In double precision throughout, 137 would differ by more than 1e-6 and one by
+    0.019, at the edge of a step."""
     p, y, out = recal()
     gap = np.abs(IsotonicScaled().fit(p["val"], y["val"])(p["test"]) - out["iso"])
     assert gap.max() <= 3e-6 and (gap > 1e-6).sum() <= 10
@@ -320,8 +322,9 @@ def test_scores_of_recalibrated_predictions_are_the_authors_own(name, calibrator
 
 
 def test_the_authors_isotonic_regression_by_hand():
-    """Scores 0.2, 0.4, 0.6 with y = 0, 1, 1: m(s) = (s - 0.2) / 0.4 gives 0, 1/2, 1, and r is 0 at 0, 1 from 1/2, linear between.
-    Applied to the score 0.3 itself, r = 0.6, and m^-1(0.6) = 0.44; a score of 0.5 and more goes to m^-1(1) = 0.6."""
+    """Scores 0.2, 0.4, 0.6 with y = 0, 1, 1: m(s) = (s - 0.2) / 0.4 gives 0, 1/2, 1, and r is 0 at
+    0, 1 from 1/2, linear between. Applied to the score 0.3 itself, r = 0.6, and m^-1(0.6) = 0.44; a
+    score of 0.5 and more goes to m^-1(1) = 0.6."""
     q = IsotonicScaled().fit(np.array([0.2, 0.4, 0.6]), np.array([0, 1, 1]))
     np.testing.assert_allclose(q(np.array([0.0, 0.3, 0.5, 0.9])), [0.2, 0.44, 0.6, 0.6], atol=1e-6)
 

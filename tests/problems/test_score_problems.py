@@ -1,4 +1,5 @@
-"""Score problems and their perturbed twins: truths against closed forms and golden numbers, samples against the truths."""
+"""Score problems and their perturbed twins: truths against closed forms and golden numbers, samples
+against the truths."""
 
 import csv
 import re
@@ -30,7 +31,8 @@ GOLDEN = {"F1_smooth": "score_sine", "F3_step": "score_steps"}
 
 
 def direct(problem, h, s):
-    """(eta, density) at s: the sums over the nodes of the original law themselves, nothing interpolated."""
+    """(eta, density) at s: the sums over the nodes of the original law themselves, nothing
+    interpolated."""
     s0, weight, c = problem.quadrature(h, 10)
     k = weight / normaliser(s0, h) / np.cosh(np.minimum(np.abs(s[:, None] - s0) / h, 700.0))
     return (k @ c) / k.sum(axis=1), k.sum(axis=1)
@@ -60,17 +62,18 @@ def test_calibration_errors_of_the_six_functions(name, raw, after):
 
 
 def test_truths_posterior_and_density_are_the_golden_ones():
-    """To 1e-9, but for one: the golden calibration error of the perturbed steps is 7e-9 off (next test)."""
+    """To 1e-9, but for one: the golden calibration error of the perturbed steps is 7e-9 off (next
+    test)."""
     with open(FOLDER.parent / "ciosek2026" / "perturbation.csv", newline="") as f:
         rows = [row for row in csv.DictReader(f) if row["case"].startswith("F")]
     assert len(rows) == 20
     for row in rows:
         function, kind = row["case"].split()[:2]
         problem = harness.load_problem(GOLDEN[function] + ("_perturbed" if kind == "pert" else ""))
-        found = re.fullmatch(r"(eta|density)\((.+)\)", row["quantity"])
-        if found:
-            ours = (problem.posterior if found[1] == "eta" else problem.density)(
-                np.array([float(found[2])])
+        result = re.fullmatch(r"(eta|density)\((.+)\)", row["quantity"])
+        if result:
+            ours = (problem.posterior if result[1] == "eta" else problem.density)(
+                np.array([float(result[2])])
             )[0]
         else:
             ours = problem.truth("l1").value
@@ -82,7 +85,8 @@ def test_truths_posterior_and_density_are_the_golden_ones():
     "name", ["score_steps", "score_waves", "score_ends", *slow("score_saturated")]
 )
 def test_perturbed_truths_equal_trapezia_of_direct_sums(name):
-    """20,001 points: the error at a crossing of the diagonal is below (1/20,000)^2 |d/ds (eta - s)| f / 8, about 2e-8."""
+    """20,001 points: the error at a crossing of the diagonal is below (1/20,000)^2 |d/ds (eta - s)|
+    f / 8, about 2e-8."""
     problem, h = Perturbed(harness.load_problem(name), 0.03), 0.03
     s = np.linspace(0.0, 1.0, 20_001)
     c, density = (
@@ -117,7 +121,8 @@ def test_truths_in_closed_form():
 
 
 def test_saturated_scores_pay_the_whole_floor():
-    """Calibrated scores of exactly 0 and 1: after the perturbation the error is E|S - s0| = (4 G / pi) h."""
+    """Calibrated scores of exactly 0 and 1: after the perturbation the error is E|S - s0| = (4 G /
+    pi) h."""
     problem = Perturbed(BinaryProblem(atoms=((0.0, 0.5), (1.0, 0.5))), 0.01)
     assert problem.truth("l1").value == pytest.approx(shift_bound(0.01), rel=1e-9)
     assert problem.mean_shift().value == pytest.approx(shift_bound(0.01), rel=1e-9)
@@ -154,7 +159,8 @@ def test_scores_are_calibration_plus_refinement_and_sides_make_the_whole(name):
 
 
 def test_an_infinite_truth_is_not_given():
-    """P(Y = 1) = 0.05 at the score 0: the divergence is infinite, and after the perturbation it is not."""
+    """P(Y = 1) = 0.05 at the score 0: the divergence is infinite, and after the perturbation it is
+    not."""
     problem = harness.load_problem("score_ends")
     assert problem.truth("kl") is None and problem.truth("logloss", "canonical") is None
     assert 0 < Perturbed(problem, 0.05).truth("kl").value < 1
@@ -199,7 +205,8 @@ def test_the_interpolated_posterior_equals_direct_sums(problem, h):
 
 
 def test_the_posterior_between_atoms_that_are_hundreds_of_h_away():
-    """Density e^-1000: nothing is left of it in floating point, but at the midpoint both atoms are as likely."""
+    """Density e^-1000: nothing is left of it in floating point, but at the midpoint both atoms are
+    as likely."""
     problem = Perturbed(BinaryProblem(Affine(0.2, 0.5), atoms=((0.0, 0.5), (1.0, 0.5))), 0.0005)
     np.testing.assert_allclose(
         problem.posterior(np.array([0.0, 0.4, 0.5, 0.6, 1.0])),
@@ -233,7 +240,8 @@ def test_variation_in_closed_form():
 
 @pytest.mark.parametrize("name", [n for n in SCORES if n not in PERTURBED])
 def test_variation_equals_a_sum_over_a_fine_grid(name):
-    """With jumps between grid points; extrema are missed by (1e-6)^2 |second derivative| / 8 each."""
+    """With jumps between grid points; extrema are missed by (1e-6)^2 |second derivative| / 8
+    each."""
     problem = harness.load_problem(name)
     grid = np.abs(np.diff(problem.posterior(np.linspace(0.0, 1.0, 1_000_001)))).sum()
     assert problem.variation == pytest.approx(
@@ -257,7 +265,8 @@ def test_a_square_waves_variation_is_its_jumps_and_slopes():
 
 
 def test_the_fast_sine_is_erased_by_a_mean_over_its_period():
-    """Waves of 0.2 and more about the diagonal, of which means over a period of 1/6 leave a tenth."""
+    """Waves of 0.2 and more about the diagonal, of which means over a period of 1/6 leave a
+    tenth."""
     problem = harness.load_problem("score_fast_sine_perturbed")
     s = np.linspace(0.25, 0.75, 5001)
     gap = problem.posterior(s) - s
@@ -271,7 +280,8 @@ def test_the_fast_sine_is_erased_by_a_mean_over_its_period():
 
 @pytest.mark.parametrize("name", SCORES)
 def test_samples_carry_the_truth(name):
-    """Sample means of |p - C| within 4 standard errors, and in every tenth of the sorted sample labels as frequent as C says."""
+    """Sample means of |p - C| within 4 standard errors, and in every tenth of the sorted sample
+    labels as frequent as C says."""
     problem, n = harness.load_problem(name), 40_000
     p, y = problem.sample(n, np.random.default_rng(11))
     assert (
@@ -321,7 +331,8 @@ def test_atoms_are_drawn_as_often_as_they_weigh():
 
 
 def test_saturated_scores_are_two_normals_in_the_logit():
-    """x = logit(s) / 3 has second moment 1 + 9/4 and s = P(Y = 1 given x): E s = 1/2. Draws and quadrature."""
+    """x = logit(s) / 3 has second moment 1 + 9/4 and s = P(Y = 1 given x): E s = 1/2. Draws and
+    quadrature."""
     problem, n = harness.load_problem("score_saturated"), 40_000
     p, y = problem.sample(n, np.random.default_rng(0))
     square = (logit(p) / 3) ** 2
@@ -374,7 +385,8 @@ def test_perturbation_and_variation_are_declared():
 
 
 def test_a_file_is_perturbed_by_its_confidences(tmp_path):
-    """Rows of three classes: confidences and being right. No posterior, no truth; E|S - s0| is that of the rows."""
+    """Rows of three classes: confidences and being right. No posterior, no truth; E|S - s0| is that
+    of the rows."""
     p, y = Dirichlet(3).sample(60, data_rng(0, "00", 0))
     np.savez(tmp_path / "x.npz", probs=p, labels=y)
     problem = Perturbed(Predictions(str(tmp_path / "x.npz")), 0.05, "top_label")

@@ -1,4 +1,5 @@
-"""Powers of a Dirichlet draw: truths against other people's integrals, against our other problems, and against samples."""
+"""Powers of a Dirichlet draw: truths against other people's integrals, against our other problems,
+and against samples."""
 
 import csv
 
@@ -44,7 +45,8 @@ def gaps(problem, rows):
 
 
 def test_truths_of_two_classes_equal_an_independent_quadrature():
-    """To 2e-11, which is how well their canonical and class-wise integrals of the same quantity agree."""
+    """To 2e-11, which is how well their canonical and class-wise integrals of the same quantity
+    agree."""
     problem = harness.load_problem("simplex2_popordanoska2024")
     for gap, error, row, _ in gaps(problem, golden("popordanoska2024", 2)):
         assert gap <= (4 * error if row["se"] else 2e-11), row
@@ -67,8 +69,9 @@ def test_truths_of_more_classes_equal_an_independent_integration(classes, notion
 
 @pytest.mark.slow
 def test_truths_of_five_peaked_classes_equal_an_independent_integration():
-    """The top-label value of their 4,000,000 samples in 2,000 cells has no error of its own: 4e-5 is 4 standard errors of a mean
-    of (f - C)^2, whose standard deviation is below 0.02 as |f - C| <= 0.3."""
+    """The top-label value of their 4,000,000 samples in 2,000 cells has no error of its own: 4e-5
+    is 4 standard errors of a mean of (f - C)^2, whose standard deviation is below 0.02 as |f - C|
+    <= 0.3."""
     problem = harness.load_problem("simplex5_gruber2025")
     for gap, error, row, _ in gaps(problem, golden("gruber2025", 5)):
         assert gap <= (
@@ -80,7 +83,8 @@ def test_truths_of_five_peaked_classes_equal_an_independent_integration():
 
 
 def test_two_classes_are_a_beta_problem():
-    """Dir(alpha 1_2) with prediction power 1 is Beta(alpha, alpha), and C = f^a, normalised, is sigma(a logit f)."""
+    """Dir(alpha 1_2) with prediction power 1 is Beta(alpha, alpha), and C = f^a, normalised, is
+    sigma(a logit f)."""
     ours, beta = TemperedDirichlet(2, 0.5, 0.4, 1.0), Beta(0.5, 0.5, LogitAffine(0.4))
     for notion in beta.notions:
         for name in (*estimands.names(notion), "l3"):
@@ -95,7 +99,8 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
     problem = TemperedDirichlet(2, alpha, a, b)
 
     def of_upper_half(d):
-        """E d(f, C), d symmetric, over x = log(s_2 / s_1) > 0, in the coordinate e^(-alpha x / 2)"""
+        """E d(f, C), d symmetric, over x = log(s_2 / s_1) > 0, in the coordinate e^(-alpha x /
+        2)"""
 
         def integrand(v):
             x = -2.0 * np.log(v) / alpha
@@ -122,7 +127,8 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
 
 @pytest.mark.slow
 def test_three_classes_are_a_dirichlet_problem():
-    """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for suprema, found on nodes."""
+    """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for
+    suprema, found on nodes."""
     ours, theirs = TemperedDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
     for notion in theirs.notions:
         for name in estimands.names(notion):
@@ -201,7 +207,8 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
     ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")],
 )
 def test_samples_carry_the_canonical_truth(name):
-    """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as frequent as C says."""
+    """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as
+    frequent as C says."""
     problem, n = harness.load_problem(name), 100_000
     p, y = problem.sample(n, data_rng(1, "00", 0))
     c = problem.posterior(p)
@@ -225,8 +232,8 @@ def test_samples_carry_the_canonical_truth(name):
 def test_the_oracle_gives_refinement_and_sharpness(name, notion):
     problem = harness.load_problem(name)
     p, y = harness.reduce(*problem.sample(400, data_rng(0, "00", 0)), notion)
-    found = harness.load_estimator("oracle")(p, y, notion=notion, problem=problem)
-    assert set(found) == set(estimands.names(notion)) - {"brier", "logloss"}
+    result = harness.load_estimator("oracle")(p, y, notion=notion, problem=problem)
+    assert set(result) == set(estimands.names(notion)) - {"brier", "logloss"}
     c = problem.posterior(p)
     for part in ("refinement", "sharpness"):
         for distance in ("l2_squared", "kl"):
@@ -236,7 +243,7 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
                 if part == "sharpness"
                 else {"l2_squared": "brier", "kl": "logloss"}[distance]
             )
-            assert found[f"{part}_{distance}"].value == pytest.approx(
+            assert result[f"{part}_{distance}"].value == pytest.approx(
                 estimands.value(which, centre, c, notion), rel=1e-9
             )
 
@@ -244,9 +251,10 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
 def test_conditional_truths_equal_brute_force(name):
-    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means of f and C in each. Bound: 4
-    standard errors, of the mean of d and of the bin means of C (their noise s times the derivative of d), and the bias that s
-    adds: s^2 to a square, 0.8 s to |f - C| within 3 s of 0."""
+    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means
+    of f and C in each. Bound: 4 standard errors, of the mean of d and of the bin means of C (their
+    noise s times the derivative of d), and the bias that s adds: s^2 to a square, 0.8 s to |f - C|
+    within 3 s of 0."""
     problem = harness.load_problem(name)
     p, _ = problem.sample(400_000, data_rng(2, "00", 0))
     c, top, every = problem.posterior(p), p.argmax(axis=1), np.arange(len(p))
@@ -294,8 +302,8 @@ def test_predictions_are_probabilities_and_powers_of_each_other(name):
 
 
 def test_draws_are_those_of_a_dirichlet():
-    """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1): f_1^(1/2) is uniform; Kolmogorov's distance of 20,000 samples
-    is below 1.95 / sqrt(n) but for one in 1,000."""
+    """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1): f_1^(1/2) is uniform;
+    Kolmogorov's distance of 20,000 samples is below 1.95 / sqrt(n) but for one in 1,000."""
     p, _ = TemperedDirichlet(3, 0.5, 1.0, 1.0).sample(20_000, data_rng(3, "00", 0))
     u = np.sort(np.sqrt(p[:, 0]))
     assert np.abs(u - (np.arange(20_000) + 0.5) / 20_000).max() < 1.95 / np.sqrt(20_000)
@@ -350,7 +358,8 @@ def test_a_notion_that_it_has_not_has_no_truth():
 
 @pytest.mark.slow
 def test_no_truth_where_predictions_underflow():
-    """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers, and log f is not known."""
+    """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers,
+    and log f is not known."""
     problem = TemperedDirichlet(5, 0.02, 1.0, 3.0)
     assert (
         problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
