@@ -130,7 +130,7 @@ def test_words_come_before_numbers(judgements, pages):
         "0.0294 to 0.0588",
         "96.1 %",
         "0.004 to 0.12",
-        "The rows are independent",
+        "The rows are independent.",
         "0.01 to 0.03",
         "2,000 calibrated samples with n = 1,000 and k = 10",
         "4.1 % to 5.6 %",
