@@ -111,7 +111,7 @@ def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
             ax.annotate(row.estimator, place, textcoords="offset points", **style)
     ax.set(xscale="log", yscale="log", xlabel="CPU seconds of an estimate")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter(ScalarFormatter())  # type: ignore[no-untyped-call]
+    ax.yaxis.set_major_formatter(ScalarFormatter())
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_title(f"mean regret, {NOTIONS[notion]}")
 

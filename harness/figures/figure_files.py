@@ -43,20 +43,20 @@ def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[P
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # the date in an EPS
     scale = font_scale(settings)
     fonts = {name for name in STYLE if name.endswith("size") and "marker" not in name}
-    style = {name: v * scale if name in fonts else v for name, v in STYLE.items()}  # type: ignore[operator]
+    style = {name: v * scale if name in fonts else v for name, v in STYLE.items()}
     paths = []
     with pyplot().rc_context(style), warnings.catch_warnings():
         if scale != 1.0:
             for text in figure.findobj(Text):
-                text.set_fontsize(text.get_fontsize() * scale)  # type: ignore[attr-defined]
+                text.set_fontsize(float(text.get_fontsize()) * scale)
         if options.size:
-            figure.set_size_inches(*options.size)
+            figure.set_size_inches(options.size[0], options.size[1])
             warnings.filterwarnings("error", "constrained_layout not applied")
         try:
-            figure.draw_without_rendering()  # type: ignore[no-untyped-call]  # lay out once, not per format
+            figure.draw_without_rendering()  # lay out once, not per format
         except UserWarning as warning:
             pyplot().close(figure)
-            width, height = options.size or ()
+            width, height = options.size or (0.0, 0.0)
             raise BadInputError(
                 f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts "
                 "and the legend have no room; give more, a smaller figure.font (4 to 30 points), "

@@ -187,11 +187,12 @@ def legend(
 def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> dict[str, Line2D]:
     """Return {text: handle} for the marks in `table`; only if there are others than points."""
     handles: dict[str, Line2D] = {}
+    style: dict[str, Any]
     kinds = set(table["kind"])
     for kind in KIND_NAMES if kinds - {"point"} else ():
         if kind not in kinds:
             continue
-        style: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 1.2, "color": "0.35"}
+        style = {"linestyle": "none", "markeredgewidth": 1.2, "color": "0.35"}
         if kind == "point":
             style |= {"marker": "o", "markersize": 4}
         elif kind == "interval":
@@ -200,14 +201,14 @@ def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> di
             style |= {"marker": arrow(kind, upright), "markersize": 13, "markerfacecolor": "none"}
         handles[KIND_NAMES[kind]] = Line2D([], [], **style)
     if ends_of_points:
-        bar = {"color": pale("0.35", 0.35), "linewidth": 3.5, "solid_capstyle": "butt"}
-        handles[BOUNDS_OF_ESTIMATES] = Line2D([], [], **bar)
+        style = {"color": pale("0.35", 0.35), "linewidth": 3.5, "solid_capstyle": "butt"}
+        handles[BOUNDS_OF_ESTIMATES] = Line2D([], [], **style)
     return handles
 
 
 def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: int = 0) -> None:
     """Shrink titles, labels and the names of rows so that they do not overlap."""
-    figure.draw_without_rendering()  # type: ignore[no-untyped-call]  # lays the panels out
+    figure.draw_without_rendering()  # lays the panels out
     renderer, scale = figure.canvas.get_renderer(), font_scale(settings)  # type: ignore[attr-defined]
     shown = [ax for ax in axes.flat if ax.get_visible()]
     boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
@@ -221,5 +222,5 @@ def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: in
         for text in texts if widest > room else ():
             text.set_fontsize(max(4.0 / scale, text.get_fontsize() * room / widest))
     points = 72 / figure.dpi * boxes[0].height / max(1, names_per_panel) / scale
-    for ax in axes[:, 0] if points < STYLE["ytick.labelsize"] else ():  # type: ignore[operator]
+    for ax in axes[:, 0] if points < STYLE["ytick.labelsize"] else ():
         ax.tick_params(axis="y", labelsize=max(3.0 / scale, points))

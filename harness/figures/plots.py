@@ -144,8 +144,8 @@ def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
             values = dots.loc[single, "value"]
             if len(values) > 1:
                 style = {"color": pale(COLOURS[i % 8], 0.3), "markersize": 3, "zorder": 1.5}
-                heights = np.full(len(values), y)
-                ax.plot(values, heights, ".", rasterized=len(values) > MANY_DOTS, **style)
+                row = np.full(len(values), y)
+                ax.plot(values, row, ".", rasterized=len(values) > MANY_DOTS, **style)
         truth_line(ax, part, upright=True)
         _name_series(ax, series, settings)
         ax.locator_params(axis="x", nbins=8 if columns == 1 else 4)  # more would overlap

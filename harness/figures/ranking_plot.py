@@ -81,7 +81,7 @@ def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) 
     if by_n:
         first.set(xscale="log", ylim=(-0.03, 1.03))
         _label_sizes(first, sizes)
-        figure.supylabel(SHARE, fontsize=STYLE["axes.labelsize"])  # type: ignore[arg-type]
+        figure.supylabel(SHARE, fontsize=STYLE["axes.labelsize"])
         legend(figure, axes.flat[: len(shown)], names, settings)
     else:
         first.set_yticks(range(len(series)), names[::-1])

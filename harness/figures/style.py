@@ -17,7 +17,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 GREY = COLOURS[7]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", ":", "-.")  # one for every eight series
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "mathtext.fontset": "cm",
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
@@ -32,7 +32,7 @@ def pyplot() -> Any:
     matplotlib.use("Agg", force=False)
     import matplotlib.pyplot as plt  # after the choice of the backend
 
-    plt.rcParams.update(STYLE)
+    plt.rcParams.update(STYLE)  # type: ignore[arg-type]
     return plt
 
 
@@ -90,7 +90,7 @@ def figure_settings(settings: Settings | None) -> FigureSettings:
 
 def font_scale(settings: Settings | None) -> float:
     """Return the size of letters that is asked for, divided by the usual one."""
-    usual = float(STYLE["font.size"])  # type: ignore[arg-type]
+    usual: float = STYLE["font.size"]
     return (figure_settings(settings).font or usual) / usual
 
 

@@ -92,13 +92,13 @@ def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
     tables = []
     for (notion, estimand), part in content.board.groupby(["notion", "estimand"], sort=False):
         over = content.over.get((notion, estimand))
-        verdicts = {} if over is None else over["verdict"]
+        verdicts: Mapping[str, Any] = {} if over is None else over["verdict"]
         first = part.loc[part["rank"].eq(1.0), "estimator"]
         rows = [
             {
                 "cells": leaderboard_row(row), "anchor": arena.is_anchor(row["estimator"]),
                 "split": format_factor(row["regret_split"]),
-                "worse": WORSE.get(verdicts.get(row["estimator"]), DASH),
+                "worse": WORSE.get(str(verdicts.get(row["estimator"])), DASH),
                 "width": format_number(row["width"], 2),
                 "memory": arena_memory.cells(measured, notion, row["estimator"]),
             }

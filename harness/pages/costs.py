@@ -141,7 +141,9 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
     if not slopes:
         return None
     error = np.std(slopes, ddof=1) / math.sqrt(len(slopes)) if len(slopes) > 1 else math.nan
-    return _exponent(np.mean(slopes), error, len(slopes) - 1, logs["n"].unique(), len(slopes))
+    return _exponent(
+        float(np.mean(slopes)), float(error), len(slopes) - 1, logs["n"].unique(), len(slopes)
+    )
 
 
 def in_k(logs: pd.DataFrame) -> Exponent | None:

@@ -26,8 +26,10 @@ from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 from harness.evaluation import arena
-from harness.pages import arena_data, arena_tables, costs, docstrings, failures
+from harness.pages import arena_data, arena_tables, docstrings
 from harness.pages.arena_data import BOUNDS, filtered_by
+from harness.pages.costs import Cost, costs, reason
+from harness.pages.failures import SIZE, Failure, alt, failures, picture, words
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 from harness.plan.parts import Part, made_of, parts_of
@@ -64,8 +66,8 @@ class Card:
     used: list[str]
     rows: pd.DataFrame | None
     boards: pd.DataFrame | None
-    failures: list[failures.Failure]
-    costs: list[costs.Cost]
+    failures: list[Failure]
+    costs: list[Cost]
 
     @property
     def overall(self) -> pd.DataFrame | None:
@@ -96,7 +98,7 @@ class Card:
         return 0 if rows is None else int(rows.loc[rows["reps"].gt(0), "n"].max())
 
     @property
-    def cost(self) -> costs.Cost | None:
+    def cost(self) -> Cost | None:
         """First cost that was measured at n = 1,000."""
         return next((cost for cost in self.costs if cost.at(1000)), None)
 
@@ -108,7 +110,11 @@ def pages(sources: Sources) -> Files:
         f"{len(found)} estimators of calibration error: what they estimate, bias, cost and rank, "
         "with a card each."
     )
-    values = {"cards": found, "counts": catalogue.counts("estimator"), "tables": True}
+    values: dict[str, Any] = {
+        "cards": found,
+        "counts": catalogue.counts("estimator"),
+        "tables": True,
+    }
     path = "estimators/index.html"
     template = "estimators_index.html.j2"
     yield path, page(template, path, "Estimators", description=description, **values)
@@ -117,7 +123,7 @@ def pages(sources: Sources) -> Files:
         yield path, _page(card, sources, path)
         for failure in card.failures:
             if any(failure.values.values()):
-                yield failure.path, failures.picture(failure)
+                yield failure.path, picture(failure)
 
 
 def cards(estimators: tuple[str, ...]) -> list[Card]:
@@ -134,8 +140,8 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
         about = catalogue.first_sentence(option("estimator", name).about or doc)
         found.append(Card(
             name, about, node["_target_"], parts, EstimatorSpec.of(instance), used.get(name, []),
-            rows.get(name), boards.get(name), failures.failures(name, rows) if name in rows else [],
-            costs.costs(name, rows.get(name)),
+            rows.get(name), boards.get(name), failures(name, rows) if name in rows else [],
+            costs(name, rows.get(name)),
         ))  # fmt: skip
     return found
 
@@ -174,10 +180,10 @@ def _page(card: Card, sources: Sources, path: str) -> str:
         bias_sentences=docstrings.on_bias(doc), strips=list(strips(card.rows)),
         bias=list(bias_tables(card.rows)), ranks=rank_rows(card), families=family_table(card),
         exponents=[exponents(cost) for cost in card.costs],
-        no_cost=costs.reason(card.name), no_failure=why_no_failure(card), limits=limits(card),
-        failures=[(f, failures.words(f), failures.alt(f)) for f in card.failures], fact=fact(card),
+        no_cost=reason(card.name), no_failure=why_no_failure(card), limits=limits(card),
+        failures=[(f, words(f), alt(f)) for f in card.failures], fact=fact(card),
         api=reference_link(sources, "estimators", card.name),
-        size=[int(inches * 96) for inches in failures.SIZE],
+        size=[int(inches * 96) for inches in SIZE],
     )  # fmt: skip
 
 
@@ -349,7 +355,7 @@ def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
     return regret, place, f"background: rgba({OVER}, {depth:.2g})"
 
 
-def exponents(cost: costs.Cost) -> str:
+def exponents(cost: Cost) -> str:
     """Write the exponents of a cost as sentences."""
     sentences = []
     for letter, power in (("n", cost.in_n), ("k", cost.in_k)):

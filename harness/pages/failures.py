@@ -66,7 +66,7 @@ class Failure:
     def best_means(self) -> dict[int, float]:
         """Mean of the best published estimator by n."""
         means = (self.best_rows["truth"] + self.best_rows["bias"]).set_axis(self.best_rows["n"])
-        return {int(n): float(mean) for n, mean in means.dropna().items()}  # type: ignore[call-overload]
+        return {int(n): float(mean) for n, mean in means.dropna().items()}
 
 
 def worst(rows: pd.DataFrame) -> pd.DataFrame:

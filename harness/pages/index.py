@@ -18,7 +18,7 @@ from harness.pages.templating import environment
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
 # what the templates explain
-MEANINGS = {
+MEANINGS: dict[str, Any] = {
     "outcomes": counted.OUTCOMES, "verdicts": reproduction.VERDICTS,
     "sources": reproduction.SOURCES, "how": papers.HOW,
 }  # fmt: skip

@@ -71,8 +71,8 @@ def _overview(results: ArenaResults | None) -> str:
         "Which estimator of calibration error to use, by notion, number of samples and number of "
         "classes."
     )
-    given = {"description": description, "tables": True, **values}
-    return page("arena_overview.html.j2", "arena/index.html", title, **given)
+    values |= {"description": description, "tables": True}
+    return page("arena_overview.html.j2", "arena/index.html", title, **values)
 
 
 def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
@@ -245,7 +245,7 @@ def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     colours |= dict([arena_plot.OTHER])
     shades = ["#666666" if colour == COLOURS[6] else colour for colour in colours.values()]
     domain, legend = list(colours), alt.Legend(title=None, orient="top", columns=3)
-    log = {"type": "log", "nice": False}
+    log: Any = {"type": "log", "nice": False}
     x = alt.X(
         "cpu_seconds:Q", title="CPU seconds of an estimate",
         scale=alt.Scale(**log, padding=45), axis=alt.Axis(format="~g", tickCount=5),

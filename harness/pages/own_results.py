@@ -127,5 +127,5 @@ def _page(found: list[Run], path: str, base: str, alone: bool) -> str:
     description = (
         "Variations, sweeps and comparisons that were run here, with what differs in each."
     )
-    values = {"runs": found, "kinds": KINDS, "base": base, "alone": alone}
+    values: dict[str, Any] = {"runs": found, "kinds": KINDS, "base": base, "alone": alone}
     return page("runs.html.j2", path, "Your runs", description=description, **values)

@@ -27,7 +27,7 @@ def pages(sources: Sources) -> Files:
     for one in sections:
         paper, path = one["paper"], f"papers/{one['paper'].id}.html"
         description = f"What came out of {paper.citation}"
-        values = {"description": description, "one": one, **index.MEANINGS}
+        values: dict[str, Any] = {"description": description, "one": one, **index.MEANINGS}
         yield path, page("paper.html.j2", path, paper.title, **values)
     for name in (*(paper.id for paper in sources.papers), "arena"):
         yield from copied_files(sources.root / name, f"results/{name}")

@@ -208,7 +208,7 @@ def _text(
                 truth = truth_of(problem, estimand, notion)
                 value, error = (truth.value, truth.error) if truth else (None, None)
             if value is not None:
-                with_error = f" ± {error:.0e}" if stated_error(error) else ""
+                with_error = f" ± {error:.0e}" if error and stated_error(error) else ""
                 shown = f"{notion.replace('_', ' ')}, {NAMES[estimand]}"
                 lines.append(f"{shown}: {value:.5f}{with_error}")
     return "\n".join(lines)

@@ -141,7 +141,9 @@ def read_problem(
     key = results.keys.get(name, "") if results else ""
     family = arena.family_of(results.families).get(name, "") if results else ""
     instance: Any = None
-    facts, picture, classes = None, None, None
+    facts: Facts | None = None
+    picture: Content | None = None
+    classes: int | None = None
     try:
         component = components.configured("problem", name, catalogue.config("problem", name))
         key, instance = key or component.key, component.object

@@ -33,7 +33,7 @@ def pages(sources: Sources) -> Files:
     path = sources.out / DOCS
     if not path.is_file() or UNBUILT in path.read_text(encoding="utf-8"):
         readme = (CHECKOUT / "README.md").read_text(encoding="utf-8") if CHECKOUT else None
-        values = {"unbuilt": UNBUILT, "readme": readme}
+        values: dict[str, Any] = {"unbuilt": UNBUILT, "readme": readme}
         description = "Where the documentation is."
         yield DOCS, page("docs.html.j2", DOCS, "Documentation", description=description, **values)
 
