@@ -85,7 +85,7 @@ def grid_shape(count: int, per_row: int) -> tuple[int, int]:
 
 def figure_settings(settings: Settings | None) -> FigureSettings:
     """Return the options figure.*, without settings those of conf/config.yaml."""
-    return settings.figure if settings else FigureSettings.from_dict(defaults()["figure"])
+    return settings.figure if settings else FigureSettings(**defaults()["figure"])
 
 
 def font_scale(settings: Settings | None) -> float:
