@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from test_arena import rows
 
 from harness import load_problem
 from harness.configure.compose import compose
@@ -14,77 +15,43 @@ from harness.problems.base import ProblemSpec
 STREAMS = {"a": "s", "b": "s", "c": "s"}
 
 
-def rows(estimator, problem, values, truth, estimand="l1"):
-    found = []
-    for rep, value in enumerate(values):
-        one = {
-            "key": f"{estimator}{problem}{rep}",
-            "estimator": estimator,
-            "problem": problem,
-            "notion": "binary",
-            "n": 100,
-        }
-        one |= {
-            "rep": rep,
-            "estimand": estimand,
-            "truth": truth,
-            "status": "ok" if value is not None else "undefined",
-        }
-        one |= {
-            "value": np.nan if value is None else value,
-            "low": None,
-            "high": None,
-            "kind": "point",
-            "cpu_seconds": 0.1,
-        }
-        found.append(one | {"experiment": arena_pairs.EXPERIMENT})
-    return found
-
-
-def made():
+def pair_records():
     """True errors 0.1, 0.15 and 0.3: the closest pair is (a, b), then (b, c), then (a, c)."""
-    return pd.DataFrame(
-        [
-            *rows("x", "a", [0.1, 0.2, 0.1, 0.1], 0.1), *rows("x", "b", [0.2, 0.1, 0.1, 0.2], 0.15),
-            *rows("x", "c", [0.3, 0.3, None, 0.0], 0.3),
-            *rows("odd", "a", [1.0, 1.0, 1.0, 1.0], np.nan, "ks"), *rows("odd", "b", [2.0, 2.0, 2.0, 2.0], np.nan, "ks"),
-            *rows("odd", "c", [3.0, 3.0, 3.0, 3.0], np.nan, "ks"),
-        ]
-    )  # fmt: skip
+    more = {"experiment": arena_pairs.EXPERIMENT}
+    odd = {**more, "estimand": "ks", "truth": np.nan}
+    return pd.DataFrame([
+        *rows("x", [0.1, 0.2, 0.1, 0.1], "a", truth=0.1, **more),
+        *rows("x", [0.2, 0.1, 0.1, 0.2], "b", truth=0.15, **more),
+        *rows("x", [0.3, 0.3, None, 0.0], "c", truth=0.3, **more),
+        *(row for i, m in enumerate("abc", 1) for row in rows("odd", [float(i)] * 4, m, **odd)),
+    ])  # fmt: skip
+
+
+def pair_trials():
+    return arena_pairs.of_records(pair_records(), dict.fromkeys("abc", 2), STREAMS)
 
 
 def test_who_wins_by_hand():
-    table = arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS)
-    of = table[table["estimator"].eq("x")].set_index(["better", "worse"])
-    assert (
-        of["won"].to_dict() == {("a", "b"): 2, ("b", "c"): 2, ("a", "c"): 2}
-        and of["trials"].eq(4).all()
-    )
-    assert of["half"].to_dict() == {("a", "b"): "close", ("b", "c"): "far", ("a", "c"): "far"}
-    assert np.allclose(of["margin"], [0.05, 0.15, 0.2])
-    odd = table[table["estimator"].eq("odd")]
-    assert (
-        odd["by"].eq("l1").all() and odd["won"].sum() == 12
-    )  # of a quantity without truths, by those of l1
+    table = pair_trials()
+    x = table[table["estimator"].eq("x")].set_index(["better", "worse"])
+    assert x["won"].to_dict() == {("a", "b"): 2, ("b", "c"): 2, ("a", "c"): 2}
+    assert x["half"].to_dict() == {("a", "b"): "close", ("b", "c"): "far", ("a", "c"): "far"}
+    assert x["trials"].eq(4).all() and np.allclose(x["margin"], [0.05, 0.15, 0.2])
+    odd = table[table["estimator"].eq("odd")]  # a quantity without truths: by those of l1
+    assert odd["by"].eq("l1").all() and odd["won"].sum() == 12
 
 
 def test_shares_and_their_intervals():
-    found = arena_pairs.shares(arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS))
-    x = found[found["estimator"].eq("x")].set_index("half")
-    assert x["share"].to_dict() == {"close": 0.5, "far": 0.5} and x["pairs"].to_dict() == {
-        "close": 1,
-        "far": 2,
-    }
+    table = arena_pairs.shares(pair_trials())
+    x = table[table["estimator"].eq("x")].set_index("half")
+    assert x["share"].to_dict() == {"close": 0.5, "far": 0.5}
+    assert x["pairs"].to_dict() == {"close": 1, "far": 2}
     spread = np.std([1, 1, 0, 0], ddof=1) * 3.182446 / 2  # t of 3 degrees of freedom
-    assert np.allclose(
-        [x.loc["far", "low"], x.loc["far", "high"]], [max(0.5 - spread, 0), min(0.5 + spread, 1)]
-    )
-    odd = found[found["estimator"].eq("odd")]
-    assert (
-        odd["share"].eq(1.0).all()
-        and odd["low"].between(0.45, 0.55).all()
-        and odd["high"].eq(1.0).all()
-    )
+    ends = [max(0.5 - spread, 0), min(0.5 + spread, 1)]
+    assert np.allclose(x.loc["far", ["low", "high"]].astype(float), ends)
+    odd = table[table["estimator"].eq("odd")]
+    assert odd["share"].eq(1.0).all() and odd["high"].eq(1.0).all()
+    assert odd["low"].between(0.45, 0.55).all()
 
 
 def test_intervals_hold_what_they_say():
@@ -147,7 +114,7 @@ def test_their_truths_by_a_second_method(name):
 
 
 def test_the_section_and_the_picture():
-    table = arena_pairs.of_records(made(), dict.fromkeys("abc", 2), STREAMS)
+    table = pair_trials()
     section = arena_tables.pairs_section(table, {"a": "cards/a.png"})
     assert section["reps"] == 4 and len(section["pairs"]) == 3
     assert section["pairs"][0]["models"][1] == ("b", None)
@@ -157,4 +124,4 @@ def test_the_section_and_the_picture():
     assert arena_tables.pairs_section(None, {}) is None
     figure = arena_plot.model_pairs(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]
-    assert arena_pairs.of_records(made().assign(experiment="arena"), {}, {}) is None
+    assert arena_pairs.of_records(pair_records().assign(experiment="arena"), {}, {}) is None
