@@ -21,56 +21,37 @@ CLASSES = {"p": 2, "q": 2}
 
 def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion="binary", **more):
     """One record per rep; None is an undefined cell, a text a status without an estimand."""
-    found = []
+    base = {
+        "estimator": estimator, "problem": problem, "notion": notion, "n": n, "estimand": estimand, "truth": truth,
+        "truth_error": 0.0, "status": "ok", "kind": "point", "low": None, "high": None, "cpu_seconds": 0.5, "peak_mb": 10.0,
+        "seed": 0,
+    }  # fmt: skip
+    lost = {"estimand": None, "truth": np.nan, "truth_error": np.nan, "value": np.nan}
+    records = []
     for rep, value in enumerate(values):
-        one = {
+        row = base | {
             "key": f"{estimator}|{problem}|{n}|{rep}|{notion}",
-            "estimator": estimator,
-            "problem": problem,
-            "notion": notion,
-        }
-        one |= {
-            "n": n,
             "rep": rep,
-            "estimand": estimand,
-            "truth": truth,
-            "truth_error": 0.0,
-            "status": "ok",
-            "kind": "point",
-        }
-        one |= {
             "value": value,
-            "low": None,
-            "high": None,
-            "cpu_seconds": 0.5,
-            "peak_mb": 10.0,
-            "seed": 0,
         }
         if value is None:
-            one |= {"status": "undefined", "value": np.nan}
+            row |= {"status": "undefined", "value": np.nan}
         elif isinstance(value, str):
-            one |= {
-                "status": value,
-                "value": np.nan,
-                "estimand": None,
-                "truth": np.nan,
-                "truth_error": np.nan,
-            }
-        found.append({**one, **more})
-    return found
+            row |= {**lost, "status": value}
+        records.append(row | more)
+    return records
 
 
 def made(*parts, **more):
-    return arena.settings(
-        pd.DataFrame([row for part in parts for row in part]), FAMILIES, CLASSES, **more
-    )
+    records = pd.DataFrame([row for part in parts for row in part])
+    return arena.settings(records, FAMILIES, CLASSES, **more)
 
 
 def of(table, estimator, column, **chosen):
     for name, value in {"estimator": estimator, **chosen}.items():
         table = table[table[name].eq(value)]
-    (found,) = table[column]
-    return found
+    (entry,) = table[column]
+    return entry
 
 
 def two_by_two():
@@ -83,32 +64,21 @@ def two_by_two():
 
 def test_two_estimators_on_two_problems_by_hand():
     table = two_by_two()
-    assert np.allclose(table["rmse"], [0.1, 0.2, 0.2, 0.05]) and np.allclose(
-        table["regret"], [1, 2, 4, 1]
-    )
-    assert table["best"].tolist() == ["a", "a", "b", "b"] and table["family"].tolist() == [
-        "power",
-        "power",
-        "wavy",
-        "wavy",
-    ]
-    assert np.allclose(table["bias"], [0, 0, 0.2, 0.05]) and np.allclose(
-        table["sd"], [0.02**0.5, 0.08**0.5, 0, 0]
-    )
-    assert table["over"].tolist() == [0.5, 0.5, 1, 1] and (table["reps"] == 2).all()
+    columns = {
+        "rmse": [0.1, 0.2, 0.2, 0.05], "regret": [1, 2, 4, 1], "bias": [0, 0, 0.2, 0.05],
+        "sd": [0.02**0.5, 0.08**0.5, 0, 0], "over": [0.5, 0.5, 1, 1], "reps": [2] * 4,
+    }  # fmt: skip
+    for name, values in columns.items():
+        assert np.allclose(table[name], values), name
+    assert table["best"].tolist() == ["a", "a", "b", "b"]
+    assert table["family"].tolist() == ["power", "power", "wavy", "wavy"]
     board = arena.leaderboard(table, resamples=50)
     assert np.allclose(board["regret"], [2**0.5, 2]) and board["estimator"].tolist() == ["b", "a"]
-    assert np.allclose(board["worst"], [2, 4]) and board["worst_at"].tolist() == [
-        "power, n = 100, k = 2",
-        "wavy, n = 100, k = 2",
-    ]
+    groups = ["power, n = 100, k = 2", "wavy, n = 100, k = 2"]
+    assert np.allclose(board["worst"], [2, 4]) and board["worst_at"].tolist() == groups
     by_family = arena.leaderboard(table, by="family", resamples=50)
-    assert np.allclose(by_family["regret"], [1, 2, 1, 4]) and by_family["rank"].tolist() == [
-        1,
-        2,
-        1,
-        2,
-    ]
+    assert np.allclose(by_family["regret"], [1, 2, 1, 4])
+    assert by_family["rank"].tolist() == [1, 2, 1, 2]
 
 
 def test_monte_carlo_error_of_the_rmse():
@@ -174,21 +144,18 @@ def test_oracles_bounds_and_own_estimators_are_not_the_best_published():
         rows("a", [0.4, 0.2]), rows("oracle", [0.31, 0.29]), rows("best", [0.32, 0.28]),
         rows("bound", [0.3, 0.3], kind="upper", high=0.3),
     )  # fmt: skip
-    assert (
-        set(table["best"].dropna()) == {"a"}
-        and np.isnan(of(table, "bound", "regret"))
-        and of(table, "bound", "coverage") == 1.0
-    )
-    assert np.isclose(of(table, "best", "regret"), 0.2) and np.isclose(
-        of(table, "oracle", "regret"), 0.1
-    )
+    assert set(table["best"].dropna()) == {"a"}
+    assert np.isnan(of(table, "bound", "regret")) and of(table, "bound", "coverage") == 1.0
+    assert np.isclose(of(table, "best", "regret"), 0.2)
+    assert np.isclose(of(table, "oracle", "regret"), 0.1)
     board = arena.leaderboard(table, resamples=20)
-    assert (
-        of(board, "best", "rank") == 1
-        and np.isnan(of(board, "oracle", "rank"))
-        and "bound" not in set(board["estimator"])
-    )
+    assert of(board, "best", "rank") == 1 and np.isnan(of(board, "oracle", "rank"))
+    assert "bound" not in set(board["estimator"])
     assert made(rows("a", [0.4]), rows("mine", [0.3]), published=["a"])["best"].eq("a").all()
+
+
+def test_a_setting_with_an_oracle_alone_has_no_best():
+    assert made(rows("oracle", [0.31, 0.29]))["best"].isna().all()
 
 
 def test_fewer_reps_are_scaled_by_the_best_complete_estimator():
@@ -200,21 +167,17 @@ def test_fewer_reps_are_scaled_by_the_best_complete_estimator():
 def test_records_in_any_order_give_the_same():
     frame = random_records(np.random.default_rng(0), 4, {"a": 1.0, "b": 1.3, "best": 0.9})
     frame.loc[frame.index[5], ["status", "value"]] = ["undefined", np.nan]
-    families, classes = (
-        {"power": frame["problem"].unique()[:2], "wavy": frame["problem"].unique()[2:]},
-        dict.fromkeys(frame["problem"], 2),
-    )
-    mixed = frame.sample(frac=1.0, random_state=1)
-    one, other = (arena.settings(f, families, classes) for f in (frame, mixed))
-    pd.testing.assert_frame_equal(
-        one.drop(columns=["values", "errors", "lost"]),
-        other.drop(columns=["values", "errors", "lost"]),
-    )
-    other = other.sample(frac=1.0, random_state=2)
-    pd.testing.assert_frame_equal(
-        *(arena.leaderboard(table, by="n", resamples=30) for table in (one, other))
-    )
-    assert arena.better(one, "a", "b") == arena.better(other, "a", "b")
+    problems = frame["problem"].unique()
+    families = {"power": problems[:2], "wavy": problems[2:]}
+    tables = [
+        arena.settings(records, families, dict.fromkeys(problems, 2))
+        for records in (frame, frame.sample(frac=1.0, random_state=1))
+    ]
+    arrays = ["values", "errors", "lost"]
+    pd.testing.assert_frame_equal(*(table.drop(columns=arrays) for table in tables))
+    tables[1] = tables[1].sample(frac=1.0, random_state=2)
+    pd.testing.assert_frame_equal(*(arena.leaderboard(t, by="n", resamples=30) for t in tables))
+    assert arena.better(tables[0], "a", "b") == arena.better(tables[1], "a", "b")
 
 
 def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0):
@@ -242,12 +205,12 @@ def statements(seed, spread, comparisons=1, seeds=(0,), between=0.3):
 
 
 def test_equals_are_called_different_no_more_often_than_the_level_says():
-    """20 draws of problems on which two estimators are equally good on average: wrong statements are binomial with p = 0.05, and
-    more than 5 have probability 0.0003."""
-    assert (
-        sum(statements(seed, {"a": 1.0, "b": 1.0})[0].verdict != "undecided" for seed in range(20))
-        <= 5
-    )
+    """20 draws of problems with two equally good estimators on average.
+
+    Wrong statements are binomial with p = 0.05; more than 5 have probability 0.0003.
+    """
+    verdicts = [statements(seed, {"a": 1.0, "b": 1.0})[0].verdict for seed in range(20)]
+    assert sum(verdict != "undecided" for verdict in verdicts) <= 5
 
 
 def test_another_bootstrap_seed_does_not_change_a_clear_statement():
@@ -259,9 +222,8 @@ def test_another_bootstrap_seed_does_not_change_a_clear_statement():
 
 def test_more_comparisons_make_wider_intervals():
     one, many = (statements(2, {"a": 1.0, "b": 1.5}, comparisons)[0] for comparisons in (1, 1000))
-    assert (
-        many.low < one.low < one.ratio < one.high < many.high and one.about == "problems like these"
-    )
+    assert many.low < one.low < one.ratio < one.high < many.high
+    assert one.about == "problems like these"
 
 
 def test_few_problems_make_statements_about_themselves():
@@ -269,12 +231,8 @@ def test_few_problems_make_statements_about_themselves():
 
 
 def test_mixtures_are_refused():
-    mixed = made(
-        rows("a", [0.4]),
-        rows("b", [0.5]),
-        rows("a", [0.1], estimand="kl"),
-        rows("b", [0.2], estimand="kl"),
-    )
+    kl = [rows("a", [0.1], estimand="kl"), rows("b", [0.2], estimand="kl")]
+    mixed = made(rows("a", [0.4]), rows("b", [0.5]), *kl)
     with pytest.raises(BadInputError, match="mix notions or estimands"):
         arena.better(mixed, "a", "b")
     with pytest.raises(BadInputError, match="share no setting"):
@@ -282,7 +240,7 @@ def test_mixtures_are_refused():
     with pytest.raises(BadInputError, match="allowed are family, n, k"):
         arena.leaderboard(mixed, by="notion")
     with pytest.raises(BadInputError, match="number of classes of every problem"):
-        arena.settings(pd.DataFrame(rows("a", [0.4], "z")), FAMILIES, CLASSES)
+        made(rows("a", [0.4], "z"))
     with pytest.raises(BadInputError, match="two values of a on p"):
         made(rows("a", [0.4]), rows("a", [0.5]))
 
@@ -299,36 +257,31 @@ def test_ordered_pairs_by_hand():
 
 
 def test_power_is_of_p_values():
-    table = made(
-        rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan), rows("a", [0.4])
-    )
-    assert (
-        of(table, "t", "power") == 0.5
-        and np.isnan(of(table, "a", "power"))
-        and np.isnan(of(table, "t", "regret"))
-    )
+    tests = rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan)
+    table = made(tests, rows("a", [0.4]))
+    assert of(table, "t", "power") == 0.5
+    assert np.isnan(of(table, "a", "power")) and np.isnan(of(table, "t", "regret"))
 
 
 def test_coverage_and_width():
-    table = made(
-        [
-            *rows("a", [0.4], low=0.2, high=0.5),
-            *[r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)],
-        ]
-    )
+    second = [r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)]
+    table = made(rows("a", [0.4], low=0.2, high=0.5), second)
     assert table["coverage"].tolist() == [0.5] and np.isclose(table["width"][0], (0.3 + 0.15) / 2)
 
 
-def test_families_are_checked():
-    for wrong in (
-        [],
-        {"families": []},
-        {"families": {"a": "p"}},
-        {"other": {}},
-        {"families": {"a": ["p"], "b": ["p"]}},
-    ):
-        with pytest.raises(BadInputError, match="arena"):
-            Arena.from_value(wrong)
+WRONG = (
+    [],
+    {"families": []},
+    {"families": {"a": "p"}},
+    {"other": {}},
+    {"families": {"a": ["p"], "b": ["p"]}},
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_families_are_checked(wrong):
+    with pytest.raises(BadInputError, match="arena"):
+        Arena.from_value(wrong)
     assert Arena.from_value({"families": "arena"}) and Arena.from_value(None) is None
 
 
@@ -342,33 +295,21 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
 
 @pytest.mark.slow
 def test_a_small_arena_from_cells_to_its_page(tmp_path):
-    """The page is whole in itself, says the rule under its tables, and is drawn once."""
-    problems = "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]"
-    chosen = [
-        "experiment=arena",
-        problems,
-        "estimator=[binned15,kmeans15,debiased15,oracle]",
-        "n=[50,200]",
-        "reps=3",
-        "jobs=1",
-    ]
-    experiment = Experiment.of([*chosen, f"out={tmp_path}"])
+    """The page is self-contained, states the rule under its tables, and is drawn once."""
+    experiment = Experiment.of([
+        "experiment=arena", "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]",
+        "estimator=[binned15,kmeans15,debiased15,oracle]", "n=[50,200]", "reps=3", "jobs=1", f"out={tmp_path}",
+    ])  # fmt: skip
     experiment.compute(quiet=True)
     frame = experiment.records()
     files, _, _ = drawing.render(experiment, frame)
     text = files[-1].read_text()
     assert files[-1].name == f"{experiment.stem}.html" and drawing.is_drawn(experiment, frame)
     assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
-    assert (
-        not re.search(r"(src|href)=\"(https?:)?//", text)
-        and "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
-    )
+    assert not re.search(r"(src|href)=\"(https?:)?//", text)
+    assert "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
     board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")
-    assert (
-        set(board["notion"]) == {"binary", "top_label", "canonical"} and board["regret"].gt(0).all()
-    )
-    assert list(drawing.wide_table(experiment, frame).columns) == [
-        "rank",
-        "estimator",
-        "mean regret",
-    ]
+    assert set(board["notion"]) == {"binary", "top_label", "canonical"}
+    assert board["regret"].gt(0).all()
+    terminal = drawing.wide_table(experiment, frame)
+    assert list(terminal.columns) == ["rank", "estimator", "mean regret"]
