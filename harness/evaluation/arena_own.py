@@ -48,8 +48,8 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
         part = settings[settings["family"].isin(development).to_numpy() == (half == "development")]
         board = arena.leaderboard(part, **bootstrap)
         for _, rows in board.groupby(["notion", "estimand"], sort=False):
-            own = rows[rows["estimator"].map(is_own).astype(bool)]
-            own = own.sort_values(
+            mine = rows[rows["estimator"].map(is_own).astype(bool)]
+            mine = mine.sort_values(
                 "estimator", key=lambda names: names.map(OWN.index), kind="stable"
             )
             published = rows["estimator"].map(arena.is_published).astype(bool)
@@ -57,7 +57,7 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
             chosen += [
                 table.assign(half=half, role=role)
                 for role, table in (
-                    ("own", own),
+                    ("own", mine),
                     (MEAN_CHOICE, ranked.nsmallest(1, "regret")),
                     (WORST_CHOICE, ranked.nsmallest(1, "worst")),
                 )
@@ -93,10 +93,12 @@ def coverage(
         A row per notion, estimand, estimator and family, with half, se (the standard error of the
         coverage) and the columns of `intervals.summary`. Cells whose truth is unknown do not count.
     """
-    own = frame["estimator"].isin([name for name in frame["estimator"].unique() if is_own(name)])
+    is_mine = frame["estimator"].isin(
+        [name for name in frame["estimator"].unique() if is_own(name)]
+    )
     of_family = frame["problem"].isin(arena.family_of(families))
     judged = intervals.intervals(
-        frame[own & of_family & frame["estimand"].isin(arena.MAIN)], families
+        frame[is_mine & of_family & frame["estimand"].isin(arena.MAIN)], families
     )
     by = ["notion", "estimand", "estimator", "family"]
     table = intervals.summary(judged.drop_duplicates(["key", "estimand"]), by)

@@ -117,18 +117,18 @@ def _rows(
     weight = 1.0 / mine.groupby(list(CELL))["problem"].transform("size").to_numpy(float)
     cost = part.set_index(["estimator", "problem", "n"])["cpu_seconds"]
     for group, members in mine.groupby(list(by), sort=True):
-        at = members.index.to_numpy()
-        w = weight[at] / weight[at].sum()
+        positions = members.index.to_numpy()
+        w = weight[positions] / weight[positions].sum()
         row = dict(zip(by, group)) | {
-            "settings": len(at), "problems": members["problem"].nunique(),
+            "settings": len(positions), "problems": members["problem"].nunique(),
             "worst": members["regret"].max(),
             "regret": math.exp(float(w @ np.log(members["regret"].to_numpy(float)))),
             "cpu_seconds": geometric_mean(members["cpu_seconds"]), "rivals": 0,
             "undefined": int(members["undefined"].sum()), "failed": int(members["failed"].sum()),
         }  # fmt: skip
-        complete = np.flatnonzero(~np.isnan(log[at]).any(axis=0))
+        complete = np.flatnonzero(~np.isnan(log[positions]).any(axis=0))
         if len(complete):
-            chosen = np.ix_(at, complete)
+            chosen = np.ix_(positions, complete)
             mean, error, freedom = _mean_log(
                 log[chosen], jackknife[chosen], have[chosen], w, members["problem"]
             )
@@ -161,27 +161,27 @@ def log_ratios(
     have : array (S, E, R)
         Mask of the common replications.
     """
-    own = np.stack(mine["errors"].to_list()) ** 2
+    squared = np.stack(mine["errors"].to_list()) ** 2
     position = {key: i for i, key in enumerate(zip(mine["problem"], mine["n"]))}
     column = {name: i for i, name in enumerate(rivals)}
-    other = np.full((len(mine), len(rivals), own.shape[1]), np.nan)
+    other = np.full((len(mine), len(rivals), squared.shape[1]), np.nan)
     cells = zip(part["problem"], part["n"], part["estimator"], part["errors"])
     for problem, n, name, errors in cells:
         if name in column and (problem, n) in position:
             other[position[problem, n], column[name]] = errors**2
-    have = ~np.isnan(other) & ~np.isnan(own)[:, None, :]
+    have = ~np.isnan(other) & ~np.isnan(squared)[:, None, :]
     count = have.sum(axis=2, keepdims=True).astype(float)
     least = arena.floors(mine)[:, None, None] ** 2
 
-    def logs(squared: Array) -> tuple[Array, Array]:
+    def logs(errors: Array) -> tuple[Array, Array]:
         """Return the log RMSEs, and those with each replication left out."""
-        filled = np.where(have, squared, 0.0)
+        filled = np.where(have, errors, 0.0)
         total = filled.sum(axis=2, keepdims=True)
         whole = 0.5 * np.log(np.maximum(total / count, least))
         return whole, 0.5 * np.log(np.maximum((total - filled) / (count - 1.0), least))
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        mine_whole, mine_without = logs(np.broadcast_to(own[:, None, :], other.shape))
+        mine_whole, mine_without = logs(np.broadcast_to(squared[:, None, :], other.shape))
         other_whole, other_without = logs(other)
         log = (mine_whole - other_whole)[:, :, 0]
         without = np.where(have, mine_without - other_without, 0.0)
@@ -200,9 +200,9 @@ def _mean_log(
     """
     variance, spread = np.zeros(log.shape[1]), np.zeros(log.shape[1])
     for problem in problems.unique():
-        own = problems.eq(problem).to_numpy()
-        added = np.einsum("s,ser->er", weight[own], jackknife[own])
-        reps = have[own].any(axis=0).sum(axis=1)
+        rows = problems.eq(problem).to_numpy()
+        added = np.einsum("s,ser->er", weight[rows], jackknife[rows])
+        reps = have[rows].any(axis=0).sum(axis=1)
         part = (added**2).sum(axis=1) / (reps * (reps - 1.0))
         variance += part
         spread += part**2 / (reps - 1.0)

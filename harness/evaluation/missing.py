@@ -65,11 +65,11 @@ def dashes(records: pd.DataFrame, settings: Settings) -> list[Cause]:
     return [(DASH, estimator, count, reason) for (estimator, reason), count in counts.items()]
 
 
-def causes(found: Iterable[Cause], settings: Settings) -> list[tuple[str, list[str], int, str]]:
+def causes(parts: Iterable[Cause], settings: Settings) -> list[tuple[str, list[str], int, str]]:
     """Join `without_number` and `dashes` by cause: (status, labels of estimators, number, reason)."""
     labels: dict[tuple[str, str], dict[str, None]] = {}
     totals: Counter[tuple[str, str]] = Counter()
-    for status, estimator, count, reason in found:
+    for status, estimator, count, reason in parts:
         is_truth = (status, estimator) == (DASH, TRUTH)
         name = TRUTH if is_truth else label(settings, "estimator", estimator)
         labels.setdefault((status, reason), {})[name] = None
@@ -92,11 +92,11 @@ def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) ->
     estimand = records["estimand"]
     shown = estimand.isna() | estimand.isin(["", *shown_estimands(records, settings)])
     if settings.ranking or not of_table:
-        found = without_number(records)
+        parts = without_number(records)
     else:
-        found = without_number(records[shown]) + dashes(records, settings)
+        parts = without_number(records[shown]) + dashes(records, settings)
     lines = []
-    for status, names, count, reason in causes(found, settings):
+    for status, names, count, reason in causes(parts, settings):
         is_dash = status == DASH
         noun = ("entry" if count == 1 else "entries") if is_dash else f"cell{'s' * (count != 1)}"
         subject = f"{DASH} of" if is_dash else status

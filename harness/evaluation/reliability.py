@@ -43,17 +43,17 @@ class Curve:
 
     Attributes
     ----------
-    at, fit : ndarray (m,)
+    scores, fit : ndarray (m,)
         The distinct scores, ascending, and their recalibrated values.
     start : ndarray (b + 1,)
-        The positions in `at` where the blocks of equal fit begin, and m.
+        The positions in `scores` where the blocks of equal fit begin, and m.
     count : ndarray (m,)
         The number of rows at each distinct score.
     mcb, dsc, unc : float
         The parts of the Brier score, in its unit.
     """
 
-    at: NDArray[np.float64]
+    scores: NDArray[np.float64]
     fit: NDArray[np.float64]
     start: NDArray[np.int64]
     count: NDArray[np.int64]
@@ -79,10 +79,10 @@ class Curve:
         """
         first, last = self.start[:-1], self.start[1:] - 1
         size = np.add.reduceat(self.count, first)
-        mean = np.add.reduceat(self.count * self.at, first) / size
+        mean = np.add.reduceat(self.count * self.scores, first) / size
         return {
-            "from": self.at[first],
-            "to": self.at[last],
+            "from": self.scores[first],
+            "to": self.scores[last],
             "score": mean,
             "frequency": self.fit[first],
             "count": size,
@@ -91,11 +91,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """Pointwise bounds low, high (g,) at the scores `at` (g,)."""
+    """Pointwise bounds low, high (g,) at `scores` (g,)."""
 
     level: float
     resamples: int
-    at: NDArray[np.float64]
+    scores: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
@@ -140,16 +140,16 @@ def corp(x: ArrayLike, y: ArrayLike) -> Curve:
         raise BadInputError(
             f"x has shape {x.shape}; a reliability curve needs scores (n,), `panels` takes (n, k)."
         )
-    at, where = np.unique(x, return_inverse=True)
+    scores, where = np.unique(x, return_inverse=True)
     count, hits = np.bincount(where), np.bincount(where, y)
     fit = isotonic_regression(hits / count, weights=count).x
     start = np.concatenate([[0], np.flatnonzero(np.diff(fit) > 0.0) + 1, [len(fit)]])
     n, mean = len(x), hits.sum() / len(x)
-    score, recalibrated = ((count * v**2 - 2.0 * v * hits + hits).sum() / n for v in (at, fit))
+    score, recalibrated = ((count * v**2 - 2.0 * v * hits + hits).sum() / n for v in (scores, fit))
     unc = mean * (1.0 - mean)
     # Both differences are >= 0 but for rounding: q is best among the non-decreasing functions of x.
     mcb, dsc = max(score - recalibrated, 0.0), max(unc - recalibrated, 0.0)
-    return Curve(at, fit, start, count, mcb, dsc, unc)
+    return Curve(scores, fit, start, count, mcb, dsc, unc)
 
 
 def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 0) -> Band:
@@ -169,21 +169,25 @@ def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 
     fits = np.empty((used, len(places)))
     for row in fits:
         hits: NDArray[Any] = (
-            rng.random(len(curve.at)) < curve.at if single else rng.binomial(curve.count, curve.at)
+            rng.random(len(curve.scores)) < curve.scores
+            if single
+            else rng.binomial(curve.count, curve.scores)
         )
         row[:] = isotonic_regression(hits / curve.count, weights=curve.count).x[places]
     # k / (resamples + 1): with this rule a new draw falls between the ends with probability `level`
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     low, high = np.quantile(fits, tails, axis=0, method="weibull")
-    return Band(level, used, curve.at[places], low, high)
+    return Band(level, used, curve.scores[places], low, high)
 
 
 def _places(curve: Curve) -> NDArray[np.int64]:
-    """Return the positions in `at` of the band: all if they are few, else even and quantiles."""
-    m = len(curve.at)
+    """Return the positions in `scores` of the band: all if they are few, else even and quantiles."""
+    m = len(curve.scores)
     if m <= 2 * GRID:
         return np.arange(m)
-    even = np.searchsorted(curve.at, np.linspace(curve.at[0], curve.at[-1], GRID)).clip(max=m - 1)
+    even = np.searchsorted(curve.scores, np.linspace(curve.scores[0], curve.scores[-1], GRID)).clip(
+        max=m - 1
+    )
     return np.unique(np.concatenate([even, np.linspace(0, m - 1, GRID).astype(int)]))
 
 
@@ -266,9 +270,9 @@ def table_of(panels: Sequence[Panel]) -> pd.DataFrame:
         if panel.drawn:
             parts.append({"part": "bin", **curve.bins})
         if band is not None:
-            fit = curve.fit[np.searchsorted(curve.at, band.at)]
+            fit = curve.fit[np.searchsorted(curve.scores, band.scores)]
             ends = {"low": band.low, "high": band.high}
-            parts.append({"part": "band", "score": band.at, "fit": fit, **ends})
+            parts.append({"part": "band", "score": band.scores, "fit": fit, **ends})
         place = {"panel": panel.title, "drawn": panel.drawn}
         frames += [pd.DataFrame({**place, **part}) for part in parts]
     columns = [

@@ -81,14 +81,14 @@ def evaluate(
     frame = records[numbers].astype(float)
     frame = frame.assign(
         square=(frame["value"] - frame["truth"]) ** 2,
-        held=covers(frame["low"], frame["high"], frame["truth"], frame["truth_error"]),
+        covered=covers(frame["low"], frame["high"], frame["truth"], frame["truth_error"]),
         kind=records["kind"],
         status=records["status"],
     )[numbered]
     table = frame.groupby(place[numbered], sort=False).agg(
         reps=("value", "size"), mean=("value", "mean"), sd=("value", "std"),
         truth=("truth", "first"), truth_error=("truth_error", "first"), rmse=("square", "mean"),
-        coverage=("held", "mean"), low=("low", "mean"), high=("high", "mean"),
+        coverage=("covered", "mean"), low=("low", "mean"), high=("high", "mean"),
         kind=("kind", "first"), status=("status", "first"), cpu_seconds=("cpu_seconds", "mean"),
     )  # fmt: skip
     table = _plain(table)

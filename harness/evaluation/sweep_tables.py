@@ -143,15 +143,15 @@ class SweepResults:
                 {name: point[path] for path, name in paths.items() if path in point}
                 for point in self.plan.points
             ]
-            own = {_identity(point): point for point in points}
+            candidates = {_identity(point): point for point in points}
             agreeing: dict[Any, list[Any]] = defaultdict(list)
             for shape in shapes:
-                for identity, point in own.items():
+                for identity, point in candidates.items():
                     values = {name: point.get(name) for name in shape}
                     agreeing[_identity(values)].append(identity)
             identities = [agreeing[_identity(bearing[i])] for i in rows["point"]]
             parts.append(rows.assign(point=identities).explode("point"))
-            every |= own
+            every |= candidates
         if not parts:
             return long, []
         order = sorted(every, key=lambda identity: self._ranks(every[identity]))

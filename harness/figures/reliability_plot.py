@@ -72,13 +72,13 @@ def _draw_diagram(ax: Any, panel: Panel) -> None:
     if band is not None:
         style = {"color": "0.55", "alpha": 0.35, "linewidth": 0, "zorder": 1}
         style["label"] = f"{band.level:.0%} consistency band"
-        x, low, high = band.at, band.low, band.high
+        x, low, high = band.scores, band.low, band.high
         if len(x) == 1:  # the band of a single score is a bar
             x, low, high = x[0] + np.array([-0.01, 0.01]), low[[0, 0]], high[[0, 0]]
         ax.fill_between(x, low, high, **style)
     ends = np.unique(np.concatenate([curve.start[:-1], curve.start[1:] - 1]))
     ax.plot(
-        curve.at[ends],
+        curve.scores[ends],
         curve.fit[ends],
         color=COLOURS[0],
         linewidth=1.3,
@@ -110,11 +110,11 @@ def _draw_diagram(ax: Any, panel: Panel) -> None:
 
 def _draw_histogram(ax: Any, panel: Panel) -> None:
     curve = panel.curve
-    if len(curve.at) <= HISTOGRAM_BINS:  # each distinct score has a bar at its place
-        ax.bar(curve.at, curve.count, width=0.5 / HISTOGRAM_BINS, color="0.45")
+    if len(curve.scores) <= HISTOGRAM_BINS:  # each distinct score has a bar at its place
+        ax.bar(curve.scores, curve.count, width=0.5 / HISTOGRAM_BINS, color="0.45")
     else:
         edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
-        ax.hist(curve.at, edges, weights=curve.count, color="0.45", rwidth=0.9)
+        ax.hist(curve.scores, edges, weights=curve.count, color="0.45", rwidth=0.9)
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="y", nbins=2, integer=True)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -103,11 +103,11 @@ def draw_overall(answer: Where) -> Picture | None:
     words = (
         f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the "
         "diagonal of perfect calibration. The curve goes from "
-        f"{format_number(curve.at[0])}, where it is {format_number(curve.fit[0])}, to "
-        f"{format_number(curve.at[-1])}, where it is {format_number(curve.fit[-1])}."
+        f"{format_number(curve.scores[0])}, where it is {format_number(curve.fit[0])}, to "
+        f"{format_number(curve.scores[-1])}, where it is {format_number(curve.fit[-1])}."
     )
-    if band is not None and len(band.at):
-        fit = curve.fit[curve.at.searchsorted(band.at).clip(max=len(curve.at) - 1)]
+    if band is not None and len(band.scores):
+        fit = curve.fit[curve.scores.searchsorted(band.scores).clip(max=len(curve.scores) - 1)]
         outside = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
         words += (
             f" At {100 * outside:.0f} % of the scores it is outside the "

@@ -191,7 +191,7 @@ def thin(curve: Curve) -> Curve:
 
     Neighbours in a block that are close, in score or in rank, become one score, their mean.
     """
-    m = len(curve.at)
+    m = len(curve.scores)
     if m <= DRAWN_SCORES:
         return curve
     # Mark the places where a new score begins. Both ends of a block are scores of their own.
@@ -199,12 +199,12 @@ def thin(curve: Curve) -> Curve:
     begins[curve.start[:-1]] = begins[curve.start[:-1] + 1] = begins[curve.start[1:] - 1] = True
     begins[:KEPT_ENDS] = begins[-KEPT_ENDS - 1 :] = True
     rank = np.floor(np.cumsum(curve.count) * (GRID / curve.n))
-    begins[1:m] |= np.diff(np.floor(curve.at * GRID) * (GRID + 1) + rank) != 0
+    begins[1:m] |= np.diff(np.floor(curve.scores * GRID) * (GRID + 1) + rank) != 0
     first = np.flatnonzero(begins[:m])
     count = np.add.reduceat(curve.count, first)
     return replace(
         curve,
-        at=np.add.reduceat(curve.count * curve.at, first) / count,
+        scores=np.add.reduceat(curve.count * curve.scores, first) / count,
         fit=curve.fit[first],
         start=np.append(np.searchsorted(first, curve.start[:-1]), len(first)),
         count=count,

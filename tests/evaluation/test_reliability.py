@@ -43,7 +43,7 @@ def test_pav_by_hand():
 def test_equal_scores_share_one_value():
     """At 0.5 three events of four, at 0.8 one of two: pooled, 4/6."""
     c = corp([0.5, 0.8, 0.5, 0.5, 0.8, 0.5, 0.2], [1, 0, 1, 0, 1, 1, 0])
-    assert c.at.tolist() == [0.2, 0.5, 0.8] and c.count.tolist() == [1, 4, 2]
+    assert c.scores.tolist() == [0.2, 0.5, 0.8] and c.count.tolist() == [1, 4, 2]
     assert c.fit == pytest.approx([0, 2 / 3, 2 / 3])
 
 
@@ -67,7 +67,7 @@ def test_order_of_rows_does_not_matter_and_scikit_learn_agrees():
     assert c.fit == pytest.approx(again.fit, abs=1e-12) and c.mcb == pytest.approx(
         again.mcb, abs=1e-12
     )
-    assert c.fit == pytest.approx(IsotonicRegression().fit(x, y).predict(c.at), abs=1e-9)
+    assert c.fit == pytest.approx(IsotonicRegression().fit(x, y).predict(c.scores), abs=1e-9)
     assert c.brier == pytest.approx(np.mean((x - y) ** 2), abs=1e-12)
     assert sum(c.bins["count"]) == 400 and c.bins["count"] @ c.bins["frequency"] == pytest.approx(
         y.sum()
@@ -94,8 +94,8 @@ def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
         b = band_of(
             c, resamples=39, seed=rep
         )  # 40 draws with the sample: 5 % and 95 % lie on order statistics
-        i = np.searchsorted(b.at, 0.5)
-        inside += b.low[i] <= c.fit[np.searchsorted(c.at, 0.5)] <= b.high[i]
+        i = np.searchsorted(b.scores, 0.5)
+        inside += b.low[i] <= c.fit[np.searchsorted(c.scores, 0.5)] <= b.high[i]
     assert abs(inside / 300 - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 300)
 
 
@@ -104,11 +104,11 @@ def test_the_band_lies_around_the_diagonal_and_shows_over_confidence():
     x = rng.random(3000)
     c = corp(x, (rng.random(3000) < 0.25 + 0.5 * x).astype(int))
     band = band_of(c)
-    inner = (band.at > 0.05) & (band.at < 0.95)
-    assert ((band.low <= band.at) & (band.at <= band.high))[inner].all()
-    curve = c.fit[np.searchsorted(c.at, band.at)]
-    assert (curve > band.high)[(band.at > 0.05) & (band.at < 0.15)].all()
-    assert (curve < band.low)[(band.at > 0.85) & (band.at < 0.95)].all()
+    inner = (band.scores > 0.05) & (band.scores < 0.95)
+    assert ((band.low <= band.scores) & (band.scores <= band.high))[inner].all()
+    curve = c.fit[np.searchsorted(c.scores, band.scores)]
+    assert (curve > band.high)[(band.scores > 0.05) & (band.scores < 0.15)].all()
+    assert (curve < band.low)[(band.scores > 0.85) & (band.scores < 0.95)].all()
 
 
 def test_the_same_data_give_the_same_band_and_many_rows_fewer_resamples():
@@ -127,7 +127,7 @@ def _binary(n):
 def test_what_is_judged():
     p, y = sample(200, 3)
     (top,) = panels(p, y)
-    assert top.curve.at.min() >= 1 / 3 and top.score == "confidence in the top class"
+    assert top.curve.scores.min() >= 1 / 3 and top.score == "confidence in the top class"
     (one,) = panels(*_binary(200), classes=["no", "yes"])
     assert one.score == "predicted P(Y = yes)"
     two, labels = sample(200, 2)

@@ -143,8 +143,8 @@ def settings(
     # Shares, widths and costs.
     table["over"] = nanmean(np.where(np.isnan(answered), np.nan, answered > 0.0), axis=1)
     low, high = (frame[name].to_numpy(float) for name in ("low", "high"))
-    held = covers(low, high, truth[row], truth_error[row])
-    table["coverage"] = _means(np.where(numbered, held, np.nan), row)
+    covered = covers(low, high, truth[row], truth_error[row])
+    table["coverage"] = _means(np.where(numbered, covered, np.nan), row)
     table["width"] = _means(np.where(numbered, high - low, np.nan), row)
     rejects = np.where(np.isnan(values), np.nan, values <= 0.05)
     table["power"] = np.where(table["estimand"].eq("p_value"), nanmean(rejects, axis=1), np.nan)

@@ -186,11 +186,11 @@ def choices(
         if key in second.index:
             other = second.loc[key]
             pair = (row["estimator"], other["estimator"], comparisons or len(first))
-            said = better(part, *pair, **bootstrap)
+            statement = better(part, *pair, **bootstrap)
             choice |= {
-                "runner_up": said.second, "runner_regret": other["regret"], "ratio": said.ratio,
-                "ratio_low": said.low, "ratio_high": said.high, "verdict": said.verdict,
-                "about": said.about,
+                "runner_up": statement.second, "runner_regret": other["regret"], "ratio": statement.ratio,
+                "ratio_low": statement.low, "ratio_high": statement.high, "verdict": statement.verdict,
+                "about": statement.about,
             }  # fmt: skip
         else:
             choice |= {"runner_up": None, "verdict": "alone"}
