@@ -172,9 +172,9 @@ def test_a_thinned_curve_has_the_blocks_and_parts_of_all_rows():
     y = (np.random.default_rng(1).random(20_000) < x**2).astype(int)
     curve = corp(x, y)
     thinned = thin(curve)
-    assert len(thinned.at) < 5_000 and thinned.n == 20_000
+    assert len(thinned.scores) < 5_000 and thinned.n == 20_000
     assert (thinned.mcb, thinned.dsc) == (curve.mcb, curve.dsc)
-    assert (np.diff(thinned.at) > 0).all()
+    assert (np.diff(thinned.scores) > 0).all()
     for name, values in curve.bins.items():
         assert thinned.bins[name] == pytest.approx(values), name
 
