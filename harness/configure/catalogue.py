@@ -46,7 +46,7 @@ def papers() -> list[str]:
 
 @functools.cache
 def calibrators() -> list[str]:
-    """Return the class names of harness.calibrators, read off its source: completion imports nothing."""
+    """Return the class names of harness.calibrators, from its source: completion imports nothing."""
     source = (PACKAGE / "calibrators" / "__init__.py").read_text()
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":

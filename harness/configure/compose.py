@@ -84,7 +84,7 @@ def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
 
 @contextlib.contextmanager
 def _apart_from_a_job() -> Iterator[None]:
-    """Set the state of a running Hydra job aside, so that a configuration can be composed within it."""
+    """Set the state of a running Hydra job aside, so that it can compose a configuration."""
     instance = GlobalHydra.instance()
     job, instance.hydra = instance.hydra, None
     try:
@@ -136,7 +136,7 @@ def chosen_ids(group: str, path: str, overrides: list[str]) -> list[str] | None:
 
 
 def expand_globs(overrides: list[str]) -> list[str]:
-    """Replace `estimator=glob(kde*)` and `problem=glob(...)` by lists: Hydra expands globs in sweeps only."""
+    """Replace `estimator=glob(kde*)` by a list of ids: Hydra expands globs in sweeps only."""
     expanded = []
     for text in overrides:
         match = re.fullmatch(r"(\+?)(problem|estimator)=(\[.*\]|glob\(.*\))", text.replace(" ", ""))
@@ -157,7 +157,10 @@ def expand_globs(overrides: list[str]) -> list[str]:
 
 
 def check_overrides(overrides: list[str], sweep: bool = False) -> None:
-    """Raise BadInputError for words that are no NAME=VALUE, and, without `sweep`, for several experiments."""
+    """Raise BadInputError for words that are no NAME=VALUE, and for several experiments.
+
+    A `sweep` may have several.
+    """
     experiments = [text for text in overrides if text.startswith("experiment=")]
     is_list = any(re.match(r"experiment=(\[|.*,)", text) for text in experiments)
     if len(experiments) > 1 or is_list and not sweep:

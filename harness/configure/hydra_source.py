@@ -17,7 +17,7 @@ from harness.configure import options
 
 
 class Tables(ConfigSource):
-    """calharness://tables: options made by conf/<group>/tables, with the names that files would have."""
+    """calharness://tables: options of conf/<group>/tables, with the names that files would have."""
 
     @staticmethod
     def scheme() -> str:

@@ -1,4 +1,4 @@
-"""Sentences, each with a remedy, on overrides that cannot be used. `harness.configure.compose` raises them."""
+"""Sentences, each with a remedy, on overrides that cannot be used (see harness.configure.compose)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that an experiment does not compute: from other experiments (`records_of`) and from outside (`records_from`)."""
+"""Records from other experiments (`records_of`) and from outside (`records_from`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.errors import BadInputError, guess
 
 
 def experiments(settings: Settings) -> list[str]:
-    """Return the ids of the experiments whose records are used, with the ids that they name in turn.
+    """Return the ids of the experiments whose records are used, directly or through others.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def option(rule: Rule, role: Role = Role.EXPERIMENT, default: Any = MISSING) -> 
 
 
 def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -> None:
-    """Raise BadInputError for a name that is no option, and for a value that its rule does not allow."""
+    """Raise BadInputError for a name that is no option, or a value that is not allowed."""
     options = {f.name: f.metadata["rule"] for f in fields(settings) if "rule" in f.metadata}
     names = [prefix + name for name in options]
     for name in values:

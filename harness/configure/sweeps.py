@@ -1,4 +1,4 @@
-"""Sweeps: one run over a product of parameter values, given as `sweep.<path>=[values]` or by Hydra's -m.
+"""Sweeps: one run over a product of parameter values, by `sweep.<path>=[values]` or Hydra's -m.
 
 A path is a key of the configuration: `estimator.binned15.bins`, `problem.beta_overconfident.a`,
 `seed`, `bootstrap` ... A point of the sweep is a value for each path; its settings are those of the

@@ -80,7 +80,7 @@ def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
 
 
 def refuse(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
-    """Raise BadInputError at the first (place, dotted path) that is neither ours nor of these modules."""
+    """Raise BadInputError for a (place, dotted path) that is neither ours nor of these modules."""
     for place, path in code:
         if not is_allowed(path, allowed):
             module = path.rpartition(".")[0] or path
@@ -159,7 +159,7 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
 
 
 def _hydra_code(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield (place, dotted path) of everything in Hydra's node that is called, or comes from elsewhere."""
+    """Yield (place, dotted path) of all in Hydra's node that is called, or is from elsewhere."""
     for place, key, value in _walk(content, "hydra"):
         if not isinstance(value, str):
             continue

@@ -76,7 +76,7 @@ def identity(settings: Settings) -> str:
 
 
 def changed_components(differs: Differences, group: str) -> set[str]:
-    """Return the ids of problems or estimators that the experiment does not have, or has with other parameters."""
+    """Return the ids of problems or estimators that are new, or have other parameters."""
     return {
         path.split(".")[1]
         for path, (_, after) in differs.items()
@@ -182,7 +182,7 @@ def _head(path: str, before: Any, after: Any) -> str:
 
 
 def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
-    """Return the changes of a variation as on the command line: 'n=[200], reps=2, problem=[beta_wavy]'."""
+    """Return the changes of a variation as on the command line: 'n=[200], reps=2'."""
     texts: dict[str, str] = {}
     for path, (before, after) in differs.items():
         head = _head(path, before, after)
@@ -193,7 +193,7 @@ def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
 
 
 def sentence(settings: Settings, differs: Differences) -> str:
-    """Return 'a variation of berta2026_fig1 (n, reps, seed)', or 'a run of its own' without an experiment."""
+    """Return 'a variation of berta2026_fig1 (n, reps, seed)', or 'a run of its own'."""
     if not settings.experiment:
         return "a run of its own"
     heads = dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")

@@ -98,13 +98,13 @@ def _predict(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
 
 
 def returns_probabilities(case: Case) -> str:
-    """Predictions are probabilities of the shape of p."""
+    """Check that predictions are probabilities of the shape of p."""
     values = _predict(_fit(case), case.x.copy())
     return f"from {values.min():.3g} to {values.max():.3g}"
 
 
 def rows_sum_to_one(case: Case) -> str:
-    """Rows sum to 1, also far from the points that were fitted."""
+    """Check that rows sum to 1, also far from the fitted points."""
     if case.p.ndim == 1:
         raise UndefinedError("scalars have no rows")
     fitted = {
@@ -128,7 +128,7 @@ def _is_fitted(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
 
 
 def zero_and_one(case: Case) -> str:
-    """It predicts at p of 0 and 1, and is fitted to them, with a quarter of wrong outcomes."""
+    """Check predictions at p of 0 and 1, and fits to them with a quarter of wrong outcomes."""
     top = np.arange(min(40, len(case.p))) % case.classes
     p = top.astype(np.float64) if case.p.ndim == 1 else one_hot(top, case.classes)
     y = np.where(np.arange(len(top)) % 4 == 3, (top + 1) % case.classes, top)
@@ -137,13 +137,13 @@ def zero_and_one(case: Case) -> str:
 
 
 def one_point(case: Case) -> str:
-    """It predicts at a single point."""
+    """Check a prediction at a single point."""
     _predict(_fit(case), case.x[:1].copy())
     return "predicted"
 
 
 def determinism(case: Case) -> str:
-    """Predictions repeat as declared, and draw from the given rng only."""
+    """Check that predictions repeat as declared, and draw from the given rng only."""
     declared = CalibratorSpec.of(case.calibrator).determinism
 
     def values(seed: int = 0) -> np.ndarray:
@@ -163,7 +163,7 @@ def determinism(case: Case) -> str:
 
 
 def input_kept(case: Case) -> str:
-    """It accepts read-only arrays and does not change them."""
+    """Check that read-only arrays are accepted and unchanged."""
     p, y, x = read_only(case.p, case.y, case.x)
     q = _fit(case, p, y)
     first = _predict(q, x)
@@ -175,7 +175,7 @@ def input_kept(case: Case) -> str:
 
 
 def declarations(case: Case) -> str:
-    """Its declared properties are valid."""
+    """Check the declared properties."""
     declared = requirements.calibrator(case.calibrator)
     return ", ".join(declared) or "nothing is declared: taken as statistical"
 

@@ -113,7 +113,7 @@ def _numbers(estimates: dict[str, Estimate]) -> dict[str, float]:
 
 
 def _gap(a: dict[str, float], b: dict[str, float], tolerance: float) -> str | None:
-    """Describe the first number that differs by more than tolerance * (1 + its size), if any does."""
+    """Describe the first number that differs by more than tolerance * (1 + its size)."""
     if a.keys() != b.keys():
         return f"{', '.join(a)} was returned before, {', '.join(b)} after"
     for name, x in a.items():
@@ -124,7 +124,7 @@ def _gap(a: dict[str, float], b: dict[str, float], tolerance: float) -> str | No
 
 
 def returns_numbers(case: Case) -> str:
-    """Ordinary data give finite estimates with known names."""
+    """Check that ordinary data give finite estimates with known names."""
     try:
         estimates = _estimate(case)
     except UndefinedError as reason:
@@ -145,7 +145,7 @@ def returns_numbers(case: Case) -> str:
 
 
 def sample_order(case: Case) -> str:
-    """The order of the samples does not matter, with and without ties."""
+    """Check that the order of the samples does not matter, with and without ties."""
     order = np.random.default_rng(1).permutation(len(case.p))
     tied = case.p[np.arange(len(case.p)) % 9]
     sentence = _unchanged(
@@ -156,7 +156,7 @@ def sample_order(case: Case) -> str:
 
 
 def class_relabelling(case: Case) -> str:
-    """The order of the classes does not matter."""
+    """Check that the order of the classes does not matter."""
     if case.notion == "binary":
         raise UndefinedError("a binary estimator may treat the two outcomes differently")
     order = np.roll(np.arange(case.classes), -1)
@@ -198,7 +198,7 @@ def _gap_in_distribution(a: list[dict[str, float]], b: list[dict[str, float]]) -
 
 
 def zero_and_one(case: Case) -> str:
-    """p of 0 and 1 are accepted; an L1 error where all outcomes are wrong is above 0.5."""
+    """Check p of 0 and 1: an L1 error where all outcomes are wrong is above 0.5."""
     binary = case.notion == "binary"
     opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
     labels = np.minimum(np.arange(_at_most(case.spec, 40)) % 5, case.classes - 1)
@@ -229,7 +229,7 @@ def _is_estimated(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
 
 
 def nan_refused(case: Case) -> str:
-    """A NaN in p is refused, or gives no finite value."""
+    """Check that a NaN in p is refused, or gives no finite value."""
     p, y = reduce(case.p.copy(), case.y.copy(), case.notion)
     p[len(p) // 2] = np.nan
     try:
@@ -246,7 +246,7 @@ def nan_refused(case: Case) -> str:
 
 
 def determinism(case: Case) -> str:
-    """Estimates repeat as declared, and draw from the given rng only."""
+    """Check that estimates repeat as declared, and draw from the given rng only."""
     declared = case.spec.determinism
     first = without_global_draws(lambda: _numbers(_estimate(case)))
     tolerance = 0.0 if declared == "exact" else SAME
@@ -261,7 +261,7 @@ def determinism(case: Case) -> str:
 
 
 def near_zero(case: Case) -> str:
-    """The mean of a distance over calibrated samples is at most `null_bias`, within 3 standard errors."""
+    """Check that mean distances of calibrated samples are at most `null_bias`, up to 3 standard errors."""
     bound = case.spec.null_bias
     problem = _problem(case.spec, case.notion, Identity(), Identity())
     n = _at_most(case.spec, NULL_N)
@@ -298,7 +298,7 @@ def _null_row(name: str, estimates: list[Estimate]) -> tuple[float, float, float
 
 
 def input_kept(case: Case) -> str:
-    """It accepts read-only arrays and does not change them."""
+    """Check that read-only arrays are accepted and unchanged."""
     before = reduce(case.p, case.y, case.notion)
     p, y = read_only(*before)
     before = before[0].copy(), before[1].copy()
@@ -309,7 +309,7 @@ def input_kept(case: Case) -> str:
 
 
 def declarations(case: Case) -> str:
-    """Its declared properties are valid, and it returns the declared estimands only."""
+    """Check the declared properties, and that only declared estimands are returned."""
     declared = requirements.estimator(case.estimator)
     names = case.spec.estimands
     extra = set(_estimate(case)) - set(names) if names is not None else set()

@@ -1,4 +1,4 @@
-"""Shared parts of the contract tests of estimators, problems and calibrators (see harness.contract.check)."""
+"""Shared parts of the contract tests (see harness.contract.check)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,10 @@ def examine_samples(
 
 
 def documented(value: Any, wanted: str) -> str:
-    """Return the first line of the docstring. Raise ContractBrokenError without one; `wanted`: what to say in it."""
+    """Return the first line of the docstring. Raise ContractBrokenError without one.
+
+    `wanted`: the content that it should have.
+    """
     while isinstance(value, functools.partial):
         value = value.func
     named = value if inspect.isroutine(value) else type(value)

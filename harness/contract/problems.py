@@ -85,7 +85,7 @@ def _same(a: Sequence[np.ndarray], b: Sequence[np.ndarray], tolerance: float = 0
 
 
 def returns_samples(case: Case) -> str:
-    """A sample is a pair (p, y) with the declared number of classes."""
+    """Check that a sample is a pair (p, y) with the declared number of classes."""
     p, y = _draw(case, _size(case, SAMPLES))
     declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
@@ -94,7 +94,7 @@ def returns_samples(case: Case) -> str:
 
 
 def prefix(case: Case) -> str:
-    """A small sample is the beginning of a larger one from the same rng."""
+    """Check that a small sample is the beginning of a larger one from the same rng."""
     if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     n = _size(case, SAMPLES)
@@ -109,7 +109,7 @@ def prefix(case: Case) -> str:
 
 
 def same_draws(case: Case) -> str:
-    """Samples repeat with the same rng, and draw from it only."""
+    """Check that samples repeat with the same rng, and draw from it only."""
     n = _size(case, SAMPLES)
     first = without_global_draws(lambda: _draw(case, n))
     other = _draw(case, n, seed=1)
@@ -121,7 +121,7 @@ def same_draws(case: Case) -> str:
 
 
 def arrays_are_given_away(case: Case) -> str:
-    """Writing into a sample does not change the next."""
+    """Check that writing into a sample does not change the next."""
     n = _size(case, PREFIX_SAMPLES)
     before = _draw(case, n)
     for array in case.problem.sample(n, _rng(case, 0)):
@@ -136,7 +136,7 @@ def arrays_are_given_away(case: Case) -> str:
 
 
 def one_sample(case: Case) -> str:
-    """A single sample can be drawn."""
+    """Check that a single sample can be drawn."""
     if ProblemSpec.of(case.problem).sizes:
         raise UndefinedError("it has samples of fixed sizes only")
     p, _ = _draw(case, 1)
@@ -165,7 +165,7 @@ def _posterior(case: Case, p: np.ndarray) -> np.ndarray:
 
 
 def posterior(case: Case) -> str:
-    """In groups of similar p, outcomes have the mean of the posterior.
+    """Check that outcomes have the mean of the posterior, in groups of similar p.
 
     Bernstein's bound: for independent outcomes of means c_i,
     P(|sum_i (y_i - c_i)| > t) <= 2 exp(-t^2 / (2 sum_i c_i (1 - c_i) + 2 t / 3)).
@@ -191,7 +191,7 @@ def posterior(case: Case) -> str:
 
 
 def truth(case: Case) -> str:
-    """Truths agree with means over a large sample.
+    """Check truths against means over a large sample.
 
     The mean is that of d(p, C) if E[Y given what the notion sees] is the posterior C, and that of
     the loss of the outcomes if the estimand is an expected score.
@@ -275,7 +275,7 @@ def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float
 
 
 def declarations(case: Case) -> str:
-    """Its declared properties are valid."""
+    """Check the declared properties."""
     declared = requirements.problem(case.problem)
     return ", ".join(declared) or "nothing is declared: taken as binary, 1,000 samples, 10 reps"
 

@@ -1,4 +1,4 @@
-"""Work of a computing process: the cells of one chunk, on one thread, and the part that records them."""
+"""Work of a computing process: cells of one chunk on one thread, and the part that records them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRACEBACK_CHARACTERS = 1500  # of a failure, in its record
 
 
 class CellFailedError(Exception):
-    """The first failing cell with on_error=raise, or the first that ended its process with on_error=stop.
+    """The cell that ends a run: the first to fail (on_error=raise) or to end its process (stop).
 
     `limit` names the setting that ended it, if one did.
     """
@@ -162,7 +162,7 @@ def _cpu_seconds() -> float:
 
 
 def _peak_mb() -> float:
-    """Return the largest resident memory of this process so far (not of the last cell alone)."""
+    """Return the peak resident memory of this process so far, in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
 
@@ -184,7 +184,7 @@ def _component(group: str, name: str, task: dict[str, Any]) -> Component:
 
 
 def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> Any:
-    """Return the random stream of an estimator's cell, or the seed that the estimator makes itself."""
+    """Return the random stream of an estimator's cell, or what the estimator makes itself."""
     seeded = EstimatorSpec.read(estimator.object, "replication_rng")
     if seeded is not None:
         return seeded(cell.rep)
@@ -219,7 +219,7 @@ def _rows(estimates: dict[str, Estimate]) -> list[dict[str, Any]]:
 
 
 def _traceback_tail(error: BaseException) -> str:
-    """Return the end of the traceback; its last line has type, message, and place in the user's code."""
+    """Return the end of the traceback; the last line has type, message, and place in user code."""
     try:
         lines, last = traceback.format_exception(error), error_text(error)
         if last.startswith(f"{type(error).__name__}: {message_of(error)}"):

@@ -41,7 +41,7 @@ Submit = Callable[..., Future[Answer]]
 
 @dataclass
 class Here:
-    """This process computes the chunks; a child does where user code runs or has run here."""
+    """Compute chunks in this process, or in a child if user code runs or has run here."""
 
     limits: Limits
     workers: int = 1
@@ -57,7 +57,7 @@ class Here:
 
 @dataclass
 class Workers:
-    """Workers that `submit` hands tasks to, at most `most` at a time; `stop` makes them finish early."""
+    """Workers: `submit` hands them tasks, at most `most` at a time; `stop` ends them early."""
 
     submit: Callable[[Task], Future[Answer]]
     stop: Callable[[], None]
@@ -65,7 +65,7 @@ class Workers:
     most: int
 
     def answers(self, tasks: Iterable[Task]) -> Answers:
-        """Yield the answers to tasks in the order of completion. Stop the workers on an exception."""
+        """Yield the answers in the order of completion. Stop the workers on an exception."""
         tasks, futures = iter(tasks), dict[Future[Answer], int]()
         try:
             while True:
@@ -87,7 +87,7 @@ class Workers:
 def connected(
     settings: Settings, workers: int, limits: Limits, run_file: Path | None
 ) -> Iterator[Here | Workers]:
-    """Yield the engine, with `workers` started here or those of the cluster at `settings.address`.
+    """Yield the engine: `workers` started here, or those of the cluster at the address.
 
     All workers of a cluster must see `run_file`, if it is given. A file beside it stops them.
 

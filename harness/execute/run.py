@@ -34,7 +34,7 @@ LOOK_AFTER = 64  # chunks, after which small parts are joined if there are many
 
 
 class RunInterruptedError(Exception):
-    """The run was stopped by Ctrl-C or, with `terminated`, by SIGTERM. Finished cells are recorded."""
+    """The run was stopped by Ctrl-C or (`terminated`) SIGTERM. Finished cells are recorded."""
 
     def __init__(self, message: str, terminated: bool = False):
         super().__init__(message)

@@ -50,7 +50,7 @@ _NOTE = struct.Struct("qqq")
 
 
 class WorkerDiedError(Exception):
-    """Worker processes cannot start, or a cluster lost them. Their cells are recorded as interrupted."""
+    """Worker processes cannot start, or a cluster lost them. Their cells count as interrupted."""
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -79,7 +79,7 @@ class Limits:
 
 
 class Broken(NamedTuple):
-    """A cell (by its position in the chunk) that ended its process, and the setting that was its limit."""
+    """A cell (position in the chunk) that ended its process, and the setting that was its limit."""
 
     position: int
     reason: str

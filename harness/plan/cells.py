@@ -1,4 +1,4 @@
-"""Cells, the units of work, and long collections of them that take no memory: cells are made when iterated."""
+"""Cells, the units of work, and collections that make their cells when they are iterated."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Block:
     def samples(
         self, chosen: Callable[[str, int, int], bool] | None = None
     ) -> Iterator[list[Cell]]:
-        """Yield the cells of one sample after the other, for samples (problem, rep, n) that are `chosen`."""
+        """Yield the cells of each sample (problem, rep, n) that is `chosen`."""
         stem, problem, seed = f"{self.problem_key}|{self.seed}", self.problem, self.seed
         pairs = [
             (notion, estimator, key)
@@ -132,7 +132,7 @@ class Cells:
 def samples(
     cells: Collection[Cell], chosen: Callable[[str, int, int], bool] | None = None
 ) -> Iterator[list[Cell]]:
-    """Yield the cells of one sample after the other, for samples (problem, rep, n) that are `chosen`.
+    """Yield the cells of each sample (problem, rep, n) that is `chosen`.
 
     Samples of cells in any order come in the order of their first cells.
     """

@@ -203,7 +203,7 @@ def _check_parameters(target: Any, arguments: dict[str, Any], where: str) -> Non
 
 
 def imported(path: Any, where: str) -> Any:
-    """Return the object at a dotted path, module.Name. Errors are BadInputError that begin with `where`."""
+    """Return the object at a dotted path. Raise BadInputError, beginning with `where`, without one."""
     module_path, _, name = str(path).rpartition(".")
     if not module_path:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
@@ -275,7 +275,7 @@ def _class_name(kind: Any) -> str:
 
 
 def user_sources(config: Any) -> list[str]:
-    """Return digests of the source files behind each `_target_` of a configuration that is not ours."""
+    """Return digests of the source files of each `_target_` that is not ours."""
     return sorted(
         {source for module in _target_modules(config) for source in source_digests(module)}
     )
@@ -297,7 +297,7 @@ def _target_modules(config: Any) -> set[str]:
 
 
 def _object_modules(config: Any) -> set[str]:
-    """Return the modules of objects in a configuration. Members of a family may have such parameters."""
+    """Return the modules of objects in a configuration, which members of families may have."""
     if isinstance(config, (list, tuple)):
         return {module for item in config for module in _object_modules(item)}
     if isinstance(config, dict):

@@ -1,4 +1,4 @@
-"""Parts of an id: its object and the objects of our classes that it holds, with docstrings and parameters."""
+"""Parts of an id: its object and our objects inside it, with docstrings and parameters."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def made_of(group: str, name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def parts_of(group: str, name: str) -> list[Part]:
-    """Return the object of a problem, estimator or calibrator, then the objects of our classes in it."""
+    """Return the object of a problem, estimator or calibrator, then our objects inside it."""
     comments = {} if group == "calibrator" else options.option(group, name).meaning
     value, node = made_of(group, name)
     return list(parts_in(value, node, comments))
 
 
 def parts_in(value: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
-    """Yield an object, then the objects of our classes in it. `comments`: meanings of its parameters."""
+    """Yield an object, then our objects inside it. `comments`: meanings of its parameters."""
     named = value if inspect.isroutine(value) else type(value)
     doc = inspect.getdoc(named) or ""
     node = node if isinstance(node, dict) else {}

@@ -1,4 +1,4 @@
-"""Plans: a configuration becomes the cells to run, (problem, notion, n, rep, estimator), each with its key."""
+"""Plans: the cells of a configuration, (problem, notion, n, rep, estimator), each with its key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Plan:
         return {cell.key: reason for cell in self.cells if (reason := self.skip(cell))}
 
     def owner(self, cell: Cell) -> str | None:
-        """Return the owner of the code that computes a cell: keys of its user components, None for ours.
+        """Return the owner of the code of a cell: keys of its user components, None for ours.
 
         Cells of different owners never share a process. A user's problem owns all its cells, because
         its code draws the sample in the process of the estimator.
@@ -185,7 +185,7 @@ def _merge(
     values: dict[str, Any],
     words: dict[str, str],
 ) -> dict[str, str]:
-    """Add the components of a point to those of the sweep. Return {name in the point: name in the sweep}."""
+    """Add the components of a point to a sweep. Return {name in the point: name in the sweep}."""
     names = {}
     for name, part in added.items():
         own_values = sweeps.own(values, group, part.origin)
@@ -220,7 +220,7 @@ def _cells_within_range(plan: Plan) -> int:
 
 
 def _has_effect(path: str, runnable: list[tuple[dict[str, Any], int]]) -> bool:
-    """Return False if all values of a swept parameter give the same cells, for any values of the others."""
+    """Return False if all values of a swept parameter give the same cells."""
     by_others: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for values, cells in runnable:
         if path in values:
@@ -298,7 +298,7 @@ def _check_drawn(settings: Settings) -> None:
 def _with_intervals(
     settings: Settings, plain: dict[str, Component], size: int, made: dict[str, Component]
 ) -> dict[str, Component]:
-    """Return the estimators for the rows of a file, which are one sample: with a bootstrap if asked for.
+    """Return the estimators for the rows of a file, with a bootstrap of the rows if asked for.
 
     By default, cheap bootstraps are used in runs that are of no paper and rank nothing.
 
@@ -382,7 +382,7 @@ def _members(group: str, whole: Component) -> Iterable[Component]:
 
 
 def _on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, Component]:
-    """Give the models of a ranking one random stream, so that a replication draws the same rows for all.
+    """Give the models of a ranking one random stream: a replication draws the same rows for all.
 
     A model that names no stream gets that of the ranking.
     """

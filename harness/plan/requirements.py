@@ -106,7 +106,7 @@ def calibrator(value: Any) -> list[str]:
 def _check_call(
     function: Any, positional: int, how: str, name: str = "it", named: Iterable[str] = ()
 ) -> None:
-    """Raise BadInputError if a function cannot be called with so many positional and these named arguments."""
+    """Raise BadInputError if a function cannot be called with these arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # no signature: the call itself decides
