@@ -31,8 +31,6 @@ class Progress:
         Name of the units.
     expected : float, optional
         Wall seconds that all of it should take. Observed times correct it.
-    later : float
-        Wall seconds of the work that comes after this.
     known : bool
         True if `expected` rests on past records. Then it is shown at the start.
     """
@@ -43,17 +41,15 @@ class Progress:
         quiet: bool = False,
         unit: str = "cells",
         expected: float | None = None,
-        later: float = 0.0,
         known: bool = False,
     ):
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
-        self.expected, self.later, self.weight = expected, later, 0.0
+        self.expected, self.weight = expected, 0.0
         self.start = self.last = time.monotonic()
         self.bar = _Bar(total) if sys.stderr.isatty() and not quiet else None
-        whole = (expected or 0.0) + later
-        if known and expected is not None and total and not quiet and whole > SHORTEST_ANNOUNCED:
-            text = f"{total:,} {unit} to compute, about {clock(expected)} by past records"
-            _print_line(text + (f", {clock(whole)} with the jobs that follow" if later else ""))
+        if known and total and not quiet and (expected or 0.0) > SHORTEST_ANNOUNCED:
+            seconds = clock(expected or 0.0)
+            _print_line(f"{total:,} {unit} to compute, about {seconds} by past records")
 
     def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
         """Count units as done and show the progress if some time has passed.
@@ -68,26 +64,23 @@ class Progress:
             return
         self.last = now
         elapsed = now - self.start
-        left, over = self.left(elapsed)
-        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, about {clock(left)} left"
-        text += f", {clock(over)} with the jobs that follow" if self.later else ""
+        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, "
+        text += f"about {clock(self.left(elapsed))} left"
         text += f", {failed} failed" if failed else ""
         if self.bar:
             self.bar.show(self.done, text)
         else:
             _print_line(text)
 
-    def left(self, elapsed: float) -> tuple[float, float]:
-        """Return the remaining seconds of this work, and of this and later work.
+    def left(self, elapsed: float) -> float:
+        """Return the remaining seconds.
 
         The expected rest is multiplied by observed over expected seconds so far.
         """
         if not self.expected:
-            left = elapsed * (self.total - self.done) / max(self.done, 1)
-            return left, left + self.later
+            return elapsed * (self.total - self.done) / max(self.done, 1)
         pace = (elapsed + START_SECONDS) / (self.weight + START_SECONDS)
-        left = max(self.expected - self.weight, 0.0) * pace
-        return left, left + self.later * pace
+        return max(self.expected - self.weight, 0.0) * pace
 
     def close(self) -> None:
         """Clear the bar."""

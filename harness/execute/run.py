@@ -41,7 +41,7 @@ class RunInterruptedError(Exception):
         self.terminated = terminated
 
 
-def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, Any]:
+def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
     """Compute the cells of a plan that no record holds.
 
     Parameters
@@ -51,8 +51,6 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
         the first one that ends its process.
     quiet : bool
         Show no progress.
-    later : float
-        Expected seconds of the runs after this one, for the estimate of the remaining time.
 
     Returns
     -------
@@ -73,7 +71,7 @@ def execute(plan: Plan, quiet: bool = False, later: float = 0.0) -> dict[str, An
         if counts["new_skips"]:
             _record_skips(work, out, run_id)
         if counts["todo"]:
-            _compute(work, out, run_id, quiet, later)
+            _compute(work, out, run_id, quiet)
             compaction.keep_few(out)
         failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
@@ -94,7 +92,7 @@ def limits_of(settings: Settings) -> supervise.Limits:
     return supervise.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
-def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -> None:
+def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
     """Compute the pending cells, chunk by chunk."""
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
@@ -113,7 +111,6 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool, later: float) -
                 total,
                 quiet,
                 expected=costs.total(tally.kinds) / pool.workers,
-                later=later,
                 known=all(costs.seconds(kind)[1] for kind in tally.kinds),
             )
             chunks = chunks_of(work.samples(), total, costs, pool.workers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -52,14 +52,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pending:
-    """The cells of a plan, and the states of recorded ones.
-
-    `without`: keys of cells that another run computes.
-    """
+    """The cells of a plan, and the states of recorded ones."""
 
     plan: Plan
     states: States
-    without: Set[str] = frozenset()
 
     @cached_property
     def tally(self) -> Tally:
@@ -99,18 +95,14 @@ class Pending:
                 yield group, list(islice(marks, len(group)))
 
     def _mark(self, cell: Cell, state: int) -> str:
-        if cell.key in self.without:
-            return ""
         if self.plan.skip(cell) is not None:
             return "" if state in (FINISHED, SKIPPED) else "new_skips"
         return "done" if state == FINISHED and not self.plan.settings.refresh else "todo"
 
 
-def pending(
-    plan: Plan, out: Path, recorded: States | None = None, without: Set[str] = frozenset()
-) -> Pending:
+def pending(plan: Plan, out: Path, recorded: States | None = None) -> Pending:
     """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
-    return Pending(plan, states(out) if recorded is None else recorded, without)
+    return Pending(plan, states(out) if recorded is None else recorded)
 
 
 def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
@@ -122,11 +114,6 @@ def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
         plan.cells,
         lambda problem, rep, n: int(digest(f"{problem}|{rep}|{n}"), 16) % shards == shard,
     )
-
-
-def shard_cells(plan: Plan) -> Iterator[Cell]:
-    """Yield the cells of this shard."""
-    return chain.from_iterable(shard_samples(plan))
 
 
 def worker_count(settings: Settings) -> int:

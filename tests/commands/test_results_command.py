@@ -332,7 +332,7 @@ def test_an_interruption_stops_all(monkeypatch, tmp_path, capsys):
     """It is no failure of one experiment, after which the others go on."""
     started = []
 
-    def interrupted(self, quiet=False, later=0.0):
+    def interrupted(self, quiet=False):
         started.append(self.name)
         raise RunInterruptedError(
             "interrupted; what was finished is recorded, the same command goes on from there"

@@ -458,14 +458,14 @@ def test_values_that_make_the_same_cells_are_refused_whatever_else_is_swept(tmp_
 
 def test_progress_expects_what_records_say():
     """If half of the work took twice as long as expected, so will the rest."""
-    progress = Progress(10, quiet=True, expected=100.0, later=50.0)
+    progress = Progress(10, quiet=True, expected=100.0)
     progress.add(5, 0, seconds=50.0)
-    left, over = progress.left(100.0)
-    assert left == pytest.approx(50 * 102 / 52) and over == pytest.approx(100 * 102 / 52)
-    assert Progress(10, quiet=True, expected=8.0).left(0.0) == (8.0, 8.0)
+    left = progress.left(100.0)
+    assert left == pytest.approx(50 * 102 / 52)
+    assert Progress(10, quiet=True, expected=8.0).left(0.0) == 8.0
     blind = Progress(10, quiet=True)
     blind.add(2, 0)
-    assert blind.left(3.0)[0] == pytest.approx(12.0)
+    assert blind.left(3.0) == pytest.approx(12.0)
 
 
 @pytest.mark.slow
