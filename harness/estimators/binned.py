@@ -184,7 +184,8 @@ def bin_means(
     if rule == "kmeans":
         bin_of, count = partition(p, bins, rule, rng)
         return _means(bin_of(p), count, p[:, None], y[:, None], squeeze=True)
-    sizes, sum_p, sum_y = (bin_sums.of_width if rule == "width" else bin_sums.of_mass)(p, y, bins)
+    binned = bin_sums.width_sums if rule == "width" else bin_sums.mass_sums
+    sizes, sum_p, sum_y = binned(p, y, bins)
     if not sizes.all():
         used = sizes > 0
         sizes, sum_p, sum_y = sizes[used], sum_p[used], sum_y[used]
@@ -202,9 +203,7 @@ def partition(
         raise BadInputError(
             f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'."
         )
-    if rule == "width":
-        return (lambda x: bin_sums.width_index(x, bins)), bins
-    edges = bin_sums.mass_edges(p, bins)
+    edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 
 

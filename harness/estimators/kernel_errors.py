@@ -13,8 +13,8 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.math.kernels import (
     MEDIAN_RULES,
+    complete_cholesky,
     median_distance,
-    pivoted_cholesky,
     rbf,
     rbf_form,
     rbf_times,
@@ -192,15 +192,9 @@ class SKCE:
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        low = pivoted_cholesky(
-            q,
-            rate_of(gamma),
-            COMPLETE_TRACE,
-            int(2 * np.sqrt(len(q))) + 1,
-            spread=True,
-            complete=True,
-        )
-        if low is not None and low.residual <= COMPLETE_TRACE:
+        max_rank = int(2 * np.sqrt(len(q))) + 1
+        low = complete_cholesky(q, rate_of(gamma), COMPLETE_TRACE, max_rank)
+        if low is not None:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]
         return rbf_form(q, rate_of(gamma), r) + ((q.T @ r) ** 2).sum(), 0

@@ -1,13 +1,14 @@
-"""Which column of predictions belongs to which class: the names of a data frame's columns, matched with the classes.
+"""Match the columns of a data frame of predictions with the classes, by their names.
 
-Columns are named by class (`cat`, `p_cat`, `prob_cat`), or numbered (0, 1, 2; p_0, p_1, p_2), or have no names (an array).
+Columns are named by class (`cat`, `p_cat`, `prob_cat`), or numbered (0, 1, 2; p_0, p_1, p_2), or
+have no names (an array).
 
-| columns    | classes given                                   | classes not given                              |
-|------------|-------------------------------------------------|------------------------------------------------|
-| no names   | in their order                                  | in their order                                 |
-| numbered   | by name if the classes are these numbers, else  | by their numbers                               |
-|            | by their numbers                                |                                                |
-| by class   | by name; other names than the classes: refused  | labels must be names: a number says no class   |
+| columns    | classes given                                    | classes not given                     |
+|------------|--------------------------------------------------|---------------------------------------|
+| no names   | in their order                                   | in their order                        |
+| numbered   | by name if the classes are these numbers, else   | by their numbers                      |
+|            | by their numbers                                 |                                       |
+| by class   | by name; names other than the classes: refused   | labels must be names, not numbers     |
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PROBABILITY_NAMES = (
     "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score",
     "scores", "y_prob", "y_proba", "y_score", "y_pred_proba", "y_pred_prob",
 )  # fmt: skip
-SHOWN = 6
+SHOWN = 6  # names listed in a message
 
 
 def matched(
@@ -52,7 +53,8 @@ def matched(
     Raises
     ------
     BadInputError
-        If the names of the columns are not the classes, or do not say which label is which.
+        If the names of the columns are not the classes, or leave open which label belongs to which
+        column.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def matched(
     (array([[0.1, 0.9],
            [0.8, 0.2]]), array([1, 1]), ('cat', 'dog'))
     """
-    if classes is None and not hasattr(p, "columns") and not _has_text(y):  # cell after cell
+    if classes is None and not hasattr(p, "columns") and not _has_text(y):  # the common case
         return p, y, None
     names = None if classes is None else _checked_names(classes, p)
     columns = column_names(p)
@@ -71,34 +73,31 @@ def matched(
             names = columns
             if not (_has_text(y) or _are_truth_values(y, names)):
                 raise BadInputError(
-                    f"p has columns named {few(columns)}, and y holds numbers: give classes= with the "
-                    "name of each number in turn, or p.to_numpy() to take the columns in their order."
+                    f"p has columns named {few(columns)}, but y holds numbers. Give classes= with "
+                    "the name of each number in turn, or p.to_numpy() to keep the columns' order."
                 )
         elif sorted(map(int, columns)) != list(range(len(columns))):
             _refuse_two_countings(columns, y)
     if names is None and _has_text(y):
         first = str(np.ravel(np.asarray(y))[0])
         raise BadInputError(
-            f"y holds names, such as {first!r}; say by classes= which column of p is which."
+            f"y holds names, such as {first!r}. Give classes= with the name of each column of p."
         )
     p = arranged(p, names)
     return p, y if names is None else encoded(y, names), names
 
 
 def arranged(p: ArrayLike, classes: Sequence[str] | None) -> Any:
-    """p as an array, the columns of a data frame in the order of the classes, else of their numbers.
+    """Return p as an array, its columns in the order of the classes, else of their numbers.
 
-    Raises
-    ------
-    BadInputError
-        If the columns are named by other classes.
+    BadInputError if the columns are named by other classes.
     """
     order = order_of(p, classes)
     return np.asarray(p) if order is None else np.asarray(p)[:, order]
 
 
 def order_of(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
-    """Place of the column of each class in a data frame; None if p has no names of columns."""
+    """Return the position of each class's column in a data frame; None if p has no column names."""
     columns = column_names(p)
     if columns is None:
         _refuse_first_of_two(p, classes)
@@ -109,9 +108,9 @@ def order_of(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
 def order(
     columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None
 ) -> list[int]:
-    """Place of the column of each class.
+    """Return the position of each class's column.
 
-    columns: what the columns are named by, without what all begin with; full_names: with it.
+    columns: names of the columns without their common prefix; full_names: with it.
 
     Examples
     --------
@@ -130,13 +129,13 @@ def order(
     if _numbered(columns) and len(columns) == len(classes) and not set(columns) & set(classes):
         return order(columns, full_names, None)
     raise BadInputError(
-        f"the columns of p are named {few(full_names)}, but the classes are {few(classes)}; name the "
-        "columns by class, or give p.to_numpy() to take them in their order."
+        f"the columns of p are named {few(full_names)}, but the classes are {few(classes)}. Name "
+        "the columns by class, or give p.to_numpy() to keep their order."
     )
 
 
 def column_names(p: Any) -> tuple[str, ...] | None:
-    """What the columns of a data frame are named by, without what all of them begin with.
+    """Return the names of a data frame's columns without their common prefix.
 
     None for an array, and for a frame with fewer than two columns.
 
@@ -151,13 +150,14 @@ def column_names(p: Any) -> tuple[str, ...] | None:
     texts = _texts(p.columns)
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise BadInputError(f"p has two columns named {twice!r}; give each a name of its own.")
+        raise BadInputError(f"p has two columns named {twice!r}; give each its own name.")
     return without_prefix(texts)
 
 
 def without_prefix(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names of columns without a common beginning: of numbered columns any, else one that
-    probabilities have.
+    """Return names of columns without their common prefix.
+
+    Numbered columns may have any prefix, others one that is usual for probabilities.
 
     Examples
     --------
@@ -174,13 +174,14 @@ def without_prefix(texts: Sequence[str]) -> tuple[str, ...]:
     for prefix in PROBABILITY_NAMES:
         suffixes = [suffix(text, prefix) for text in texts]
         if all(suffixes) and len(set(suffixes)) == len(texts):
-            return tuple(str(one) for one in suffixes)
+            return tuple(map(str, suffixes))
     return tuple(texts)
 
 
 def suffix(text: str, prefix: str) -> str | None:
-    """What follows the prefix in the name of a column, a number without leading zeros; None if
-    nothing does, or the name begins otherwise.
+    """Return the part of a column name after the prefix, a number without leading zeros.
+
+    None if nothing follows the prefix, or the name begins otherwise.
 
     Examples
     --------
@@ -195,7 +196,9 @@ def suffix(text: str, prefix: str) -> str | None:
 
 
 def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
-    """Labels as places in `names`. Numbers stay, unless all names are numbers and y holds only these.
+    """Return labels as positions in `names`.
+
+    Numbers stay, unless all names are numbers and y holds only these.
 
     Examples
     --------
@@ -210,28 +213,30 @@ def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     if numeric and not (truth_values or _numbered(names)):
         return labels
     distinct, index = np.unique(labels, return_inverse=True) if numeric else _distinct(labels)
-    place = {name: j for j, name in enumerate(names)}
-    texts = [as_text(one) for one in distinct]
-    absent = [i for i, text in enumerate(texts) if text not in place]
+    positions = {name: j for j, name in enumerate(names)}
+    texts = [as_text(label) for label in distinct]
+    absent = [i for i, text in enumerate(texts) if text not in positions]
     if absent and numeric:
         return labels
     if absent:
         row = int(np.argmax(np.isin(index, absent)))
         raise BadInputError(
-            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is none of the classes."
+            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is not among the classes."
         )
-    return np.array([place[text] for text in texts], dtype=np.int64)[index].reshape(labels.shape)
+    return np.array([positions[text] for text in texts], dtype=np.int64)[index].reshape(
+        labels.shape
+    )
 
 
 def as_text(value: Any) -> str:
-    """A class or label as text: whole numbers without a decimal point, no spaces around it."""
+    """Return a class or label as text; whole numbers have no decimal point."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
 
 
 def few(names: Sequence[Any], most: int = SHOWN) -> str:
-    """Names in a sentence, the first and the last of many."""
+    """Return names joined for a sentence; of many, only the first ones and the last."""
     texts = [str(name) for name in names]
     if len(texts) <= most + 1:
         return ", ".join(texts)
@@ -239,7 +244,8 @@ def few(names: Sequence[Any], most: int = SHOWN) -> str:
 
 
 def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
-    names = tuple(as_text(one) for one in classes)
+    """Return the classes as texts; BadInputError unless each class of p has its own name."""
+    names = tuple(map(as_text, classes))
     shape = np.shape(p)
     k = shape[1] if len(shape) == 2 else 2
     if len(names) != k:
@@ -247,31 +253,32 @@ def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
             f"classes has {len(names)} names, but p has {k} classes; one name per class is needed."
         )
     if len(set(names)) != k:
-        raise BadInputError("classes has a name twice; give each class a name of its own.")
+        raise BadInputError("classes has a name twice; give each class its own name.")
     return names
 
 
 def _refuse_two_countings(columns: Sequence[str], y: ArrayLike) -> None:
-    """Refuse columns numbered 1..k with labels that may be these numbers as well as 0..k-1."""
-    labels = {as_text(one) for one in np.unique(np.asarray(y)).tolist()}
+    """Refuse columns numbered 1..k with labels that may count from 1 as well as from 0."""
+    labels = set(map(as_text, np.unique(np.asarray(y)).tolist()))
     if labels <= set(columns):
+        dots = ", ..." if len(columns) > 3 else ""
         raise BadInputError(
-            f"the columns of p are numbered {few(columns)}, and y holds {few(sorted(labels))}: is "
-            f"label {columns[0]} that column? Then give classes=[{', '.join(columns[:3])}"
-            f"{', ...' if len(columns) > 3 else ''}]; if labels count from 0, p.to_numpy()."
+            f"the columns of p are numbered {few(columns)}, and y holds {few(sorted(labels))}. If "
+            f"label {columns[0]} means that column, give classes=[{', '.join(columns[:3])}{dots}]. "
+            "If labels count from 0, give p.to_numpy()."
         )
 
 
 def _refuse_first_of_two(p: Any, classes: Sequence[str] | None) -> None:
-    """Refuse a series of probabilities of the first of two classes, as p (n,) is of the second."""
+    """Refuse a series of probabilities of the first of two classes; p (n,) means the second."""
     name = getattr(p, "name", None)
     if name is None or classes is None or len(classes) != 2 or np.ndim(p) != 1:
         return
     text = as_text(name)
     if classes[0] in (text, *(suffix(text, prefix) for prefix in PROBABILITY_NAMES)):
         raise BadInputError(
-            f"p is named {text!r}, but one column of probabilities is of the second of the classes, "
-            f"{classes[1]!r}; give 1 - p, or the classes in the other order."
+            f"p is named {text!r}, but a single column holds the probabilities of the second class, "
+            f"{classes[1]!r}. Give 1 - p, or the classes in the other order."
         )
 
 
@@ -284,15 +291,15 @@ def _numbered(names: Sequence[str]) -> bool:
 
 
 def _are_truth_values(y: Any, names: Sequence[str]) -> bool:
-    """True if labels are booleans and the classes are named False and True."""
+    """Return True if labels are booleans and the classes are named False and True."""
     return np.asarray(y).dtype.kind == "b" and set(names) == {"False", "True"}
 
 
 def _has_text(y: Any) -> bool:
-    """True if labels are names: text, or objects of which the first is text."""
+    """Return True if labels are names: text, or objects of which the first is text."""
     try:
         labels = np.asarray(y)
-    except ValueError:  # ragged, which `notions.checked` refuses
+    except ValueError:  # ragged; `notions.checked` refuses it
         return False
     if labels.dtype.kind == "O":
         return labels.size > 0 and isinstance(labels.flat[0], (str, bytes))
@@ -300,7 +307,7 @@ def _has_text(y: Any) -> bool:
 
 
 def _distinct(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.int64]]:
-    """Distinct labels of text or mixed objects, and the place of each row's label among them."""
+    """Return the distinct labels of text or mixed objects, and each row's position among them."""
     codes: dict[Any, int] = {}
     rows = labels.ravel().tolist()
     index = np.array([codes.setdefault(row, len(codes)) for row in rows], dtype=np.int64)

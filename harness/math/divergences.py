@@ -1,7 +1,8 @@
 """Bregman divergences `D_F(r, g) = F(r) - F(g) - <grad F(g), r - g>` of a convex F on the simplex.
 
-Every proper score is one: with the loss S(g, y) = D_F(e_y, g), E S(f, Y) = E D_F(C, f) + (E F(e_Y) - E F(C)), calibration error
-and refinement (popordanoska2024, eqs. 4 to 7). An own one is `Bregman("bregman_<name>", F, gradient)`.
+Every proper score is one. With the loss S(g, y) = D_F(e_y, g), E S(f, Y) = E D_F(C, f) + (E F(e_Y)
+- E F(C)): calibration error plus refinement (popordanoska2024, eqs. 4 to 7). Define your own with
+`Bregman("bregman_<name>", F, gradient)`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,19 @@ from scipy.special import xlogy
 
 @dataclass(frozen=True)
 class Bregman:
-    """name: of the estimand. value: F, (n, k) -> (n,). gradient: (n, k) -> (n, k). interior: whether grad F exists only inside
-    the simplex, so that predictions are clipped first."""
+    """A Bregman divergence.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimand.
+    value : callable
+        F, (n, k) -> (n,).
+    gradient : callable
+        grad F, (n, k) -> (n, k).
+    interior : bool
+        True if grad F exists only inside the simplex; predictions are then clipped first.
+    """
 
     name: str
     value: Callable[[np.ndarray], np.ndarray]
@@ -24,11 +36,11 @@ class Bregman:
     interior: bool = True
 
     def divergence(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """D_F(r, g) row by row. r, g: (n, k)."""
+        """Return D_F(r, g) row by row. r, g: (n, k)."""
         return self.value(r) - self.linear(r, g)
 
     def linear(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """`F(g) + <grad F(g), r - g>`, the tangent at g."""
+        """Return the tangent at g: `F(g) + <grad F(g), r - g>`."""
         return self.value(g) + (self.gradient(g) * (r - g)).sum(axis=1)
 
 

@@ -1,89 +1,94 @@
-"""Population quantities: with f the prediction and C = E[Y given f] the truth, an estimand is an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in estimators (means of bins).
+"""Estimands: the population quantities that estimators estimate.
+
+With f the prediction and C = E[Y given f] the truth, most estimands are an aggregate of a distance
+d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in
+estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
-    l<p>                       E |f - C|, for every p                  l2_squared   E (f - C)^2
-    rms                        sqrt(E (f - C)^2)                       kl           E KL(Ber(C) || Ber(f))
+    l<p>                       E |f - C|, for every p             l2_squared   E (f - C)^2
+    rms                        sqrt(E (f - C)^2)                  kl           E KL(Ber(C) ||
+    Ber(f))
     linf                       ess sup |f - C|, the maximum calibration error
-    l1_over, l2_squared_over   the part where f is over-confident      ..._under    where it is under-confident
-    brier                      E (f - Y)^2, scalar                     logloss      E -log f_Y
-    refinement_l2_squared      E C (1 - C)                             refinement_kl   E of the entropy of Ber(C)
-    sharpness_l2_squared       E (C - E C)^2                           sharpness_kl    E KL(Ber(C) || Ber(E C))
+    l1_over, l2_squared_over   the part where f is over-confident ..._under    where under-confident
+    brier                      E (f - Y)^2, scalar                logloss      E -log f_Y
+    refinement_l2_squared      E C (1 - C)                        refinement_kl   E entropy of
+    Ber(C)
+    sharpness_l2_squared       E (C - E C)^2                      sharpness_kl  E KL(Ber(C) || Ber(E
+    C))
 
-    binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it; f = 1/2 is neither
-    (berta2026, Appendix C). top_label: over-confident means f > C.
+    binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it;
+    f = 1/2 is neither (berta2026, Appendix C). top_label: over-confident means f > C.
 
 Canonical notion, f and C of shape (n, k):
 
-    l<p>  E ||f - C||_p, any p >= 1 (not to the power p)    linf     E max_j |f_j - C_j|  (mean of the norm, as berta2026)
+    l<p>  E ||f - C||_p, any p >= 1 (not to the power p)
+    linf  E max_j |f_j - C_j|  (mean of the norm, as berta2026)
     l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
-    top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;  top_class_l1_over / _under by the sign of f_t - C_t;
+    top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;
+    top_class_l1_over / _under by the sign of f_t - C_t;
     top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
     brier  E ||f - Y||^2              logloss  E -log f_Y
-    refinement_l2_squared  E sum_j C_j (1 - C_j)                       refinement_kl   E of the entropy of C
-    sharpness_l2_squared   E ||C - E C||^2                             sharpness_kl    E KL(C || E C)
+    refinement_l2_squared  E sum_j C_j (1 - C_j)             refinement_kl   E entropy of C
+    sharpness_l2_squared   E ||C - E C||^2                   sharpness_kl    E KL(C || E C)
 
-The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl; and refinement + sharpness is
-the refinement of the constant E C, which is the uncertainty of Y alone (popordanoska2024, Section 3; there the refinement leaves
-out the constant of the Brier score). Refinement and sharpness are of C alone: they are no distances and not 0 where f = C.
+The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl.
+Refinement + sharpness is the refinement of the constant E C, the uncertainty of Y alone
+(popordanoska2024, Section 3; there the refinement omits the constant of the Brier score).
+Refinement and sharpness depend on C alone: they are no distances and not 0 at f = C.
 
-auroc, of the scalar notions, is P(f > f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0: no calibration error,
-truths unknown; so is accuracy, of any notion, P(argmax f = Y). `bregman_<name>`, `refinement_bregman_<name>`,
-`sharpness_bregman_<name>` are of an own divergence (harness.math.divergences), truths unknown.
+Two orderings are no calibration errors, and their truths are unknown. auroc (scalar notions) is P(f
+> f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0. accuracy (any notion) is P(argmax
+f = Y). `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a
+user's own divergence (harness.math.divergences), truths unknown.
 
-Of any notion, too, and with a kernel that is the estimator's own (harness.estimators.kernel_errors), truths unknown:
+Any notion, with a kernel that the estimator chooses (harness.estimators.kernel_errors), truths
+unknown:
 
-    ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators of e_Y and of f, given f
-    skce  squared norm of E (e_Y - f) k(f, .)                          mmce  the norm, not squared, for scalars
+    ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators
+          of e_Y and of f, given f
+    skce  squared norm of E (e_Y - f) k(f, .)            mmce  the norm, not squared, for scalars
     ucme  mean square of that function at random places
-    laplace_kce  sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs, for scalars; laplace_kce_squared its square
+    laplace_kce  sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs, for scalars;
+    laplace_kce_squared its square
 
-interval_ce, for scalars: min over widths w of w + E sum over the intervals of a grid of width w, randomly placed, of
-|E (Y - f) 1{f in it}|; an upper bound of the distance of f from the nearest calibrated prediction, truths unknown.
-p_value, of any notion: the p-value of a test of the hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
+interval_ce, for scalars: min over widths w of w + E sum over the intervals of a grid of width w,
+randomly placed, of |E (Y - f) 1{f in it}|. It is an upper bound of the distance of f from the
+nearest calibrated prediction, truths unknown. p_value, of any notion: the p-value of a test of the
+hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
 
-Of scalar notions, too, by the definition of their estimators, truths unknown:
+Scalar notions, defined by their estimators, truths unknown:
 
-    smooth_ece  L1 norm of the smoothed residual           ks, kuiper   largest, and range, of the cumulative residual
-    ace_average  un-weighted mean over bins of |gap|       tace         classwise l1 over predictions above a threshold
+    smooth_ece  L1 norm of the smoothed residual       ks, kuiper  largest, and range, of the
+    cumulative residual
+    ace_average  un-weighted mean over bins of |gap|   tace        classwise l1 over predictions
+    above a threshold
     uncertainty_l2_squared, uncertainty_kl  refinement of E C
 
-Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in the canonical one;
-on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
+Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in
+the canonical one; on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import entr, rel_entr, xlogy
 
 from harness.errors import BadInputError
 
+# Scores and their parts, which are no distances.
 SCORES = (
-    "brier",
-    "logloss",
-    "refinement_l2_squared",
-    "refinement_kl",
-    "sharpness_l2_squared",
-    "sharpness_kl",
-)  # no distances
-ORDERINGS = ("auroc", "accuracy")  # how well predictions order the outcomes, and name them
-OF_KERNELS = (
-    "ckce",
-    "skce",
-    "mmce",
-    "ucme",
-    "laplace_kce",
-    "laplace_kce_squared",
-)  # in the unit of an estimator's own kernel
-# of scalars, as their estimators define them; interval_ce is an upper bound of the distance from calibration
+    "brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl",
+)  # fmt: skip
+ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outcomes
+# In the unit of an estimator's kernel.
+OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
+# Scalar quantities that are defined by their estimators.
 OF_DEFINITIONS = ("ace_average", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
-OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # of Y alone
-TESTS = ("p_value",)  # the p-value of a test of calibration: small where labels speak against it
+OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of Y alone
+TESTS = ("p_value",)  # p-values of tests of calibration: small if labels contradict it
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
@@ -96,44 +101,50 @@ CANONICAL = (
 
 
 def names(notion: str) -> tuple[str, ...]:
-    """The estimands of a notion that have a fixed name (every `l<p>` with p >= 1 is allowed besides)."""
+    """Return the estimands of a notion that have a fixed name.
+
+    Every `l<p>` with p >= 1 is allowed as well.
+    """
     return CANONICAL if notion == "canonical" else SCALAR
 
 
-@lru_cache(maxsize=1024)
 def check_name(name: str, notion: str | None = None) -> str:
-    """Return the name if it is an estimand (of that notion, or of any); raise BadInputError otherwise."""
+    """Return the name if it is an estimand of `notion` (of any, if None), else BadInputError."""
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
-    allowed += (
-        (*OF_KERNELS, *TESTS, "accuracy")
-        if notion == "canonical"
-        else (*OF_KERNELS, *TESTS, *ORDERINGS)
-    )
-    allowed += () if notion == "canonical" else (*OF_DEFINITIONS, *OF_OUTCOMES)
+    allowed += (*OF_KERNELS, *TESTS)
+    if notion == "canonical":
+        allowed += ("accuracy",)
+    else:
+        allowed += (*ORDERINGS, *OF_DEFINITIONS, *OF_OUTCOMES)
     if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
-        of = f" for the {notion} notion" if notion else ""
+        scope = f" for the {notion} notion" if notion else ""
         raise BadInputError(
-            f"estimand is {name!r}; allowed{of} are {', '.join(allowed)}, l<p> for a number p >= 1, and bregman_<name> of an own "
-            "divergence."
+            f"estimand is {name!r}; allowed{scope} are {', '.join(allowed)}, l<p> for a number "
+            "p >= 1, and bregman_<name> of your own divergence."
         )
     return name
 
 
 def is_distance(name: str) -> bool:
-    """Whether it is 0 where f = C."""
+    """Return True if the estimand is 0 where f = C."""
     return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
 
 
 def has_truth(name: str) -> bool:
-    """Whether it is a quantity that problems know; an own divergence (harness.math.divergences) is known to its estimator
-    alone."""
+    """Return True if problems can know the estimand's true value.
+
+    Quantities that only their estimator defines, such as your own divergences, have none.
+    """
     return not (
         OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
     )
 
 
 def norm_order(name: str) -> float | None:
-    """'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf; None if the name is no norm, or not the one that `norm_name` gives."""
+    """Return the order p of a norm: 'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf.
+
+    None if the name is no norm, or is spelt otherwise than by `norm_name`.
+    """
     try:
         order = float(name[1:])
     except ValueError:
@@ -142,7 +153,7 @@ def norm_order(name: str) -> float | None:
 
 
 def norm_name(order: float) -> str:
-    """1.0 -> 'l1', inf -> 'linf'."""
+    """Return the name of a norm: 1.0 -> 'l1', inf -> 'linf'."""
     return "linf" if np.isinf(order) else f"l{order:g}"
 
 
@@ -153,35 +164,35 @@ def value(
     notion: str = "binary",
     weights: np.ndarray | None = None,
 ) -> float:
-    """The estimand `name` of predictions f against truths c under `weights` (uniform if None; they need not sum to 1
-    when they already carry a density). f, c: (n,) for scalar notions, (n, k) for canonical."""
+    """Return the estimand `name` of predictions f against truths c.
+
+    f, c: (n,) for scalar notions, (n, k) for canonical. weights: (n,), uniform if None; they need
+    not sum to 1 if they already carry a density.
+    """
     check_name(name, notion)
     if notion != "canonical" and name == "linf":
         return float(np.abs(f - c).max())
     if name.startswith("sharpness_"):  # the distance of C from the constant prediction E C
         centre = c.mean(axis=0) if weights is None else weights @ c / weights.sum()
-        return value(
-            name.removeprefix("sharpness_"),
-            np.broadcast_to(centre, np.shape(c)),
-            c,
-            notion,
-            weights,
-        )
+        constant = np.broadcast_to(centre, np.shape(c))
+        return value(name.removeprefix("sharpness_"), constant, c, notion, weights)
     d = pointwise("l2_squared" if name == "rms" else name, f, c, notion)
     mean = float(d.mean() if weights is None else weights @ d)
     return float(np.sqrt(mean)) if name == "rms" else mean
 
 
 def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -> np.ndarray:
-    """d(f, c), shape (n,): what the estimand averages. Raises BadInputError for rms and sharpness, which are no means over
-    samples."""
+    """Return the terms d(f, c), shape (n,), whose mean is the estimand.
+
+    BadInputError for rms and sharpness, which are no means over samples.
+    """
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(
-            f"estimand is {name!r}, which is no mean over samples; estimands.value takes it."
+            f"estimand is {name!r}, which is no mean over samples; call estimands.value."
         )
     if not has_truth(name):
         raise BadInputError(
-            f"estimand is {name!r}, which is no distance of predictions and truths; its estimators alone give it."
+            f"estimand is {name!r}, which only its estimators define; no truth can be computed."
         )
     if notion == "canonical":
         return _canonical(name, f, c)
@@ -204,17 +215,21 @@ def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -
 
 
 def pivot(notion: str) -> float:
-    """Predictions above it are confident in the event, below it in its complement. A confidence (top_label) has no
-    complement: all of them lie above."""
+    """Return the prediction above which f is confident in the event, below which in its complement.
+
+    A confidence (top_label) has no complement: all of them lie above the pivot.
+    """
     return -1.0 if notion == "top_label" else 0.5
 
 
-def _on_side(side: str, f: np.ndarray, c: np.ndarray, at: float) -> np.ndarray:
-    over = np.where(f > at, c < f, np.where(f < at, c > f, False))
-    return over if side == "over" else ~over & (f != at)
+def _on_side(side: str, f: np.ndarray, c: np.ndarray, pivot: float) -> np.ndarray:
+    """Return the mask (n,) of over- or under-confident predictions."""
+    over = np.where(f > pivot, c < f, np.where(f < pivot, c > f, False))
+    return over if side == "over" else ~over & (f != pivot)
 
 
 def _canonical(name: str, f: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Return the terms d(f, c), shape (n,), of vectors f and c (n, k)."""
     if name.startswith("top_class_"):
         top = f.argmax(axis=1)
         rows = np.arange(len(f))
@@ -235,12 +250,12 @@ def _canonical(name: str, f: np.ndarray, c: np.ndarray) -> np.ndarray:
     if name == "refinement_kl":
         return entr(c).sum(axis=1)
     order = norm_order(name)
-    assert order is not None  # the name was checked
+    assert order is not None  # `value` checked the name
     return p_norm(d, order)
 
 
 def p_norm(d: np.ndarray, order: float) -> np.ndarray:
-    """||d||_order along the last axis."""
+    """Return ||d||_order along the last axis."""
     a = np.abs(d)
     if order == 1.0:
         return a.sum(axis=-1)

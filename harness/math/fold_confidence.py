@@ -1,15 +1,18 @@
 """Confidence bounds of means over cross-fitted folds, which depend on each other.
 
-A contribution is one held-out sample's part of a variational estimate. Given the other folds, the contributions of one fold are
-independent, and their mean is at most the calibration error. Across folds they are dependent, as the map of each fold is fitted
-on the labels of the others:
+A contribution is one held-out sample's part of a variational estimate. Given the other folds, the
+contributions of one fold are independent, and their mean is at most the calibration error. Across
+folds they are dependent, because the map of each fold is fitted on the labels of the others:
 
-* On calibrated predictions the variance of the pooled mean is about twice what independence would give, as the maps of all folds
-  turn the same way; a textbook 95 % bound covers about 90 %.
-* Where errors are rare (p = 0.999, n = 200) the textbook bound covers 22 %, as most samples show no error.
+* On calibrated predictions the variance of the pooled mean is about twice what independence would
+  give, because the maps of all folds err in the same direction. A textbook 95 % bound covers about
+  90 %.
+* Where errors are rare (p = 0.999, n = 200) the textbook bound covers 22 %, because most samples
+  show no error.
 
-The bounds here hold whatever the dependence and however rare the errors. The price is width: over-confident, n = 10,000,
-temperature scaling, `lower` lies 0.026 below the estimate with five folds and 0.018 with two, where the textbook says 0.006.
+The bounds here hold whatever the dependence and however rare the errors. The price is width: for
+over-confident predictions, n = 10,000 and temperature scaling, `lower` lies 0.026 below the
+estimate with five folds and 0.018 with two; the textbook bound lies 0.006 below.
 """
 
 from __future__ import annotations
@@ -18,45 +21,45 @@ from collections.abc import Sequence
 
 import numpy as np
 
-STAKE_SHARES = 0.5 * 2.0 ** -np.arange(
-    6.0
-)  # stakes as shares of the most that can be staked at error 0
-HALVINGS = 45  # to 2^-45 of the range
+# Stakes as shares of the largest possible stake at error 0.
+STAKE_SHARES = 0.5 * 2.0 ** -np.arange(6.0)
+HALVINGS = 45  # bisection steps: the bound is exact to 2^-45 of its range
 
 
 def lower(
     sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, least: Sequence[float], level: float
 ) -> np.ndarray:
-    """Lower confidence bounds of the calibration error, one per loss, valid for every sample size.
+    """Return lower confidence bounds of the calibration error, one per loss, valid at every n.
 
     Let X be the contributions, a = -least, s a stake, and for a candidate c of the error
 
         E(c) = mean over folds and stakes of exp( s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2 ),
         l = s (c + a) < 1,   psi(l) = -log(1 - l) - l.
 
-    E falls with c. The bound is the c at which E(c) = 1 / (1 - level), or 0 if E(0) is smaller.
+    E decreases in c. The bound is the c at which E(c) = 1 / (1 - level), or 0 if E(0) is smaller.
 
     Parameters
     ----------
     sums, squares : array (losses, folds)
-        Sums of X and of X^2 by fold, with X cut at a from above as `moments` does.
+        Sums of X and of X^2 by fold, with X clipped from above at a, as `moments` does.
     counts : array (folds,)
-        Samples of each fold.
+        Number of samples of each fold.
     least : array (losses,)
-        Least values of the contributions, negative.
+        Lower bounds of the contributions, negative.
     level : float
         Confidence level, between 0 and 1.
 
     Returns
     -------
     array (losses,)
-        Each is at most the error of its loss with probability `level`, at least.
+        Each is at most the error of its loss with probability at least `level`.
 
     Notes
     -----
-    If c is the error, E[E(c)] <= 1. First, log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (Fan, Grama and Liu, 2015), so that every
-    term is at most a product of factors 1 + s (X - c), whose conditional means are at most 1. Second, a mean of e-values is an
-    e-value however they depend on each other (Vovk and Wang, 2021). By Markov's inequality E(c) at the error exceeds 1 / (1 -
+    If c is the error, E[E(c)] <= 1. First, log(1 + l x) >= l x - psi(l) x^2 for x >= -1 (Fan, Grama
+    and Liu, 2015), so that every term is at most a product of factors 1 + s (X - c), whose
+    conditional means are at most 1. Second, a mean of e-values is an e-value whatever their
+    dependence (Vovk and Wang, 2021). By Markov's inequality E(c) at the error exceeds 1 / (1 -
     level) with probability at most 1 - level.
     """
     a = -np.asarray(least, float)[:, None]
@@ -69,12 +72,12 @@ def lower(
     gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
 
     def enough(c: np.ndarray) -> np.ndarray:
-        """Whether E(c) is as large as it must be, of every loss."""
+        """Return True for each loss whose E(c) reaches 1 / (1 - level)."""
         reach = c + a
         share = np.minimum(stakes * reach, 1.0 - 1e-12)
         spread = squares + c * (counts * c - doubled)
         exponent = gains - pulls * c + (np.log1p(-share) + share) / (reach * reach) * spread
-        with np.errstate(over="ignore"):  # infinite is enough
+        with np.errstate(over="ignore"):  # infinity reaches every threshold
             return np.exp(exponent).sum(axis=1, keepdims=True) >= exponent.shape[1]
 
     low, high = np.zeros_like(a), a.copy()
@@ -90,17 +93,22 @@ def lower(
 def moments(
     contributions: np.ndarray, fold: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(sums, sums of squares, counts) by fold of contributions cut at -least, which only lowers their mean."""
+    """Return sums, sums of squares and counts by fold of clipped contributions.
+
+    Contributions are clipped from above at -least, which can only lower their mean.
+    """
     x = np.minimum(contributions, -least)
     return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)
 
 
 def half_width(contributions: np.ndarray, fold: np.ndarray, level: float) -> float:
-    """Half the width of a two-sided interval around a mean over folds of dependent fold means.
+    """Return half the width of a two-sided interval around a mean of dependent fold means.
 
-    sum_j (n_j / n) s_j / sqrt(n_j) times the expected shortfall of Student's t with the smallest fold's degrees of freedom at
-    (1 + level) / 2: whatever the dependence, the mean of variables exceeds their common expected shortfall at most that often.
-    Asymptotic in the size of a fold; NaN for folds of fewer than 3 samples.
+        sum_j (n_j / n) s_j / sqrt(n_j)  x  expected shortfall of Student's t at (1 + level) / 2
+
+    with the degrees of freedom of the smallest fold. Whatever the dependence, the mean of the
+    variables exceeds their common expected shortfall at most that often. Asymptotic in the size of
+    a fold; NaN if a fold has fewer than 3 samples.
     """
     from scipy.stats import t  # slow to import
 

@@ -1,4 +1,4 @@
-"""Which fold each sample is held out in."""
+"""Random assignment of samples to cross-validation folds."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from harness.errors import BadInputError, UndefinedError
 
 
 def fold_of(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDArray[np.int64]:
-    """Fold of every sample for cross-validation, the sizes of the folds differing by at most one.
+    """Assign every sample to a fold; the sizes of the folds differ by at most one.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
         Labels.
     folds : int
-        How many folds; with one, all samples are in fold 0 and rng is not used.
+        Number of folds; with one, all samples are in fold 0 and rng is not used.
     stratified : bool
-        Whether every class is spread evenly over the folds.
+        True spreads every class evenly over the folds.
     rng : numpy.random.Generator or int
-        What the folds are drawn from.
+        Source of the random assignment.
 
     Raises
     ------
@@ -47,7 +47,6 @@ def fold_of(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDA
         order = order[np.argsort(y[order], kind="stable")]
         fold[order] = np.arange(n) % folds
     else:
-        fold[order] = np.repeat(
-            np.arange(folds), [len(part) for part in np.array_split(np.arange(n), folds)]
-        )
+        sizes = n // folds + (np.arange(folds) < n % folds)
+        fold[order] = np.repeat(np.arange(folds), sizes)
     return fold

@@ -1,13 +1,13 @@
-"""Kernels on [0, 1] and on the simplex: sums of Dirichlet kernels in logarithms, and the RBF kernel: low rank, products, width.
+"""Kernels on [0, 1] and on the simplex.
 
-Nothing here holds an n x n matrix: Dirichlet sums go by blocks of rows, the RBF matrix is never formed.
+Sums of Dirichlet kernels in logarithms, and the RBF kernel: low rank, products, bandwidth. No n x n
+matrix is held: Dirichlet sums go by blocks of rows, the RBF matrix is never formed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 from numba import njit
@@ -18,26 +18,23 @@ from harness.errors import BadInputError
 from harness.math import beta_sums, near_pairs
 from harness.math.near_pairs import log_normaliser
 
-BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB stays in the cache
-LOG_NEGLIGIBLE = (
-    -700.0
-)  # a smaller exponential is negligible beside 1, and denormal numbers take ten times as long
-SAFE_RANGE = 600.0  # exponents this far apart need not be scaled by row
+BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB fits into the cache
+LOG_NEGLIGIBLE = near_pairs.LOG_NEGLIGIBLE
+SAFE_RANGE = near_pairs.SAFE_RANGE
 PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
-FEW_COLUMNS = 4  # up to so many columns, a product of matrices per bandwidth is cheaper than one shared by all of them
-PIVOT_CANDIDATES = 64  # points of the largest residuals that are looked at together
-PIVOT_SHARE = 0.1  # a candidate pivot is taken while its residual exceeds this share of the largest
-SPREAD_CANDIDATES = 512  # rows spread over all, among which the first pivots of vectors are found
-LATER_CANDIDATES = 256  # rows of the largest residuals, among which the others are
-HOPELESS = 10.0  # times the tolerated trace: what is left out of some rows, for a decomposition of all to be given up
-FIRST_SHARE, LATER_SHARE = (
-    1e-8,
-    0.01,
-)  # PIVOT_SHARE of these: few passes over all rows, for a rank a few per cent larger
-TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
-SHARP_GAMMA = (
-    1e5  # from this gamma on, ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
+FEW_COLUMNS = 4  # up to so many columns, one matrix product per bandwidth beats a shared one
+PIVOT_CANDIDATES = 64  # points of the largest residuals that are examined together
+PIVOT_SHARE = (
+    0.1  # a candidate becomes a pivot while its residual exceeds this share of the largest
 )
+SPREAD_CANDIDATES = 512  # rows spread over all, from which the first pivots of vectors are taken
+LATER_CANDIDATES = 256  # rows of the largest residuals, from which the later pivots are taken
+# PIVOT_SHARE of these two: few passes over all rows, for a rank that is a few per cent larger.
+FIRST_SHARE, LATER_SHARE = 1e-8, 0.01
+# A decomposition is given up if a subset of rows misses this multiple of the tolerated trace.
+HOPELESS = 10.0
+TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
+SHARP_GAMMA = 1e5  # from here on ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
 UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are at most 2
 MEDIAN_RULES = (
     "median",
@@ -46,16 +43,12 @@ MEDIAN_RULES = (
     "sqrt_half_median_squared",
     "median_squared",
 )
-ALL_PAIRS_UP_TO = 2000  # rows of which all pairs count for the median distance
-SUBSAMPLE_ROWS = 1000  # rows taken of more
-LEAST_OF_SCALARS = (
-    1e-5  # a median distance below it is taken from the vectors (1 - p, p) as they were rounded
-)
-MEDIAN_SAMPLE = 4000  # values of which quantiles tell where the median is
+ALL_PAIRS_UP_TO = 2000  # up to so many rows, the median distance is taken over all pairs
+SUBSAMPLE_ROWS = 1000  # rows that are used if there are more
 
 
 def two_columns(p: np.ndarray) -> np.ndarray:
-    """(n,) -> (n, 2), the vectors (1 - p, p); vectors stay as they are."""
+    """Return (n,) as the vectors (1 - p, p), shape (n, 2); vectors are returned unchanged."""
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
@@ -68,24 +61,46 @@ def dirichlet_sums(
     nothing: float = LOG_NEGLIGIBLE,
     pruned: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kernel regression and density for several bandwidths b at once.
+    """Return kernel regression and density for several bandwidths b at once.
 
-    k_b(z; t) is the density at z of Dir(t / b + 1): log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
-    - sum_j log Gamma(t_j / b + 1) (popordanoska2024, eq. 12; for two columns the Beta kernel).
+    k_b(z; t) is the density at z of Dir(t / b + 1) (popordanoska2024, eq. 12; for two columns the
+    Beta kernel):
 
-    points: (m, k) positive; centres: (n, k); hits: (n, c). leave_out: (m,), the centre that each point leaves out, None for none.
-    Returns (ratios, log_density): ratios (b, m, c) = sum_j k(z; t_j) hits_j / sum_j k(z; t_j), log_density (b, m) = log of the
-    mean kernel. The matrix log(Z) T' is shared by all bandwidths, the largest exponent of a row is taken out before exp; a share
-    below exp(nothing) of it is 0. O(m n (k + c)) per bandwidth, blocked.
+        log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1)) - sum_j log Gamma(t_j / b
+        + 1)
 
-    pruned: leave out what is below rounding (ratios keep 1e-10 of 1, and not of themselves where they are nearly 0): two columns
-    of many points go by `beta_sums` in nearly linear time, and small bandwidths see only centres that are near."""
+    Parameters
+    ----------
+    points : ndarray of shape (m, k)
+        Positive.
+    centres : ndarray of shape (n, k)
+    hits : ndarray of shape (n, c)
+    bandwidths : list of float
+    leave_out : ndarray of shape (m,), optional
+        The centre that each point leaves out.
+    nothing : float
+        Terms below exp(nothing) of the largest of a row are set to 0.
+    pruned : bool
+        Leave out terms below rounding: ratios are accurate to 1e-10 of 1 (not of themselves if they
+        are nearly 0). Many points of two columns use `beta_sums` in nearly linear time, and small
+        bandwidths see only near centres.
+
+    Returns
+    -------
+    ratios : ndarray of shape (b, m, c)
+        sum_j k(z; t_j) hits_j / sum_j k(z; t_j).
+    log_density : ndarray of shape (b, m)
+        Logarithm of the mean kernel.
+
+    Notes
+    -----
+    The matrix log(Z) T' is shared by all bandwidths, and the largest exponent of a row is
+    subtracted before exp. O(m n (k + c)) per bandwidth, blocked.
+    """
     if not pruned or not np.isfinite(nothing):
         return all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
-    ratios, density = (
-        np.empty((len(bandwidths), len(points), hits.shape[1])),
-        np.empty((len(bandwidths), len(points))),
-    )
+    ratios = np.empty((len(bandwidths), len(points), hits.shape[1]))
+    density = np.empty((len(bandwidths), len(points)))
     linear = beta_sums.applies(points, centres, hits, bandwidths)
     others = []
     for i, b in enumerate(bandwidths):
@@ -110,48 +125,38 @@ def all_pairs(
     nothing: float = LOG_NEGLIGIBLE,
     constants: Sequence[np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`dirichlet_sums` over all pairs. constants: `log_normaliser` of every bandwidth."""
+    """Return `dirichlet_sums` over all pairs; constants: `log_normaliser` of every bandwidth."""
     m, n = len(points), len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
-    if (
-        hits.shape[1] > FEW_COLUMNS
-        and ((hits == 0.0) | (hits == 1.0)).all()
-        and (hits.sum(axis=1) == 1.0).all()
-    ):
-        # one class each: with the centres sorted by class, sums over runs of columns are cheaper than a product
-        label = hits.argmax(axis=1)
+    label = near_pairs.labels(hits) if hits.shape[1] > FEW_COLUMNS else None
+    class_runs = None
+    if label is not None:
+        # With the centres sorted by class, sums over runs of columns are cheaper than a product.
         order = np.argsort(label, kind="stable")
-        of_classes = np.unique(label[order], return_index=True)
-        centres, constants = centres[order], [one[order] for one in constants]
+        class_runs = np.unique(label[order], return_index=True)
+        centres, constants = centres[order], [constant[order] for constant in constants]
         leave_out = None if leave_out is None else np.argsort(order)[leave_out]
-    else:
-        of_classes = None
     logs = np.column_stack([np.log(points), np.ones(m)])
-    highest = [one.max() for one in constants]
-    lowest = (
-        logs[:, :-1].min() * centres.sum(axis=1).max()
-    )  # of all products: above highest - SAFE_RANGE nothing underflows
+    highest = [constant.max() for constant in constants]
+    # Lower bound of all products: nothing underflows while it exceeds highest - SAFE_RANGE.
+    lowest = logs[:, :-1].min() * centres.sum(axis=1).max()
     safe = [
-        one.min() + lowest / b > top - SAFE_RANGE
-        for one, top, b in zip(constants, highest, bandwidths)
+        constant.min() + lowest / b > top - SAFE_RANGE
+        for constant, top, b in zip(constants, highest, bandwidths)
     ]
     ratios, density = np.zeros((len(bandwidths), m, hits.shape[1])), np.empty((len(bandwidths), m))
     weights = np.column_stack([np.ones(n), hits])
     others = n - (leave_out is not None)
     step = max(1, BLOCK_ENTRIES // n)
     kernel = np.empty((step, n))
-    shared = (
-        len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS
-    )  # else the constant goes through the product, too
+    # With few columns the constant is a further column of one product per bandwidth.
+    shared = len(bandwidths) > 1 and centres.shape[1] > FEW_COLUMNS
     shifts = [top if ok else 0.0 for top, ok in zip(highest, safe)]
-    at_once = (
-        []
-        if shared
-        else [
-            np.ascontiguousarray(np.column_stack([centres / b, c - top]).T)
-            for b, c, top in zip(bandwidths, constants, shifts)
-        ]
-    )
+    factors = [
+        np.ascontiguousarray(np.column_stack([centres / b, c - top]).T)
+        for b, c, top in zip(bandwidths, constants, shifts)
+        if not shared
+    ]
     for start in range(0, m, step):
         rows = slice(start, min(start + step, m))
         block = kernel[: rows.stop - start]
@@ -162,40 +167,42 @@ def all_pairs(
                 np.multiply(products, 1.0 / b, out=block)
                 block += constant - shifts[i]
             else:
-                np.matmul(logs[rows], at_once[i], out=block)
-            own = None if leave_out is None else (np.arange(len(block)), leave_out[rows])
+                np.matmul(logs[rows], factors[i], out=block)
+            pair = None if leave_out is None else (np.arange(len(block)), leave_out[rows])
             if safe[i]:
                 largest = shifts[i]
                 np.exp(block, out=block)
-                if own is not None:
-                    block[own] = 0.0
+                if pair is not None:
+                    block[pair] = 0.0
             else:
-                if own is not None:
-                    block[own] = -np.inf
+                if pair is not None:
+                    block[pair] = -np.inf
                 largest = block.max(axis=1)
                 block -= largest[:, None]
                 np.maximum(block, nothing, out=block)
                 np.exp(block, out=block)
-            if of_classes is None:
+            if class_runs is None:
                 sums = block @ weights
-                total, of_hits = sums[:, :1], sums[:, 1:]
+                total, hit_sums = sums[:, :1], sums[:, 1:]
             else:
-                present, starts = of_classes
-                of_hits = np.zeros((len(block), hits.shape[1]))
-                of_hits[:, present] = np.add.reduceat(block, starts, axis=1)
-                total = of_hits.sum(axis=1, keepdims=True)
-            of_hits[of_hits <= n * np.exp(nothing)] = 0.0
+                present, starts = class_runs
+                hit_sums = np.zeros((len(block), hits.shape[1]))
+                hit_sums[:, present] = np.add.reduceat(block, starts, axis=1)
+                total = hit_sums.sum(axis=1, keepdims=True)
+            hit_sums[hit_sums <= n * np.exp(nothing)] = 0.0
             density[i, rows] = np.log(total[:, 0]) + largest - np.log(others)
-            ratios[i, rows] = of_hits / total
+            ratios[i, rows] = hit_sums / total
     return ratios, density
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """K(x, x') = phi(x) . phi(x') + error, phi(x) = L^-1 k(pivots, x), from a pivoted Cholesky decomposition.
+    """Low-rank kernel K(x, x') = phi(x) . phi(x') + error from a pivoted Cholesky decomposition.
 
-    factor: (n, r), phi of the points decomposed. `residual` is the trace of K - factor factor', relative to that of K: the error
-    is positive semi-definite, so that it bounds its largest eigenvalue and all entries (|E_ij| <= sqrt(E_ii E_jj))."""
+    phi(x) = L^-1 k(pivots, x), and `factor` (n, r) is phi of the decomposed points. `residual` is
+    the trace of K - factor factor' relative to that of K. The error is positive semi-definite, so
+    that its trace bounds its largest eigenvalue and all entries (|E_ij| <= sqrt(E_ii E_jj)).
+    """
 
     pivots: np.ndarray
     triangle: np.ndarray
@@ -204,12 +211,12 @@ class LowRank:
     residual: float
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """phi(x), shape (m, r)."""
+        """Return phi(x), shape (m, r)."""
         return solve_triangular(self.triangle, rbf(self.pivots, x, self.gamma), lower=True).T
 
 
 def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
-    """exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
+    """Return exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
     elif gamma >= SHARP_GAMMA:
@@ -224,25 +231,34 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def _exp(exponents: np.ndarray, gamma: float) -> np.ndarray:
-    """exp in place. What would underflow, where gamma is so large that it may, is exp(-700): it takes five times as long."""
+    """Exponentiate in place.
+
+    If gamma is so large that terms may underflow, they become exp(-700): denormal numbers take five
+    times as long.
+    """
     if gamma > UNDERFLOW_GAMMA:
         np.maximum(exponents, LOG_NEGLIGIBLE, out=exponents)
     return np.exp(exponents, out=exponents)
 
 
 def rbf_times(x: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
-    """G v, G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d): shape (n, d). Tiles on and above the diagonal are made
-    and used for both their sides. O(n^2 (k + 2 d) / 2)."""
-    found = np.zeros_like(v)
+    """Return G v, shape (n, d), with G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d).
+
+    Tiles on and above the diagonal are computed and used on both sides. O(n^2 (k + 2 d) / 2).
+    """
+    product = np.zeros_like(v)
     for rows, columns, tile in _upper_tiles(x, gamma):
-        found[rows] += tile @ v[columns]
+        product[rows] += tile @ v[columns]
         if columns != rows:
-            found[columns] += tile.T @ v[rows]
-    return found
+            product[columns] += tile.T @ v[rows]
+    return product
 
 
 def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
-    """tr(v' G v) for the G of `rbf_times`, from the tiles on and above the diagonal. O(n^2 (k + d) / 2)."""
+    """Return tr(v' G v) for the G of `rbf_times`, from tiles on and above the diagonal.
+
+    O(n^2 (k + d) / 2).
+    """
     return sum(
         (1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns])
         for rows, columns, tile in _upper_tiles(x, gamma)
@@ -250,14 +266,15 @@ def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
 
 
 def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """(rows, columns, tile of G) on and above the diagonal; a tile lives until the next one is asked for."""
+    """Yield (rows, columns, tile of G) on and above the diagonal.
+
+    A tile is overwritten when the next one is requested.
+    """
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
-    left, right = (
-        np.column_stack([2.0 * gamma * x, squares, ones]),
-        np.column_stack([x, ones, squares]).T.copy(),
-    )
-    room = np.empty(TILE_ROWS * TILE_ROWS)  # one for all tiles: to allocate is as dear as exp
+    left = np.column_stack([2.0 * gamma * x, squares, ones])
+    right = np.column_stack([x, ones, squares]).T.copy()
+    buffer = np.empty(TILE_ROWS * TILE_ROWS)  # reused: allocation costs as much as exp
     for start in range(0, len(x), TILE_ROWS):
         rows = slice(start, start + TILE_ROWS)
         for other in range(start, len(x), TILE_ROWS):
@@ -267,7 +284,9 @@ def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np
             else:
                 height, width = min(TILE_ROWS, len(x) - start), min(TILE_ROWS, len(x) - other)
                 tile = np.matmul(
-                    left[rows], right[:, columns], out=room[: height * width].reshape(height, width)
+                    left[rows],
+                    right[:, columns],
+                    out=buffer[: height * width].reshape(height, width),
                 )
                 np.minimum(tile, 0.0, out=tile)
                 _exp(tile, gamma)
@@ -275,25 +294,27 @@ def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np
 
 
 def median_distance(p: np.ndarray, rule: str = "median") -> float:
-    """The bandwidth gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic on the distances d_ij = ||p_i - p_j||.
+    """Return the bandwidth gamma of exp(-||p - p'||^2 / (2 gamma^2)) by the median heuristic.
 
     Parameters
     ----------
     p : ndarray of shape (n,) or (n, k)
         Predictions; (n,) counts as two columns.
     rule : str
-        "median": of d_ij over i < j. "median_with_diagonal": over all i and j, i = j included. "median_of_positive": over the
-        d_ij > 0. "median_squared": of d_ij^2. "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2).
+        With d_ij = ||p_i - p_j||. "median": of d_ij over i < j. "median_with_diagonal": over all i
+        and j, i = j included. "median_of_positive": over the d_ij > 0. "median_squared": of d_ij^2.
+        "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2).
 
     Returns
     -------
     float
-        1 where the rule gives less than 1e-12, or there is no pair.
+        1 if the rule gives less than 1e-12, or there is no pair.
 
     Notes
     -----
-    Differences are taken directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions would be 1e-8 apart. Of more than 2,000
-    rows, 1,000 are taken, evenly spaced in order of ||p||, so that the order in which they came does not matter. O(n^2 k).
+    Differences are computed directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions would be
+    1e-8 apart. Of more than 2,000 rows, 1,000 are used, evenly spaced in order of ||p||, so that
+    the order of the rows does not matter. O(n^2 k).
 
     Examples
     --------
@@ -308,14 +329,9 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
         )
     p = two_columns(p)
     if len(p) > ALL_PAIRS_UP_TO:
-        order = np.lexsort(
-            (p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p))
-        )  # the product parts rows of equal length
+        # The product separates rows of equal length.
+        order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))
         p = p[order[np.linspace(0, len(p) - 1, SUBSAMPLE_ROWS).astype(int)]]
-    if rule == "median" and p.shape[1] == 2 and len(p) > 1 and (p[:, 0] == 1.0 - p[:, 1]).all():
-        found = np.sqrt(2.0) * _median_difference(np.sort(p[:, 1]))
-        if found >= LEAST_OF_SCALARS:
-            return float(found)
     distance = pdist(p)
     if rule == "median_with_diagonal":
         distance = np.concatenate([distance, distance, np.zeros(len(p))])
@@ -323,92 +339,13 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
         distance = distance[distance > 0.0]
     if not len(distance):
         return 1.0
-    # the median of squares is no square of the median: of an even number the two middle ones are averaged
-    found = _median(
-        distance**2 if rule in ("sqrt_half_median_squared", "median_squared") else distance
-    )
-    found = np.sqrt(found / 2.0) if rule == "sqrt_half_median_squared" else found
-    return float(found) if found >= 1e-12 else 1.0
-
-
-@njit(cache=True)
-def _close_pairs(v: np.ndarray, t: float) -> int:
-    """How many pairs of the sorted v are at most t apart."""
-    count, i = 0, 0
-    for j in range(len(v)):
-        while v[j] - v[i] > t:
-            i += 1
-        count += j - i
-    return count
-
-
-@njit(cache=True)
-def _median_difference(v: np.ndarray) -> float:
-    """The median of v_j - v_i, i < j, of the sorted v (n,): bisection for an interval (low, high] that holds the middle and O(n)
-    differences, which alone are ordered."""
-    n = len(v)
-    pairs = n * (n - 1) // 2
-    first, second = (pairs - 1) // 2, pairs // 2
-    equal = _close_pairs(v, 0.0)
-    if equal > second:
-        return 0.0
-    if (
-        equal > first
-    ):  # of the two in the middle one is 0, and the other the least difference that is not
-        steps = np.diff(v)
-        return 0.5 * steps[steps > 0.0].min()
-    low, high, below, within = 0.0, v[n - 1] - v[0], equal, pairs
-    while within - below > 4 * n:
-        t = 0.5 * (low + high)
-        if not low < t < high:
-            break
-        count = _close_pairs(v, t)
-        if count <= first:
-            low, below = t, count
-        elif count > second:
-            high, within = t, count
-        else:
-            break
-    found, taken = np.empty(within - below), 0
-    start, stop = 0, 0  # rows i < start are more than high away, those from stop on at most low
-    for j in range(n):
-        while v[j] - v[start] > high:
-            start += 1
-        while stop < j and v[j] - v[stop] > low:
-            stop += 1
-        for i in range(start, stop):
-            found[taken] = v[j] - v[i]
-            taken += 1
-    found.sort()
-    return 0.5 * (found[first - below] + found[second - below])
-
-
-def _median(values: np.ndarray) -> float:
-    """np.median of values without NaN: only those between two quantiles of a sample are ordered."""
-    n = len(values)
-    if n < MEDIAN_SAMPLE * 8:
-        return np.median(values)
-    sample = np.sort(values[:: n // MEDIAN_SAMPLE])
-    low, high = sample[int(0.47 * len(sample))], sample[int(0.53 * len(sample))]
-    between = values[(values >= low) & (values <= high)]
-    below = np.count_nonzero(values < low)
-    first, second = (n - 1) // 2 - below, n // 2 - below
-    if first < 0 or second >= len(between):
-        return np.median(values)
-    between.partition([first, second])
-    return 0.5 * (between[first] + between[second])
-
-
-@overload
-def pivoted_cholesky(
-    x: np.ndarray, gamma: float, tolerance: float = ..., max_rank: int = ..., spread: bool = ...
-) -> LowRank: ...
-
-
-@overload
-def pivoted_cholesky(
-    x: np.ndarray, gamma: float, tolerance: float, max_rank: int, spread: bool, complete: bool
-) -> LowRank | None: ...
+    # The median of an even number is a mean, so that the median of squares is no square of it.
+    if rule in ("sqrt_half_median_squared", "median_squared"):
+        distance = distance**2
+    gamma = float(np.median(distance))
+    if rule == "sqrt_half_median_squared":
+        gamma = float(np.sqrt(gamma / 2.0))
+    return gamma if gamma >= 1e-12 else 1.0
 
 
 def pivoted_cholesky(
@@ -417,21 +354,22 @@ def pivoted_cholesky(
     tolerance: float = 1e-14,
     max_rank: int = 2000,
     spread: bool = False,
-    complete: bool = False,
-) -> LowRank | None:
-    """Low-rank decomposition of the RBF matrix of x, (n,) or (n, k): pivots are added until the residual trace is at most
-    `tolerance` of the trace n, or `max_rank` are there.
+) -> LowRank:
+    """Return a low-rank decomposition of the RBF matrix of x, (n,) or (n, k).
 
-    The spectrum of a Gaussian kernel on [0, 1] dies faster than exponentially (about 15 pivots reach rounding); on the simplex
-    the rank grows with the dimension that the predictions fill. Pivots are taken many at a time among the points with
-    the largest residuals, which makes the work matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and
-    Schneider (2012).
+    Pivots are added until the residual trace is at most `tolerance` of the trace n, or there are
+    `max_rank` of them.
 
-    spread: the first pivots of vectors are spread over all rows, which is sooner done for a rank a few per cent larger. Not for
-    the smallest ridges, which turn another choice of pivots into the ninth digit.
+    With `spread` the first pivots of vectors are spread over all rows, which is faster for a rank a
+    few per cent larger. It does not suit the smallest ridges, for which another choice of pivots
+    changes the ninth digit.
 
-    complete: None where `max_rank` pivots among some rows of vectors leave out more than `tolerance` of the trace of these rows,
-    so that they would of all.
+    Notes
+    -----
+    The spectrum of a Gaussian kernel on [0, 1] decays faster than exponentially (about 15 pivots
+    reach rounding). On the simplex the rank grows with the dimension that the predictions fill.
+    Many pivots are taken at once among the points with the largest residuals, which turns the work
+    into matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and Schneider (2012).
     """
     if not gamma > 0:
         raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
@@ -439,8 +377,7 @@ def pivoted_cholesky(
     most = min(n, max_rank)
     factor, chosen = np.empty((n, min(most, PIVOT_CANDIDATES))), np.empty(0, dtype=np.int64)
     left = np.ones(n)
-    if complete and x.ndim > 1 and _hopeless(x, gamma, tolerance, most):
-        return None
+
     step = _spread_pivots if spread and x.ndim > 1 else _pivots
     while len(chosen) < most and left.sum() > tolerance * n:
         r = len(chosen)
@@ -461,37 +398,55 @@ def pivoted_cholesky(
     return LowRank(x[chosen], np.tril(factor[chosen]), factor, gamma, float(left.sum() / n))
 
 
+def complete_cholesky(
+    x: np.ndarray, gamma: float, tolerance: float, max_rank: int
+) -> LowRank | None:
+    """Return a decomposition that leaves out at most `tolerance` of the trace.
+
+    None if `max_rank` pivots do not suffice. For vectors a subset of rows usually shows that early.
+    """
+    if x.ndim > 1 and _hopeless(x, gamma, tolerance, min(len(x), max_rank)):
+        return None
+    low = pivoted_cholesky(x, gamma, tolerance, max_rank, spread=True)
+    return low if low.residual <= tolerance else None
+
+
 def _pivots(
     x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(pivots, triangle of their residuals, residual columns (n, pivots)), from the rows of the largest residuals."""
+    """Take pivots from the rows of the largest residuals.
+
+    Returns the pivots, the triangle of their residuals, and residual columns (n, pivots).
+    """
     n = len(x)
     candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
     columns = rbf(x, x[candidates], gamma)
     columns -= factor @ factor[candidates].T
     block, allowed = columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES)
-    # of scalars the smallest ridges turn another rounding into the sixth digit: they keep the order of their sums
-    picked, triangle = (
-        _best(block, allowed) if x.ndim == 1 else _best_by_lapack(block, allowed, PIVOT_SHARE)
-    )
+    # With scalars the smallest ridges amplify rounding to the sixth digit; the order of summation
+    # in `_best` is therefore part of the result.
+    if x.ndim == 1:
+        picked, triangle = _best(block, allowed)
+    else:
+        picked, triangle = _best_by_lapack(block, allowed, PIVOT_SHARE)
     return candidates[picked], triangle, columns[:, picked]
 
 
 def _spread_pivots(
     x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `_pivots`. Candidates are compared with each other first; only those taken meet all rows. The first ones are
-    spread over all rows and at most three quarters of all, as the rows that they miss need the rest."""
+    """Take pivots like `_pivots`, from candidates that are first compared with each other.
+
+    Only accepted candidates are compared with all rows. The first ones are spread over all rows and
+    are at most three quarters of all, because the rows that they miss need the rest.
+    """
     n, r = len(x), len(chosen)
     if r:
         size, share, allowed = min(n, LATER_CANDIDATES), LATER_SHARE, most - r
         candidates = np.argpartition(left, n - size)[n - size :]
     else:
-        size, share, allowed = (
-            min(n, SPREAD_CANDIDATES),
-            FIRST_SHARE,
-            most if most == n else -(-3 * most // 4),
-        )
+        size, share = min(n, SPREAD_CANDIDATES), FIRST_SHARE
+        allowed = most if most == n else -(-3 * most // 4)
         candidates = np.linspace(0, n - 1, size).astype(np.int64)
     block = rbf(x[candidates], x[candidates], gamma)
     block -= factor[candidates] @ factor[candidates].T
@@ -503,14 +458,14 @@ def _spread_pivots(
 
 
 def _hopeless(x: np.ndarray, gamma: float, tolerance: float, most: int) -> bool:
-    """Whether twice as many rows as there may be pivots, spread over all, need more pivots than that."""
-    some = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
-    rows, _ = _picked(rbf(some, some, gamma), most, 0.0, np.finfo(float).eps)
-    return len(some) - np.vdot(rows, rows) > HOPELESS * tolerance * len(some)
+    """Return True if 2 `most` rows, spread over all, need more than `most` pivots."""
+    subset = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
+    rows, _ = _picked(rbf(subset, subset, gamma), most, 0.0, np.finfo(float).eps)
+    return len(subset) - np.vdot(rows, rows) > HOPELESS * tolerance * len(subset)
 
 
 def _best(block: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pivots of a small positive semi-definite matrix, while worth it, and the triangle of their Cholesky decomposition."""
+    """Return pivots of a small positive semi-definite matrix, and their Cholesky triangle."""
     block = block.copy()
     diagonal = block.diagonal().copy()
     least = max(PIVOT_SHARE * diagonal.max(), np.finfo(float).eps)
@@ -533,9 +488,12 @@ def _best(block: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """`_best` up to rounding and for another PIVOT_SHARE, in a tenth of the time where many pivots are taken."""
+    """Return the result of `_best` up to rounding, for any share of the largest residual.
+
+    It takes a tenth of the time if many pivots are taken.
+    """
     largest = block.diagonal().max()
-    if largest < np.finfo(float).eps:  # LAPACK takes the first pivot unseen
+    if largest < np.finfo(float).eps:  # LAPACK accepts the first pivot without a check
         return np.empty(0, dtype=np.int64), np.empty((0, 0))
     lower, order, rank, _ = dpstrf(block, tol=max(share * largest, np.finfo(float).eps), lower=1)
     picked = order[: min(rank, most)].astype(np.int64) - 1
@@ -543,7 +501,10 @@ def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndar
 
 
 def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """`_best_by_lapack`, compiled where few of the candidates may be taken: LAPACK cannot stop early."""
+    """Return the result of `_best_by_lapack`, compiled if only few candidates may be taken.
+
+    LAPACK cannot stop early.
+    """
     if 2 * most >= len(block):
         return _best_by_lapack(block, most, share)
     rows, picked = _picked(block, most, share, np.finfo(float).eps)
@@ -554,25 +515,25 @@ def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarra
 def _picked(
     block: np.ndarray, most: int, share: float, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(rows (r, m) of the Cholesky factor, pivots (r,)) of a positive semi-definite block (m, m)."""
+    """Return rows (r, m) of the Cholesky factor of a positive semi-definite block, and pivots (r,)."""
     m = len(block)
     most = min(most, m)
-    left = np.empty(m)
+    residual = np.empty(m)
     for i in range(m):
-        left[i] = block[i, i]
+        residual[i] = block[i, i]
     rows, picked = np.empty((most, m)), np.empty(most, dtype=np.int64)
-    least, r = max(share * left.max(), eps), 0
+    least, r = max(share * residual.max(), eps), 0
     while r < most:
-        j = left.argmax()
-        if not left[j] >= least:
+        j = residual.argmax()
+        if not residual[j] >= least:
             break
         row = rows[r]
         row[:] = block[j]
         for a in range(r):
             row -= rows[a, j] * rows[a]
-        row /= np.sqrt(left[j])
-        left -= row * row
-        left[j] = -np.inf
+        row /= np.sqrt(residual[j])
+        residual -= row * row
+        residual[j] = -np.inf
         picked[r] = j
         r += 1
     return rows[:r], picked[:r]

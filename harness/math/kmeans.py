@@ -1,8 +1,9 @@
-"""k-means with one k-means++ start: scikit-learn's, without what it checks at every call.
+"""k-means with one k-means++ start: scikit-learn's algorithm without its checks at every call.
 
-The random numbers, the arithmetic and the rules of convergence are those of `sklearn.cluster.KMeans(bins, random_state=seed)`, so
-that the same seed gives the same clusters but for ties that rounding decides. At a few hundred points, nine tenths of the time of
-the class go into validation and into numpy calls on small arrays.
+Random numbers, arithmetic and convergence rules are those of `sklearn.cluster.KMeans(bins,
+random_state=seed)`, so that the same seed gives the same clusters, except for ties that rounding
+decides. At a few hundred points nine tenths of the library's time go into validation and into numpy
+calls on small arrays.
 """
 
 from __future__ import annotations
@@ -11,23 +12,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-MOST, TOLERANCE = (
-    300,
-    1e-4,
-)  # iterations; sum of the squared shifts of the centres, relative to the mean variance of a column
+MAX_ITERATIONS = 300
+# Sum of the squared shifts of the centres, relative to the mean variance of a column.
+TOLERANCE = 1e-4
 
 
 def fitted(
     points: np.ndarray, bins: int, seed: int
 ) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
-    """The function from points (m, d) to the numbers (m,) of their nearest centre, and the number of centres.
+    """Fit k-means; return a function from points (m, d) to cluster numbers (m,), and their count.
 
-    points: (n, d). With fewer points than `bins` there is one centre, with fewer distinct points there are as many as these."""
+    points: (n, d). With fewer points than `bins` there is one cluster; with fewer distinct points
+    there is one per distinct point.
+    """
     from harness.math import kmeans_kernels  # numba: slow to import
 
-    x = np.array(
-        points, dtype=np.float64, order="C"
-    )  # a copy, for read-only arrays would have to be compiled for anew
+    # Copied, because read-only arrays would trigger another compilation.
+    x = np.array(points, dtype=np.float64, order="C")
     bins = kmeans_kernels.distinct(x, bins) if len(x) >= bins > 1 else 1
     if bins == 1:
         return lambda x: np.zeros(len(x), dtype=np.int32), 1
@@ -44,7 +45,7 @@ def fitted(
 
 
 def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:
-    """The centres (bins, d)."""
+    """Return the fitted centres (bins, d)."""
     from harness.math import kmeans_kernels  # numba: slow to import
 
     n, mean = len(points), points.mean(axis=0)
@@ -58,18 +59,22 @@ def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:
     centres = _lloyd(x, start, tolerance)
     if centres is not None:
         return centres + mean
-    # a centre without points is moved to the point that is farthest from its own: rare enough to be left to the library
+    # A centre without points has to move to the point farthest from its own centre. This is rare
+    # enough to be left to the library.
     from sklearn.cluster import KMeans  # slow to import
 
     return KMeans(n_clusters=bins, random_state=seed, n_init=1).fit(points).cluster_centers_
 
 
 def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray | None:
-    """The centres after Lloyd's iterations, until no label changes or the centres hardly move; None where one has no points."""
+    """Return the centres after Lloyd's iterations; None if one of them loses all its points.
+
+    Iterations end when no label changes or the centres hardly move.
+    """
     from harness.math import kmeans_kernels  # numba: slow to import
 
     labels, sizes = np.full(len(x), -1, dtype=np.int32), np.empty(len(centres), dtype=np.int64)
-    for _ in range(MOST):
+    for _ in range(MAX_ITERATIONS):
         centres, changed, moved = kmeans_kernels.update(
             x, centres, _squares(centres), labels, sizes
         )
@@ -81,5 +86,8 @@ def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray |
 
 
 def _squares(x: np.ndarray) -> np.ndarray:
-    """|x|^2 of every row (n, d). By the library's own sum: its last bit decides ties of points on a lattice."""
+    """Return |x|^2 of every row of x (n, d).
+
+    numpy's summation order is needed: its last bit decides ties of points on a lattice.
+    """
     return np.einsum("ij,ij->i", x, x)

@@ -1,6 +1,7 @@
-"""Compiled loops of k-means (`harness.math.kmeans`): distinct points, k-means++ starts, Lloyd's iterations, the nearest centre.
+"""Compiled loops of k-means (`harness.math.kmeans`).
 
-Squared distances are |c|^2 - 2 <x, c> (+ |x|^2 where they are compared over points), in scikit-learn's order of operations.
+Squared distances are |c|^2 - 2 <x, c> (+ |x|^2 where they are compared over points), in
+scikit-learn's order of operations.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ ROWS = 256  # points whose distances to all centres are held at a time
 
 @njit(cache=True)
 def distinct(x: np.ndarray, most: int) -> int:
-    """How many rows of x (n, d) differ, but `most` where there are more. O(n most d); the first rows are mostly enough."""
+    """Count the distinct rows of x (n, d), up to `most`.
+
+    O(n most d) at worst; usually the first rows are enough.
+    """
     n, d = x.shape
     kept = np.empty(most, dtype=np.int64)
     count = 0
@@ -37,9 +41,12 @@ def distinct(x: np.ndarray, most: int) -> int:
 
 @njit(cache=True)
 def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -> np.ndarray:
-    """Greedy k-means++: the point `first`, then the points that lower the sum of squared distances most among those drawn in
-    proportion to the squared distance to the nearest centre. x: (n, d); norms: (n,), |x|^2; uniforms: (bins - 1, trials). Returns
-    centres (bins, d)."""
+    """Return greedy k-means++ centres (bins, d).
+
+    The first is the point `first`. Each further one lowers the sum of squared distances most among
+    `trials` points drawn in proportion to the squared distance to the nearest centre. x: (n, d);
+    norms: (n,), |x|^2; uniforms: (bins - 1, trials).
+    """
     n, d = x.shape
     steps, trials = uniforms.shape
     centres = np.empty((steps + 1, d))
@@ -64,9 +71,9 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
             chosen[t] = x[drawn[t]]
         _products(chosen, x, products)
         for t in range(trials):
-            own = norms[drawn[t]]
+            norm = norms[drawn[t]]
             for i in range(n):
-                distances[t, i] = min(nearest[i], max(-2.0 * products[t, i] + own + norms[i], 0.0))
+                distances[t, i] = min(nearest[i], max(-2.0 * products[t, i] + norm + norms[i], 0.0))
         totals = np.dot(distances, ones)
         best = np.argmin(totals)
         total = totals[best]
@@ -77,7 +84,7 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
 
 @njit(cache=True)
 def _products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-    """out = a x': (t, n)."""
+    """Write a x' into out (t, n)."""
     if x.shape[1] == 1:
         for t in range(len(a)):
             for i in range(len(x)):
@@ -90,9 +97,12 @@ def _products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
 def update(
     x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, bool, float]:
-    """One iteration of Lloyd's: labels (n,), int32, are set to the nearest of the centres (bins, d), whose squared norms are
-    `norms`, and sizes (bins,) to those of the clusters. Returns (means of the clusters, whether a label changed, sum of the
-    squared shifts); a cluster without points is left at 0."""
+    """Run one iteration of Lloyd's algorithm.
+
+    Sets labels (n,) int32 to the nearest of the centres (bins, d), whose squared norms are `norms`,
+    and sizes (bins,) to the cluster sizes. Returns the means of the clusters (0 for one without
+    points), True if a label changed, and the sum of the squared shifts.
+    """
     n, d = x.shape
     changed = nearest(x, centres, norms, labels)
     means = np.zeros(centres.shape)
@@ -113,16 +123,19 @@ def update(
 
 @njit(cache=True)
 def nearest(x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray) -> bool:
-    """labels (n,), int32, is set to the nearest centre's number, the first one of equals; returns whether one changed."""
+    """Set labels (n,) int32 to the nearest centre's number, the first of equals.
+
+    Returns True if a label changed.
+    """
     n, d = x.shape
     bins = len(centres)
     least, best = np.empty(ROWS), np.empty(ROWS, dtype=np.int32)
-    room = np.empty(bins * ROWS)
+    buffer = np.empty(bins * ROWS)
     changed = False
-    for at in range(0, n, ROWS):
-        m = min(ROWS, n - at)
-        products = room[: bins * m].reshape(bins, m)
-        _products(centres, x[at : at + m], products)
+    for start in range(0, n, ROWS):
+        m = min(ROWS, n - start)
+        products = buffer[: bins * m].reshape(bins, m)
+        _products(centres, x[start : start + m], products)
         least[:m] = np.inf
         best[:m] = 0
         for j in range(bins):
@@ -133,6 +146,6 @@ def nearest(x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.nd
                 least[i] = distance if nearer else least[i]
                 best[i] = j if nearer else best[i]
         for i in range(m):
-            changed |= best[i] != labels[at + i]
-            labels[at + i] = best[i]
+            changed |= best[i] != labels[start + i]
+            labels[start + i] = best[i]
     return changed

@@ -1,12 +1,15 @@
-"""Per-sample contributions whose mean over held-out samples is the variational estimate (berta2026, eq. 6 and Prop. 1).
+"""Losses: per-sample contributions whose mean over held-out samples is the variational estimate.
 
-For a prediction f, a recalibrated q fitted on other samples, and the outcome y,
+For a prediction f, a recalibrated q fitted on other samples, and the outcome y (berta2026, eq. 6
+and Prop. 1),
 
-    contribution = loss_f(f, y) - loss_f(q, y),      E[contribution] <= E[d(f, C)], with equality at q = C.
+    contribution = loss_f(f, y) - loss_f(q, y),      E[contribution] <= E[d(f, C)], with equality at
+    q = C.
 
-f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical). `pivot` as in
-`estimands.pivot`: it tells over- from under-confidence. `least(scalar)` is a number that no contribution falls below; with
-it, the bounded terms give a confidence bound (math.fold_confidence). A loss with unbounded terms has `for_bound` in place of
+f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical).
+`pivot` as in `estimands.pivot`: it separates over- from under-confidence. `least(scalar)` is a
+lower bound of every contribution; with it, bounded terms give a confidence bound
+(math.fold_confidence). A loss with unbounded terms has a method `for_bound` that replaces
 `contribution` for that purpose.
 """
 
@@ -23,10 +26,13 @@ from harness.math.estimands import norm_name, p_norm
 
 @dataclass(frozen=True)
 class Lp:
-    """<u, y - f> with u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1), delta = q - f, and 0 where q = f (Prop. 1).
+    """Loss of the error E ||f - C||_p for p in [1, inf] (Prop. 1).
 
-    Estimates E ||f - C||_p for p in [1, inf]; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|.
-    A contribution lies in [-2^(1/p), 2^(1/p)] (canonical) or [-1, 1] (scalar, where every p is the same).
+        contribution = <u, y - f>,   u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1),   delta = q
+        - f
+
+    and u = 0 where q = f; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|. A
+    contribution lies in [-2^(1/p), 2^(1/p)] (canonical) or [-1, 1] (scalar, where all p agree).
     """
 
     p: float = 1.0
@@ -60,7 +66,10 @@ class Lp:
 
 @dataclass(frozen=True)
 class Squared:
-    """||f - y||^2 - ||q - y||^2 (Brier; one column for scalars, summed over classes for canonical). Estimates l2_squared."""
+    """Brier loss ||f - y||^2 - ||q - y||^2, which estimates l2_squared.
+
+    One column for scalars, the sum over classes for canonical.
+    """
 
     name = "l2_squared"
 
@@ -74,16 +83,16 @@ class Squared:
         return d if d.ndim == 1 else d.sum(axis=1)
 
 
-HEDGE = 0.1  # share of f in the map that bounds the log-loss
+HEDGE = 0.1  # share of f mixed into q for the bound, so that a contribution is at least log(HEDGE)
 
 
 @dataclass(frozen=True)
 class LogLoss:
-    """log q_y - log f_y. Estimates E KL(C || f).
+    """Log-loss log q_y - log f_y, which estimates E KL(C || f).
 
-    q is clipped to [floor, 1 - floor], since a fitted zero would make the estimate minus infinity; a bound that stays a
-    bound up to k * floor. f is left as it is: an outcome of predicted probability 0 makes the estimate infinite, and it is
-    recorded as undefined.
+    q is clipped to [floor, 1 - floor], since a fitted zero would make the estimate minus infinity.
+    The lower bound still holds up to k * floor. f is not clipped: an outcome of predicted
+    probability 0 makes the estimate infinite, and it is recorded as undefined.
     """
 
     floor: float = 1e-8
@@ -95,8 +104,11 @@ class LogLoss:
     def for_bound(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
     ) -> np.ndarray:
-        """The contribution of (1 - w) q + w f, w = 0.1, in place of q: a recalibration map too, and at least log w."""
-        f, q = _of_outcome(f, y), _of_outcome(q, y)
+        """Return the contribution of (1 - w) q + w f with w = 0.1, which is at least log w.
+
+        This mixture is a recalibration map too.
+        """
+        f, q = _outcome_probability(f, y), _outcome_probability(q, y)
         with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
             ratio = np.divide(q, f, out=np.full_like(q, np.inf), where=f > 0.0)
         return np.log((1.0 - HEDGE) * ratio + HEDGE)
@@ -106,18 +118,21 @@ class LogLoss:
     ) -> np.ndarray:
         q = np.clip(q, self.floor, 1.0 - self.floor)
         with np.errstate(divide="ignore"):
-            return np.log(_of_outcome(q, y)) - np.log(_of_outcome(f, y))
+            return np.log(_outcome_probability(q, y)) - np.log(_outcome_probability(f, y))
 
 
-def _of_outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Predicted probability of what came."""
+def _outcome_probability(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the predicted probability of the outcome that occurred, (n,)."""
     return np.where(y > 0.5, p, 1.0 - p) if p.ndim == 1 else (p * y).sum(axis=1)
 
 
 @dataclass(frozen=True)
 class OneSided:
-    """`loss` with q kept on one side of f (berta2026, Appendix C): `over` allows only recalibration towards the pivot,
-    `under` only away from it; f equal to the pivot contributes 0. For L1, over + under = total, sample by sample."""
+    """`loss` with q kept on one side of f (berta2026, Appendix C).
+
+    `over` allows only recalibration towards the pivot, `under` only away from it; f equal to the
+    pivot contributes 0. For L1, over + under = total, sample by sample.
+    """
 
     loss: Lp | Squared = field(default_factory=Lp)
     side: str = "over"
@@ -138,24 +153,29 @@ class OneSided:
     ) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(
-                f"f has shape {f.shape}; over- and under-confidence are of one probability: wrap it in TopClass."
+                f"f has shape {f.shape}; over- and under-confidence need one probability per sample "
+                "(n,). For vectors wrap the loss in TopClass."
             )
-        return self.loss.contribution(f, self._kept(f, q, pivot), y, pivot)
+        return self.loss.contribution(f, self._one_sided(f, q, pivot), y, pivot)
 
     def for_bound(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
     ) -> np.ndarray:
-        return _for_bound(self.loss)(f, self._kept(f, q, pivot), y, pivot)
+        return _for_bound(self.loss)(f, self._one_sided(f, q, pivot), y, pivot)
 
-    def _kept(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
+    def _one_sided(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
+        """Return q clipped to the allowed side of f."""
         smaller = (f > pivot) == (self.side == "over")
         return np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
 
 
 @dataclass(frozen=True)
 class TopClass:
-    """`loss` on the top class t = argmax f: the scalars f_t, q_t and 1{Y = t}, with q still fitted on the whole vector, so
-    that C_t is conditional on the whole vector. Over- and under-confidence go by the sign of f_t - C_t."""
+    """`loss` on the top class t = argmax f: the scalars f_t, q_t and 1{Y = t}.
+
+    q is still fitted on the whole vector, so that C_t is conditional on the whole vector. Over- and
+    under-confidence go by the sign of f_t - C_t.
+    """
 
     loss: Lp | Squared | OneSided = field(default_factory=Lp)
 
@@ -179,12 +199,13 @@ class TopClass:
     def _top(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return f_t, q_t and y_t of the top class t = argmax f, (n,) each."""
         rows, top = np.arange(len(f)), f.argmax(axis=1)
         return f[rows, top], q[rows, top], y[rows, top]
 
 
 def _for_bound(loss: Lp | Squared | OneSided) -> Callable[..., np.ndarray]:
-    """The contribution that bounds are made of."""
+    """Return the contribution that confidence bounds are computed from."""
     return getattr(loss, "for_bound", loss.contribution)
 
 

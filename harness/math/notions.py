@@ -1,14 +1,11 @@
-"""Which reduction of (p, y) is judged: the only place where predictions are validated and reduced.
+"""Notions of calibration: the only place where predictions are validated and reduced.
 
-| notion      | p given                    | reduced p  | reduced y                  | judged is                              |
-|-------------|----------------------------|------------|----------------------------|----------------------------------------|
-| `binary`    | (n,) or (n, 2)             | (n,)       | (n,) in {0, 1}             | P(Y = 1 given p)                       |
-| `top_label` | (n, k) or (n,) confidences | (n,)       | (n,) 1 = top class correct | P(Y = argmax p given max p)            |
-| `classwise` | (n, k) or (n,)             | (n, k)     | (n, k) indicators          | mean over classes of the binary errors |
-| `canonical` | (n, k) or (n,)             | (n, k)     | (n,) in 0..k-1             | E[one-hot Y given the whole vector p]  |
-
-One-dimensional p means P(Y = 1), except under `top_label`, where it means confidences and y says whether each was right.
-Written on the two columns of a binary problem, L1 is twice, and the squared error twice, the scalar value.
+| notion      | p given                    | reduced p | reduced y                  | judged quantity               |
+|-------------|----------------------------|-----------|----------------------------|-------------------------------|
+| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}             | P(Y = 1 given p)              |
+| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 = top class correct | P(Y = argmax p given max p)   |
+| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators          | mean over classes of binary   |
+| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1             | E[one-hot Y given the vector] |
 """
 
 from __future__ import annotations
@@ -23,19 +20,19 @@ from harness.errors import BadInputError
 from harness.math.columns import matched
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
-SCALAR_NOTIONS = NOTIONS[:3]  # what an estimator is taken to judge that declares nothing
-ROW_SUM_TOLERANCE = 1e-4
-BLOCK = 2**15  # rows at a time
+SCALAR_NOTIONS = NOTIONS[:3]  # default of an estimator that declares no notions
+ROW_SUM_TOLERANCE = 1e-4  # float32 softmax over 1,000 classes is off by about 1e-5
 
 
 def checked(
     p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Validate predictions and labels; return them as float64 and int64 arrays (copies only when the type changes).
+    """Validate predictions and labels; return them as float64 and int64 arrays.
 
-    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or 0..k-1, or names of classes.
-    Columns of a data frame are matched with the classes by name (harness.math.columns).
-    Raises BadInputError naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
+    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or
+    0..k-1, or names of classes. Columns of a data frame are matched with the classes by name
+    (harness.math.columns). Arrays are copied only if their type changes. BadInputError names the
+    argument, the offending value and the allowed ones. Nothing is clipped or renormalised.
     """
     p, y, _ = matched(p, y, classes)
     p = numeric("p", p)
@@ -55,8 +52,7 @@ def checked(
             f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many."
         )
     p = p.astype(np.float64, copy=False)
-    low, high = _range(p)
-    if not (low >= 0.0 and high <= 1.0):  # also false for NaN
+    if not (p.min() >= 0.0 and p.max() <= 1.0):  # also false for NaN
         _refuse_values(p)
     if p.ndim == 2:
         sums = p.sum(axis=1)
@@ -72,13 +68,14 @@ def checked(
 def reduce(
     p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Reduce predictions and labels to what a notion judges.
+    """Reduce predictions and labels to those that a notion judges.
 
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities in [0, 1], rows summing to 1 within 1e-4. One-dimensional p means P(Y = 1), under `top_label` confidences.
-        Columns of a data frame that are named by class are matched with the classes by name.
+        Probabilities in [0, 1], rows summing to 1 within 1e-4. One-dimensional p means P(Y = 1),
+        under `top_label` confidences. Columns of a data frame that are named by class are matched
+        with the classes by name.
     y : array_like, (n,)
         Integers 0..k-1 (0 and 1 for one-dimensional p), or names of classes.
     notion : str
@@ -89,13 +86,15 @@ def reduce(
     Returns
     -------
     p, y : numpy.ndarray
-        binary: P(Y = 1) and y, (n,). top_label: the largest probability and whether its class is the label, (n,). classwise: p
-        and the indicators of the labels, (n, k). canonical: p (n, k) and y (n,).
+        binary: P(Y = 1) and y, (n,). top_label: the largest probability and 1 if its class is the
+        label, (n,). classwise: p and the indicators of the labels, (n, k). canonical: p (n, k) and
+        y (n,).
 
     Raises
     ------
     BadInputError
-        Naming the argument, what was found and what is allowed. Nothing is clipped or renormalised.
+        Naming the argument, the offending value and the allowed ones. Nothing is clipped or
+        renormalised.
 
     Examples
     --------
@@ -125,13 +124,13 @@ def reduce(
 
 
 def one_hot(y: NDArray[Any], classes: int) -> NDArray[Any]:
-    """(n,) labels -> (n, classes) float64 indicators."""
-    found: NDArray[Any] = (y[:, None] == np.arange(classes)).astype(np.float64)
-    return found
+    """Return labels (n,) as float64 indicators (n, classes)."""
+    indicators: NDArray[Any] = (y[:, None] == np.arange(classes)).astype(np.float64)
+    return indicators
 
 
 def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
-    """The values as an array of numbers; BadInputError on text, objects and ragged rows."""
+    """Return the values as an array of numbers; BadInputError for text, objects and ragged rows."""
     try:
         values = np.asarray(values)
     except ValueError:
@@ -142,11 +141,14 @@ def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def number(x: Any) -> float:
-    """x as a float; TypeError on texts, truth values, complex numbers and arrays, some of which float() would take."""
-    if type(x) is float or type(x) is np.float64:  # what estimators return, cell after cell
+    """Return x as a float; TypeError for texts, booleans, complex numbers and arrays.
+
+    `float()` alone would accept some of these.
+    """
+    if type(x) is float or type(x) is np.float64:  # the common case, once per cell
         return float(x)
     if isinstance(x, np.ndarray) and x.ndim == 0:
-        x = x[()]  # of a text or an object too, which float() would take from its array
+        x = x[()]  # float() would accept an array that holds a text or an object
     if (
         isinstance(x, (str, bytes, bool, np.bool_, np.void))
         or np.iscomplexobj(x)
@@ -156,25 +158,19 @@ def number(x: Any) -> float:
     return float(x)
 
 
-def _range(a: NDArray[Any]) -> tuple[Any, Any]:
-    """(least, largest) of an array, NaN where it holds one; rows are taken in blocks, so that they are read from memory once."""
-    if len(a) <= BLOCK:
-        return a.min(), a.max()
-    blocks = [a[at : at + BLOCK] for at in range(0, len(a), BLOCK)]
-    return np.min([block.min() for block in blocks]), np.max([block.max() for block in blocks])
-
-
 def _refuse_values(p: NDArray[Any]) -> None:
+    """Raise BadInputError that names the first value of p outside [0, 1]."""
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     where = tuple(int(i) for i in wrong[0])
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
-    found = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
+    value = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
     raise BadInputError(
-        f"p holds {found} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]."
+        f"p holds {value} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]."
     )
 
 
 def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
+    """Return y as int64; BadInputError unless all are whole numbers from 0 to classes - 1."""
     if y.dtype.kind == "f":
         whole = np.isfinite(y) & (y == np.floor(y))
         if not whole.all():
@@ -182,8 +178,7 @@ def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
             raise BadInputError(
                 f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}."
             )
-    low, high = _range(y)
-    if low < 0 or high >= classes:
+    if y.min() < 0 or y.max() >= classes:
         i = int(np.argmax((y < 0) | (y >= classes)))
         raise BadInputError(
             f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}."

@@ -1,5 +1,7 @@
-"""Composite Gauss-Legendre quadrature: panels between edges, which are placed where a function is not smooth or not on one
-scale."""
+"""Composite Gauss-Legendre quadrature on panels between given edges.
+
+Edges are placed where a function is not smooth, or changes its scale.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,22 @@ Array = NDArray[Any]
 
 
 def gauss_legendre(edges: ArrayLike, order: int) -> tuple[Array, Array]:
-    """Nodes x and weights w with sum_i w_i u(x_i) = the integral of u from the first edge to the last.
+    """Return nodes x and weights w of composite Gauss-Legendre quadrature.
 
-    Exact for polynomials of degree 2 order - 1 on every panel.
+    sum_i w_i u(x_i) is the integral of u from the first edge to the last, exact for polynomials of
+    degree 2 order - 1 on every panel.
 
     Parameters
     ----------
     edges : array_like, (m,)
-        The ends of the panels, ascending.
+        Ends of the panels, ascending.
     order : int
         Nodes per panel.
 
     Returns
     -------
     x, w : numpy.ndarray, ((m - 1) order,)
-        The panels one after another.
+        Panel after panel.
 
     Examples
     --------
@@ -42,7 +45,7 @@ def gauss_legendre(edges: ArrayLike, order: int) -> tuple[Array, Array]:
 
 
 def halving(width: float, levels: int) -> Array:
-    """Distances from a singular end: width, width / 2, ..., width / 2^(levels - 1).
+    """Return distances from a singular end: width, width / 2, ..., width / 2^(levels - 1).
 
     Examples
     --------
@@ -53,7 +56,9 @@ def halving(width: float, levels: int) -> Array:
 
 
 def unit_edges(*splits: ArrayLike, levels: int = 40) -> Array:
-    """Edges that span [0, 1]: the splits, and panels that halve towards both ends, where logarithms are not smooth.
+    """Return edges that span [0, 1]: the splits, and panels that halve towards both ends.
+
+    Halving resolves logarithms, which are not smooth at 0 and 1.
 
     Examples
     --------
@@ -65,8 +70,10 @@ def unit_edges(*splits: ArrayLike, levels: int = 40) -> Array:
 
 
 def growing(width: float, dense: float, end: float) -> Array:
-    """Edges from 0: panels of at most `width` up to `dense`, each longer by a half than the one before from there to at least
-    `end`.
+    """Return edges from 0 to at least `end`.
+
+    Panels are at most `width` wide up to `dense`; from there each is 1.5 times as wide as the one
+    before.
 
     Examples
     --------
@@ -81,14 +88,15 @@ def growing(width: float, dense: float, end: float) -> Array:
 
 
 def beta_law(edges: ArrayLike, a: float, b: float, order: int) -> tuple[Array, Array, Array]:
-    """Nodes p, 1 - p (each to full relative accuracy) and weights with sum_i w_i u(p_i) = the part of E u(p), p ~ Beta(a, b),
-    between the edges; these are angles t in [0, pi / 2], where p = sin^2 t.
+    """Return nodes p, 1 - p and weights for expectations under p ~ Beta(a, b).
 
-    In t the law has the density
+    sum_i w_i u(p_i) is the part of E u(p) between the edges. The edges are angles t in [0, pi / 2],
+    p = sin^2 t. Both p and 1 - p have full relative accuracy. In t the law has the density
 
         2 sin(t)^(2 a - 1) cos(t)^(2 b - 1) / B(a, b),
 
-    which is constant for a = b = 1/2; for smaller shapes the edges must approach the ends as powers of 1/2 do.
+    which is constant for a = b = 1/2. For smaller shapes the edges must approach the ends as powers
+    of 1/2.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The calibration-estimation risk: how well a function h(p, p') predicts products of residuals (gruber2025, Section 3).
+"""Calibration-estimation risk: how well a function h(p, p') predicts products of residuals.
 
-With the residual u = f - Y (scalars) or f - e_Y (vectors), `h*(p, p') = <p - C(p), p' - C(p')>` is the regression of `<u, u'>` on
-two independent predictions, so that `E (<u, u'> - h)^2` is least at `h*`, and E h(f, f) there is the squared calibration error.
-An estimator that offers such an h can be compared with others, and tuned, on samples that it has not been fitted on.
+With the residual u = f - Y (scalars) or f - e_Y (vectors), `h*(p, p') = <p - C(p), p' - C(p')>` is
+the regression of `<u, u'>` on two independent predictions (gruber2025, Section 3). `E (<u, u'> -
+h)^2` is therefore smallest at `h*`, and E h(f, f) there is the squared calibration error.
+Estimators that provide such an h can be compared, and tuned, on held-out samples.
 """
 
 from __future__ import annotations
@@ -14,26 +15,36 @@ import numpy as np
 from harness.errors import UndefinedError
 from harness.math.notions import one_hot
 
-BLOCK_ENTRIES = 4_000_000  # numbers held at a time
+BLOCK_ENTRIES = 4_000_000  # entries of an n x n matrix held at a time (32 MB)
 
 
 @dataclass(frozen=True)
 class ResidualGram:
-    """h(p_i, p_j) = features_i^T core features_j at m points. features: (m, r); core: (r, r) symmetric, its diagonal (r,) if
-    there is no more of it, or None for the identity: then the features of p are the estimated p - C(p). diagnostics: numbers on
-    the fit
-    that they come from."""
+    """Residual products h(p_i, p_j) = features_i' core features_j at m points.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m, r)
+        With `core` None these are the estimated p - C(p).
+    core : ndarray of shape (r, r) or (r,), optional
+        Symmetric matrix, or its diagonal; None is the identity.
+    diagnostics : dict of str to float, optional
+        Numbers that describe the fit.
+    """
 
     features: np.ndarray
     core: np.ndarray | None = None
     diagnostics: dict[str, float] | None = None
 
     def diagonal(self) -> np.ndarray:
-        """h(p_i, p_i), shape (m,): its mean over held-out points estimates the squared calibration error (eq. 21)."""
+        """Return h(p_i, p_i), shape (m,).
+
+        Its mean over held-out points estimates the squared calibration error (eq. 21).
+        """
         return np.einsum("ij,ij->i", self.weighted(), self.features)
 
     def weighted(self, rows: slice = slice(None)) -> np.ndarray:
-        """features core, shape (m, r): h of all pairs is weighted() @ features'."""
+        """Return features @ core, shape (m, r); all products h are weighted() @ features'."""
         features = self.features[rows]
         if self.core is None:
             return features
@@ -41,19 +52,20 @@ class ResidualGram:
 
 
 def residuals(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """u = p - y, or p - e_y for vectors, shape (n, 1) or (n, k)."""
+    """Return u = p - y, or p - e_y for vectors, shape (n, 1) or (n, k)."""
     return (p - y)[:, None] if p.ndim == 1 else p - one_hot(y, p.shape[1])
 
 
 def risk(u: np.ndarray, products: ResidualGram) -> float:
-    """1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2, unbiased for E (<u, u'> - h)^2 (gruber2025, eq. 20).
+    """Return 1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2 (gruber2025, eq. 20).
 
-    u: (n, d) residuals at the points of `products`. Never an n x n matrix at once: sums over all pairs come from r x r and d x d
-    moments, O(n r (r + d) + r^3), or from blocks of rows where r is the larger. UndefinedError for fewer than two samples.
+    It is unbiased for E (<u, u'> - h)^2. u: (n, d) residuals at the points of `products`. No n x n
+    matrix is held: sums over all pairs come from r x r and d x d moments, O(n r (r + d) + r^3), or
+    from blocks of rows if r > n. UndefinedError for fewer than two samples.
     """
     n, r = products.features.shape
     if n < 2:
-        raise UndefinedError(f"the risk is over pairs of samples, and there is {n}")
+        raise UndefinedError(f"the risk needs at least 2 samples, and there is {n}")
     weighted, features = products.weighted(), products.features
     on_diagonal = np.einsum("ij,ij->i", u, u) - np.einsum("ij,ij->i", weighted, features)
     total = (_by_moments if r <= n else _by_blocks)(u, weighted, features)
@@ -61,12 +73,15 @@ def risk(u: np.ndarray, products: ResidualGram) -> float:
 
 
 def _by_moments(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
-    """sum over all i, j of (<u_i, u_j> - h_ij)^2, h = W F': ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)."""
+    """Sum (<u_i, u_j> - h_ij)^2 over all i, j with h = W F': ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W
+    F'W).
+    """
     uu, fw = u.T @ u, features.T @ weighted
     return (uu * uu).sum() - 2.0 * ((u.T @ weighted) * (u.T @ features)).sum() + (fw * fw.T).sum()
 
 
 def _by_blocks(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
+    """Sum (<u_i, u_j> - h_ij)^2 over all i, j in blocks of rows."""
     n, total = len(u), 0.0
     step = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, step):

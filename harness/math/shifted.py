@@ -1,4 +1,4 @@
-"""(A + c I)^-1 B for several c at once, from one Krylov space."""
+"""Solve (A + c I) X = B for several c at once, from one Krylov space."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-TOLERANCE = 1e-13  # of the error of a solution, relative to its norm
-CHECKED_EVERY = 5  # blocks between two looks at the residuals
-LARGEST_SHARE = 0.5  # of the dimension; a larger space costs more than all eigenvectors
+TOLERANCE = 1e-13  # largest error of a solution, relative to its norm
+CHECKED_EVERY = 5  # blocks between two checks of the residuals
+LARGEST_SHARE = 0.5  # of the dimension; a larger space costs more than a full eigendecomposition
 
 
 def shifted_solutions(
     a: np.ndarray, b: np.ndarray, shifts: Sequence[float]
 ) -> list[np.ndarray] | None:
-    """Solutions X_c of (A + c I) X = B by the block Lanczos method.
+    """Solve (A + c I) X = B for every shift c by the block Lanczos method.
 
-        X_c = Q (Q' A Q + c I)^-1 Q' B,   Q an orthonormal basis of the span of B, A B, ..., A^(s-1) B
+        X_c = Q (Q' A Q + c I)^-1 Q' B,   Q an orthonormal basis of the span of B, A B, ..., A^(s-1)
+        B
 
     Parameters
     ----------
@@ -30,13 +31,15 @@ def shifted_solutions(
     Returns
     -------
     list of ndarray of shape (r, d), or None
-        By shift; None where half of all dimensions are not enough.
+        One solution per shift; None if half of all dimensions are not enough.
 
     Notes
     -----
-    Its error is certified: ||X - X_c|| <= ||B - (A + c I) X_c|| / c as A is positive semi-definite, and the residual, which is in
-    the next block of the basis alone, is known at every s; s grows until this is below 1e-13 ||X_c|| for every c. Some
-    (number of eigenvalues above c) / d blocks: O(r^2 d) each, beside O(r (s d)^2) in all for an orthogonal basis.
+    The error is certified: ||X - X_c|| <= ||B - (A + c I) X_c|| / c, as A is positive
+    semi-definite. The residual lies in the next block of the basis and is known at every s. The
+    basis grows until this bound is below 1e-13 ||X_c|| for every c. About (number of eigenvalues
+    above c) / d blocks are needed. Each costs O(r^2 d), and all together O(r (s d)^2) to keep the
+    basis orthogonal.
 
     Examples
     --------
@@ -51,7 +54,7 @@ def shifted_solutions(
         return None
     basis = np.empty((r, (blocks + 1) * d), order="F")
     projected = np.zeros((blocks * d, blocks * d))
-    basis[:, :d], of_b = np.linalg.qr(b)
+    basis[:, :d], b_on_basis = np.linalg.qr(b)
     for s in range(1, blocks + 1):
         known, last, new = basis[:, : s * d], slice((s - 1) * d, s * d), slice(s * d, (s + 1) * d)
         image = a @ basis[:, last]
@@ -60,15 +63,14 @@ def shifted_solutions(
         for _ in range(2):
             image -= known @ (known.T @ image)
         block, coupling = np.linalg.qr(image)
-        block -= known @ (
-            known.T @ block
-        )  # where A has no more to give, a column is rounding alone
-        basis[:, new], turned = np.linalg.qr(block)
-        coupling = turned @ coupling
+        # Once the Krylov space is exhausted, a column consists of rounding errors only.
+        block -= known @ (known.T @ block)
+        basis[:, new], rotation = np.linalg.qr(block)
+        coupling = rotation @ coupling
         if s % CHECKED_EVERY and s < blocks:
             continue
         values, vectors = np.linalg.eigh(projected[: s * d, : s * d])
-        start = vectors[:d].T @ of_b
+        start = vectors[:d].T @ b_on_basis
         solved = [vectors @ (start / (values + c)[:, None]) for c in shifts]
         if all(
             np.linalg.norm(coupling @ x[last]) <= TOLERANCE * c * np.linalg.norm(x)

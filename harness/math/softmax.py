@@ -1,4 +1,4 @@
-"""The softmax, which several calibrators, problems and estimators share."""
+"""Softmax along an axis, shared by calibrators, problems and estimators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
-    """exp(z_j) / sum_j exp(z_j) along an axis, computed from z - max z, so that no exponential overflows. Single precision stays.
+    """Return exp(z_j) / sum_j exp(z_j) along an axis.
+
+    The maximum is subtracted first, so that no exponential overflows. Single precision is kept.
 
     Examples
     --------
@@ -17,9 +19,8 @@ def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
     array([0.5, 0.5, 0. ])
     """
     z = np.asarray(logits)
-    e = np.array(
-        np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C"
-    )  # sums that run down columns are fast
+    # With the axis first, numpy sums down columns, which is fast.
+    e = np.array(np.moveaxis(z, axis, 0), dtype=np.result_type(z, np.float32), order="C")
     e -= e.max(axis=0)
     np.exp(e, out=e)
     e /= e.sum(axis=0)

@@ -1,13 +1,14 @@
-"""Calibration metrics of a law on finitely many predictions of two classes, exactly, by sums over the predictions.
+"""Exact calibration metrics of a law on finitely many predictions of two classes.
 
-With weights w (m,), predictions p = Q(Y = 1), c = P(Y = 1 given p), d_i = (p_i - c_i)(1, -1), the difference of the conditional
-means, and M = W^(1/2) K W^(1/2), W = diag(w),
+With weights w (m,), predictions p = Q(Y = 1), c = P(Y = 1 given p), the difference of the
+conditional means d_i = (p_i - c_i)(1, -1), and M = W^(1/2) K W^(1/2), W = diag(w),
 
-    CKCE(ridge) = tr(B' M B), B = (M + ridge I)^-1 W^(1/2) d     the regularised operators' distance (eq. 5, ridge of eq. 4)
+    CKCE(ridge) = tr(B' M B), B = (M + ridge I)^-1 W^(1/2) d     (eq. 5, ridge of eq. 4)
     JKCE        = tr(d' W K W d)                                 (eq. 7)
     ECE         = sum_i w_i ||d_i||_1                            (eq. 6)
 
-References: Moskvichev and Sejdinovic, 2025 (moskvichev2025).
+CKCE is the distance of the regularised operators. References: Moskvichev and Sejdinovic, 2025
+(moskvichev2025).
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ Kernel = Callable[[np.ndarray], np.ndarray]
 
 
 def linear_and_gaussian(gamma: float) -> Kernel:
-    """Kernel of two-column predictions: p . q + exp(-||p - q||^2 / (2 gamma^2)) (Section 3.2)."""
+    """Return the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) of two-column predictions (Section
+    3.2).
+    """
 
     def kernel(p: np.ndarray) -> np.ndarray:
         vectors = np.column_stack([1.0 - p, p])
-        gram: np.ndarray = vectors @ vectors.T + np.exp(
-            -((p[:, None] - p) ** 2) / gamma**2
-        )  # ||p - q||^2 is twice that of one column
+        # ||p - q||^2 over two columns is twice that of one column.
+        gram: np.ndarray = vectors @ vectors.T + np.exp(-((p[:, None] - p) ** 2) / gamma**2)
         return gram
 
     return kernel
 
 
 def same(p: np.ndarray) -> np.ndarray:
-    """The kernel 1{p = q}.
+    """Evaluate the kernel 1{p = q}.
 
     Examples
     --------
@@ -44,14 +46,14 @@ def same(p: np.ndarray) -> np.ndarray:
 
 
 def difference(p: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """p - c on both columns: (1 - p) - (1 - c) and p - c."""
+    """Return p - c on both columns: (1 - p) - (1 - c) and p - c, shape (m, 2)."""
     return np.column_stack([c - p, p - c])
 
 
 def ckce(
     w: np.ndarray, p: np.ndarray, c: np.ndarray, kernel: Kernel, ridges: Sequence[float]
 ) -> list[float]:
-    """CKCE at every ridge, from one eigendecomposition.
+    """Return CKCE at every ridge, from one eigendecomposition.
 
     Examples
     --------
@@ -67,26 +69,34 @@ def ckce(
 
 
 def jkce(w: np.ndarray, p: np.ndarray, c: np.ndarray, kernel: Kernel) -> float:
-    """JKCE of the law."""
+    """Return JKCE of the law."""
     d = w[:, None] * difference(p, c)
     return float((d * (kernel(p) @ d)).sum())
 
 
 def ece(w: np.ndarray, p: np.ndarray, c: np.ndarray) -> float:
-    """ECE of the law."""
+    """Return ECE of the law."""
     return float(w @ np.abs(difference(p, c)).sum(axis=1))
 
 
 def binned_ece(w: np.ndarray, p: np.ndarray, c: np.ndarray, bins: int) -> float:
-    """What the estimator with so many intervals per class converges to: the mean within a bin is taken before the distance."""
+    """Return the limit of the binned estimator with `bins` intervals per class.
+
+    It takes the mean within a bin before the distance.
+    """
     first, second = (np.minimum(np.floor(bins * v), bins - 1) for v in (1.0 - p, p))
     d = w[:, None] * difference(p, c)
-    places = [(a, b) for a in range(bins) for b in range(bins)]
-    return float(sum(np.abs(d[(first == a) & (second == b)].sum(axis=0)).sum() for a, b in places))
+    total = 0.0
+    for a in range(bins):
+        for b in range(bins):
+            total += np.abs(d[(first == a) & (second == b)].sum(axis=0)).sum()
+    return float(total)
 
 
 def median_distance(w: np.ndarray, p: np.ndarray) -> float:
-    """Population median of ||q - q'||_2 for two independent predictions on two columns, by pairs."""
+    """Return the population median of ||q - q'||_2 over independent predictions q, q' on two
+    columns.
+    """
     distance = np.sqrt(2.0) * np.abs(p[:, None] - p).ravel()
     order = np.argsort(distance)
     mass = np.cumsum(np.outer(w, w).ravel()[order])

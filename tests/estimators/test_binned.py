@@ -13,7 +13,6 @@ import harness
 from harness import BadInputError
 from harness.estimators import Binned, Debiased
 from harness.estimators.binned import bin_means
-from harness.math import bin_sums
 
 
 def values(estimator, p, y, rng=0):
@@ -265,41 +264,3 @@ def test_properties_are_declared():
         assert make(rule="width").determinism == make(rule="mass").determinism == "exact"
         assert make(rule="kmeans").determinism == "statistical"
     assert set(values(Binned(), P5, Y5)) <= set(Binned().estimands)
-
-
-def by_edges(p, y, edges):
-    """Sizes and sums by a comparison with every edge."""
-    index, count = np.searchsorted(edges, p, side="right"), len(edges) + 1
-    return [np.bincount(index, w, minlength=count) for w in (None, p, y)]
-
-
-@pytest.mark.parametrize("bins", [1, 15, 49, 1500])
-@pytest.mark.parametrize(
-    "kind", ["plain", "at the ends", "on the edges", "single precision", "constant"]
-)
-def test_sums_from_one_pass_are_those_of_every_edge(bins, kind):
-    """Also of more samples than a block, of predictions next to an edge on either side, and of many equal ones."""
-    r = np.random.default_rng(bins)
-    draw = {
-        "plain": lambda n: r.random(n), "at the ends": lambda n: r.beta(0.05, 0.05, n),
-        "on the edges": lambda n: np.minimum(r.integers(0, bins + 1, n) / bins * (1 + r.choice([-1, 0, 1], n) * 2.0**-52), 1),
-        "single precision": lambda n: np.where(r.random(n) < 0.6, 1.0, r.random(n)).astype(np.float32).astype(float),
-        "constant": lambda n: np.full(n, 0.3),
-    }[kind]  # fmt: skip
-    for n in (7, 40_000):
-        p = draw(n)
-        y = (r.random(n) < p).astype(int)
-        np.testing.assert_array_equal(
-            bin_sums.width_index(p, bins),
-            np.searchsorted(bin_sums.width_edges(bins), p, side="right"),
-        )
-        for found, edges in (
-            (bin_sums.of_width(p, y, bins), bin_sums.width_edges(bins)),
-            (bin_sums.of_mass(p, y, bins), bin_sums.mass_edges(p, bins)),
-        ):
-            sizes, sum_p, sum_y = by_edges(p, y, edges)
-            np.testing.assert_array_equal(found[0], sizes)
-            np.testing.assert_array_equal(found[2], sum_y)
-            np.testing.assert_allclose(
-                found[1], sum_p, rtol=1e-10
-            )  # a sum of n equal numbers, one by one, is off by n 2^-53

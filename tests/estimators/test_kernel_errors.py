@@ -412,7 +412,7 @@ def test_low_rank_and_tiles_give_one_sum(monkeypatch):
     found = SKCE(0.5)(q, y)["skce"]
     assert found.diagnostics["rank"] < 30
     monkeypatch.setattr(
-        "harness.estimators.kernel_errors.pivoted_cholesky", lambda *_, **__: None
+        "harness.estimators.kernel_errors.complete_cholesky", lambda *_: None
     )  # as where the rank is too high
     tiles = SKCE(0.5)(q, y)["skce"]
     assert "rank" not in tiles.diagnostics and tiles.value == pytest.approx(found.value, rel=1e-9)
@@ -737,38 +737,10 @@ def test_rbf_form_is_the_sum_over_all_pairs(n):
     assert rbf_form(x, 2.0, v) == pytest.approx(np.vdot(v, rbf(x, x, 2.0) @ v))
 
 
-@pytest.mark.parametrize("form", ["scattered", "tied", "a few rows", "periodic"])
-def test_the_median_distance_of_vectors_is_that_of_all_pairs(form):
-    from scipy.spatial.distance import pdist
-
-    rng = np.random.default_rng(0)
-    p = {
-        "scattered": rng.dirichlet(np.ones(3), 800),
-        "tied": np.eye(3)[rng.choice(3, 800, p=[0.9, 0.06, 0.04])],  # most distances are 0
-        "a few rows": rng.dirichlet(np.ones(3), 5)[rng.integers(5, size=800)],
-        "periodic": np.tile(np.eye(3)[[0] + [1] * 24], (32, 1)),
-    }[form]
-    assert median_distance(p) == (np.median(pdist(p)) or 1.0)
-
-
 def test_a_low_rank_that_cannot_be_complete_is_given_up():
-    from harness.math.kernels import pivoted_cholesky
+    from harness.math.kernels import complete_cholesky
 
     rng = np.random.default_rng(0)
     many, few = rng.dirichlet(np.ones(10), 1000), np.tile(rng.dirichlet(np.ones(10), 20), (50, 1))
-    assert pivoted_cholesky(many, 2.0, 1e-12, 64, complete=True) is None
-    assert pivoted_cholesky(few, 2.0, 1e-12, 64, complete=True).residual <= 1e-12
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 50, 999, 1000])
-def test_the_median_distance_of_scalars_is_that_of_all_pairs(n):
-    rng = np.random.default_rng(n)
-    for p in (
-        rng.random(n),
-        rng.random(n).round(1),
-        rng.beta(5.0, 0.1, n),
-        np.where(rng.random(n) < 0.5, 0.0, 1.0),
-        np.zeros(n),
-    ):
-        median = np.sqrt(2.0) * np.median(np.abs(p[:, None] - p)[np.triu_indices(n, 1)])
-        assert median_distance(p) == pytest.approx(median if median >= 1e-12 else 1.0, rel=1e-9)
+    assert complete_cholesky(many, 2.0, 1e-12, 64) is None
+    assert complete_cholesky(few, 2.0, 1e-12, 64).residual <= 1e-12
