@@ -84,13 +84,13 @@ def main():
         show(
             "tv_kfold after one sort",
             n,
-            seconds(partial(TVKfold().of_sorted, scores, labels, fold, 1.0)),
+            seconds(partial(TVKfold().evaluate_sorted, scores, labels, fold, 1.0)),
         )
         estimator = load_estimator("nw_kfold")
         show(
             "nw_kfold after one sort",
             n,
-            seconds(partial(estimator.of_sorted, scores, labels, fold, 1 / 64)),
+            seconds(partial(estimator.evaluate_sorted, scores, labels, fold, 1 / 64)),
         )
         for name in IDS:
             estimator = load_estimator(name)

@@ -1,8 +1,9 @@
 """Estimators: (p, y) -> {estimand: Estimate}.
 
-An estimator is a frozen dataclass whose fields are its mathematics, callable as `estimator(p, y, rng)` on reduced data:
-p (n,) with y in {0, 1} for the scalar notions (classwise: once per class, averaged by the harness), p (n, k) with y in 0..k-1
-for canonical. Its class attributes are its properties: `base.EstimatorSpec` lists them, and what holds where one is left out.
+An estimator is a frozen dataclass whose fields are its mathematics. It is called as `estimator(p,
+y, rng)` on reduced data: p (n,) with y in {0, 1} for the scalar notions (classwise: once per class,
+averaged by the harness), p (n, k) with y in 0..k-1 for canonical. Its class attributes are its
+properties: `base.EstimatorSpec` lists them and their defaults.
 """
 
 from harness.estimators.accuracy import Accuracy, SaturatedShare

@@ -1,4 +1,4 @@
-"""Accuracy: how often the prediction names the outcome, which is no calibration error."""
+"""Accuracy: how often the most probable class is the outcome. It is no calibration error."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Accuracy:
 
         accuracy = mean 1{argmax_j p_j = y}
 
-    Of equal probabilities the first class counts as named; of one probability, 1/2 names class 0. Under top_label, whose outcomes
-    say whether the predicted label was right, it is their mean.
+    Of equal probabilities the first class counts; a scalar probability of 1/2 predicts class 0.
+    Under top_label, whose outcomes are 1 if the predicted label was right, it is their mean.
 
     Notes
     -----
@@ -41,30 +41,30 @@ class Accuracy:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, notion: str | None = None
     ) -> dict[str, Estimate]:
-        """The accuracy of predictions p (n,) or (n, k) for outcomes y (n,), classwise indicators (n, k)."""
+        """Return the accuracy of p (n,) or (n, k); y are outcomes (n,) or classwise indicators."""
         y = np.asarray(y)
         p, y = checked(p, y.argmax(axis=1) if y.ndim == 2 else y)
         if notion == "top_label":
             return {"accuracy": Estimate(float(y.mean()))}
-        named = p > 0.5 if p.ndim == 1 else p.argmax(axis=1)
-        return {"accuracy": Estimate(float((named == y).mean()))}
+        predicted = p > 0.5 if p.ndim == 1 else p.argmax(axis=1)
+        return {"accuracy": Estimate(float((predicted == y).mean()))}
 
 
 @dataclass(frozen=True)
 class SaturatedShare:
-    """The accuracy under the top-label notion, with the share of the confidences that float32 rounds to 1.
+    """Top-label accuracy, with the share of confidences that float32 rounds to 1.
 
         accuracy = mean y,  saturated_share = mean 1{float32(p) = 1}
 
     Notes
     -----
-    Estimand: P(argmax f = Y), unbiased. The diagnostic `saturated_share` is the share of the points that a Dirichlet kernel has
-    no density at, and that an estimator without clipping drops. Cost O(n).
+    Estimand: P(argmax f = Y), unbiased. The diagnostic `saturated_share` is the share of points at
+    which a Dirichlet kernel has no density. An estimator without clipping drops them. Cost O(n).
 
     Examples
     --------
-    >>> found = SaturatedShare()(np.array([0.6, 1.0 - 1e-9]), np.array([1, 1]))["accuracy"]
-    >>> found.value, found.diagnostics["saturated_share"]
+    >>> e = SaturatedShare()(np.array([0.6, 1.0 - 1e-9]), np.array([1, 1]))["accuracy"]
+    >>> e.value, e.diagnostics["saturated_share"]
     (1.0, 0.5)
     """
 
@@ -75,7 +75,7 @@ class SaturatedShare:
     null_bias = 1.0
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The accuracy of confidences p (n,) for outcomes y (n,), which say whether the predicted label was right."""
+        """Return the accuracy of confidences p (n,); y (n,) is 1 if the label was right."""
         p, y = checked(p, y)
         share = float((p.astype(np.float32) == 1.0).mean())
         return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

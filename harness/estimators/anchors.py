@@ -1,4 +1,4 @@
-"""Anchors: scores that are no calibration error, and the oracle that knows g*."""
+"""Anchors: scores that are no calibration error, and an oracle that knows the truth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.math.notions import checked, one_hot
 
 @dataclass(frozen=True)
 class Brier:
-    """The Brier score: the mean squared distance of the predictions from the outcomes.
+    """Brier score: mean squared distance of the predictions from the outcomes.
 
         brier = 1/n sum_i ||p_i - y_i||^2
 
@@ -23,8 +23,8 @@ class Brier:
 
     Notes
     -----
-    No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound of l2_squared. Unbiased for
-    that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
+    No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound
+    of l2_squared. Unbiased for that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
 
     References
     ----------
@@ -52,14 +52,15 @@ class Brier:
 
 @dataclass(frozen=True)
 class LogLossScore:
-    """The log-loss: the mean negative logarithm of what was predicted for the outcome that came.
+    """Log-loss: mean negative logarithm of the probability predicted for the outcome.
 
         logloss = -1/n sum_i log p_i(y_i)
 
     Notes
     -----
-    No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl. Unbiased for that
-    expectation, in nats. An outcome of predicted probability 0 makes it infinite, which is recorded as undefined. O(n).
+    No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl.
+    Unbiased for that expectation, in nats. An outcome of predicted probability 0 makes it infinite,
+    which is recorded as undefined. O(n).
 
     Examples
     --------
@@ -77,22 +78,23 @@ class LogLossScore:
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        of_outcome = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
+        probability = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
         with np.errstate(divide="ignore"):
-            return {"logloss": Estimate(float(-np.log(of_outcome).mean()))}
+            return {"logloss": Estimate(float(-np.log(probability).mean()))}
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """What an estimator would give that knew the true C = E[Y given p]: only the sampling error of p is left.
+    """Oracle that knows the true C = E[Y given p]; only the sampling error of p remains.
 
         value = 1/n sum_i d(p_i, C(p_i)),   d the distance of the estimand
 
     Notes
     -----
-    Every estimand of the notion but the scores. Unbiased; rms and sharpness are slightly low, linf of scalars is from below.
-    Needs a problem that knows its posterior, and no classwise notion: the posterior given a whole vector says nothing of one
-    given a single coordinate. O(n k).
+    Gives every estimand of the notion except the scores. Unbiased; rms and sharpness are slightly
+    low, linf of scalars is from below. Needs a problem that knows its posterior. There is no
+    classwise notion: the posterior given a whole vector does not determine the one given a single
+    coordinate. O(n k).
 
     Examples
     --------
@@ -126,7 +128,7 @@ class Oracle:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
             raise BadInputError(
-                "problem is missing or has no known posterior; the oracle needs problem=, one with posterior(p)."
+                "problem is missing or has no known posterior; give problem= with a posterior(p)."
             )
         if p.ndim == 1 and problem.classes > 2:
             raise UndefinedError(

@@ -1,4 +1,4 @@
-"""The area under the ROC curve: how well the predictions order the outcomes, which is no calibration error."""
+"""Area under the ROC curve: how well predictions order the outcomes. It is no calibration error."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class Auroc:
-    """The area under the ROC curve, which is no calibration error.
+    """Area under the ROC curve.
 
         auroc = P(p > p') + P(p = p') / 2   over the pairs of a sample with y = 1 and one with y = 0
 
     Notes
     -----
-    Mann and Whitney's statistic: 1/2 for predictions that say nothing, 1 for those that order all pairs. Under top_label it is of
-    the confidences, between right and wrong predictions; classwise the mean over one class against the others. Unbiased.
-    UndefinedError where one of the two outcomes did not come. O(n log n).
+    Mann and Whitney's statistic: 1/2 for uninformative predictions, 1 for those that order all
+    pairs. Under top_label the confidences of right and wrong predictions are compared; classwise it
+    is the mean over one class against the others. Unbiased. UndefinedError unless both outcomes
+    occurred. O(n log n).
 
     Examples
     --------
@@ -45,7 +46,8 @@ class Auroc:
             raise UndefinedError(
                 f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed"
             )
-        _, at, counts = np.unique(p, return_inverse=True, return_counts=True)
-        twice_rank = 2 * np.cumsum(counts) - counts + 1  # of ties the mean; integers, so exact
-        wins = int(twice_rank[at][y == 1].sum()) - ones * (ones + 1)
+        _, group, counts = np.unique(p, return_inverse=True, return_counts=True)
+        # Twice the rank, ties sharing their mean rank: integers, so that nothing is rounded.
+        twice_rank = 2 * np.cumsum(counts) - counts + 1
+        wins = int(twice_rank[group][y == 1].sum()) - ones * (ones + 1)
         return {"auroc": Estimate(wins / (2 * ones * zeros))}

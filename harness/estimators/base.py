@@ -1,4 +1,4 @@
-"""What an estimator is, what it declares, what it returns, and the one place where it meets a notion."""
+"""Estimators: their interface, properties, return values, and their application to a notion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,17 +26,20 @@ class Estimate:
     Parameters
     ----------
     value : float
-        The estimate, in the unit of its estimand (nothing is multiplied by 100). Of an upper bound it equals `high`.
+        The estimate, in the unit of its estimand (nothing is multiplied by 100). Of an upper bound
+        it equals `high`.
     low, high : float, optional
         Confidence bounds at `level`; None where there is none.
     level : float, optional
         Confidence level of `low` and `high`, between 0 and 1.
     kind : {"point", "lower", "upper", "interval"}
-        "point": the value is an estimate; it may carry `low` and `high`, its own interval or one-sided bound. "lower" carries
-        `low`, "upper" `high`. "interval" carries both and has no point: its value is a place between the ends, such as the
-        middle, and has no RMSE that counts and no regret. A bound or interval is never averaged with points.
+        "point": the value is an estimate; it may carry `low` and `high`, its own interval or
+        one-sided bound. "lower" carries `low`, "upper" `high`. "interval" carries both and has no
+        point: its value is a place between the ends, such as the middle, and has no meaningful RMSE
+        and no regret. A bound or interval is never averaged with points.
     diagnostics : dict of str to float, optional
-        How the estimate was made: the bandwidth that was chosen, the rank of a matrix, the number of bins in use.
+        How the estimate was made: the selected bandwidth, the rank of a matrix, the number of
+        non-empty bins.
 
     Examples
     --------
@@ -53,16 +56,16 @@ class Estimate:
 
 
 class WrongAnswerError(BadInputError):
-    """What an estimator returned is no estimate."""
+    """The return value of an estimator is no estimate."""
 
 
 class Estimator(Protocol):
     """Anything that can be called as (p, y, rng) and returns {estimand: Estimate}.
 
-    p is (n,) with y (n,) in {0, 1} for the scalar notions, (n, k) with y (n,) in 0..k-1 for canonical: what
-    `harness.math.notions.reduce` gives. rng is a numpy Generator, the estimator's own stream. A bare function (p, y) -> float is
-    accepted as well; its value is taken as l1. What an estimator may declare beside being callable, and what holds where it
-    declares nothing, is `EstimatorSpec`.
+    p is (n,) with y (n,) in {0, 1} for the scalar notions, (n, k) with y (n,) in 0..k-1 for
+    canonical, as returned by `harness.math.notions.reduce`. rng is a numpy Generator, the
+    estimator's own stream. A bare function (p, y) -> float is accepted as well; its value is taken
+    as l1. `EstimatorSpec` lists the properties that an estimator may declare, and their defaults.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -70,38 +73,44 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """What an estimator declares about itself; the values given here hold for an attribute that it leaves out.
+    """Properties that an estimator declares about itself; the defaults replace missing attributes.
 
     Parameters
     ----------
     notions : tuple of str
         The notions that it can judge.
     estimands : tuple of str, optional
-        The names that it returns; None where it does not say.
+        The names that it returns; None if unknown.
     determinism : {"exact", "rounding", "statistical"}
-        Whether the same input gives the same bits, the same value to 1e-9, or values that vary with rng.
+        The same input gives the same bits, the same value to 1e-9, or values that vary with rng.
     revision : int or tuple
         Raised when the estimator's numbers change; part of the key of every cell.
     max_n, max_classes : int, optional
-        Cells beyond are skipped with this reason; None means no limit.
+        Cells above the limit are skipped with this reason; None means no limit.
     null_bias : float
-        Largest absolute mean estimate, on calibrated samples of 2,000, that the estimator declares as normal.
+        Largest absolute mean estimate, on calibrated samples of 2,000, that the estimator declares
+        as normal.
     wants : tuple of str
-        What it is given by keyword beside (p, y, rng): "notion", "problem".
+        Keyword arguments it takes in addition to (p, y, rng): "notion", "problem".
     needs_posterior : bool
-        Whether it reads E[Y given p] from the problem; cells of problems that do not know it are skipped.
+        True if it reads E[Y given p] from the problem; cells of problems that do not know it are
+        skipped.
     seconds : float, optional
-        Rough CPU seconds of a cell of n = 1,000, by which a run is planned until records tell.
+        Rough CPU seconds of a cell of n = 1,000, used to plan a run until there are records.
     takes_classwise : bool
-        Whether it is called once for the classwise notion, with p (n, k) and indicators y (n, k), and averages by itself.
+        True if it is called once for the classwise notion, with p (n, k) and indicators y (n, k),
+        and averages by itself.
     unavailable : str, optional
-        Why it cannot run here (weights, a package, a GPU); its cells are skipped with this reason.
+        Reason why it cannot run here (weights, a package, a GPU); its cells are skipped with this
+        reason.
     level : float, optional
-        The confidence level that can be asked of it: its dataclass field `level`.
+        The confidence level that can be requested: its dataclass field `level`.
     keeps_values_of : str, optional
-        The field that holds another estimator whose values this one returns to the last bit, on the same random stream.
+        The field that holds another estimator whose values this one returns to the last bit, on the
+        same random stream.
     replication_rng : callable, optional
-        rep -> what is handed over as rng, in place of the harness's Generator (an author's integer seed).
+        rep -> the object passed as rng, instead of the harness's Generator (an author's integer
+        seed).
 
     Examples
     --------
@@ -129,22 +138,20 @@ class EstimatorSpec:
 
     @classmethod
     def of(cls, estimator: Estimator) -> EstimatorSpec:
-        """All that the estimator declares."""
+        """Return all properties of the estimator."""
         return cls(
             **{field.name: cls.read(estimator, field.name) for field in dataclasses.fields(cls)}
         )
 
     @classmethod
     def read(cls, estimator: Estimator, name: str) -> Any:
-        """One attribute of the estimator, or what holds without it."""
-        return (
-            _level_of(estimator)
-            if name == "level"
-            else getattr(estimator, name, getattr(cls, name))
-        )
+        """Return one property of the estimator, or its default."""
+        if name == "level":
+            return _requestable_level(estimator)
+        return getattr(estimator, name, getattr(cls, name))
 
     def out_of_range(self, notion: str, n: int, classes: int) -> str | None:
-        """Why the estimator does not take n samples of so many classes under a notion; None where it does."""
+        """Return why the estimator cannot take such a sample, None if it can."""
         if notion not in self.notions:
             return f"the estimator has no {notion} notion (it has {', '.join(self.notions)})"
         if self.max_n is not None and n > self.max_n:
@@ -155,17 +162,18 @@ class EstimatorSpec:
 
 
 class Wrapper:
-    """Base of an estimator around another one, its field `estimator`: it can judge what that one can, where that one can run.
+    """Base of an estimator around another one, its field `estimator`, with the same limits.
 
-    A subclass overrides the properties in which it differs; `determinism`, `estimands` and `revision` are nearly always among
-    them. `takes_classwise`, `wants` and `level` are of the wrapper alone, as it is the wrapper that is called.
+    A subclass overrides the properties in which it differs; `determinism`, `estimands` and
+    `revision` are nearly always among them. `takes_classwise`, `wants` and `level` belong to the
+    wrapper alone, because only the wrapper is called.
     """
 
     estimator: Any
 
     @property
     def inner(self) -> EstimatorSpec:
-        """What the wrapped estimator declares."""
+        """Properties of the wrapped estimator."""
         return EstimatorSpec.of(self.estimator)
 
     @property
@@ -219,8 +227,9 @@ def apply(
 ) -> dict[str, Estimate]:
     """Apply an estimator to reduced data.
 
-    Classwise, an estimator of one probability is applied to every class, and the mean over the classes is returned. One with a
-    `level` is asked for 1 - (1 - level) / k per class, so that the means of its bounds hold at `level` together (Bonferroni).
+    Classwise, an estimator of one probability is applied to every class, and the mean over the
+    classes is returned. If it has a `level`, each class gets 1 - (1 - level) / k, so that the means
+    of its bounds hold at `level` together (Bonferroni).
 
     Parameters
     ----------
@@ -229,38 +238,41 @@ def apply(
     p, y : ndarray
         Predictions and labels, validated and reduced by `harness.reduce(p, y, notion)`.
     notion : {"binary", "top_label", "classwise", "canonical"}
-        Which reduction p and y are.
+        The reduction that made p and y.
     rng : numpy.random.Generator
         The estimator's own stream.
     problem : Problem, optional
-        Handed to estimators that want it.
+        Passed to estimators that want it.
 
     Returns
     -------
     dict of str to Estimate
-        By estimand, with plain floats. What is returned by a bare function that gives one number is {"l1": Estimate(number)}.
+        By estimand, with plain floats. The number returned by a bare function becomes {"l1":
+        Estimate(number)}.
 
     Raises
     ------
     WrongAnswerError
-        If the estimator returns what is no estimate.
+        If the estimator returns something else.
     UndefinedError
-        If it gives bounds of single classes, of which there is no mean.
+        If it returns bounds of single classes, which have no mean.
 
     Examples
     --------
     >>> import numpy as np
-    >>> apply(lambda p, y: abs(p.mean() - y.mean()), np.array([0.25, 0.75]), np.array([1, 1]), "binary", None)
-    {'l1': Estimate(value=0.5, low=None, high=None, level=None, kind='point', diagnostics=None)}
+    >>> p, y = np.array([0.25, 0.75]), np.array([1, 1])
+    >>> apply(lambda p, y: abs(p.mean() - y.mean()), p, y, "binary", None)["l1"].value
+    0.5
     """
-    given = {"notion": notion, "problem": problem}
-    extra = {name: given[name] for name in EstimatorSpec.read(estimator, "wants")}
+    keywords = {"notion": notion, "problem": problem}
+    extra = {name: keywords[name] for name in EstimatorSpec.read(estimator, "wants")}
     if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):
         return _normal(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
-    level = _level_of(estimator)
+    level = _requestable_level(estimator)
     if level is not None:
-        estimator = dataclasses.replace(estimator, level=1.0 - (1.0 - level) / p.shape[1])  # type: ignore[type-var]
+        each = 1.0 - (1.0 - level) / p.shape[1]
+        estimator = dataclasses.replace(estimator, level=each)  # type: ignore[type-var]
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise UndefinedError(
@@ -269,21 +281,20 @@ def apply(
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
-def _level_of(estimator: Any) -> float | None:
-    """The confidence level that can be asked of the estimator: its field `level`, None without one."""
+def _requestable_level(estimator: Any) -> float | None:
+    """Return the dataclass field `level` of an estimator, None if it has none."""
     fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
-    level = (
-        getattr(estimator, "level", None)
-        if any(f.name == "level" and f.init for f in fields)
-        else None
-    )
+    if not any(f.name == "level" and f.init for f in fields):
+        return None
+    level = getattr(estimator, "level", None)
     return level if isinstance(level, float) and 0.0 < level < 1.0 else None
 
 
 def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
-    """Mean of points, and of their bounds if they were asked for at a common level. Diagnostics are left out: they describe
-    single
-    classes."""
+    """Return the mean of points, and of their bounds if these hold at a common level.
+
+    Diagnostics are dropped: they describe single classes.
+    """
 
     def mean(name: str) -> float | None:
         values = [getattr(e, name) for e in estimates]
@@ -297,29 +308,32 @@ def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
 
 
 def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
-    how = takes_rng(estimator)
-    if how == "keyword":
+    """Call the estimator with rng in the way that it accepts it."""
+    passing = takes_rng(estimator)
+    if passing == "keyword":
         return estimator(p, y, rng=rng, **extra)
-    return estimator(p, y, rng, **extra) if how else estimator(p, y, **extra)
+    return estimator(p, y, rng, **extra) if passing else estimator(p, y, **extra)
 
 
 def takes_rng(estimator: Any) -> bool | str:
-    """Whether it is called with (p, y, rng), or with rng by "keyword". Somebody's own function may take (p, y) alone, or
-    (p, y, bins=15)."""
+    """Return True if the estimator takes (p, y, rng), "keyword" if (p, y, *, rng), else False.
+
+    A user's function may take (p, y) alone, or (p, y, bins=15).
+    """
     if isinstance(estimator, type) or not dataclasses.is_dataclass(estimator):
         return _takes_rng(estimator)
-    kind = type(
-        estimator
-    )  # whose instances are called alike; a look at the signature takes longer than a cheap estimator
-    if kind not in _called:
-        _called[kind] = _takes_rng(estimator)
-    return _called[kind]
+    # Cached by class: inspecting a signature takes longer (30 us) than a cheap estimator.
+    kind = type(estimator)
+    if kind not in _rng_by_class:
+        _rng_by_class[kind] = _takes_rng(estimator)
+    return _rng_by_class[kind]
 
 
-_called: dict[type, bool | str] = {}
+_rng_by_class: dict[type, bool | str] = {}
 
 
 def _takes_rng(estimator: Any) -> bool | str:
+    """Return the answer of `takes_rng` from the signature."""
     try:
         parameters = list(inspect.signature(estimator).parameters.values())
     except (TypeError, ValueError):
@@ -333,20 +347,15 @@ def _takes_rng(estimator: Any) -> bool | str:
 
 
 def _normal(result: Any) -> dict[str, Estimate]:
-    if isinstance(result, dict):
-        pass
-    elif (
-        isinstance(result, Estimate)
-        or not isinstance(result, (list, tuple))
-        and np.ndim(result) == 0
-        and result is not None
-    ):
+    """Return the result of an estimator as {estimand: Estimate}; WrongAnswerError if impossible."""
+    if not isinstance(result, dict):
+        scalar = not isinstance(result, (list, tuple)) and np.ndim(result) == 0
+        if result is None or not (isinstance(result, Estimate) or scalar):
+            kind = "None" if result is None else f"a {type(result).__name__}"
+            raise WrongAnswerError(
+                f"the estimator returned {kind}; allowed are a float or {{estimand: Estimate}}."
+            )
         result = {"l1": result}
-    else:
-        found = "None" if result is None else f"a {type(result).__name__}"
-        raise WrongAnswerError(
-            f"the estimator returned {found}; allowed are a float or {{estimand: Estimate}}."
-        )
     return {
         str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v))
         for k, v in result.items()
@@ -354,7 +363,7 @@ def _normal(result: Any) -> dict[str, Estimate]:
 
 
 def _sound(name: str, e: Estimate) -> Estimate:
-    """The estimate with plain floats; WrongAnswerError where kind, bounds and value do not fit together."""
+    """Return the estimate with plain floats; WrongAnswerError if its parts conflict."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
         diagnostics = {
@@ -368,14 +377,12 @@ def _sound(name: str, e: Estimate) -> Estimate:
         ) from error
     if e.kind not in KINDS:
         raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
-    if (
-        e.kind in ("lower", "interval")
-        and low is None
-        or e.kind in ("upper", "interval")
-        and high is None
-    ):
+    low_missing = e.kind in ("lower", "interval") and low is None
+    high_missing = e.kind in ("upper", "interval") and high is None
+    if low_missing or high_missing:
         raise WrongAnswerError(
-            f"{name} is of kind {e.kind} but low = {low}, high = {high}; lower needs low, upper needs high."
+            f"{name} is of kind {e.kind} but low = {low}, high = {high}; "
+            "lower needs low, upper needs high."
         )
     if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
         raise WrongAnswerError(
@@ -387,7 +394,7 @@ def _sound(name: str, e: Estimate) -> Estimate:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether it is a positive, finite number (True is none)."""
+    """Return True for a positive, finite number other than True."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return False
     real: Any = value
@@ -395,13 +402,40 @@ def is_positive(value: Any) -> bool:
 
 
 def check_level(level: float) -> None:
-    """Raise BadInputError unless it is a confidence level."""
+    """Raise BadInputError unless `level` is a confidence level."""
     if not (isinstance(level, numbers.Real) and 0.0 < level < 1.0):
         raise BadInputError(
             f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95."
         )
 
 
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise BadInputError unless the value is one of `allowed`."""
+    if value not in tuple(allowed):
+        raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(allowed)}.")
+
+
+def check_integer(name: str, value: Any, least: int = 1) -> None:
+    """Raise BadInputError unless the value is a whole number of at least `least`."""
+    if not (is_positive(value) and int(value) == value and value >= least):
+        raise BadInputError(f"{name} is {value!r}; an integer of at least {least} is needed.")
+
+
+def check_callable(estimator: object) -> None:
+    """Raise BadInputError unless the estimator can be called."""
+    if not callable(estimator):
+        raise BadInputError(
+            f"estimator is a {type(estimator).__name__}; a callable (p, y) is needed."
+        )
+
+
+def generator(rng: Any, purpose: str = "decides the folds") -> np.random.Generator:
+    """Return rng, or a Generator of an integer seed; BadInputError if it is None."""
+    if rng is None:
+        raise BadInputError(f"rng is missing; give a numpy Generator, which {purpose}.")
+    return np.random.default_rng(rng)
+
+
 def is_finite(e: Estimate) -> bool:
-    """Whether value and bounds, those that are there, are finite."""
+    """Return True if the value and the bounds that exist are finite."""
     return all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))

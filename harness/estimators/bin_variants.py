@@ -1,4 +1,4 @@
-"""Binned errors of other weights, other sets of predictions, another number of bins."""
+"""Variants of the binned error: other weights, other predictions, another number of bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, Wrapper
+from harness.estimators.base import Estimate, Wrapper, check_choice
 from harness.estimators.binned import Binned, bin_means, check_bins
 from harness.math.notions import checked
 
@@ -18,7 +18,7 @@ RULES = ("width", "mass")
 
 @dataclass(frozen=True)
 class AdaptiveClasswise:
-    """Bins of equal mass for every class, on predictions above a threshold: ACE, and TACE with the threshold.
+    """Bins of equal mass for every class, on predictions above a threshold: ACE, or TACE.
 
         1/k sum_j sum_b (n_jb / n_j) |mean p in bin b of class j - share of class j|
 
@@ -29,23 +29,26 @@ class AdaptiveClasswise:
     bins : int
         Per class, of equal counts; equal p are never separated.
     threshold : float
-        0 takes all predictions (ACE), 0.01 is that of the authors (TACE). A class without a prediction that large counts as 0,
-        as in the authors' code.
+        0 takes all predictions (ACE), 0.01 is that of the authors (TACE). A class whose predictions
+        are all smaller counts as 0, as in the authors' code.
 
     Notes
     -----
-    Estimand: without a threshold l1, classwise; with one its own, `tace`, in the limit the mean over classes of
-    E[|p_j - C_j| given p_j >= threshold], larger than l1 where most predictions are small. Biased upwards by noise and downwards
-    by what cancels in a bin, as `Binned`. UndefinedError if no prediction reaches the threshold. O(k n log bins).
+    Estimand: without a threshold l1, classwise. With one its own, `tace`; its limit is the mean
+    over classes of E[|p_j - C_j| given p_j >= threshold], larger than l1 if most predictions are
+    small. Biased upwards by noise and downwards by gaps that cancel in a bin, as `Binned`.
+    UndefinedError if no prediction reaches the threshold. O(k n log bins).
 
     References
     ----------
-    Nixon et al. (2019), Measuring calibration in deep learning, CVPR Workshops (bins that differ by one sample are weighted
-    by size, as in the authors' code; in the text they weigh the same).
+    Nixon et al. (2019), Measuring calibration in deep learning, CVPR Workshops. Bins that differ by
+    one sample are weighted by size, as in the authors' code; in the text all bins have the same
+    weight.
 
     Examples
     --------
-    >>> p, y = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.005, 0.995]]), np.array([[1, 0], [0, 1], [0, 1], [0, 1]])
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.005, 0.995]])
+    >>> y = np.array([[1, 0], [0, 1], [0, 1], [0, 1]])
     >>> AdaptiveClasswise(bins=1, threshold=0.01)(p, y)["tace"].value.__round__(6)
     0.321458
     """
@@ -71,7 +74,7 @@ class AdaptiveClasswise:
         return ("tace",) if self.threshold > 0.0 else ("l1",)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The error of predictions p (n, k) for indicators y (n, k)."""
+        """Return the error of predictions p (n, k) for indicators y (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
         columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
         kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
@@ -85,22 +88,23 @@ class AdaptiveClasswise:
 
 @dataclass(frozen=True)
 class AverageBinned:
-    """The mean gap of bins, each weighing the same, however many samples it holds: the average calibration error.
+    """Mean gap of bins that all have the same weight: the average calibration error.
 
         ace_average = 1/B sum_b |mean p in b - mean y in b|   over the B bins that are not empty
 
     Parameters
     ----------
     bins : int
-        How many bins; empty ones do not count.
+        Number of bins; empty ones do not count.
     rule : {"width", "mass"}
         As in `Binned`.
 
     Notes
     -----
-    Estimand: its own, `ace_average`; with many bins of equal width the mean of |p - C| over p uniform on where p has mass, in
-    place of over the predictions. Biased upwards by the noise of bins of few samples, which weigh as much as others: by far more
-    than `Binned`, and falling as slowly as the smallest bins grow. O(n).
+    Estimand: its own, `ace_average`. With many bins of equal width it is the mean of |p - C| over p
+    uniform on the support, instead of over the predictions. Biased upwards by the noise of bins
+    with few samples, which have full weight: by far more than `Binned`, and falling only as fast as
+    the smallest bins grow. O(n log B).
 
     References
     ----------
@@ -123,11 +127,10 @@ class AverageBinned:
 
     def __post_init__(self) -> None:
         check_bins(self.bins)
-        if self.rule not in RULES:
-            raise BadInputError(f"rule is {self.rule!r}; allowed are {', '.join(RULES)}.")
+        check_choice("rule", self.rule, RULES)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The mean gap of predictions p (n,) for outcomes y (n,)."""
+        """Return the mean gap of predictions p (n,) for outcomes y (n,)."""
         p, y = checked(p, y)
         _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
         return {
@@ -139,26 +142,28 @@ class AverageBinned:
 
 @dataclass(frozen=True)
 class CubeRootBins(Wrapper):
-    """A binned estimator with ceil(n^(1/3)) bins.
+    """Binned estimator with ceil(n^(1/3)) bins.
 
     Parameters
     ----------
     estimator : Estimator
-        Anything with a field `bins`, such as `Binned` or `Debiased`; its other fields hold.
+        Anything with a field `bins`, such as `Binned` or `Debiased`; its other fields are kept.
 
     Notes
     -----
-    Estimands and cost: those of the estimator. Of the plug-in estimator of l2_squared, bias from noise (bins / n) and from what
-    cancels in a bin (1 / bins^2) are then of the same order, n^(-2/3).
+    Estimands and cost: those of the estimator. For the plug-in estimator of l2_squared, the bias
+    from noise (bins / n) and from cancellation in a bin (1 / bins^2) are then of the same order,
+    n^(-2/3).
 
     References
     ----------
-    scikit-learn's n_bins="cube_root" (its pull request 33856, not yet in version 1.9.1; calibration errors: 34261).
+    scikit-learn's n_bins="cube_root" (its pull request 33856, not yet in version 1.9.1; calibration
+    errors: 34261).
 
     Examples
     --------
-    >>> found = CubeRootBins()(np.arange(8) / 8, [0, 0, 1, 0, 1, 1, 0, 1])["l1"]
-    >>> found == Binned(2, "mass")(np.arange(8) / 8, [0, 0, 1, 0, 1, 1, 0, 1])["l1"]
+    >>> p, y = np.arange(8) / 8, [0, 0, 1, 0, 1, 1, 0, 1]
+    >>> CubeRootBins()(p, y)["l1"] == Binned(2, "mass")(p, y)["l1"]
     True
     """
 
@@ -169,12 +174,12 @@ class CubeRootBins(Wrapper):
         return (1, self.inner.revision)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
-        """What the estimator finds for predictions p (n,) and outcomes y (n,)."""
+        """Return the estimates for predictions p (n,) and outcomes y (n,)."""
         return dict(dataclasses.replace(self.estimator, bins=cube_root(len(p)))(p, y, rng))
 
 
 def cube_root(n: int) -> int:
-    """ceil(n^(1/3)) in integers.
+    """Return ceil(n^(1/3)), computed in integers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The conditional kernel calibration error: the distance between two conditional mean operators."""
+"""Conditional kernel calibration error: the distance between two conditional mean operators."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
 from harness.estimators.kernel_errors import (
     KERNELS,
     check_gamma,
-    check_integer,
     fourier_features,
     gamma_of,
     group_sums,
@@ -25,80 +24,87 @@ from harness.estimators.kernel_errors import (
 from harness.math.kernels import TILE_ROWS, LowRank, pivoted_cholesky, rbf
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
-CHOLESKY_FASTEST_UP_TO = 500  # samples that Cholesky serves soonest
-EXACT_RANK_FROM = 200  # of scalars, samples from which a low rank that leaves out next to nothing comes sooner yet
+CHOLESKY_FASTEST_UP_TO = 500  # up to so many samples Cholesky is the fastest method
+# With two columns and more samples than this, a nearly exact low rank is faster than Cholesky.
+EXACT_RANK_FROM = 200
 EXACT_RANK = 40
 EXACT_RESIDUAL = 1e-13
 EXACT_ACCURACY = 1e-11
 CHOLESKY_MAX_N = 10_000
-AUTO_CHOLESKY_MAX_N = 4000  # samples of which auto holds an n x n matrix
-NOISE_FLOOR_MAX_N = 2000  # samples of which the noise floor may cost another n^3
+AUTO_CHOLESKY_MAX_N = 4000  # up to so many samples "auto" may hold an n x n matrix
+NOISE_FLOOR_MAX_N = 2000  # up to so many samples the noise floor may cost another n^3
 MAX_PIVOTS = 256
-FEW_CLASSES, FEW_PIVOTS = (
-    30,
-    150,
-)  # up to so many classes a product costs no more than pivots beyond so many
+# Up to 30 classes, a product with K costs no more than pivots beyond 150.
+FEW_CLASSES, FEW_PIVOTS = 30, 150
 MAX_PRODUCTS = 50
 BLOCK_ROWS = 4096
-SMALL_REST = (
-    0.005  # of c: a trace left out that one product with twice the columns mostly makes up for
-)
-NEGLIGIBLE_SHARE = 1e-12  # of ||R||^2 / (4 c), the largest value possible
+SMALL_REST = 0.005  # below this share of c, one wide product usually corrects the missing trace
+NEGLIGIBLE_SHARE = 1e-12  # absolute accuracy, relative to the largest value ||R||^2 / (4 c)
 
 
 @dataclass(frozen=True)
 class CKCE:
-    """The conditional kernel calibration error: the distance of two conditional mean operators, of the outcome and of draws
-    from the prediction, both given the prediction f.
+    """Conditional kernel calibration error: the distance of two conditional mean operators.
+
+    They are the operators of the outcome and of draws from the prediction, both given the
+    prediction f.
 
         ckce = ||C^_{Y|f} - C^_{Z|f}||_HS^2 = tr(R' A K A R),   A = (K + c I)^-1,   R = e_y - f
 
         K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)),   c = ridge n
 
-    Both operators are ridge regressions on f; labels are compared by 1{y = y'}. p (n,) counts as the two columns (1 - p, p).
+    Both operators are ridge regressions on f; labels are compared by 1{y = y'}. p (n,) counts as
+    the two columns (1 - p, p).
 
     Parameters
     ----------
     gamma : float or str
-        A number, or a rule of `kernels.median_distance` on the predictions at hand (the paper says "the median heuristic").
+        A number, or a rule of `kernels.median_distance` on the predictions at hand (the paper says
+        "the median heuristic").
     ridge : float, optional
         The regularisation; None is n^-1/4 (Sections 2.3, 3.2 and 5).
     method : {"auto", "cholesky", "low_rank", "features"}
-        How the equations are solved, see below.
+        Solver of the equations, see below.
     kernel : {"linear_rbf", "kronecker"}
-        K as above, or 1{f_i = f_j} (Appendix A), where ckce = sum_g ||sum_{i in g} r_i||^2 / (n_g + c)^2 over the distinct
-        predictions.
+        K as above, or 1{f_i = f_j} (Appendix A), where ckce = sum_g ||sum_{i in g} r_i||^2 / (n_g +
+        c)^2 over the distinct predictions.
     features : int
-        How many random Fourier features "features" draws.
+        Number of random Fourier features of "features".
     accuracy : float
-        The relative error that "low_rank" is content with.
+        Relative error that "low_rank" may have.
 
     Notes
     -----
-    **Bias.** At least 0, and too large by noise: of a calibrated model the expectation given f is sum_i [A K A]_ii (1 -
-    ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which takes the difference in a direction of eigenvalue s
-    times s / (s + c). Values therefore depend on n, gamma and the law of f; only those of one n and one rule compare. Where
-    all f are equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
+    **Bias.** At least 0, and too large by noise: for a calibrated model the expectation given f is
+    sum_i [A K A]_ii (1 - ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which
+    multiplies the difference in a direction of eigenvalue s by s / (s + c). Values therefore depend
+    on n, gamma and the law of f; only those of one n and one rule can be compared. If all f are
+    equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
 
-    **Methods.** "cholesky": K + c I decomposed, O(n^3) with an n x n matrix, for n up to 10,000. "low_rank": O(n r^2) and
-    O(n^2 k) per product with K, memory O(n (k + r)), for a rank r of at most 256. "auto": low rank above 500 samples, and
-    above 200 of two columns where a rank of 40 leaves out at most 1e-13 of the trace; else Cholesky; where a tiny ridge keeps
-    that from its accuracy, Cholesky up to 4,000 and UndefinedError above. "features": K by random Fourier features from rng,
-    O(n (k + 2 features)^2) (Appendix B).
+    **Methods.** "cholesky" decomposes K + c I: O(n^3) with an n x n matrix, for n up to 10,000.
+    "low_rank": O(n r^2) and O(n^2 k) per product with K, memory O(n (k + r)), for a rank r of at
+    most 256. "features": K by random Fourier features from rng, O(n (k + 2 features)^2) (Appendix
+    B). "auto" uses a low rank above 500 samples, and above 200 samples of two columns if a rank of
+    40 leaves out at most 1e-13 of the trace; otherwise Cholesky. If a tiny ridge keeps the low rank
+    from its accuracy, it uses Cholesky up to 4,000 samples and raises UndefinedError above.
 
-    **Accuracy of the low rank.** The RBF part is L L' + E by pivoted Cholesky, E >= 0 of trace e = n residual; F = [f, L], and
-    P = (F F' + c I)^-1 in closed form. X = P R solves the equations of K - E, and tr(X' (K - E) X) misses ckce by at most e (1
-    + e / c)^2 ||X||^2: along K - E + t E, with A and W = A R there, the derivative is -tr(W' E (I - 2 c A) W). Where that is
-    too much, conjugate gradients with the preconditioner P reduce S = R - (K + c I) X. As the solution is X + A S,
+    **Accuracy of the low rank.** The RBF part is L L' + E by pivoted Cholesky, E >= 0 of trace e =
+    n residual; F = [f, L], and P = (F F' + c I)^-1 in closed form. X = P R solves the equations of
+    K - E, and tr(X' (K - E) X) misses ckce by at most e (1 + e / c)^2 ||X||^2: along K - E + t E,
+    with A and W = A R there, the derivative is -tr(W' E (I - 2 c A) W). If that is too much,
+    conjugate gradients with the preconditioner P reduce S = R - (K + c I) X. As the solution is X +
+    A S,
 
-        ckce = tr(X' K X) + 2 tr(X' (I - c P) S)   up to   2 min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c),
+        ckce = tr(X' K X) + 2 tr(X' (I - c P) S)   up to   2 min(||X||, e ||P X||) ||S|| + ||S||^2 /
+        (4 c),
 
-    for c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end where this bound, with rounding, is at most
-    `accuracy` of ckce, or 1e-12 of the largest value possible, ||R||^2 / (4 c). The heavy ridge makes a few products enough,
-    for any rank.
+    because c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end when this bound,
+    with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest possible value, ||R||^2 /
+    (4 c). The heavy ridge makes a few products enough, for any rank.
 
-    **Diagnostics.** gamma, ridge; rank, residual (the trace of E relative to that of K's RBF part), products, error (the bound
-    above); noise_floor, where it is cheap (low_rank: to first order in E, within 1 %).
+    **Diagnostics.** gamma, ridge; rank, residual (the trace of E relative to that of K's RBF part),
+    products, error (the bound above); noise_floor, if it is cheap (low_rank: to first order in E,
+    within 1 %).
 
     References
     ----------
@@ -129,14 +135,13 @@ class CKCE:
             raise BadInputError(
                 f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed."
             )
-        for name, allowed in (("method", METHODS), ("kernel", KERNELS)):
-            if getattr(self, name) not in allowed:
-                raise BadInputError(
-                    f"{name} is {getattr(self, name)!r}; allowed are {', '.join(allowed)}."
-                )
+        check_choice("method", self.method, METHODS)
+        check_choice("kernel", self.kernel, KERNELS)
         if self.kernel == "kronecker" and self.method != "auto":
             raise BadInputError(
-                f"method is {self.method!r}; the kernel kronecker has a closed form and takes auto alone."
+                f"method is {self.method!r}; the kernel kronecker has a closed form and allows "
+                "only "
+                "auto."
             )
         check_integer("features", self.features)
         if not (is_positive(self.accuracy) and self.accuracy < 1.0):
@@ -182,6 +187,7 @@ class CKCE:
         spread: np.ndarray,
         rng: np.random.Generator | None,
     ) -> tuple[float, dict[str, float]]:
+        """Return the value and the diagnostics of the kernel linear_rbf."""
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {
@@ -204,15 +210,16 @@ class CKCE:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
-                f"an accuracy of {self.accuracy:g} is not reached in {MAX_PRODUCTS} products (bound {diagnostics['error']:.2g}): "
-                f"the ridge is too small for rank {diagnostics['rank']}"
+                f"{MAX_PRODUCTS} products do not reach an accuracy of {self.accuracy:g} (bound "
+                f"{diagnostics['error']:.2g}): the ridge is too small for rank "
+                f"{diagnostics['rank']}"
             )
         return value, diagnostics
 
 
 @dataclass(frozen=True)
 class System:
-    """F F' + c I, F = features (n, d), solved in d dimensions."""
+    """The matrix F F' + c I, F = features (n, d), inverted in d dimensions."""
 
     features: np.ndarray
     c: float
@@ -227,28 +234,34 @@ class System:
         return cho_solve(self._cholesky, b, check_finite=False)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """(F F' + c I)^-1 b."""
+        """Return (F F' + c I)^-1 b."""
         return (b - self.features @ self._inner(self.features.T @ b)) / self.c
 
     def primal(self, r: np.ndarray) -> float:
-        """tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
+        """Return tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
         return float((self._inner(self.features.T @ r) ** 2).sum())
 
     def trace(self, weights: np.ndarray) -> float:
-        """tr(A F F' A diag(w)) = tr(M^-1 F' diag(w) F M^-1), M = F' F + c I, for w (n,) >= 0."""
-        inner = self.features.shape[1]
-        found = np.zeros((inner, inner))
+        """Return tr(A F F' A diag(w)) for w (n,) >= 0.
+
+        It equals tr(M^-1 F' diag(w) F M^-1), M = F' F + c I.
+        """
+        d = self.features.shape[1]
+        gram = np.zeros((d, d))
         for start in range(0, len(weights), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             weighted = np.sqrt(np.maximum(weights[rows], 0.0))[:, None] * self.features[rows]
-            found += weighted.T @ weighted
-        return float(np.trace(self._inner(self._inner(found).T)))
+            gram += weighted.T @ weighted
+        return float(np.trace(self._inner(self._inner(gram).T)))
 
 
 def by_cholesky(
     q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray
 ) -> tuple[float, dict[str, float]]:
-    """(value, diagnostics) with K + c I decomposed: one n x n matrix, another for the noise floor."""
+    """Return the value and diagnostics by decomposing K + c I.
+
+    Needs one n x n matrix, and another one for the noise floor.
+    """
     n = len(q)
     matrix = np.empty((n, n))
     for start in range(0, n, TILE_ROWS):
@@ -276,43 +289,52 @@ def by_low_rank(
     accuracy: float,
     low: LowRank | None = None,
 ) -> tuple[float | None, dict[str, float]]:
-    """(value, diagnostics) as `CKCE` says; value None where the accuracy is not reached. low: the pivoted Cholesky decomposition,
-    None to make it."""
+    """Return the value and diagnostics by a low rank (see `CKCE`).
+
+    The value is None if the accuracy is not reached. low: the pivoted Cholesky decomposition,
+    computed if None.
+    """
     if low is None:
-        most = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
+        max_rank = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
         low = pivoted_cholesky(
-            q, rate_of(gamma), max_rank=min(most, int(3 * np.sqrt(len(q))) + 1), spread=True
+            q, rate_of(gamma), max_rank=min(max_rank, int(3 * np.sqrt(len(q))) + 1), spread=True
         )
-    system, left = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
+    system, missing_trace = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0
-    if left > 0.0:
+    if missing_trace > 0.0:
         x = system.solve(r)
-        error = left * (1.0 + left / c) ** 2 * (x * x).sum()
+        error = missing_trace * (1.0 + missing_trace / c) ** 2 * (x * x).sum()
         if not error <= accuracy * value:
-            if left <= SMALL_REST * c:
-                value, error, products = *_corrected(q, r, gamma, system, x, left), 1
+            if missing_trace <= SMALL_REST * c:
+                value, error, products = *_corrected(q, r, gamma, system, x, missing_trace), 1
             if not (products and error <= _enough(value, r, c, accuracy)):
-                value, error, products = _refined(q, r, gamma, system, x, left, accuracy)
-    missing = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)  # diagonal of E
+                value, error, products = _refined(q, r, gamma, system, x, missing_trace, accuracy)
+    missing_diagonal = np.maximum(
+        1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0
+    )  # diagonal of E
     diagnostics = {
         "rank": low.factor.shape[1],
         "residual": low.residual,
         "products": products,
         "error": float(error),
-        "noise_floor": system.trace(spread) + float(missing @ spread) / c**2,
+        "noise_floor": system.trace(spread) + float(missing_diagonal @ spread) / c**2,
     }
     enough = products == 0 or error <= _enough(value, r, c, accuracy)
     return (float(value) if enough else None), diagnostics
 
 
 def _enough(value: float, r: np.ndarray, c: float, accuracy: float) -> float:
+    """Return the largest acceptable error bound."""
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
 def _corrected(
-    q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, left: float
+    q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, missing_trace: float
 ) -> tuple[float, float]:
-    """(value, bound of its error) of third order in E, from one product with X = P R and Y = P X at once, see `CKCE`."""
+    """Return the value and a bound of its error, of third order in E (see `CKCE`).
+
+    Uses one product with X = P R and Y = P X together.
+    """
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
     y = both[:, d:]
@@ -327,9 +349,11 @@ def _corrected(
         + np.vdot(s + 2.0 * c * t, z)
         - c * np.vdot(z, z)
     )
-    of_x, of_s, of_t, of_z = (np.linalg.norm(v) for v in (x, s, t, z))
-    rounding = np.finfo(float).eps * 4.0 * len(x) * of_x**2  # of the products, K being at most 2 n
-    return value, left * of_z * (of_z + 2.0 * of_s / c + 2.0 * of_t) + rounding
+    norm_x, norm_s, norm_t, norm_z = (np.linalg.norm(v) for v in (x, s, t, z))
+    rounding = (
+        np.finfo(float).eps * 4.0 * len(x) * norm_x**2
+    )  # of the products, K being at most 2 n
+    return value, missing_trace * norm_z * (norm_z + 2.0 * norm_s / c + 2.0 * norm_t) + rounding
 
 
 def _refined(
@@ -338,15 +362,18 @@ def _refined(
     gamma: float,
     system: System,
     x: np.ndarray,
-    left: float,
+    missing_trace: float,
     accuracy: float,
 ) -> tuple[float, float, int]:
-    """(value, bound of its error, number of products) by preconditioned conjugate gradients from x, all columns at once."""
+    """Return the value, a bound of its error, and the number of products with K.
+
+    Preconditioned conjugate gradients from x, all columns together.
+    """
     c, products = system.c, 1
     direction, before = np.zeros_like(x), np.ones(x.shape[1])
     kx = times(q, gamma, x)
     s = r - kx - c * x
-    value, error = _judged(x, kx, s, system, left)
+    value, error = _judged(x, kx, s, system, missing_trace)
     while error > _enough(value, r, c, accuracy) and products < MAX_PRODUCTS:
         z = system.solve(s)
         now = np.einsum("ij,ij->j", z, s)
@@ -354,22 +381,22 @@ def _refined(
         k_direction = times(q, gamma, direction)
         m_direction = k_direction + c * direction
         curved = np.einsum("ij,ij->j", direction, m_direction)
-        step = np.divide(
-            now, curved, out=np.zeros_like(now), where=curved > 0.0
-        )  # a column without residual stays
+        # A column without residual does not move.
+        step = np.divide(now, curved, out=np.zeros_like(now), where=curved > 0.0)
         x, kx, s = x + step * direction, kx + step * k_direction, s - step * m_direction
         before, products = np.where(now > 0.0, now, 1.0), products + 1
-        value, error = _judged(x, kx, s, system, left)
+        value, error = _judged(x, kx, s, system, missing_trace)
     return value, error, products
 
 
 def _judged(
-    x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, left: float
+    x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, missing_trace: float
 ) -> tuple[float, float]:
-    """(value, bound of its error) from X, K X and the residual S."""
+    """Return the value and a bound of its error from X, K X and the residual S."""
     px, size = system.solve(x), np.linalg.norm(x)
-    off = (
-        np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size
-    )  # K is at most 2 n: rounding of its products
+    # The norm of K is at most 2 n, which bounds the rounding error of its products.
+    off = np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size
     value = np.vdot(x, kx) + 2.0 * np.vdot(x - system.c * px, s)
-    return value, 2.0 * min(size, left * np.linalg.norm(px)) * off + off**2 / (4.0 * system.c)
+    return value, 2.0 * min(size, missing_trace * np.linalg.norm(px)) * off + off**2 / (
+        4.0 * system.c
+    )

@@ -9,59 +9,62 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate
-from harness.estimators.bootstrap import (
+from harness.estimators.base import Estimate, check_callable, check_integer
+from harness.estimators.resampling import (
+    SAME,
+    Resampling,
     calibrated_labels,
-    check_callable,
-    check_count,
     finite_values,
+    no_statistic,
     own_streams,
 )
-from harness.estimators.resampling import SAME, Resampling, no_statistic
 
-MIN_LABELS = 19  # redrawn labels with which a p-value can be as small as 0.05
+MIN_LABELS = 19  # smallest number of draws for which a p-value can be 0.05
 
 
 @dataclass(frozen=True)
 class Consistency(Resampling):
-    """A test of calibration by any estimator: how often labels drawn from the predictions give a value as large as it found.
+    """Test of calibration by any estimator: its value compared with values on calibrated labels.
 
-        p_value = (1 + #{b: T_b >= T}) / (resamples + 1),   T_b the value at the same p with labels Y_b ~ p
+        p_value = (1 + #{b: T_b >= T}) / (resamples + 1),   T_b the value at the same p with labels
+        Y_b ~ p
 
     Parameters
     ----------
     estimator : estimator
-        Whose value is the test statistic: large where predictions are miscalibrated.
+        Its value is the test statistic, which is large for miscalibrated predictions.
     statistic : str
         Which of its estimands.
     resamples : int
-        How many times labels are drawn, at least 19. Where level (resamples + 1) is an integer, as with 99 and 0.05, the size
-        is exact up to ties.
+        Number of draws of labels, at least 19. If level (resamples + 1) is an integer, as with 99
+        and 0.05, the size is exact up to ties.
 
     Notes
     -----
-    Null hypothesis: Y given p is distributed as p says. Then T and all T_b are exchangeable given p, and
-    P(p_value <= level) <= level for every n and every estimator, biased or not; equal values count against rejection, and so
-    do labels for which the estimator has no value. Classwise, labels are drawn from the whole vector, so that the hypothesis
-    is canonical calibration; top-label, whether the top class is right is drawn from the confidence. Power is that of the
-    statistic: a debiased one gains nothing here by its debiasing but what it subtracts from noise.
+    Null hypothesis: Y given p is distributed as p says. Then T and all T_b are exchangeable given
+    p, and P(p_value <= level) <= level for every n and every estimator, biased or not. Equal values
+    count against rejection, and so do labels for which the estimator has no value. Classwise,
+    labels are drawn from the whole vector, so that the hypothesis is canonical calibration;
+    top-label, the correctness of the top class is drawn from the confidence. Power is that of the
+    statistic. Debiasing it does not help by itself, because the null values share the bias.
 
-    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5 at 50; * 63 or 64 samples:
-    +- 6 at 50), for n = 200 and 1,000:
+    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5
+    at 50; * 63 or 64 samples: +- 6 at 50), for n = 200 and 1,000:
 
                                     beta_calibrated  beta_shifted  beta_wavy*
         binned15 l1                            4, 4        13, 23      16, 67
         binned15_mass l1                       9, 1         9, 19      11, 57
         debiased15 l2_squared                  4, 3         4, 19       5, 27
 
-    **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels; resamples; undefined_resamples.
+    **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels;
+    resamples; undefined_resamples.
 
     **Cost.** `resamples` + 1 calls on n rows.
 
     References
     ----------
-    Broecker and Smith (2007), Weather and Forecasting 22; Vaicenavicius et al. (2019), AISTATS, Section 5 (consistency
-    resampling); Davison and Hinkley (1997), eq. 4.11 (Monte Carlo p-value).
+    Broecker and Smith (2007), Weather and Forecasting 22; Vaicenavicius et al. (2019), AISTATS,
+    Section 5 (consistency resampling); Davison and Hinkley (1997), eq. 4.11 (Monte Carlo p-value).
 
     Examples
     --------
@@ -80,7 +83,7 @@ class Consistency(Resampling):
 
     def __post_init__(self) -> None:
         check_callable(self.estimator)
-        check_count("resamples", self.resamples, MIN_LABELS, 99)
+        check_integer("resamples", self.resamples, MIN_LABELS)
         names = self.inner.estimands
         if names is not None and self.statistic not in names:
             raise BadInputError(no_statistic(self.statistic, names))
@@ -97,26 +100,31 @@ class Consistency(Resampling):
         notion: str | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        notion, found = self._applied(p, y, rng, notion, problem)
-        if self.statistic not in found:
-            raise BadInputError(no_statistic(self.statistic, found))
-        value = found[self.statistic].value
+        notion, estimates = self._applied(p, y, rng, notion, problem)
+        if self.statistic not in estimates:
+            raise BadInputError(no_statistic(self.statistic, estimates))
+        value = estimates[self.statistic].value
         if not math.isfinite(value):
             raise UndefinedError(f"the statistic {self.statistic} is {value}, which has no p-value")
         assert rng is not None  # `_applied` refuses None
-        (own,) = own_streams(rng, 1)
-        at_null = []
-        for _ in range(self.resamples):
-            drawn = finite_values(self, p, calibrated_labels(p, y, own), notion, problem, own)
+        (stream,) = own_streams(rng, 1)
+        null_values = []
+        for _ in range(int(self.resamples)):
+            drawn = finite_values(self, p, calibrated_labels(p, y, stream), notion, problem, stream)
             if self.statistic in drawn:
-                at_null.append(drawn[self.statistic])
-        lost = self.resamples - len(at_null)
-        larger = sum(x >= value - SAME * max(1.0, abs(value)) for x in at_null)
+                null_values.append(drawn[self.statistic])
+        undefined = self.resamples - len(null_values)
+        larger = sum(x >= value - SAME * max(1.0, abs(value)) for x in null_values)
         diagnostics = {"statistic": value, "resamples": float(self.resamples)}
-        if at_null:
-            diagnostics |= {"null_mean": float(np.mean(at_null)), "null_sd": float(np.std(at_null))}
-        if lost:
-            diagnostics["undefined_resamples"] = float(lost)
+        if null_values:
+            diagnostics |= {
+                "null_mean": float(np.mean(null_values)),
+                "null_sd": float(np.std(null_values)),
+            }
+        if undefined:
+            diagnostics["undefined_resamples"] = float(undefined)
         return {
-            "p_value": Estimate((1 + larger + lost) / (self.resamples + 1), diagnostics=diagnostics)
+            "p_value": Estimate(
+                (1 + larger + undefined) / (self.resamples + 1), diagnostics=diagnostics
+            )
         }

@@ -1,4 +1,4 @@
-"""The score split by isotonic regression: miscalibration, discrimination, uncertainty."""
+"""CORP: the score split by isotonic regression into miscalibration, discrimination, uncertainty."""
 
 from __future__ import annotations
 
@@ -13,61 +13,67 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class Corp:
-    """What isotonic recalibration gains in mean score, and the other two parts of the score (CORP).
+    """Gain in mean score by isotonic recalibration, and the other two parts of the score (CORP).
 
         mean S(p, y) = MCB - DSC + UNC
         MCB = mean S(p, y) - mean S(q, y),   DSC = UNC - mean S(q, y),   UNC = mean S(mean y, y)
 
-    with q the isotonic regression of y on p (pool adjacent violators), for the Brier score S(p, y) = (p - y)^2 and the log-loss.
+    with q the isotonic regression of y on p (pool adjacent violators), for the Brier score S(p, y)
+    = (p - y)^2 and the log-loss.
 
     Notes
     -----
-    Estimands: MCB is l2_squared (Brier score) and kl (log-loss, in nats); DSC is sharpness_l2_squared and sharpness_kl, UNC
-    uncertainty_l2_squared and uncertainty_kl, the score of the constant E Y. As q is fitted on the rows that it is judged on, MCB
-    and DSC are biased upwards, by a term of order n^(-2/3) where E[Y given p] rises; where it is not monotone, both miss what no
-    monotone function can gain. All but kl are finite: kl is infinite (undefined) if an outcome came whose prediction was 0. No
-    part is negative. O(n log n).
+    Estimands: MCB is l2_squared (Brier score) and kl (log-loss, in nats); DSC is
+    sharpness_l2_squared and sharpness_kl, UNC uncertainty_l2_squared and uncertainty_kl, the score
+    of the constant E Y. q is fitted on the rows that it judges, so that MCB and DSC are biased
+    upwards, by a term of order n^(-2/3) where E[Y given p] rises. Where it is not monotone, both
+    miss the gain of non-monotone functions. All but kl are finite: kl is infinite (undefined) if an
+    outcome occurred whose prediction was 0. No part is negative. O(n log n).
 
     References
     ----------
-    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8),
-    e2016191118; the estimands of DSC and UNC: popordanoska2024, Section 3.
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
+    classifiers, PNAS 118(8), e2016191118; the estimands of DSC and UNC: popordanoska2024, Section
+    3.
 
     Examples
     --------
-    >>> found = Corp()([0.1, 0.1, 0.6, 0.8], [0, 0, 1, 0])
-    >>> [round(found[name].value, 4) for name in ("l2_squared", "sharpness_l2_squared", "uncertainty_l2_squared")]
+    >>> names = ("l2_squared", "sharpness_l2_squared", "uncertainty_l2_squared")
+    >>> estimates = Corp()([0.1, 0.1, 0.6, 0.8], [0, 0, 1, 0])
+    >>> [round(estimates[name].value, 4) for name in names]
     [0.08, 0.0625, 0.1875]
     """
 
     notions = ("binary", "top_label", "classwise")
     estimands = (
-        "l2_squared", "kl", "sharpness_l2_squared", "sharpness_kl", "uncertainty_l2_squared", "uncertainty_kl",
+        "l2_squared", "kl", "sharpness_l2_squared", "sharpness_kl",
+        "uncertainty_l2_squared", "uncertainty_kl",
     )  # fmt: skip
     determinism = "exact"
     revision = 1
     null_bias = 0.03
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The parts of the scores of predictions p (n,) for outcomes y (n,)."""
+        """Return the parts of the scores of predictions p (n,) for outcomes y (n,)."""
         from scipy.optimize import isotonic_regression  # slow to import
 
         p, y = checked(p, y)
-        at, where, counts = np.unique(p, return_inverse=True, return_counts=True)
-        hits = np.bincount(where, y, len(at))
+        values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
+        hits = np.bincount(index, y, len(values))
         fit = isotonic_regression(hits / counts, weights=counts).x
-        constant = np.full(len(at), hits.sum() / len(p))
-        found: dict[str, Estimate] = {}
+        constant = np.full(len(values), hits.sum() / len(p))
+        estimates: dict[str, Estimate] = {}
         for name, score in (("l2_squared", _brier), ("kl", _logloss)):
             given, recalibrated, unc = (
-                float(score(x, hits, counts).sum() / len(p)) for x in (at, fit, constant)
+                float(score(x, hits, counts).sum() / len(p)) for x in (values, fit, constant)
             )
-            # q is best among the non-decreasing functions of p, p itself and the constant included, but for rounding
+            # q is optimal among non-decreasing functions of p, which include p and the constant.
+            # Only rounding could make a part negative.
             parts = max(given - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
-            found |= dict(
+            estimates |= dict(
                 zip((name, f"sharpness_{name}", f"uncertainty_{name}"), map(Estimate, parts))
             )
-        return found
+        return estimates
 
 
 def _brier(x: np.ndarray, hits: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, check_choice, is_positive
 from harness.estimators.binned import check_bins
 from harness.estimators.selection import settings_of, validation_risks
 from harness.math import beta_sums, near_pairs
+from harness.math.bin_sums import width_edges
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.estimands import OWN, norm_name, p_norm
 from harness.math.folds import fold_of
@@ -24,28 +25,31 @@ from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
-LIKELIHOOD_MAX_POINTS = 2000
+LIKELIHOOD_MAX_POINTS = 2000  # of more scalars, the likelihood uses so many, spaced by rank
 RULES = ("likelihood", "risk")
 FORMS = ("direct", "risk")
 
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """Bregman calibration errors with a Dirichlet kernel regression of the outcome in the place of C.
+    """Bregman calibration errors with a Dirichlet kernel regression of the outcome instead of C.
 
         r_i = sum_{j != i} k(f_i; f_j) e_{y_j} / sum_{j != i} k(f_i; f_j)
-        direct:  mean D_F(r_i, f_i)                                              (eq. 9); with it l<p> = mean ||r_i - f_i||_p
-        risk:    mean F(r_i) + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})]             (eq. 14): the proper score minus the refinement
+        direct:  mean D_F(r_i, f_i)             (eq. 9); with it l<p> = mean ||r_i - f_i||_p
+        risk:    mean F(r_i) + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})]
+                                                (eq. 14): the proper score minus the refinement
 
-    k is the Dirichlet kernel (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)), F = ||.||^2 for l2_squared
-    (scalars: of one column), the negative entropy for kl.
+    k is the Dirichlet kernel (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)),
+    F = ||.||^2 for l2_squared (scalars: of one column), the negative entropy for kl.
 
     Parameters
     ----------
     bandwidth : float or {"likelihood", "risk"}
-        A number; or, over 55 values, the largest leave-one-out likelihood of the predictions, sum_i log mean_{j != i} k(f_i;
-        f_j) (of more than 2,000 scalars, i runs over 2,000 evenly spaced in rank); or, over 20 values, the smallest mean
-        calibration-estimation risk in five-fold cross-validation, whose folds come from rng (gruber2025, eq. 20).
+        A number or a rule. "likelihood": of 55 values, the one of largest leave-one-out likelihood
+        of the predictions, sum_i log mean_{j != i} k(f_i; f_j) (of more than 2,000 scalars, i runs
+        over 2,000 evenly spaced in rank). "risk": of 20 values, the one of smallest mean
+        calibration-estimation risk in five-fold cross-validation, whose folds come from rng
+        (gruber2025, eq. 20).
     form : {"direct", "risk"}
         Which of the two formulas.
     norms : list of float
@@ -53,20 +57,24 @@ class DirichletKernel:
     generators : list of Bregman
         Further convex functions F (`harness.math.divergences`), for scalars on two columns.
     floor : float
-        Inside the kernel, and where grad F needs it, f is clipped to [floor, 1 - floor], as in the paper.
+        Inside the kernel, and where grad F needs it, f is clipped to [floor, 1 - floor], as in the
+        paper.
 
     Notes
     -----
-    Of every F also `refinement_<name>` = mean F(e_y) - mean F(r) and `sharpness_<name>` = mean F(r) - F(mean e_y).
+    For every F also `refinement_<name>` = mean F(e_y) - mean F(r) and `sharpness_<name>` = mean
+    F(r) - F(mean e_y).
 
-    Biased upwards by the variance of r, O(1 / (n b^((k-1)/2))); smoothing takes the direct form down at first, then towards the
-    distance from the mean outcome, and the risk form up, which has the bias of the refinement, usually a larger one, and may be
-    negative. The likelihood is of the predictions alone: where they crowd at the vertices, or are equal (saturated
+    Biased upwards by the variance of r, O(1 / (n b^((k-1)/2))). Smoothing first lowers the direct
+    form and then takes it towards the distance from the mean outcome. It raises the risk form,
+    which has the bias of the refinement, usually a larger one, and may be negative. The likelihood
+    depends on the predictions alone: if they crowd at the vertices, or are equal (saturated
     confidences), its bandwidth is far too small. UndefinedError for a single sample.
 
-    Scalars: O(n) per bandwidth, and some 1 / sqrt(b) cells, with r to a certified 1e-10 (`math.beta_sums`; all pairs where those
-    are cheaper). Vectors: O(n^2 k) per bandwidth, in blocks; bandwidths that halve share exponentials, small ones see near
-    pairs only (`math.near_pairs`).
+    Scalars: O(n) per bandwidth and about 1 / sqrt(b) intervals, with r to a certified 1e-10
+    (`math.beta_sums`; all pairs where those are cheaper). Vectors: O(n^2 k) per bandwidth, in
+    blocks; bandwidths that are halves of each other share exponentials, small ones see only near
+    pairs (`math.near_pairs`).
 
     References
     ----------
@@ -74,8 +82,8 @@ class DirichletKernel:
 
     Examples
     --------
-    >>> found = DirichletKernel(bandwidth=0.1)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])
-    >>> round(found["l1"].value, 4)
+    >>> estimates = DirichletKernel(bandwidth=0.1)([0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1])
+    >>> round(estimates["l1"].value, 4)
     0.342
     """
 
@@ -95,7 +103,8 @@ class DirichletKernel:
         check_form(self.form)
         if not (is_positive(self.bandwidth) or self.bandwidth in RULES):
             raise BadInputError(
-                f"bandwidth is {self.bandwidth!r}; allowed are a positive number, {' and '.join(RULES)}."
+                f"bandwidth is {self.bandwidth!r}; allowed are a positive number, "
+                f"{' and '.join(RULES)}."
             )
         if not (is_positive(self.floor) and self.floor < 0.5):
             raise BadInputError(f"floor is {self.floor!r}; a number between 0 and 0.5 is needed.")
@@ -123,15 +132,15 @@ class DirichletKernel:
             raise UndefinedError("leaving one sample out of one leaves none")
         b = self.chosen_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
-        found = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
+        values = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
         return {
-            name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in found.items()
+            name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in values.items()
         }
 
     def chosen_bandwidth(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> float:
-        """The bandwidth as given, or by the rule; the first of several equally good ones."""
+        """Return the given bandwidth, or that of the rule; the first of equally good ones."""
         if self.bandwidth == "likelihood":
             return LIKELIHOOD_GRID[int(self.log_likelihoods(p, LIKELIHOOD_GRID).argmax())]
         if self.bandwidth == "risk":
@@ -145,20 +154,18 @@ class DirichletKernel:
         return float(self.bandwidth)
 
     def log_likelihoods(self, p: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
-        """sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
-        order, at = np.arange(len(p)), np.arange(len(p))
+        """Return sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
+        rows = np.arange(len(p))
         if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
-            order, at = (
-                np.argsort(p, kind="stable"),
-                np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int),
-            )
-        z = self._clipped(p[order])
-        return dirichlet_sums(z[at], z, np.empty((len(z), 0)), bandwidths, leave_out=at)[1].sum(
-            axis=1
-        )
+            p = np.sort(p)
+            rows = np.linspace(0, len(p) - 1, LIKELIHOOD_MAX_POINTS).astype(int)
+        z = self._clipped(p)
+        no_hits = np.empty((len(z), 0))
+        density = dirichlet_sums(z[rows], z, no_hits, bandwidths, leave_out=rows)[1]
+        return density.sum(axis=1)
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """What `tuned` tries: the grid, or the bandwidth that is given."""
+        """Return the settings that `tuned` tries: the grid, or the given bandwidth."""
         return {"bandwidth": RISK_GRID if self.bandwidth in RULES else (float(self.bandwidth),)}
 
     def products(
@@ -169,12 +176,15 @@ class DirichletKernel:
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator | None = None,
     ) -> Iterator[list[ResidualGram]]:
-        """For every setting (a bandwidth), residual products at every array of `points`: features f - E^[Y | f] of a kernel
-        regression on (p, y), without leaving anything out, for the points are other samples (gruber2025, Section 4.1)."""
+        """Yield, for every setting (a bandwidth), the residual products at each array of `points`.
+
+        Features are f - E^[Y | f] of a kernel regression on (p, y). Nothing is left out, because
+        the points are other samples (gruber2025, Section 4.1).
+        """
         bandwidths = self._bandwidths(settings)
-        at = [self._ratios(x, p, y, bandwidths) for x in points]
+        ratios = [self._ratios(x, p, y, bandwidths) for x in points]
         for i in range(len(settings)):
-            yield [ResidualGram(_columns(x) - of_points[i]) for x, of_points in zip(points, at)]
+            yield [ResidualGram(_columns(x) - ratio[i]) for x, ratio in zip(points, ratios)]
 
     def fold_products(
         self,
@@ -184,23 +194,28 @@ class DirichletKernel:
         fold: np.ndarray,
         points: Sequence[np.ndarray] = (),
     ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
-        """`selection.fold_products`: the kernel sums of all folds come from the same cells of scalars, normalisers of vectors."""
+        """Yield as `selection.fold_products`, sharing work between the folds.
+
+        The kernel sums of scalars come from the same intervals for all folds; vectors share
+        normalisers.
+        """
         bandwidths = self._bandwidths(settings)
         held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]
         if p.ndim > 1:
             normalisers = [near_pairs.log_normaliser(self._clipped(p), b) for b in bandwidths]
             for j, rows in enumerate(held_out):
                 fit = fold != j
-                held, constants = (p[rows], *points), [one[fit] for one in normalisers]
+                evaluated, constants = (p[rows], *points), [c[fit] for c in normalisers]
                 ratios = [
-                    self._ratios(x, p[fit], y[fit], bandwidths, constants=constants) for x in held
+                    self._ratios(x, p[fit], y[fit], bandwidths, constants=constants)
+                    for x in evaluated
                 ]
                 for i in range(len(bandwidths)):
-                    found = [ResidualGram(x - of_points[i]) for x, of_points in zip(held, ratios)]
-                    yield j, i, found[0], found[1:]
+                    products = [ResidualGram(x - r[i]) for x, r in zip(evaluated, ratios)]
+                    yield j, i, products[0], products[1:]
             return
         x = np.concatenate([p, *points])
-        ends = np.cumsum([len(p), *(len(one) for one in points)])
+        ends = np.cumsum([len(p), *map(len, points)])
         parts = [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:])]
         z, t = self._clipped(x), self._clipped(p)
         others = (fold[:, None] != np.arange(len(held_out))).astype(np.float64)
@@ -208,12 +223,11 @@ class DirichletKernel:
         sample, _ = beta_sums.distinct(t, np.stack([others, others * y[:, None]], axis=2))
         theta, index = np.unique(np.log(z[:, 1]) - np.log(z[:, 0]), return_inverse=True)
         slow = [b for b in bandwidths if not (fast and beta_sums.cheaper(len(x), len(p), b))]
-        by_pairs = np.full(
-            (len(slow), len(x), len(held_out)), np.nan
-        )  # a fold's fit is not asked for samples of other folds
+        # NaN where it is not needed: the fit without a fold at samples of other folds.
+        by_pairs = np.full((len(slow), len(x), len(held_out)), np.nan)
         for j, rows in enumerate(held_out if slow else ()):
-            at = np.concatenate([rows, np.arange(len(p), len(x))])
-            by_pairs[:, at, j] = self._ratios(x[at], p[fold != j], y[fold != j], slow)[:, :, 0]
+            rows = np.concatenate([rows, np.arange(len(p), len(x))])
+            by_pairs[:, rows, j] = self._ratios(x[rows], p[fold != j], y[fold != j], slow)[:, :, 0]
         for i, b in enumerate(bandwidths):
             if b in slow:
                 ratio = by_pairs[slow.index(b)]
@@ -222,15 +236,12 @@ class DirichletKernel:
                 ratio = np.clip(values[:, :, 1] / values[:, :, 0], 0.0, 1.0)[index]
             gaps = x[:, None] - ratio
             for j, rows in enumerate(held_out):
-                yield (
-                    j,
-                    i,
-                    ResidualGram(gaps[rows, j, None]),
-                    [ResidualGram(gaps[part, j, None]) for part in parts],
-                )
+                at_points = [ResidualGram(gaps[part, j, None]) for part in parts]
+                yield j, i, ResidualGram(gaps[rows, j, None]), at_points
 
     def _bandwidths(self, settings: Sequence[dict[str, Any]]) -> list[float]:
-        bandwidths = [dataclasses.replace(self, **one).bandwidth for one in settings]
+        """Return the bandwidths of the settings, which must be numbers."""
+        bandwidths = [dataclasses.replace(self, **setting).bandwidth for setting in settings]
         rule = next((b for b in bandwidths if isinstance(b, str)), None)
         if rule is not None:
             raise BadInputError(f"bandwidth is {rule}; a setting of a grid needs a number.")
@@ -248,10 +259,13 @@ class DirichletKernel:
         leave_one_out: bool = False,
         constants: Sequence[np.ndarray] | None = None,
     ) -> np.ndarray:
-        """E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors. constants: the normalisers of vectors p, where known."""
+        """Return E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors.
+
+        constants: the normalisers of vectors p, if known.
+        """
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
-        pruned = not self.generators  # somebody's own F may ask what is nearly 0 for its logarithm
+        pruned = not self.generators  # a user's F may take the logarithm of entries near 0
         x, p = self._clipped(x), self._clipped(p)
         if pruned and constants is not None:
             return near_pairs.sums(x, p, hits, bandwidths, leave_out, all_pairs, constants)[0]
@@ -260,21 +274,23 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class BinningKernel:
-    """As `DirichletKernel`, with bins for a kernel: k(f; f') = 1 where f and f' are in the same bin of equal width, else 0.
+    """`DirichletKernel` with bins for a kernel: k(f; f') = 1 in the same bin, else 0.
 
-        r_i = mean outcome of the other points of the bin of f_i (of all others, for a point alone in its bin)
+        r_i = mean outcome of the other points of the bin of f_i
+              (of all others, for a point alone in its bin)
 
     Parameters
     ----------
     bins : int
-        How many bins.
+        Number of bins of equal width.
     form, generators, floor
         As in `DirichletKernel`.
 
     Notes
     -----
-    Unlike a binned plug-in it compares r_i with f_i, and not with the mean of f in the bin; so it does not converge to the
-    error at a fixed number of bins. O(n); UndefinedError for a single sample.
+    Unlike a binned plug-in it compares r_i with f_i instead of the mean of f in the bin. It
+    therefore does not converge to the error at a fixed number of bins. O(n log bins);
+    UndefinedError for a single sample.
 
     References
     ----------
@@ -311,45 +327,39 @@ class BinningKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("leaving one sample out of one leaves none")
-        index = np.searchsorted(np.arange(1, self.bins) / self.bins, p, side="right")
+        index = np.searchsorted(width_edges(self.bins), p, side="right")
         others = np.bincount(index)[index] - 1
         hits = np.bincount(index, y)[index] - y
-        of_all = (y.sum() - y) / (len(y) - 1)
-        ratio = np.where(others > 0, hits / np.maximum(others, 1), of_all)
-        found = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)
-        return {name: Estimate(value) for name, value in found.items()}
+        overall = (y.sum() - y) / (len(y) - 1)
+        ratio = np.where(others > 0, hits / np.maximum(others, 1), overall)
+        values = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)
+        return {name: Estimate(value) for name, value in values.items()}
 
 
 def check_form(form: str) -> None:
-    """Raise BadInputError unless it is one of FORMS."""
-    if form not in FORMS:
-        raise BadInputError(f"form is {form!r}; allowed are {', '.join(FORMS)}.")
+    """Raise BadInputError unless `form` is one of FORMS."""
+    check_choice("form", form, FORMS)
 
 
 def check_generators(generators: Sequence[Bregman]) -> None:
-    """Raise BadInputError unless they are Bregman objects with names of their own."""
-    for one in generators:
-        if not isinstance(one, Bregman):
+    """Raise BadInputError unless all are Bregman objects named bregman_<name>."""
+    for generator in generators:
+        if not isinstance(generator, Bregman):
             raise BadInputError(
-                f"generators holds {one!r}; objects of harness.math.divergences.Bregman are needed."
+                f"generators holds {generator!r}; harness.math.divergences.Bregman is needed."
             )
-        if not OWN.fullmatch(one.name):
+        if not OWN.fullmatch(generator.name):
             raise BadInputError(
-                f"generators holds one of the name {one.name!r}; an own divergence is named bregman_<name>."
+                f"generators holds the name {generator.name!r}; bregman_<name> is needed."
             )
 
 
 def names(form: str, norms: Sequence[float], generators: Sequence[Bregman]) -> tuple[str, ...]:
-    """The estimands that `errors` gives, for any notion."""
+    """Return the estimands that `errors` gives, for any notion."""
     used = [g.name for g in (SQUARED, ENTROPY, *generators)]
     direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
-    return tuple(
-        [
-            *direct,
-            *used,
-            *(f"{part}_{name}" for part in ("refinement", "sharpness") for name in used),
-        ]
-    )
+    parts = [f"{part}_{name}" for part in ("refinement", "sharpness") for name in used]
+    return (*direct, *used, *parts)
 
 
 def errors(
@@ -361,33 +371,35 @@ def errors(
     generators: Sequence[Bregman] = (),
     floor: float = PREDICTION_FLOOR,
 ) -> dict[str, float]:
-    """All estimands from predictions p (n,) or (n, k), the estimated C `ratio` (n, 1) or (n, k) and outcomes y."""
+    """Return all estimands from predictions p, estimates `ratio` of C and outcomes y.
+
+    p: (n,) or (n, k); ratio: (n, 1) or (n, k).
+    """
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
     k = g.shape[1]
     e = one_hot(y, k)
-    found = {}
+    values = {}
     if form == "direct":
         gap = p - ratio[:, 0] if scalar else p - ratio
-        for order in (1.0,) if scalar else norms:  # of a scalar, all norms are one
-            found[norm_name(order)] = float((np.abs(gap) if scalar else p_norm(gap, order)).mean())
+        for order in (1.0,) if scalar else norms:  # all norms of a scalar agree
+            norm = np.abs(gap) if scalar else p_norm(gap, order)
+            values[norm_name(order)] = float(norm.mean())
     for generator in (SQUARED, ENTROPY, *generators):
         name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0
-        at = np.clip(g, floor, 1.0 - floor) if generator.interior else g
-        of_r = generator.value(r)
-        of_e = generator.value(np.eye(k))[y] if k < len(y) else generator.value(e)
+        tangent_point = np.clip(g, floor, 1.0 - floor) if generator.interior else g
+        f_r, f_e = generator.value(r), generator.value(e)
         if form == "direct":
-            value = (of_r - generator.linear(r, at)).mean()
+            value = (f_r - generator.linear(r, tangent_point)).mean()
         else:
-            value = of_r.mean() - generator.linear(e, at).mean()
-        found[name] = unit * float(value)
-        found[f"refinement_{name}"] = unit * float(of_e.mean() - of_r.mean())
-        found[f"sharpness_{name}"] = unit * float(
-            of_r.mean() - generator.value(e.mean(axis=0)[None])[0]
-        )
+            value = f_r.mean() - generator.linear(e, tangent_point).mean()
+        constant = generator.value(e.mean(axis=0)[None])[0]
+        values[name] = unit * float(value)
+        values[f"refinement_{name}"] = unit * float(f_e.mean() - f_r.mean())
+        values[f"sharpness_{name}"] = unit * float(f_r.mean() - constant)
     if form == "direct":
-        found["rms"] = float(np.sqrt(found["l2_squared"]))
-    return found
+        values["rms"] = float(np.sqrt(values["l2_squared"]))
+    return values
 
 
 def _columns(x: np.ndarray) -> np.ndarray:

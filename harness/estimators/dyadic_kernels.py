@@ -1,4 +1,4 @@
-"""Compiled loops over dyadic bins: the sums of T-Cal's resamples, and the shifted bins of the interval calibration error."""
+"""Compiled loops over dyadic bins, for T-Cal and the interval calibration error."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ def squared_sums(
     ends: np.ndarray,
     weights: np.ndarray,
     levels: np.ndarray,
-    found: np.ndarray,
+    totals: np.ndarray,
 ) -> None:
-    """found[i, l] = sum over the bins b of level l of weights_b (sum over the bin of r_i)^2.
+    """Set totals[i, l] to the sum over bins b of level l of weights_b (sum over the bin of r_i)^2.
 
-    r: (rows, n), which is overwritten; starts, ends, weights: (bins,) of all levels, those of level l from levels[l] to
-    levels[l + 1]; found: (rows, len(levels) - 1). O(n + bins) per row."""
+    r: (rows, n), which is overwritten; starts, ends, weights: (bins,) of all levels, those of level
+    l from levels[l] to levels[l + 1]; totals: (rows, len(levels) - 1). O(n + bins) per row.
+    """
     rows, n = r.shape
     for i in range(rows):
         row = r[i]
         last = 0.0
-        for j in range(n):  # sums, in place
+        for j in range(n):  # sums of the preceding residuals, in place
             last, row[j] = last + row[j], last
         for level in range(len(levels) - 1):
             total = 0.0
             for b in range(levels[level], levels[level + 1]):
-                own = (row[ends[b]] if ends[b] < n else last) - row[starts[b]]
-                total += weights[b] * own * own
-            found[i, level] = total
+                bin_sum = (row[ends[b]] if ends[b] < n else last) - row[starts[b]]
+                total += weights[b] * bin_sum * bin_sum
+            totals[i, level] = total
 
 
 @njit(cache=True)
 def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
-    """sum_j (t_(j+1) - t_j) |sum of the residuals of p in [t_j, t_j + width)| over the places t where a p enters or leaves.
+    """Return sum_j (t_(j+1) - t_j) |sum of the residuals of p in [t_j, t_j + width)|.
 
-    p: (n,), sorted; sums: (n + 1,), of the first residuals. O(n)."""
+    The t are the places where a p enters or leaves the window. p: (n,), sorted; sums: (n + 1,), of
+    the first residuals. O(n).
+    """
     n = len(p)
     entered, left = 0, 0
     total, last = 0.0, p[0] - width

@@ -1,4 +1,4 @@
-"""Isotonic regression without each fold and on all samples in one pass each, and what a map moves."""
+"""Compiled isotonic regressions without each fold and on all samples, and statistics of a map."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from numba import njit
 
 @njit(cache=True)
 def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
-    """(2, n): held-out and in-sample levels at every sample of p (n,), in order, for outcomes `hits` (n,) in {0, 1}.
+    """Return held-out and in-sample levels (2, n) at the sorted p (n,) for `hits` (n,) in {0, 1}.
 
-    Between places where it was fitted a regression is linear, beyond them constant. Levels are quotients of counts, without the
-    rounding of means of means, so that they equal a prediction where they should."""
+    A regression is linear between the places where it was fitted and constant beyond them. Levels
+    are quotients of counts, without the rounding of means of means, so that they equal a prediction
+    where they should.
+    """
     n = len(p)
     out = np.empty((2, n))
     place, fitted = np.empty(n), np.empty(n)
@@ -19,22 +21,22 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
     for left_out in range(folds + 1):
         places, blocks, i = 0, 0, 0
         while i < n:
-            e, own_size, own_hit = i, 0, 0
-            while e < n and p[e] == p[i]:
-                if fold[e] != left_out:
-                    own_size += 1
-                    own_hit += hits[e]
-                e += 1
-            if own_size > 0:
+            stop, group_size, group_hit = i, 0, 0
+            while stop < n and p[stop] == p[i]:
+                if fold[stop] != left_out:
+                    group_size += 1
+                    group_hit += hits[stop]
+                stop += 1
+            if group_size > 0:
                 place[places] = p[i]
-                while blocks > 0 and hit[blocks - 1] * own_size >= own_hit * size[blocks - 1]:
+                while blocks > 0 and hit[blocks - 1] * group_size >= group_hit * size[blocks - 1]:
                     blocks -= 1
-                    own_size += size[blocks]
-                    own_hit += hit[blocks]
-                size[blocks], hit[blocks], end[blocks] = own_size, own_hit, places
+                    group_size += size[blocks]
+                    group_hit += hit[blocks]
+                size[blocks], hit[blocks], end[blocks] = group_size, group_hit, places
                 blocks += 1
                 places += 1
-            i = e
+            i = stop
         j = 0
         for block in range(blocks):
             level = hit[block] / size[block]
@@ -61,16 +63,23 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
 def isotonic_columns(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, folds: int, orders: np.ndarray
 ) -> np.ndarray:
-    """(2, n, k): `isotonic_folds` of every column of p (n, k) against 1{y = j}, divided by the row's sum (1/k where all are 0).
-    orders (k, n): of each column."""
+    """Return `isotonic_folds` (2, n, k) of every column of p (n, k) against 1{y = j}.
+
+    Rows are divided by their sum (1/k if all entries are 0). orders (k, n): the order of each
+    column.
+    """
     n, k = p.shape
     out = np.empty((2, n, k))
-    ordered, hits, own = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+    ordered, hits, folds_in_order = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
     for j in range(k):
         for i in range(n):
-            at = orders[j, i]
-            ordered[i], hits[i], own[i] = p[at, j], y[at] == j, fold[at]
-        levels = isotonic_folds(ordered, hits, own, folds)
+            row_number = orders[j, i]
+            ordered[i], hits[i], folds_in_order[i] = (
+                p[row_number, j],
+                y[row_number] == j,
+                fold[row_number],
+            )
+        levels = isotonic_folds(ordered, hits, folds_in_order, folds)
         for i in range(n):
             out[0, orders[j, i], j] = levels[0, i]
             out[1, orders[j, i], j] = levels[1, i]
@@ -86,20 +95,23 @@ def isotonic_columns(
 
 @njit(cache=True)
 def moved(q: np.ndarray, p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Sums over rows of |d|_1, <sign d, r>, |d|^2, <d, r>, |d|, <d / |d|, r> for d = q - p; all (n, k)."""
-    found = np.zeros(6)
+    """Return sums over rows of |d|_1, <sign d, r>, |d|^2, <d, r>, |d|, <d / |d|, r> for d = q - p.
+
+    q, p, r: (n, k).
+    """
+    sums = np.zeros(6)
     for i in range(len(p)):
         square, product = 0.0, 0.0
         for j in range(p.shape[1]):
             d = q[i, j] - p[i, j]
             square += d * d
             product += d * r[i, j]
-            found[0] += abs(d)
-            found[1] += np.sign(d) * r[i, j]
+            sums[0] += abs(d)
+            sums[1] += np.sign(d) * r[i, j]
         norm = np.sqrt(square)
-        found[2] += square
-        found[3] += product
-        found[4] += norm
+        sums[2] += square
+        sums[3] += product
+        sums[4] += norm
         if norm > 1e-12:
-            found[5] += product / norm
-    return found
+            sums[5] += product / norm
+    return sums

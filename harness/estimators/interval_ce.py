@@ -1,4 +1,4 @@
-"""The interval calibration error."""
+"""Interval calibration error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class IntervalCE:
-    """The interval calibration error: the binned error over randomly placed bins plus their width, at the best dyadic width.
+    """Interval calibration error: binned error over randomly placed bins plus their width.
 
-        interval_ce = min over w = 1, 1/2, 1/4 ... > smallest of  w + E_u sum_j |1/n sum over p_i in bin j of (p_i - y_i)|
+        interval_ce = min over w = 1, 1/2, 1/4 ... > smallest of
+                      w + E_u sum_j |1/n sum over p_i in bin j of (p_i - y_i)|
 
     with the bins [j w - u, (j + 1) w - u) and u uniform on [0, w).
 
@@ -27,16 +28,17 @@ class IntervalCE:
 
     Notes
     -----
-    Estimates an upper bound of the distance to the nearest calibrated prediction, E|p - q| over calibrated q; no distance of p
-    and C. Biased upwards by the width and the noise of the bins: w + about sqrt(2 / (pi n w)) s at the best w for calibrated
-    predictions, of order n^(-1/3), s^2 the mean of C (1 - C). The expectation over u is taken exactly, as the integral of the
-    window sums' absolute values over the place of the window (relplot draws 100 places); the diagnostic `width` is the best w.
-    O(n log n) per width.
+    Estimates an upper bound of the distance to the nearest calibrated prediction, E|p - q| over
+    calibrated q; no distance of p and C. Biased upwards by the width and the noise of the bins: w +
+    about sqrt(2 / (pi n w)) s at the best w for calibrated predictions, of order n^(-1/3), s^2 the
+    mean of C (1 - C). The expectation over u is exact, computed as the integral of the window sums'
+    absolute values over the place of the window (relplot draws 100 places). The diagnostic `width`
+    is the best w. O(n log n) per width.
 
     References
     ----------
-    Blasiok, Gopalan, Hu and Nakkiran (2023), A unifying theory of distance from calibration, STOC (randomised and surrogate
-    interval calibration error); `intCE_rand` of their package relplot.
+    Blasiok, Gopalan, Hu and Nakkiran (2023), A unifying theory of distance from calibration, STOC
+    (randomised and surrogate interval calibration error); `intCE_rand` of their package relplot.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class IntervalCE:
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        order = np.argsort(p)  # tied predictions enter and leave at once, in whatever order
+        order = np.argsort(p)  # the order of ties does not matter: they enter and leave together
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)
         best, width, w = np.inf, 1.0, 1.0
         while w > self.smallest:
@@ -75,7 +77,10 @@ class IntervalCE:
 
 
 def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
-    """E over a uniform shift of sum_bins |sum of residuals in the bin|, from sorted p (n,) and the sums (n + 1,) of the first
-    residuals: the integral over t of |sum over p in [t, t + width)|, constant between the places p and p - width of t, divided by
-    the width."""
+    """Return E over a uniform shift of sum_bins |sum of residuals in the bin|.
+
+    p: (n,), sorted; sums: (n + 1,) of the first residuals. It is the integral over t of |sum over p
+    in [t, t + width)| divided by the width. The integrand is constant between the places p and p -
+    width.
+    """
     return dyadic_kernels.shifted_error(p, sums, width) / width

@@ -1,4 +1,4 @@
-"""What is known of a tempered Dirichlet problem without a sample: limits of kernel estimators, and a truth that knows more."""
+"""Properties of tempered Dirichlet problems: limits of kernel estimators, and another truth."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from scipy.special import expit, gammaln, rel_entr
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.math.kernels import PREDICTION_FLOOR
+from harness.math.quadrature import gauss_legendre
 
 
 @dataclass(frozen=True)
-class _OfTheProblem:
+class _ProblemProperty:
     """Class-wise numbers of the problem alone, whatever the sample."""
 
     notions = ("classwise",)
@@ -25,11 +26,12 @@ class _OfTheProblem:
 
 
 @dataclass(frozen=True)
-class KernelLimit(_OfTheProblem):
-    """What the Dirichlet kernel estimator of a fixed bandwidth tends to as n goes to infinity, for two classes.
+class KernelLimit(_ProblemProperty):
+    """Limit of the Dirichlet kernel estimator of a fixed bandwidth as n grows, for two classes.
 
         direct:  E D_F(r_h(f), f)
-        risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>,   r_h(g) = E[k_h(g; f) C] / E[k_h(g; f)]
+        risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>,   r_h(g) = E[k_h(g; f) C] / E[k_h(g;
+        f)]
 
     Parameters
     ----------
@@ -40,9 +42,10 @@ class KernelLimit(_OfTheProblem):
 
     Notes
     -----
-    The leave-one-out regression r(g) tends to the smoothed truth r_h(g), so that the limit is not the calibration error. The
-    squared error is of both columns, (1 - f, f), and so twice that of one. Gauss quadrature of order 4 over the log-odds of s,
-    whose law for Dir(1, 1) is logistic. UndefinedError but for tempered draws of Dir(1, 1). Its cost does not depend on n.
+    The leave-one-out regression r(g) tends to the smoothed truth r_h(g), so that the limit is not
+    the calibration error. The squared error is of both columns, (1 - f, f), and so twice that of
+    one. Gauss quadrature of order 4 over the log-odds of s, whose law for Dir(1, 1) is logistic.
+    UndefinedError except for tempered draws of Dir(1, 1). Its cost does not depend on n.
 
     Examples
     --------
@@ -63,9 +66,9 @@ class KernelLimit(_OfTheProblem):
         self, p: object, y: object, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
         if not hasattr(problem, "prediction_power") or problem.classes != 2 or problem.alpha != 1.0:
-            raise UndefinedError("the limit is known for tempered draws of Dir(1, 1) alone")
-        found = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
-        return {name: Estimate(float(found[self.form, name])) for name in self.estimands}
+            raise UndefinedError("the limit is known only for tempered draws of Dir(1, 1)")
+        values = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
+        return {name: Estimate(float(values[self.form, name])) for name in self.estimands}
 
 
 @lru_cache(maxsize=64)
@@ -76,16 +79,14 @@ def limits(
     panels: int = 600,
     reach: float = 22.0,
 ) -> dict[tuple[str, str], float]:
-    """{(form, estimand): limit of `KernelLimit`}, by quadrature over so many panels of the log-odds in [-reach, reach]."""
-    x, w = np.polynomial.legendre.leggauss(4)
-    edges = np.linspace(-reach, reach, panels + 1)
-    mid, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    x, weights = (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    """Return {(form, estimand): limit of `KernelLimit`} by quadrature over the log-odds.
+
+    There are `panels` panels in [-reach, reach].
+    """
+    x, weights = gauss_legendre(np.linspace(-reach, reach, panels + 1), 4)
     weights = weights * expit(x) * expit(-x)
-    c, g = (
-        expit(truth_power * x),
-        np.clip(expit(prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR),
-    )
+    c = expit(truth_power * x)
+    g = np.clip(expit(prediction_power * x), PREDICTION_FLOOR, 1 - PREDICTION_FLOOR)
     r = np.empty_like(g)
     constant = -gammaln(g / bandwidth + 1) - gammaln((1 - g) / bandwidth + 1)
     for rows in np.array_split(np.arange(len(g)), max(1, len(g) ** 2 >> 20)):
@@ -104,24 +105,22 @@ def limits(
     risk = {
         name: direct[name] - weights @ ((c - r) * gradient) for name, gradient in gradients.items()
     }
-    return {
-        (form, name): one[name]
-        for form, one in (("direct", direct), ("risk", risk))
-        for name in gradients
-    }
+    forms = {"direct": direct, "risk": risk}
+    return {(form, name): x for form, values in forms.items() for name, x in values.items()}
 
 
 @dataclass(frozen=True)
-class TruthOfVector(_OfTheProblem):
-    """The class-wise error against the conditional mean that knows the whole vector of predictions, in place of one column.
+class TruthOfVector(_ProblemProperty):
+    """Class-wise error against the conditional mean given the whole vector, instead of one column.
 
         (1 / k) sum_j E d(f_j, C_j),   C_j = P(Y = j given f)
 
     Notes
     -----
-    The class-wise notion has E[Y_j given f_j], which knows less, so that its errors are smaller (equal for two classes). The
-    squared error is of both columns, (1 - f_j, f_j), and so twice that of one. The diagnostic `error` is that of the quadrature.
-    UndefinedError but for tempered Dirichlet problems. Its cost does not depend on n.
+    The class-wise notion uses E[Y_j given f_j], which knows less, so that its errors are smaller
+    (equal for two classes). The squared error is of both columns, (1 - f_j, f_j), and so twice that
+    of one. The diagnostic `error` is that of the quadrature. UndefinedError except for tempered
+    Dirichlet problems. Its cost does not depend on n.
 
     Examples
     --------
@@ -142,12 +141,11 @@ class TruthOfVector(_OfTheProblem):
     ) -> dict[str, Estimate]:
         if not hasattr(problem, "truth_of_vector"):
             raise UndefinedError(
-                "the truth given the whole vector is known for tempered Dirichlet problems alone"
+                "the truth given the whole vector is known only for tempered Dirichlet problems"
             )
-        found = {}
+        estimates = {}
         for name, columns in (("kl", 1.0), ("l2_squared", 2.0)):
             truth = problem.truth_of_vector(name)
-            found[name] = Estimate(
-                columns * truth.value, diagnostics={"error": columns * truth.error}
-            )
-        return found
+            diagnostics = {"error": columns * truth.error}
+            estimates[name] = Estimate(columns * truth.value, diagnostics=diagnostics)
+        return estimates

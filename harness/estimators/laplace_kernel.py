@@ -1,4 +1,4 @@
-"""The kernel calibration error with Laplace's kernel, exact in n log n."""
+"""Kernel calibration error with the Laplace kernel, exact in n log n."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
 from harness.math.notions import checked
 
-LEAST_WIDTH = 0.01  # exp(1 / width) is a number
+LEAST_WIDTH = 0.01  # exp(1 / width) is finite
 
 
 @dataclass(frozen=True)
 class LaplaceKCE:
-    """The kernel calibration error with the kernel exp(-|u - v| / width).
+    """Kernel calibration error with the kernel k(u, v) = exp(-|u - v| / width).
 
         laplace_kce = sqrt(1/n^2 sum_{i,j} r_i r_j k(p_i, p_j))
         laplace_kce_squared = 1/(n (n - 1)) sum_{i != j} r_i r_j k(p_i, p_j)
 
-    with r = y - p: the root of the sum over all pairs, and the mean over pairs of different samples.
+    with r = y - p: the root of the sum over all pairs, and the mean over pairs of different
+    samples.
 
     Parameters
     ----------
@@ -29,11 +30,13 @@ class LaplaceKCE:
 
     Notes
     -----
-    The population value is the greatest E (y - p) g(p) over g in the unit ball of the kernel's space; it is 0 for calibrated
-    predictions alone and of the same order as the distance from calibration up to powers, but no distance of p and C. laplace_kce
-    is at least 0 and biased upwards, near calibration about (mean p (1 - p) / n)^(1/2); laplace_kce_squared is unbiased, negative
-    at times, and undefined (NaN) for one sample. Exact: sorted, the double sum falls apart into products of running sums of r
-    exp(p / width) and r exp(-p / width). relplot takes the mean over 10 n random pairs. O(n log n).
+    The population value is the largest E (y - p) g(p) over g in the unit ball of the kernel's
+    space. It is 0 only for calibrated predictions and of the same order as the distance from
+    calibration up to powers, but no distance of p and C. laplace_kce is at least 0 and biased
+    upwards, near calibration about (mean p (1 - p) / n)^(1/2). laplace_kce_squared is unbiased,
+    negative at times, and undefined (NaN) for one sample. Exact: after sorting, the double sum
+    factors into products of running sums of r exp(p / width) and r exp(-p / width). relplot uses
+    the mean over 10 n random pairs. O(n log n).
 
     References
     ----------
@@ -42,8 +45,8 @@ class LaplaceKCE:
 
     Examples
     --------
-    >>> found = LaplaceKCE()([0.5, 0.5], [1, 1])
-    >>> found["laplace_kce"].value, found["laplace_kce_squared"].value
+    >>> estimates = LaplaceKCE()([0.5, 0.5], [1, 1])
+    >>> estimates["laplace_kce"].value, estimates["laplace_kce_squared"].value
     (0.5, 0.25)
     """
 
@@ -69,8 +72,8 @@ class LaplaceKCE:
         n, order = len(p), np.lexsort((y, p))
         p, r = p[order], (y - p)[order]
         scale = np.exp(p / self.width)
-        before = np.append(0.0, np.cumsum(r * scale)[:-1])  # of the samples before
-        pairs, own = 2.0 * float((r / scale) @ before), float(r @ r)
+        before = np.append(0.0, np.cumsum(r * scale)[:-1])  # sums over the preceding samples
+        pairs, diagonal = 2.0 * float((r / scale) @ before), float(r @ r)
         squared = pairs / (n * (n - 1)) if n > 1 else float("nan")
-        root = float(np.sqrt(max(pairs + own, 0.0))) / n  # rounding alone makes it negative
+        root = float(np.sqrt(max(pairs + diagonal, 0.0))) / n  # only rounding can make it negative
         return {"laplace_kce": Estimate(root), "laplace_kce_squared": Estimate(squared)}

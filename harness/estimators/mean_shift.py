@@ -1,4 +1,4 @@
-"""How far a perturbation moves the scores of a problem: the most by which it can change their calibration error."""
+"""Mean distance by which a perturbation moves the scores of a problem."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from harness.estimators.base import Estimate
 
 @dataclass(frozen=True)
 class MeanShift:
-    """The mean distance between a problem's perturbed scores and its scores as they are, whatever the sample.
+    """Mean distance between a problem's perturbed scores and its original scores.
 
         l1 = E|S - S0|
 
     Notes
     -----
-    The most by which the perturbation can change the L1 calibration error. The diagnostic `h` is the perturbation's width.
-    UndefinedError where the problem is not perturbed. It takes the problem and no sample, so that its cost does not depend on n.
+    It bounds the change of the L1 calibration error by the perturbation. The diagnostic `h` is the
+    perturbation's width. UndefinedError if the problem is not perturbed. It uses the problem and no
+    sample, so that its cost does not depend on n.
 
     Examples
     --------
     >>> import harness
-    >>> round(MeanShift()(None, None, problem=harness.load_problem("score_sine_perturbed"))["l1"].value, 6)
+    >>> problem = harness.load_problem("score_sine_perturbed")
+    >>> round(MeanShift()(None, None, problem=problem)["l1"].value, 6)
     0.017903
     """
 
@@ -33,7 +35,7 @@ class MeanShift:
     def __call__(
         self, p: object, y: object, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
-        found = problem.mean_shift() if hasattr(problem, "mean_shift") else None
-        if found is None:
-            raise UndefinedError("the problem does not say how far its scores are moved")
-        return {"l1": Estimate(found.value, diagnostics={"h": problem.perturbation})}
+        shift = problem.mean_shift() if hasattr(problem, "mean_shift") else None
+        if shift is None:
+            raise UndefinedError("the problem has no perturbed scores with a known mean shift")
+        return {"l1": Estimate(shift.value, diagnostics={"h": problem.perturbation})}

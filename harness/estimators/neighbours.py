@@ -13,29 +13,33 @@ from harness.math.notions import checked, one_hot
 
 @dataclass(frozen=True)
 class NeighbourSharpness:
-    """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness that needs no bandwidth.
+    """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness.
 
-        sum_j ybar_j (1 - ybar_j) - mean_i || e(y_i) - mean of e(y_l) over the neighbours l of i ||^2
+        sum_j ybar_j (1 - ybar_j) - mean_i || e(y_i) - mean of e(y_l) over the neighbours l of i
+        ||^2
 
-    Neighbours are nearest in the log-odds against the last class: the activations themselves, where p is a softmax of them and
-    of a 0. Of equally near samples the order of the rows decides.
+    Neighbours are nearest in the log-odds against the last class: the activations themselves, if p
+    is a softmax of them and of a 0. Ties are broken by the order of the rows. No bandwidth is
+    needed.
 
     Parameters
     ----------
     neighbours : int
-        How many.
+        Number of neighbours.
     max_rows : int
         Only the first so many samples are used.
 
     Notes
     -----
-    No prediction has a smaller expected Brier score than E[Y given p], so in expectation the difference is at most the
-    sharpness. O(max_rows^2 k). UndefinedError where a sample has too few others.
+    No prediction has a smaller expected Brier score than E[Y given p], so that in expectation the
+    difference is at most the sharpness. O(max_rows^2 k). UndefinedError if a sample has too few
+    others.
 
     Examples
     --------
     >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
-    >>> round(NeighbourSharpness(neighbours=1)(p, np.array([0, 0, 1, 1]))["sharpness_l2_squared"].value, 4)
+    >>> e = NeighbourSharpness(neighbours=1)(p, np.array([0, 0, 1, 1]))["sharpness_l2_squared"]
+    >>> round(e.value, 4)
     0.5
     """
 
@@ -51,7 +55,7 @@ class NeighbourSharpness:
         p, y = (a[: self.max_rows] for a in checked(p, y))
         if len(y) <= self.neighbours:
             raise UndefinedError(
-                f"{self.neighbours} neighbours of a sample are needed; there are {len(y) - 1} others"
+                f"{self.neighbours} neighbours are needed, and there are {len(y) - 1} other samples"
             )
         log_p = np.log(np.maximum(p, np.finfo(float).tiny))
         z = log_p[:, :-1] - log_p[:, -1:]
@@ -61,6 +65,5 @@ class NeighbourSharpness:
         nearest = np.argpartition(distance, self.neighbours, axis=1)[:, : self.neighbours]
         hits = one_hot(y, p.shape[1])
         score = ((hits - hits[nearest].mean(axis=1)) ** 2).sum(axis=1).mean()
-        return {
-            "sharpness_l2_squared": Estimate(float(1.0 - (hits.mean(axis=0) ** 2).sum() - score))
-        }
+        sharpness = float(1.0 - (hits.mean(axis=0) ** 2).sum() - score)
+        return {"sharpness_l2_squared": Estimate(sharpness)}

@@ -1,4 +1,4 @@
-"""The L1 error over bins without the excess that normal noise of the bins' outcome frequencies adds."""
+"""Binned L1 error without the excess that normal noise of the outcome frequencies adds."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class NormalDebiased:
-    """The binned L1 error minus its expected excess under normal noise of the bins' outcome frequencies.
+    """Binned L1 error minus its expected excess under normal noise of the outcome frequencies.
 
-        l1 = 2 e - sum_b w_b E|N(g_b, s_b^2)|,    e = sum_b w_b |g_b|,    g = mean y - mean p,    s^2 = mean y (1 - mean y) / n_b
+        l1 = 2 e - sum_b w_b E|N(g_b, s_b^2)|,    e = sum_b w_b |g_b|,
+        g = mean y - mean p,    s^2 = mean y (1 - mean y) / n_b
         E|N(g, s^2)| = s sqrt(2 / pi) exp(-g^2 / (2 s^2)) + g erf(g / (s sqrt 2))
 
     Parameters
     ----------
     bins : int
-        How many bins.
+        Number of bins.
     rule : {"width", "mass", "kmeans"}
         As in `Binned`; the authors' are of equal mass.
 
     Notes
     -----
-    Less biased than the plug-in, and not unbiased: where a bin's error is 0, 2 - sqrt 2 = 0.59 of the plug-in's excess stays, as
-    the noise is measured about the noisy gap. Downwards by what cancels in a bin. Between e - sum_b w_b s_b sqrt(2 / pi) and e,
-    so that it may be negative. The authors take the mean of 1,000 normal resamples in place of the closed form, and refuse bins
-    of one sample, which here are taken as they are (s = 0). O(n).
+    Less biased than the plug-in, but not unbiased: if a bin's error is 0, 2 - sqrt 2 = 0.59 of the
+    plug-in's excess remains, because the noise is measured around the noisy gap. Biased downwards
+    by gaps that cancel in a bin. Between e - sum_b w_b s_b sqrt(2 / pi) and e, so that it may be
+    negative. The authors use the mean of 1,000 normal resamples instead of the closed form, and
+    refuse bins of one sample, which are accepted here (s = 0). O(n log B).
 
     References
     ----------
-    Kumar, Liang and Ma (2019), NeurIPS; `normal_debiased_ce` of their package uncertainty-calibration.
+    Kumar, Liang and Ma (2019), NeurIPS; `normal_debiased_ce` of their package
+    uncertainty-calibration.
 
     Examples
     --------
@@ -68,7 +71,7 @@ class NormalDebiased:
 
 
 def folded_mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
+    """Return E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
     ratio = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0.0)
     normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(
         ratio / np.sqrt(2.0)

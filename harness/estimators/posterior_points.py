@@ -1,4 +1,4 @@
-"""The first predictions of a sample with the true probabilities there, as a figure of a problem shows them."""
+"""Predictions of a sample with the true probabilities there, for a figure of a problem."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from harness.estimators.base import Estimate
 
 @dataclass(frozen=True)
 class PosteriorPoints:
-    """The first predictions f of a sample and the true probabilities c = P(Y = 1 given f) there.
+    """First predictions f of a sample, and the true probabilities c = P(Y = 1 given f) there.
 
         l2_squared = 1/m sum_{i < m} (f_i - c_i)^2
 
     Parameters
     ----------
     count : int
-        The number m of predictions that are kept; fewer where the sample is smaller.
+        The number m of predictions that are kept; fewer if the sample is smaller.
 
     Notes
     -----
-    Estimand: l2_squared, unbiased, without using y. The diagnostics `f <i>` and `c <i>` are the points of a plot of the true
-    recalibration map. Needs a problem that knows its posterior. Cost O(m).
+    Estimand: l2_squared, unbiased, without using y. The diagnostics `f <i>` and `c <i>` are the
+    points of a plot of the true recalibration map. Needs a problem that knows its posterior. Cost
+    O(m).
 
     Examples
     --------
     >>> import harness
     >>> problem = harness.load_problem("beta_overconfident")
     >>> p, y = problem.sample(100, np.random.default_rng(0))
-    >>> found = PosteriorPoints(count=2)(p, y, problem=problem)["l2_squared"]
-    >>> sorted(found.diagnostics)
+    >>> sorted(PosteriorPoints(count=2)(p, y, problem=problem)["l2_squared"].diagnostics)
     ['c 0', 'c 1', 'f 0', 'f 1']
     """
 
@@ -49,11 +49,11 @@ class PosteriorPoints:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
-        """The points of predictions p (n,) that `problem` drew."""
+        """Return the points of predictions p (n,) that `problem` drew."""
         posterior = getattr(problem, "posterior", None)
         if posterior is None:
             raise BadInputError(
-                "problem is missing or has no known posterior; problem=, one with posterior(p), is needed."
+                "problem is missing or has no known posterior; give problem= with a posterior(p)."
             )
         f = np.asarray(p[: self.count])
         c = posterior(f)

@@ -1,4 +1,4 @@
-"""The bins of a reliability diagram, class by class, as a record keeps them."""
+"""Bins of a reliability diagram, class by class, kept in the diagnostics of a record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class ReliabilityBins:
-    """L1 error over bins of equal width, with what a reliability diagram shows of every bin.
+    """L1 error over bins of equal width, with the content of a reliability diagram.
 
         sum_b (n_b / n) |mean p in b - share of y in b|
 
@@ -25,16 +25,16 @@ class ReliabilityBins:
 
     Notes
     -----
-    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and downwards by what cancels in
-    a bin, as `Binned`, whose bins are closed on the other side. The diagnostics of a class j and a bin b that holds samples are
-    named `<j>/<b>/count`, `<j>/<b>/mean` (of the predictions) and `<j>/<b>/share` (of the class); j is 0 for the other notions.
-    Cost O(n k).
+    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and
+    downwards by gaps that cancel in a bin, as `Binned`, whose bins are closed on the other side.
+    The diagnostics of a class j and a non-empty bin b are named `<j>/<b>/count`, `<j>/<b>/mean` (of
+    the predictions) and `<j>/<b>/share` (of the class); j is 0 for the other notions. Cost O(n k).
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.95, 1.0]), np.array([0, 1, 1, 1]))["l1"]
-    >>> round(found.value, 4), found.diagnostics["0/0/share"], found.diagnostics["0/9/count"]
+    >>> e = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.95, 1.0]), np.array([0, 1, 1, 1]))["l1"]
+    >>> round(e.value, 4), e.diagnostics["0/0/share"], e.diagnostics["0/9/count"]
     (0.2375, 0.5, 2.0)
     """
 
@@ -51,13 +51,11 @@ class ReliabilityBins:
         check_bins(self.bins)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The error of predictions p (n,) for outcomes y (n,), or of (n, k) for indicators (n, k)."""
+        """Return the error of p for outcomes y, both (n,), or (n, k) for indicators (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
-        columns = (
-            [checked(p, y)]
-            if p.ndim == 1
-            else [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
-        )
+        if p.ndim == 1:
+            p, y = p[:, None], y[:, None]
+        columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
         errors: list[float] = []
         diagnostics: dict[str, float] = {}
         for j, (x, hits) in enumerate(columns):
@@ -76,7 +74,7 @@ class ReliabilityBins:
 
 @dataclass(frozen=True)
 class FirstClassBins(ReliabilityBins):
-    """`ReliabilityBins` of the probability of class 0, in place of every class of a vector.
+    """`ReliabilityBins` of the probability of class 0, instead of every class of a vector.
 
     Parameters
     ----------
@@ -89,8 +87,8 @@ class FirstClassBins(ReliabilityBins):
 
     Examples
     --------
-    >>> found = FirstClassBins()(np.array([[0.95, 0.05], [0.35, 0.65]]), np.array([0, 1]))["l1"]
-    >>> round(found.value, 4), found.diagnostics["0/9/share"]
+    >>> e = FirstClassBins()(np.array([[0.95, 0.05], [0.35, 0.65]]), np.array([0, 1]))["l1"]
+    >>> round(e.value, 4), e.diagnostics["0/9/share"]
     (0.2, 1.0)
     """
 
@@ -99,5 +97,5 @@ class FirstClassBins(ReliabilityBins):
     notions = ("canonical",)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The error of the first column of predictions p (n, k) for labels y (n,)."""
+        """Return the error of the first column of predictions p (n, k) for labels y (n,)."""
         return super().__call__(p[:, 0], y == 0)

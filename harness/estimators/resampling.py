@@ -1,7 +1,11 @@
-"""Intervals of any estimator, from its own values on samples drawn again: the textbook ways, beside `Bootstrap`."""
+"""Resampling intervals of any estimator by the textbook methods, and what all wrappers share.
+
+`Bootstrap` is the recommended method.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -9,32 +13,36 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from harness.errors import BadInputError
-from harness.estimators.base import Estimate, Wrapper, apply, check_level
-from harness.estimators.bootstrap import (
-    MAX_UNDEFINED_SHARE,
-    MIN_ROWS,
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import (
+    Estimate,
+    Wrapper,
+    apply,
     check_callable,
-    check_count,
-    finite_values,
-    is_error,
-    notion_of,
-    own_streams,
-    with_diagnostics,
-    without_bounds,
+    check_choice,
+    check_integer,
+    check_level,
+    is_finite,
 )
+from harness.math import estimands
+from harness.math.notions import one_hot
 
 OWN_REVISION = 1
 FORMS = ("percentile", "basic", "bca")
-SAME = 1e-12  # relative: the same value up to the order of a sum
-SECONDS = 1e-3  # of an estimator that does not say
+MIN_ROWS = 20  # with fewer rows (or resamples), resampling is uninformative
+MAX_UNDEFINED_SHARE = 0.05  # largest share of resamples without a value that leaves an interval
+SAME = 1e-12  # relative difference up to which values are equal but for the order of a sum
+SECONDS = 1e-3  # assumed cost of an estimator that declares none
 
-
+# An interval (None without one) and diagnostics.
 End: TypeAlias = tuple[tuple[float, float] | None, dict[str, float]]
 
 
 class Resampling(Wrapper):
-    """What wrappers that estimate on other samples have in common: the values are the estimator's, from its own stream."""
+    """Base of wrappers that evaluate an estimator on other samples as well.
+
+    The values are the estimator's own, computed on its own stream.
+    """
 
     determinism = "statistical"
     wants = ("notion", "problem")
@@ -42,7 +50,7 @@ class Resampling(Wrapper):
 
     @property
     def revision(self) -> tuple[Any, ...]:
-        """Raised with that of the estimator, whose values these are."""
+        """Changes with the revision of the wrapped estimator."""
         return (OWN_REVISION, self.inner.revision)
 
     @property
@@ -57,7 +65,7 @@ class Resampling(Wrapper):
         notion: str | None,
         problem: Any,
     ) -> tuple[str, dict[str, Estimate]]:
-        """The notion and the estimator's own estimates."""
+        """Return the notion and the estimator's own estimates."""
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the samples.")
         notion = notion_of(p, y) if notion is None else notion
@@ -72,7 +80,7 @@ class Resampling(Wrapper):
         rng: np.random.Generator,
         samples: Iterable[np.ndarray],
     ) -> dict[str, list[float]]:
-        """{estimand: finite values on these samples, arrays of row numbers}"""
+        """Return {estimand: finite values} over samples, which are arrays of row numbers."""
         values: dict[str, list[float]] = {}
         for rows in samples:
             for name, value in finite_values(self, p[rows], y[rows], notion, problem, rng).items():
@@ -81,7 +89,10 @@ class Resampling(Wrapper):
 
 
 class ResampledInterval(Resampling):
-    """Points without a bound of their own are given the interval that `_ends` finds; all else is as the estimator says."""
+    """Base of wrappers that give an interval to points without a bound of their own.
+
+    A subclass computes the intervals in `_ends`; all other estimates are returned unchanged.
+    """
 
     level: float
     keeps_values_of = "estimator"
@@ -93,9 +104,12 @@ class ResampledInterval(Resampling):
         y: np.ndarray,
         notion: str,
         problem: Any,
-        rng: np.random.Generator,
+        streams: list[np.random.Generator],
     ) -> dict[str, End]:
-        """{estimand: its interval, None without one, and diagnostics}, given the values of `points`."""
+        """Return {estimand: (interval or None, diagnostics)} for the values of `points`.
+
+        `streams` are two Generators for the subclass.
+        """
         raise NotImplementedError
 
     def __call__(
@@ -106,76 +120,77 @@ class ResampledInterval(Resampling):
         notion: str | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        notion, found = self._applied(p, y, rng, notion, problem)
-        points = {name: found[name].value for name in without_bounds(found)}
+        notion, estimates = self._applied(p, y, rng, notion, problem)
+        points = {name: estimates[name].value for name in without_bounds(estimates)}
         if not points:
-            return found
+            return estimates
         if len(p) < MIN_ROWS:
-            return {
-                **found,
-                **{name: with_diagnostics(found[name], {"resamples": 0.0}) for name in points},
-            }
+            for name in points:
+                estimates[name] = with_diagnostics(estimates[name], {"resamples": 0.0})
+            return estimates
         assert rng is not None  # `_applied` refuses None
-        (own,) = own_streams(rng, 1)
-        for name, (ends, diagnostics) in self._ends(points, p, y, notion, problem, own).items():
-            e = with_diagnostics(found[name], diagnostics)
+        streams = own_streams(rng, 2)
+        for name, (ends, diagnostics) in self._ends(points, p, y, notion, problem, streams).items():
+            e = with_diagnostics(estimates[name], diagnostics)
             if ends is not None:
-                low, high = (
-                    (max(end, 0.0) for end in ends) if is_error(name) else ends
-                )  # the truth of an error is not below 0
+                # A calibration error is at least 0.
+                low, high = (max(end, 0.0) for end in ends) if is_error(name) else ends
                 e = replace(e, low=float(low), high=float(high), level=float(self.level))
-            found[name] = e
-        return found
+            estimates[name] = e
+        return estimates
 
     def _usable(
-        self, value: float, values: list[float], asked: int
+        self, value: float, values: list[float], count: int
     ) -> tuple[bool, dict[str, float]]:
-        """(whether values on samples tell an interval, diagnostics)."""
-        diagnostics = {"resamples": float(asked)}
-        if len(values) < asked:
-            diagnostics["undefined_resamples"] = float(asked - len(values))
-        enough = len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * asked
-        return enough and np.ptp(values) > SAME * max(1.0, abs(value)), diagnostics
+        """Return True if values on `count` samples determine an interval, and diagnostics."""
+        diagnostics = {"resamples": float(count)}
+        if len(values) < count:
+            diagnostics["undefined_resamples"] = float(count - len(values))
+        varies = is_complete(values, count) and np.ptp(values) > SAME * max(1.0, abs(value))
+        return bool(varies), diagnostics
 
 
 @dataclass(frozen=True)
 class RowBootstrap(ResampledInterval):
-    """The estimates of another estimator, to the last bit, with the bootstrap interval of rows drawn with replacement.
+    """Estimates of another estimator, unchanged, with the bootstrap interval of resampled rows.
 
-    theta is the value on the n rows, theta_b that on n rows drawn from them with replacement, Q the quantiles of the theta_b,
-    a = (1 - level) / 2:
+    theta is the value on the n rows, theta_b that on n rows drawn from them with replacement, Q the
+    quantiles of the theta_b, a = (1 - level) / 2:
 
         percentile:  [Q(a), Q(1 - a)]
         basic:       [2 theta - Q(1 - a), 2 theta - Q(a)]
-        bca:         [Q(a_low), Q(a_high)],  a_low = Phi(z0 + (z0 + z_a) / (1 - c (z0 + z_a))), a_high with z_(1-a)
+        bca:         [Q(a_low), Q(a_high)],
+                     a_low = Phi(z0 + (z0 + z_a) / (1 - c (z0 + z_a))), a_high with z_(1-a)
 
-    where Phi(z0) is the share of theta_b below theta (equal ones count half; (share B + 1/2) / (B + 1), so that z0 is finite)
-    and c = sum d^3 / (6 (sum d^2)^(3/2)) the acceleration, d the jackknife's mean less its values.
+    Phi(z0) is the share of theta_b below theta. Equal ones count half, and (share B + 1/2) / (B +
+    1) keeps z0 finite. c = sum d^3 / (6 (sum d^2)^(3/2)) is the acceleration, d the jackknife's
+    mean less its values.
 
     Parameters
     ----------
     estimator : estimator
-        Whose estimates these are.
+        The wrapped estimator.
     resamples : int
-        How many samples are drawn, at least 20.
+        Number of samples, at least 20.
     level : float
         Confidence level of the intervals.
     form : {"percentile", "basic", "bca"}
-        Which interval.
+        Type of the interval.
     groups : int
-        The jackknife of bca leaves out one of so many random groups of rows at a time (single rows where n is smaller). Its
-        acceleration has a standard error of about 0.4 / groups.
+        The jackknife of bca leaves out one of so many random groups of rows at a time (single rows
+        if n is smaller). Its acceleration has a standard error of about 0.4 / groups.
 
     Notes
     -----
-    **These intervals are here to be compared, not to be trusted.** Drawing with replacement repeats rows; a plug-in error
-    then grows by a second helping of the noise that it is biased by, and copies of a row get on both sides of a cross-fit.
-    Near calibration the percentile interval lies above theta, which lies above the truth already; basic mirrors it, and is
-    right in so far as the bias on a resample equals that of the sample. `Bootstrap` says why halves do better. What is covered
-    is in any case the value to which the estimator tends as n grows.
+    **These intervals are for comparison and should not be trusted.** Resampling with replacement
+    repeats rows. A plug-in error then grows once more by the noise that already biases it, and
+    copies of a row appear on both sides of a cross-fit. Near calibration the percentile interval
+    lies above theta, which already lies above the truth. The basic interval mirrors it, and is
+    right if the bias on a resample equals that of the sample. `Bootstrap` explains why halves do
+    better. In any case the interval covers the limit of the estimator as n grows.
 
-    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50), as percentile / basic
-    / bca:
+    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5
+    at 50), as percentile / basic / bca:
 
                                        n  beta_calibrated  beta_overconfident        beta_wavy
         binned15 l1                  500      0 / 32 /  0         84 / 91 / 89      2 / 90 / 19
@@ -184,21 +199,24 @@ class RowBootstrap(ResampledInterval):
                                    2,000      0 /100 /  0         92 / 92 / 93     68 / 79 / 68
         debiased15 l2_squared        500     92 /100 / 99         94 / 81 / 83     97 / 51 / 53
 
-    None of the three is right everywhere. bca is the narrowest where it is wrong: of l1 by binned15 on beta_calibrated, n = 500,
-    it is 0.014 wide (percentile 0.047; basic, cut at 0, 0.044).
+    None of the three is right everywhere. bca is the narrowest where it is wrong: for l1 by
+    binned15 on beta_calibrated, n = 500, it is 0.014 wide (percentile 0.047; basic, clipped at 0,
+    0.044).
 
-    Errors are cut at 0; the value of a biased estimator may lie outside its interval. There is no interval with fewer than 20
-    rows, where more than 5 % of the samples have no finite value, and where the values do not vary; points that have a bound
-    already keep it. Classwise, rows are drawn for all classes together.
+    Errors are clipped at 0; the value of a biased estimator may lie outside its interval. There is
+    no interval with fewer than 20 rows, if more than 5 % of the samples have no finite value, or if
+    the values do not vary. Points that have a bound already keep it. Classwise, rows are drawn for
+    all classes together.
 
-    **Diagnostics.** resamples, undefined_resamples, share_below (of theta_b below theta, as above), acceleration (bca).
+    **Diagnostics.** resamples, undefined_resamples, share_below (of theta_b below theta, as above),
+    acceleration (bca).
 
     **Cost.** `resamples` calls on n rows, with bca `groups` more.
 
     References
     ----------
-    Efron and Tibshirani (1993), An Introduction to the Bootstrap, eqs. 13.5 (percentile), 14.9 to 14.15 (bca); Davison and
-    Hinkley (1997), eq. 2.10 (basic).
+    Efron and Tibshirani (1993), An Introduction to the Bootstrap, eqs. 13.5 (percentile), 14.9 to
+    14.15 (bca); Davison and Hinkley (1997), eq. 2.10 (basic).
 
     Examples
     --------
@@ -218,19 +236,15 @@ class RowBootstrap(ResampledInterval):
 
     def __post_init__(self) -> None:
         check_callable(self.estimator)
-        check_count("resamples", self.resamples, MIN_ROWS, 200)
+        check_integer("resamples", self.resamples, MIN_ROWS)
         check_level(self.level)
-        check_count("groups", self.groups, MIN_ROWS, 100)
-        if self.form not in FORMS:
-            raise BadInputError(
-                f"form is {self.form!r}; allowed are {', '.join(FORMS)} (Bootstrap has half and pivotal)."
-            )
+        check_integer("groups", self.groups, MIN_ROWS)
+        check_choice("form", self.form, FORMS)
 
     @property
     def seconds(self) -> float:
-        return (
-            1.0 + self.resamples + (self.groups if self.form == "bca" else 0)
-        ) * self._inner_seconds
+        calls = 1.0 + self.resamples + (self.groups if self.form == "bca" else 0)
+        return calls * self._inner_seconds
 
     def _ends(
         self,
@@ -239,34 +253,33 @@ class RowBootstrap(ResampledInterval):
         y: np.ndarray,
         notion: str,
         problem: Any,
-        rng: np.random.Generator,
+        streams: list[np.random.Generator],
     ) -> dict[str, End]:
-        n = len(p)
-        drawn = (rng.integers(n, size=n) for _ in range(self.resamples))
+        n, rng = len(p), streams[0]
+        drawn = (rng.integers(n, size=n) for _ in range(int(self.resamples)))
         values = self._on_rows(p, y, notion, problem, rng, drawn)
         left_out = self._jackknife(p, y, notion, problem, rng) if self.form == "bca" else {}
         return {
-            name: self._of_one(value, values.get(name, []), left_out.get(name, []))
+            name: self._interval(value, values.get(name, []), left_out.get(name, []))
             for name, value in points.items()
         }
 
     def _jackknife(
         self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
     ) -> dict[str, list[float]]:
-        """{estimand: values without one group of rows}; what is missing in more than 5 % of them is left out."""
-        order = rng.permutation(len(p))
-        groups = np.array_split(order, min(self.groups, len(p)))
-        found = self._on_rows(
-            p, y, notion, problem, rng, (np.setdiff1d(order, group) for group in groups)
-        )
-        return {
-            name: v
-            for name, v in found.items()
-            if len(v) >= (1.0 - MAX_UNDEFINED_SHARE) * len(groups)
-        }
+        """Return {estimand: values without one group of rows}.
 
-    def _of_one(self, value: float, values: list[float], left_out: list[float]) -> End:
-        usable, diagnostics = self._usable(value, values, self.resamples)
+        Estimands that are missing in more than 5 % of them are left out.
+        """
+        order = rng.permutation(len(p))
+        groups = np.array_split(order, min(int(self.groups), len(p)))
+        rest = (np.setdiff1d(order, group) for group in groups)
+        values = self._on_rows(p, y, notion, problem, rng, rest)
+        return {name: v for name, v in values.items() if is_complete(v, len(groups))}
+
+    def _interval(self, value: float, values: list[float], left_out: list[float]) -> End:
+        """Return the interval of one estimand (None without one) and its diagnostics."""
+        usable, diagnostics = self._usable(value, values, int(self.resamples))
         if not usable or (self.form == "bca" and not left_out):
             return None, diagnostics
         x = np.array(values)
@@ -278,13 +291,91 @@ class RowBootstrap(ResampledInterval):
             diagnostics["acceleration"] = acceleration = acceleration_of(np.array(left_out))
             levels = bca_levels(levels, ndtri(share), acceleration)
         low, high = np.quantile(values, levels, method="weibull")
-        return (
-            (2 * value - high, 2 * value - low) if self.form == "basic" else (low, high)
-        ), diagnostics
+        if self.form == "basic":
+            low, high = 2 * value - high, 2 * value - low
+        return (low, high), diagnostics
+
+
+def is_complete(values: list[float], count: int) -> bool:
+    """Return True if at most 5 % of `count` samples have no finite value."""
+    return len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * count
+
+
+def finite_values(
+    wrapper: Wrapper,
+    p: np.ndarray,
+    y: np.ndarray,
+    notion: str,
+    problem: Any,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Return the finite values of a wrapper's estimator on a resample.
+
+    There are none if the estimator raises an error of values: a half may lack a class.
+    """
+    seeds = wrapper.replication_rng
+    stream = rng if seeds is None else seeds(int(rng.integers(2**31 - 1)))
+    try:
+        estimates = apply(wrapper.estimator, p, y, notion, stream, problem)
+    except (UndefinedError, ValueError, ArithmeticError):
+        return {}
+    return {name: e.value for name, e in estimates.items() if math.isfinite(e.value)}
+
+
+def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
+    """Return the names of the finite points without a bound; a p-value gets no interval."""
+    return [
+        name
+        for name, e in estimates.items()
+        if e.kind == "point" and name not in estimands.TESTS
+        if e.low is None and e.high is None and is_finite(e)
+    ]
+
+
+def notion_of(p: np.ndarray, y: np.ndarray) -> str:
+    """Return the notion of reduced data by their shapes; scalars are taken as binary."""
+    if np.ndim(p) == 1:
+        return "binary"
+    return "classwise" if np.ndim(y) == 2 else "canonical"
+
+
+def is_error(name: str) -> bool:
+    """Return True if the estimand is a calibration error: at least 0, and 0 under calibration."""
+    return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
+
+
+def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return labels drawn from the predictions, in the shape of y.
+
+    Bernoulli(p) for p (n,), else classes from the rows of p, one-hot if y is (n, k).
+    """
+    if p.ndim == 1:
+        return (rng.random(len(p)) < p).astype(np.int64)
+    below = p.cumsum(axis=1)
+    drawn = (rng.random((len(p), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+    return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
+
+
+def own_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Generator]:
+    """Return streams for a wrapper itself.
+
+    They are spawned after the estimator's call, so that the estimator's own children are the same
+    as without the wrapper.
+    """
+    if isinstance(rng, (int, np.integer)):
+        rng = np.random.default_rng([int(rng), 200])
+    return rng.spawn(count)
+
+
+def with_diagnostics(e: Estimate, diagnostics: dict[str, float]) -> Estimate:
+    """Return the estimate with these diagnostics added to its own."""
+    return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})
 
 
 def acceleration_of(left_out: np.ndarray) -> float:
-    """c = sum d^3 / (6 (sum d^2)^(3/2)), d = mean - value of the jackknife; 0 where the values do not vary.
+    """Return c = sum d^3 / (6 (sum d^2)^(3/2)), d = mean - value of the jackknife.
+
+    0 if the values do not vary.
 
     Examples
     --------
@@ -297,7 +388,9 @@ def acceleration_of(left_out: np.ndarray) -> float:
 
 
 def bca_levels(levels: np.ndarray, z0: float, acceleration: float) -> np.ndarray:
-    """The levels at which BCa takes the quantiles in place of `levels`: the same for z0 = 0 and no acceleration.
+    """Return the levels at which BCa takes the quantiles, instead of `levels`.
+
+    They are unchanged for z0 = 0 and no acceleration.
 
     Examples
     --------
@@ -307,13 +400,11 @@ def bca_levels(levels: np.ndarray, z0: float, acceleration: float) -> np.ndarray
     shifted = z0 + ndtri(levels)
     rest = 1.0 - acceleration * shifted
     with np.errstate(divide="ignore"):
-        beyond = np.where(
-            shifted > 0.0, np.inf, -np.inf
-        )  # the pole, where nothing is left of a tail
+        beyond = np.where(shifted > 0.0, np.inf, -np.inf)  # past the pole the tail is empty
         moved = np.where(rest > 0.0, shifted / rest, beyond)
     return ndtr(z0 + moved)
 
 
 def no_statistic(name: str, names: Collection[str]) -> str:
-    """The sentence on a statistic that an estimator does not return."""
+    """Return the message about a statistic that an estimator does not return."""
     return f"statistic is {name!r}, which the estimator does not return; it has {', '.join(names)}."

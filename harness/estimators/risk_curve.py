@@ -1,4 +1,4 @@
-"""The calibration-estimation risk along a line of candidates that passes through the truth."""
+"""Calibration-estimation risk along a line of candidates that passes through the truth."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """The squared calibration error by the member of a known line of candidates that has the least calibration-estimation risk.
+    """Squared calibration error of the candidate of least calibration-estimation risk.
 
-        v_t(f) = f - C^t / sum_j C_j^t,   l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least risk
+        v_t(f) = f - C^t / sum_j C_j^t,   l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least
+        risk
 
-    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should find it (gruber2025, Section
-    5.1 and Figure 1).
+    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should
+    find it (gruber2025, Section 5.1 and Figure 1).
 
     Parameters
     ----------
     low, high : float
         The exponents are t = 2^a for a = low, low + 1 / per_octave, ... below high.
     per_octave : int
-        How many exponents there are per factor of two.
+        Number of exponents per factor of two.
 
     Notes
     -----
-    diagnostics: theta, the t chosen; risk, its risk; and every candidate's risk under `risk_name(t)`. Needs a problem that
-    knows its posterior. Nearly unbiased where the risk chooses t near 1. O(n k^2) per exponent.
+    diagnostics: theta, the selected t; risk, its risk; and every candidate's risk under
+    `risk_name(t)`. Needs a problem that knows its posterior. Nearly unbiased if the risk selects t
+    near 1. O(n k^2) per exponent.
 
     References
     ----------
@@ -43,8 +45,8 @@ class RiskCurve:
     >>> import harness
     >>> problem = harness.load_problem("dirichlet3_overconfident")
     >>> p, y = problem.sample(1000, np.random.default_rng(0))
-    >>> found = RiskCurve(low=-1, high=1.1, per_octave=1)(p, y, problem=problem)
-    >>> found["l2_squared"].diagnostics["theta"]
+    >>> e = RiskCurve(low=-1, high=1.1, per_octave=1)(p, y, problem=problem)["l2_squared"]
+    >>> e.diagnostics["theta"]
     1.0
     """
 
@@ -62,11 +64,13 @@ class RiskCurve:
 
     def __post_init__(self) -> None:
         if not (self.low < self.high and int(self.per_octave) == self.per_octave >= 1):
-            given = f"low, high, per_octave are {self.low}, {self.high}, {self.per_octave}"
-            raise BadInputError(f"{given}; low < high and an integer of at least 1 are needed.")
+            raise BadInputError(
+                f"low, high, per_octave are {self.low}, {self.high}, {self.per_octave}; low < high "
+                "and an integer of at least 1 are needed."
+            )
 
     def exponents(self) -> np.ndarray:
-        """All candidates t, increasing."""
+        """Return all candidates t, increasing."""
         steps = int(np.ceil((self.high - self.low) * self.per_octave - 1e-9))
         return 2.0 ** (self.low + np.arange(steps) / self.per_octave)
 
@@ -80,30 +84,25 @@ class RiskCurve:
         p, y = checked(p, y)
         if not hasattr(problem, "posterior"):
             raise BadInputError(
-                "problem is missing or has no known posterior; the curve needs problem=, one with posterior(p)."
+                "problem is missing or has no known posterior; give problem= with a posterior(p)."
             )
         u, c = residuals(p, y), problem.posterior(p)
-        share = c / c.max(
-            axis=1, keepdims=True
-        )  # the largest is 1, so that no power makes a row vanish
+        share = c / c.max(axis=1, keepdims=True)  # the largest is 1: no power makes a row vanish
         exponents = self.exponents()
         risks = [risk(u, ResidualGram(candidate(p, share, t))) for t in exponents]
         best = int(np.argmin(risks))
         value = float(ResidualGram(candidate(p, share, exponents[best])).diagonal().mean())
         curve = {risk_name(t): r for t, r in zip(exponents, risks)}
-        return {
-            "l2_squared": Estimate(
-                value, diagnostics={"theta": float(exponents[best]), "risk": risks[best], **curve}
-            )
-        }
+        diagnostics = {"theta": float(exponents[best]), "risk": risks[best], **curve}
+        return {"l2_squared": Estimate(value, diagnostics=diagnostics)}
 
 
 def candidate(p: np.ndarray, c: np.ndarray, t: float) -> np.ndarray:
-    """v_t = p - c^t / sum_j c_j^t, shape (n, k); c need not be normalised."""
+    """Return v_t = p - c^t / sum_j c_j^t, shape (n, k); c need not be normalised."""
     powered = c**t
     return p - powered / powered.sum(axis=1, keepdims=True)
 
 
 def risk_name(t: float) -> str:
-    """The part that holds the risk of exponent t."""
+    """Return the name of the diagnostic that holds the risk of exponent t."""
     return f"risk at {t:.6g}"

@@ -1,4 +1,4 @@
-"""The root of the Brier score: an upper bound of the calibration error that needs no estimate of C."""
+"""Root of the Brier score: an upper bound of the calibration error that needs no estimate of C."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from harness.math.notions import checked, one_hot
 
 @dataclass(frozen=True)
 class RootBrier:
-    """An upper confidence bound of the calibration error: that of the root of the Brier score, which is never below it.
+    """Upper confidence bound of the calibration error from the root of the Brier score.
 
-        l2_squared <= E ||p - e_Y||^2 <= scale * kl+( mean of ||p_i - e_i||^2 / scale, ln(1 / (1 - level)) / n ) = high
+        l2_squared <= E ||p - e_Y||^2 <= scale * kl+( mean of ||p_i - e_i||^2 / scale, ln(1 / (1 -
+        level)) / n ) = high
 
-    with scale 1 for scalars (one column), 2 for vectors, kl+(q, c) the largest a with kl(q || a) <= c; high is the bound of
-    l2_squared, its root that of rms and of l2 (vectors) or l1 (scalars), as a mean is at most the root of the mean square.
+    with scale 1 for scalars (one column), 2 for vectors, kl+(q, c) the largest a with kl(q || a) <=
+    c. high is the bound of l2_squared, its root that of rms and of l2 (vectors) or l1 (scalars),
+    because a mean is at most the root of the mean square.
 
     Parameters
     ----------
@@ -28,21 +30,21 @@ class RootBrier:
 
     Notes
     -----
-    An upper bound: it exceeds the error by the refinement E C (1 - C), however large n is, and does not decrease to 0 for a
-    calibrated model unless it is certain. The paper reports the root of the Brier score itself, here the diagnostic `rbs` of
-    every estimand: its square is above l2_squared in expectation, no confidence bound. Not classwise, where a mean of bounds is
-    none. O(n k).
+    It exceeds the error by the refinement E C (1 - C), however large n is, and does not decrease to
+    0 for a calibrated model unless it is certain. The paper reports the root of the Brier score
+    itself, here the diagnostic `rbs` of every estimand: its square is above l2_squared in
+    expectation, no confidence bound. Not classwise, because a mean of bounds is no bound. O(n k).
 
     References
     ----------
-    Gruber and Buettner (2022), Better uncertainty calibration via proper scores, NeurIPS (RBS). Chernoff's bound:
-    Hoeffding (1963), eq. 2.1.
+    Gruber and Buettner (2022), Better uncertainty calibration via proper scores, NeurIPS (RBS).
+    Chernoff's bound: Hoeffding (1963), eq. 2.1.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = RootBrier()(np.full(1000, 0.5), np.arange(1000) % 2)["l1"]
-    >>> found.diagnostics["rbs"], round(found.high, 3), found.kind
+    >>> e = RootBrier()(np.full(1000, 0.5), np.arange(1000) % 2)["l1"]
+    >>> e.diagnostics["rbs"], round(e.high, 3), e.kind
     (0.5, 0.533, 'upper')
     """
 
@@ -68,8 +70,10 @@ class RootBrier:
             "rms": math.sqrt(high),
             "l2_squared": high,
         }
-        said = {"rbs": math.sqrt(mean)}
+        diagnostics = {"rbs": math.sqrt(mean)}
         return {
-            name: Estimate(x, high=x, level=self.level, kind="upper", diagnostics=said)
-            for name, x in bounds.items()
+            name: Estimate(
+                bound, high=bound, level=self.level, kind="upper", diagnostics=diagnostics
+            )
+            for name, bound in bounds.items()
         }

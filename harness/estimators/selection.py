@@ -1,8 +1,10 @@
-"""Comparing and choosing estimators by the calibration-estimation risk on held-out samples (gruber2025, Algorithm 1).
+"""Comparison and choice of estimators by the calibration-estimation risk (gruber2025, Algorithm 1).
 
-An estimator that offers residual products has products(p, y, points, settings, rng), which for every setting {field: value} in
-turn yields the `risk.ResidualGram` at each array of `points`, fitted on (p, y), search_space(scalar), the settings that
-are usually tried, and `tunable`, the fields that settings may hold."""
+An estimator that provides residual products has three members. products(p, y, points, settings,
+rng) yields for every setting {field: value} in turn the `risk.ResidualGram` at each array of
+`points`, fitted on (p, y). search_space(scalar) returns the usual settings. `tunable` lists the
+fields that settings may hold.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 
 def settings_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """{field: values} -> all combinations, the last field fastest; an empty grid is the one setting as it is."""
+    """Return all combinations of {field: values}, the last field fastest.
+
+    An empty grid has one setting, which changes nothing.
+    """
     return [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
 
 
@@ -31,34 +36,37 @@ def fold_products(
     rng: np.random.Generator | None,
     points: Sequence[np.ndarray] = (),
 ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
-    """(j, i, products at the held-out samples of fold j, [products at each of `points`]) of setting i fitted on the other
-    folds. An estimator may have a way of its own to all folds together, `fold_products`, in whatever order."""
+    """Yield (j, i, products at the held-out samples of fold j, [products at each of `points`]).
+
+    Setting i is fitted on the other folds. An estimator may define `fold_products` itself to fit
+    all folds together, in any order.
+    """
     if hasattr(estimator, "fold_products"):
         yield from estimator.fold_products(settings, p, y, fold, points)
         return
     for j in range(int(fold.max()) + 1):
         held_out = fold == j
-        at = [p[held_out], *points]
-        for i, found in enumerate(
-            estimator.products(p[~held_out], y[~held_out], at, settings, rng)
-        ):
-            yield j, i, found[0], found[1:]
+        evaluated = [p[held_out], *points]
+        fits = estimator.products(p[~held_out], y[~held_out], evaluated, settings, rng)
+        for i, products in enumerate(fits):
+            yield j, i, products[0], products[1:]
 
 
 def largest_diagnostics(diagnostics: Iterable[dict[str, float] | None]) -> dict[str, float]:
-    """The largest of every number over several fits' diagnostics (None: none)."""
-    found: dict[str, float] = {}
-    for name, value in (item for one in diagnostics for item in (one or {}).items()):
-        found[name] = max(value, found.get(name, value))
-    return found
+    """Return the largest of every diagnostic over several fits (None: no diagnostics)."""
+    largest: dict[str, float] = {}
+    for fit in diagnostics:
+        for name, value in (fit or {}).items():
+            largest[name] = max(value, largest.get(name, value))
+    return largest
 
 
 def check_grid(estimator: Any, grid: Any) -> None:
-    """Raise BadInputError unless grid is {field: values} of fields that the estimator can be tuned in, or None."""
+    """Raise BadInputError unless `grid` is None, or {field: values} of tunable fields."""
     if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
         raise BadInputError(
-            f"estimator is a {type(estimator).__name__}, which offers no residual products; DirichletKernel, KernelRidge, Binned "
-            "and Variational do."
+            f"estimator is a {type(estimator).__name__}, which offers no residual products; "
+            "DirichletKernel, KernelRidge, Binned and Variational do."
         )
     if grid is None:
         return
@@ -74,10 +82,8 @@ def check_grid(estimator: Any, grid: Any) -> None:
             raise BadInputError(
                 f"grid.{name} is {values!r}; a list of at least one value is needed."
             )
-    for one in settings_of(grid):
-        dataclasses.replace(
-            estimator, **one
-        )  # which raises BadInputError on a value that cannot be
+    for setting in settings_of(grid):
+        dataclasses.replace(estimator, **setting)  # raises BadInputError for an invalid value
 
 
 def validation_risks(
@@ -88,7 +94,7 @@ def validation_risks(
     fold: np.ndarray,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Risk of every setting on every held-out fold, shape (settings, folds)."""
+    """Return the risk of every setting on every held-out fold, shape (settings, folds)."""
     u = residuals(p, y)
     risks = np.empty((len(settings), int(fold.max()) + 1))
     for j, i, held_out, _ in fold_products(estimator, settings, p, y, fold, rng):

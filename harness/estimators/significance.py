@@ -1,4 +1,4 @@
-"""Tests of calibration: what is common to those that return a p-value."""
+"""Application of calibration tests to one column, or to all classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ Test = Callable[[np.ndarray, np.ndarray], dict[str, Estimate]]
 
 
 def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
-    """What a test of one column finds; classwise the means of its values over the classes and Bonferroni's p-value,
-    min(1, k min_j p_value_j), as the mean of p-values is none.
+    """Return the result of a test of one column, or its combination over classes.
+
+    Classwise these are the means of its values over the classes and Bonferroni's p-value, min(1, k
+    min_j p_value_j), because a mean of p-values is none.
 
     Parameters
     ----------
@@ -25,16 +27,16 @@ def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
 
     Examples
     --------
-    >>> found = tested(np.full((4, 2), 0.5), np.eye(2)[[0, 1, 0, 1]], lambda p, y: {"p_value": Estimate(0.3)})
-    >>> found["p_value"].value
+    >>> p, y = np.full((4, 2), 0.5), np.eye(2)[[0, 1, 0, 1]]
+    >>> tested(p, y, lambda p, y: {"p_value": Estimate(0.3)})["p_value"].value
     0.6
     """
     p, y = np.asarray(p), np.asarray(y)
     if p.ndim == 1:
         return test(*checked(p, y))
-    found = [test(*checked(p[:, j], y[:, j])) for j in range(p.shape[1])]
+    classes = [test(*checked(p[:, j], y[:, j])) for j in range(p.shape[1])]
     means = {
-        name: Estimate(float(np.mean([one[name].value for one in found]))) for name in found[0]
+        name: Estimate(float(np.mean([e[name].value for e in classes]))) for name in classes[0]
     }
-    smallest = min(one["p_value"].value for one in found)
-    return {**means, "p_value": Estimate(min(1.0, len(found) * smallest))}
+    smallest = min(e["p_value"].value for e in classes)
+    return {**means, "p_value": Estimate(min(1.0, len(classes) * smallest))}

@@ -1,4 +1,4 @@
-"""The asymptotic test of calibration by the blocks of the squared kernel calibration error."""
+"""Asymptotic test of calibration by the blocks of the squared kernel calibration error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from harness.errors import UndefinedError
-from harness.estimators.base import Estimate
-from harness.estimators.kernel_errors import SKCE, check_gamma, check_integer
+from harness.estimators.base import Estimate, check_integer
+from harness.estimators.kernel_errors import SKCE, check_gamma
 from harness.math.notions import checked
 
 
 @dataclass(frozen=True)
 class SKCEBlockTest:
-    """The test of calibration by the normal limit of the squared kernel calibration error over disjoint blocks.
+    """Test of calibration by the normal limit of the squared kernel calibration error over blocks.
 
         p_value = P(N(0, 1) >= mean of the blocks' skce / their standard error)
 
@@ -24,24 +24,28 @@ class SKCEBlockTest:
     Parameters
     ----------
     gamma : float or str
-        As in `CKCE`; the rules do not look at labels.
+        As in `CKCE`; the rules do not use labels.
     blocksize : int
-        Samples of a block; 2 is the linear estimator of the paper. Larger ones have more power and fewer terms for the limit.
+        Samples of a block; 2 is the linear estimator of the paper. Larger blocks have more power
+        and fewer terms for the limit.
 
     Notes
     -----
-    Not exact: asymptotic in the number of blocks, n / blocksize, whose values are skewed. Random by the blocks. UndefinedError
-    for fewer than two blocks, or where all are equal. O(n blocksize).
+    Not exact: asymptotic in the number of blocks, n / blocksize, whose values are skewed. Random by
+    the choice of blocks. UndefinedError for fewer than two blocks, or if all are equal. O(n
+    blocksize).
 
     References
     ----------
-    Widmann, Lindsten and Zachariah (2019), NeurIPS (the asymptotic distribution of the linear estimator).
+    Widmann, Lindsten and Zachariah (2019), NeurIPS (the asymptotic distribution of the linear
+    estimator).
 
     Examples
     --------
     >>> import numpy as np
     >>> p = np.linspace(0.0, 1.0, 400)
-    >>> SKCEBlockTest()(p, (p < 0.5).astype(int), np.random.default_rng(0))["p_value"].value < 1e-3
+    >>> e = SKCEBlockTest()(p, (p < 0.5).astype(int), np.random.default_rng(0))["p_value"]
+    >>> e.value < 1e-3
     True
     """
 
@@ -66,10 +70,10 @@ class SKCEBlockTest:
             raise UndefinedError(
                 f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}"
             )
-        found = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
-        diagnostics = found.diagnostics or {}
-        error = diagnostics["standard_error"]
+        skce = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
+        given = skce.diagnostics or {}
+        error = given["standard_error"]
         if not error > 0.0:
             raise UndefinedError("all blocks have the same value; their mean has no standard error")
-        said = {"skce": found.value, "standard_error": error, "blocks": diagnostics["blocks"]}
-        return {"p_value": Estimate(float(ndtr(-found.value / error)), diagnostics=said)}
+        diagnostics = {"skce": skce.value, "standard_error": error, "blocks": given["blocks"]}
+        return {"p_value": Estimate(float(ndtr(-skce.value / error)), diagnostics=diagnostics)}

@@ -1,4 +1,4 @@
-"""Smooth calibration error: the residual smoothed over predictions, as much as its own size asks for."""
+"""Smooth calibration error: the residual smoothed over predictions, with an adaptive bandwidth."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
 from harness.math.notions import checked
 
-COARSEST, FINEST = 2**12, 2**18  # intervals of the grid
-STEPS = 128  # of the grid, that a bandwidth spans at least
+COARSEST, FINEST = 2**12, 2**18  # number of intervals of the grid
+STEPS = 128  # smallest number of grid steps per bandwidth
 VANISHES = 39.0  # exp(-39^2 / 2) is 0 in double precision
 
 
 @dataclass(frozen=True)
 class SmoothECE:
-    """The L1 norm of the kernel-smoothed residual, smECE.
+    """L1 norm of the kernel-smoothed residual, smECE.
 
         smooth_ece_sigma = int_0^1 |1/n sum_i (y_i - p_i) K_sigma(t, p_i)| dt
         smooth_ece = the sigma at which smooth_ece_sigma = sigma
@@ -27,27 +27,29 @@ class SmoothECE:
     Parameters
     ----------
     sigma : float, optional
-        A fixed bandwidth in place of the fixed point, which is unique: smooth_ece_sigma falls in sigma.
+        A fixed bandwidth instead of the fixed point, which is unique: smooth_ece_sigma falls in
+        sigma.
 
     Notes
     -----
-    Estimand: its own, `smooth_ece`, between multiples of the distance to the nearest calibrated predictor and of the root of that
-    distance; never above l1. Biased upwards near calibration by the noise of the smoothed residual, the more the
-    smaller sigma is. The reflected kernel is the heat kernel of [0, 1], so that
-    smoothing is a factor exp(-(pi m sigma)^2 / 2) on the m-th cosine coefficient. p is split between the neighbours on a grid of
-    step h <= sigma / 128 (down to 2^-18), which changes a value by at most h^2 / (8 sigma^2) times the mean of |y - p|, below
-    1e-5; the integral by the trapezoidal rule adds as little. O(n + g log g) for each of about ten bandwidths, g = 1/h. The
-    diagnostics say bandwidth and grid.
+    Estimand: its own, `smooth_ece`, between multiples of the distance to the nearest calibrated
+    predictor and of the root of that distance; never above l1. Biased upwards near calibration by
+    the noise of the smoothed residual, the more the smaller sigma is. The reflected kernel is the
+    heat kernel of [0, 1], so that smoothing multiplies the m-th cosine coefficient by exp(-(pi m
+    sigma)^2 / 2). p is split between the neighbours on a grid of step h <= sigma / 128 (down to
+    2^-18), which changes a value by at most h^2 / (8 sigma^2) times the mean of |y - p|, below
+    1e-5; the trapezoidal rule of the integral adds as little. O(n + g log g) for each of about ten
+    bandwidths, g = 1/h. The diagnostics are bandwidth and grid.
 
     References
     ----------
-    Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing, arXiv 2309.12236
-    (the published algorithm, relplot 1.0.3, halves an interval of sigma ten times, and so is off by up to 0.001).
+    Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing,
+    arXiv 2309.12236 (the published algorithm, relplot 1.0.3, halves an interval of sigma ten times,
+    and so is off by up to 0.001).
 
     Examples
     --------
-    >>> found = SmoothECE()([0.2, 0.6], [1, 1])["smooth_ece"]
-    >>> round(found.value, 6)
+    >>> round(SmoothECE()([0.2, 0.6], [1, 1])["smooth_ece"].value, 6)
     0.6
     """
 
@@ -62,11 +64,12 @@ class SmoothECE:
     def __post_init__(self) -> None:
         if self.sigma is not None and not is_positive(self.sigma):
             raise BadInputError(
-                f"sigma is {self.sigma!r}; a positive number is needed, or null for the fixed point."
+                f"sigma is {self.sigma!r}; a positive number is needed, or null for the fixed "
+                "point."
             )
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """The smooth error of predictions p (n,) for outcomes y (n,)."""
+        """Return the smooth error of predictions p (n,) for outcomes y (n,)."""
         p, y = checked(p, y)
         grid = COARSEST
         while True:
@@ -76,15 +79,15 @@ class SmoothECE:
             if needed <= grid or sigma == 0.0:
                 break
             grid = needed
-        return {
-            "smooth_ece": Estimate(
-                _smoothed(spectrum, sigma), diagnostics={"bandwidth": sigma, "grid": grid}
-            )
-        }
+        value = _smoothed(spectrum, sigma)
+        return {"smooth_ece": Estimate(value, diagnostics={"bandwidth": sigma, "grid": grid})}
 
 
 def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
-    """sum_i residual_i cos(pi m p_i) for m = 0 to grid, p_i split linearly between the points 0, 1/grid, ..., 1."""
+    """Return sum_i residual_i cos(pi m p_i) for m = 0 to grid.
+
+    p_i is split linearly between the points 0, 1/grid, ..., 1.
+    """
     from scipy.fft import dct  # slow to import
 
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
@@ -97,30 +100,27 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
 
 
 def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
-    """The L1 norm over [0, 1] of the residual after smoothing with this bandwidth."""
+    """Return the L1 norm over [0, 1] of the residual smoothed with bandwidth sigma."""
     from scipy.fft import dct  # slow to import
 
-    some = (
-        spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]
-    )  # the other factors are 0
+    # The factors of all higher coefficients are 0.
+    low = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]
     smooth = np.zeros(len(spectrum))
-    smooth[: len(some)] = some * np.exp(-0.5 * (np.pi * sigma * np.arange(len(some))) ** 2)
+    smooth[: len(low)] = low * np.exp(-0.5 * (np.pi * sigma * np.arange(len(low))) ** 2)
     density = np.abs(dct(smooth, type=1))
     return float((density.sum() - (density[0] + density[-1]) / 2.0) / (len(spectrum) - 1))
 
 
 def _fixed_point(spectrum: np.ndarray) -> float:
+    """Return the sigma at which the smoothed norm equals sigma."""
     from scipy.optimize import brentq  # slow to import
 
     whole = _smoothed(spectrum, 0.0)
     if whole == 0.0:
         return 0.0
-    most = min(1.001, whole + 1e-9)  # the norm falls in sigma, but rounded, and is at most 1
-    return float(
-        brentq(
-            lambda sigma: (_smoothed(spectrum, sigma) if sigma else whole) - sigma,
-            0.0,
-            most,
-            xtol=1e-12,
-        )
-    )
+    largest = min(1.001, whole + 1e-9)  # the norm falls in sigma up to rounding, and is at most 1
+
+    def excess(sigma: float) -> float:
+        return (_smoothed(spectrum, sigma) if sigma else whole) - sigma
+
+    return float(brentq(excess, 0.0, largest, xtol=1e-12))

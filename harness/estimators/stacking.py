@@ -1,4 +1,4 @@
-"""Stacks of calibrators, cross-fitted: held-out predictions whose weights have not seen the held-out labels either."""
+"""Cross-fitted stacks of calibrators, whose weights do not see the held-out labels either."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from harness.calibrators.base import Calibrator, fit_each
 from harness.math.notions import one_hot
 
-SUM_WEIGHT = (
-    1e4  # of the row of least squares that says that the weights, with the identity's, sum to 1
-)
+SUM_WEIGHT = 1e4  # weight of the least-squares row by which all weights sum to 1
 
 
 def cross_fit_pairs(
@@ -21,7 +19,7 @@ def cross_fit_pairs(
     fold: np.ndarray,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Held-out predictions of every calibrator, for every fold v, of all samples.
+    """Return held-out predictions of every calibrator, for every fold v, of all samples.
 
     Parameters
     ----------
@@ -34,29 +32,32 @@ def cross_fit_pairs(
     Returns
     -------
     array (K, M, n) or (K, M, n, k)
-        [v, m, i]: calibrator m at p_i, fitted without fold v and without the fold u of i. Those of samples of fold v itself are
-        of the fit on all other folds.
+        [v, m, i]: calibrator m at p_i, fitted without fold v and without the fold u of i. Samples
+        of fold v itself are predicted by the fit on all other folds.
 
     Notes
     -----
-    The fit without {u, v} serves fold v for the samples of u and fold u for those of v: K (K - 1) / 2 fits and K in place of K^2.
+    The fit without {u, v} serves fold v for the samples of u and fold u for those of v: K (K - 1) /
+    2 fits and K instead of K^2.
     """
     folds = int(fold.max()) + 1
-    found = np.empty((folds, len(calibrators), *p.shape))
+    predictions = np.empty((folds, len(calibrators), *p.shape))
     rows = [np.flatnonzero(fold == v) for v in range(folds)]
     pairs = [(v, u) for v in range(folds) for u in range(v + 1)]
     seen = np.array([(fold != u) & (fold != v) for v, u in pairs])
     for m, calibrator in enumerate(calibrators):
         for (v, u), q in zip(pairs, fit_each(calibrator, p, y, seen, rng)):
-            found[v, m, rows[u]] = q(p[rows[u]])
+            predictions[v, m, rows[u]] = q(p[rows[u]])
             if u != v:
-                found[u, m, rows[v]] = q(p[rows[v]])
-    return found
+                predictions[u, m, rows[v]] = q(p[rows[v]])
+    return predictions
 
 
 def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Weights w >= 0 of maps q (M, ...), of sum at most 1 and least squared error of p + sum_m w_m (q_m - p); what is left of 1
-    is the identity's.
+    """Return weights w >= 0 of maps q (M, ...), of sum at most 1, by least squares.
+
+    They minimise the squared error of p + sum_m w_m (q_m - p); the remainder of 1 is the weight of
+    the identity.
 
     Parameters
     ----------
@@ -88,14 +89,17 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
 
 
 def stacked(
-    p: np.ndarray, y: np.ndarray, fold: np.ndarray, found: np.ndarray
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, predictions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(held-out predictions like p, weights (K, M)) of the stack: for fold v the weights are of least squared error on the
-    predictions `found[v]` (of `cross_fit_pairs`) of the other folds."""
+    """Return the stack's held-out predictions, shaped like p, and its weights (K, M).
+
+    For fold v the weights minimise the squared error of `predictions[v]` (of `cross_fit_pairs`) on
+    the other folds.
+    """
     outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
-    held_out, weights = np.empty(p.shape), np.empty(found.shape[:2])
-    for v, q in enumerate(found):
-        own = fold == v
-        weights[v] = convex_weights(p[~own], outcome[~own], q[:, ~own])
-        held_out[own] = p[own] + np.tensordot(weights[v], q[:, own] - p[own], axes=1)
+    held_out, weights = np.empty(p.shape), np.empty(predictions.shape[:2])
+    for v, q in enumerate(predictions):
+        judged = fold == v
+        weights[v] = convex_weights(p[~judged], outcome[~judged], q[:, ~judged])
+        held_out[judged] = p[judged] + np.tensordot(weights[v], q[:, judged] - p[judged], axes=1)
     return np.clip(held_out, 0.0, 1.0), weights

@@ -1,4 +1,7 @@
-"""Intervals of any estimator from its values on parts of the sample: subsampling, and hulls of batches."""
+"""Intervals of any estimator from its values on parts of the sample.
+
+Subsampling, and convex hulls of batches.
+"""
 
 from __future__ import annotations
 
@@ -10,40 +13,43 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.base import check_level
-from harness.estimators.bootstrap import MIN_ROWS, check_callable, check_count
-from harness.estimators.resampling import End, ResampledInterval
+from harness.estimators.base import check_callable, check_integer, check_level
+from harness.estimators.resampling import MIN_ROWS, End, ResampledInterval
 
 
 @dataclass(frozen=True)
 class Subsampling(ResampledInterval):
-    """The estimates of another estimator, to the last bit, with an interval from subsamples of n^gamma rows.
+    """Estimates of another estimator, unchanged, with an interval from subsamples of n^gamma rows.
 
-    theta_b is the value on m = n^gamma rows drawn without replacement, a = (1 - level) / 2, Q the quantiles of
+    theta_b is the value on m = n^gamma rows drawn without replacement, a = (1 - level) / 2, Q the
+    quantiles of
 
         d_b = (m / (n - m))^rate (theta_b - theta),        interval [theta - Q(1 - a), theta - Q(a)]
 
     Parameters
     ----------
     estimator : estimator
-        Whose estimates these are.
+        The wrapped estimator.
     resamples : int
-        How many subsamples, at least 20.
+        Number of subsamples, at least 20.
     level : float
         Confidence level of the intervals.
     gamma : float
-        Of the size of the subsamples, between 0 and 1.
+        Exponent of the size of the subsamples, between 0 and 1.
     rate : float
-        The error of theta falls as n^-rate: 1/2, or 1 for a squared error at calibration, where theta is degenerate.
+        The error of theta falls as n^-rate: 1/2, or 1 for a squared error at calibration, where
+        theta is degenerate.
 
     Notes
     -----
-    Valid where n^rate (theta - limit) has a limiting distribution, bias included, m grows and m / n falls to 0; n - m in place
-    of n is the correction for drawing from a finite sample, exact for the variance of a mean. Nothing else is assumed, and
-    much data needed: with m = 63 rows (n = 500) 15 bins are another estimator than with 500. A bias that falls at another rate
-    than n^-rate moves the interval.
+    Valid if n^rate (theta - limit) has a limiting distribution, bias included, m grows and m / n
+    falls to 0. n - m instead of n corrects for drawing from a finite sample, exactly for the
+    variance of a mean. Nothing else is assumed, but much data is needed: with m = 63 rows (n = 500)
+    15 bins are a different estimator than with 500. A bias that falls at another rate than n^-rate
+    shifts the interval.
 
-    Measured coverage of the truth at 95 %, gamma 2/3, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
+    Measured coverage of the truth at 95 %, gamma 2/3, 200 resamples, in % (200 samples: +- 1.5 at
+    95, +- 3.5 at 50):
 
                                        n  beta_calibrated  beta_overconfident   beta_wavy
         binned15 l1                  500               65                  72          71
@@ -52,7 +58,8 @@ class Subsampling(ResampledInterval):
                                    2,000              100                  65          16
         debiased15 l2_squared        500              100                  98         100
 
-    Errors are cut at 0; when there is no interval, and what keeps its bound: as of `RowBootstrap`.
+    Errors are clipped at 0; conditions for an interval, and bounds that are kept, as for
+    `RowBootstrap`.
 
     **Diagnostics.** resamples, undefined_resamples, subsample (rows).
 
@@ -80,7 +87,7 @@ class Subsampling(ResampledInterval):
 
     def __post_init__(self) -> None:
         check_callable(self.estimator)
-        check_count("resamples", self.resamples, MIN_ROWS, 200)
+        check_integer("resamples", self.resamples, MIN_ROWS)
         check_level(self.level)
         if not (isinstance(self.gamma, (int, float)) and 0.0 < self.gamma < 1.0):
             raise BadInputError(
@@ -93,7 +100,7 @@ class Subsampling(ResampledInterval):
 
     @property
     def seconds(self) -> float:
-        """At most; what a call costs apart from its rows is most of the cost of a cheap estimator."""
+        """Upper bound: the fixed cost of a call dominates that of a cheap estimator."""
         return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(
@@ -103,46 +110,47 @@ class Subsampling(ResampledInterval):
         y: np.ndarray,
         notion: str,
         problem: Any,
-        rng: np.random.Generator,
+        streams: list[np.random.Generator],
     ) -> dict[str, End]:
-        n = len(p)
+        n, rng = len(p), streams[0]
         size = min(max(int(round(n**self.gamma)), 2), n - 1)
-        drawn = (rng.permutation(n)[:size] for _ in range(self.resamples))
+        drawn = (rng.permutation(n)[:size] for _ in range(int(self.resamples)))
         values = self._on_rows(p, y, notion, problem, rng, drawn)
         scale, tail = (size / (n - size)) ** self.rate, (1.0 - self.level) / 2
-        found = {}
+        intervals = {}
         for name, value in points.items():
-            usable, diagnostics = self._usable(value, values.get(name, []), self.resamples)
+            usable, diagnostics = self._usable(value, values.get(name, []), int(self.resamples))
             ends = None
             if usable:
                 change = scale * (np.array(values[name]) - value)
                 below, above = np.quantile(change, [tail, 1.0 - tail], method="weibull")
                 ends = (value - above, value - below)
-            found[name] = ends, {**diagnostics, "subsample": float(size)}
-        return found
+            intervals[name] = ends, {**diagnostics, "subsample": float(size)}
+        return intervals
 
 
 @dataclass(frozen=True)
 class HulC(ResampledInterval):
-    """The estimates of another estimator, to the last bit, with the hull of its values on disjoint batches of the rows.
+    """Estimates of another estimator, unchanged, with the hull of its values on disjoint batches.
 
         [min_b theta_b, max_b theta_b],   theta_b the value on batch b of B
 
-    P(miss) = 2^(1 - B) if no theta_b is above the truth with a probability other than 1/2. B is the least number for which
-    that is at most 1 - level, and with the probability that makes the level exact one batch less: at 0.95 6 batches, with
-    probability 3/5 5.
+    P(miss) = 2^(1 - B) if theta_b exceeds the truth with probability 1/2. B is the smallest number
+    for which that is at most 1 - level; with the probability that makes the level exact there is
+    one batch less (at 0.95: 6 batches, with probability 3/5 5).
 
     Parameters
     ----------
     estimator : estimator
-        Whose estimates these are.
+        The wrapped estimator.
     level : float
         Confidence level of the intervals.
 
     Notes
     -----
-    It needs no more than an estimator without median bias, and an estimator of a calibration error rarely is one: a plug-in
-    on a sixth of the rows is far too large. For a median bias of D, P(miss) is (1/2 - D)^B + (1/2 + D)^B, and 1 at D = 1/2.
+    It only requires an estimator without median bias, but an estimator of a calibration error
+    rarely is one: a plug-in on a sixth of the rows is far too large. For a median bias of D,
+    P(miss) is (1/2 - D)^B + (1/2 + D)^B, and 1 at D = 1/2.
 
     Measured coverage of the truth at 95 %, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
 
@@ -153,14 +161,16 @@ class HulC(ResampledInterval):
                                    2,000                0                  65           2
         debiased15 l2_squared        500               99                  94          93
 
-    Errors are cut at 0; no interval with fewer than 20 rows or where a batch has no finite value; points that have a bound
-    already keep it. Diagnostics: resamples, the number of batches.
+    Errors are clipped at 0. There is no interval with fewer than 20 rows or if a batch has no
+    finite value; points that have a bound already keep it. Diagnostics: resamples, the number of
+    batches.
 
     **Cost.** One more call in all, on batches.
 
     References
     ----------
-    Kuchibhotla, Balakrishnan and Wasserman (2024), The HulC: confidence regions from convex hulls, JRSS B 86, Algorithm 1.
+    Kuchibhotla, Balakrishnan and Wasserman (2024), The HulC: confidence regions from convex hulls,
+    JRSS B 86, Algorithm 1.
 
     Examples
     --------
@@ -184,11 +194,12 @@ class HulC(ResampledInterval):
         return 2.0 * self._inner_seconds + 5 * 1e-4
 
     def batches(self, rng: np.random.Generator) -> int:
-        """How many batches: at random one of two neighbouring numbers."""
+        """Return the number of batches, drawn from two neighbouring numbers."""
         alpha = 1.0 - self.level
-        most = max(2, math.ceil(1.0 - math.log2(alpha) - 1e-9))
-        fewer = (alpha - 2.0 ** (1 - most)) / 2.0 ** (1 - most)  # P(miss) doubles with one less
-        return most - int(most > 2 and rng.random() < fewer)
+        count = max(2, math.ceil(1.0 - math.log2(alpha) - 1e-9))
+        # P(miss) doubles with one batch less.
+        fewer = (alpha - 2.0 ** (1 - count)) / 2.0 ** (1 - count)
+        return count - int(count > 2 and rng.random() < fewer)
 
     def _ends(
         self,
@@ -197,14 +208,18 @@ class HulC(ResampledInterval):
         y: np.ndarray,
         notion: str,
         problem: Any,
-        rng: np.random.Generator,
+        streams: list[np.random.Generator],
     ) -> dict[str, End]:
+        rng = streams[0]
         batches = self.batches(rng)
         drawn = np.array_split(rng.permutation(len(p)), batches)
         values = self._on_rows(p, y, notion, problem, rng, drawn)
-        found = {}
+        intervals = {}
         for name, value in points.items():
-            of_it = values.get(name, [])
-            usable, diagnostics = self._usable(value, of_it, batches)
-            found[name] = (min(of_it), max(of_it)) if usable else None, diagnostics
-        return found
+            batch_values = values.get(name, [])
+            usable, diagnostics = self._usable(value, batch_values, batches)
+            intervals[name] = (
+                (min(batch_values), max(batch_values)) if usable else None,
+                diagnostics,
+            )
+        return intervals

@@ -1,4 +1,4 @@
-"""Algorithm 1 of gruber2025: tune an estimator on one part of the samples, estimate on the other."""
+"""Algorithm 1 of gruber2025: tune an estimator on one part of the samples, estimate on the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, EstimatorSpec, Wrapper, is_positive
+from harness.estimators.base import Estimate, EstimatorSpec, Wrapper, check_integer, is_positive
 from harness.estimators.selection import check_grid, fold_products, largest_diagnostics, settings_of
 from harness.math.folds import fold_of
 from harness.math.notions import checked
@@ -21,32 +21,36 @@ OWN_REVISION = 1
 
 @dataclass(frozen=True)
 class Tuned(Wrapper):
-    """The squared calibration error by the settings of an estimator that have the least calibration-estimation risk.
+    """Squared calibration error by the setting of least calibration-estimation risk.
 
-        l2_squared = 1/m sum_{i in test} h(f_i, f_i),   h the mean over the folds of the chosen setting's fits   (eq. 21)
+        l2_squared = 1/m sum_{i in test} h(f_i, f_i)   (eq. 21)
 
-    A random share of the samples is set aside as test part; cross-validation on the others gives every setting its mean
-    validation risk (eq. 20), and the least one chooses. rms is the root, 0 for a negative estimate.
+    with h the mean over the folds of the selected setting's fits. A random share of the samples is
+    set aside as test part. Cross-validation on the others gives every setting its mean validation
+    risk (eq. 20), and the smallest one is selected. rms is the root, 0 for a negative estimate.
 
     Parameters
     ----------
     estimator : estimator
-        One that offers residual products (`estimators.selection`): DirichletKernel, KernelRidge, Binned, and Variational, whose
-        h(p, p') is <p - q(p), p' - q(p')>.
+        One that provides residual products (`estimators.selection`): DirichletKernel, KernelRidge,
+        Binned, and Variational, whose h(p, p') is <p - q(p), p' - q(p')>.
     grid : dict, optional
-        {field: values}, of which all combinations are tried; None is the estimator's own search space.
+        {field: values}, of which all combinations are tried; None is the estimator's own search
+        space.
     folds : int
-        How many cross-validation folds.
+        Number of cross-validation folds.
     test_share : float
         Share of the samples that is set aside for the estimate.
 
     Notes
     -----
-    diagnostics: risk, the least mean validation risk; root_risk and root_risk_se, mean and standard error over the folds of
-    its root (the folds share training samples); rms_sd, the standard deviation over the folds of the root of their test
-    estimates; test_se, the standard error over the test samples of l2_squared; choice, the index of the setting, its numbers
-    by name, and what its fits say of themselves. The bias is that of the chosen fit; its risk says little of its size where Y
-    is noisy. Cost: folds x settings fits, those of one estimator shared.
+    diagnostics: risk, the smallest mean validation risk; root_risk and root_risk_se, mean and
+    standard error over the folds of its root (the folds share training samples); rms_sd, the
+    standard deviation over the folds of the root of their test estimates; test_se, the standard
+    error over the test samples of l2_squared; choice, the index of the setting, its numbers by
+    name, and the diagnostics of its fits. The bias is that of the selected fit. For noisy Y the
+    risk hardly constrains the size of the bias. Cost: folds x settings fits; settings of one
+    estimator share their work.
 
     References
     ----------
@@ -57,8 +61,8 @@ class Tuned(Wrapper):
     >>> import harness
     >>> from harness.estimators import Binned
     >>> p, y = harness.load_problem("beta_overconfident").sample(1000, np.random.default_rng(0))
-    >>> found = Tuned(Binned(), grid={"bins": [5, 15]})(p, y, np.random.default_rng(1))
-    >>> found["l2_squared"].diagnostics["bins"]
+    >>> estimates = Tuned(Binned(), grid={"bins": [5, 15]})(p, y, np.random.default_rng(1))
+    >>> estimates["l2_squared"].diagnostics["bins"]
     5.0
     """
 
@@ -73,43 +77,42 @@ class Tuned(Wrapper):
 
     def __post_init__(self) -> None:
         check_grid(self.estimator, self.grid)
-        if int(self.folds) != self.folds or self.folds < 2:
-            raise BadInputError(f"folds is {self.folds}; an integer of at least 2 is needed.")
+        check_integer("folds", self.folds, 2)
         if not (is_positive(self.test_share) and self.test_share < 1.0):
             raise BadInputError(
-                f"test_share is {self.test_share!r}; a number between 0 and 1 is needed, such as 0.2."
+                f"test_share is {self.test_share!r}; "
+                "a number between 0 and 1 is needed, such as 0.2."
             )
 
     @property
     def revision(self) -> Any:
-        """Raised with that of the estimator, whose numbers these are."""
+        """Changes with the revision of the wrapped estimator."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
     def max_n(self) -> int | None:
-        return min(self._of_all("max_n"), default=None)
+        return min(self._all_values("max_n"), default=None)
 
     @property
     def max_classes(self) -> int | None:
-        return min(self._of_all("max_classes"), default=None)
+        return min(self._all_values("max_classes"), default=None)
 
     @property
     def seconds(self) -> float:
-        return sum(self._of_all("seconds")) or 0.01
+        return sum(self._all_values("seconds")) or 0.01
 
     @property
     def unavailable(self) -> str | None:
-        return next(iter(self._of_all("unavailable")), None)
+        return next(iter(self._all_values("unavailable")), None)
 
-    def _of_all(self, name: str) -> list[Any]:
-        """A property of every setting's estimator, where it is not None."""
+    def _all_values(self, name: str) -> list[Any]:
+        """Return the values of a property over all settings, without None."""
         settings = settings_of(self.grid or {})
         if "calibrator" not in (self.grid or {}):
-            settings = settings[:1]  # other fields change none of the properties
-        found = (
-            EstimatorSpec.read(dataclasses.replace(self.estimator, **one), name) for one in settings
-        )
-        return [value for value in found if value is not None]
+            settings = settings[:1]  # no other field changes a property
+        estimators = [dataclasses.replace(self.estimator, **setting) for setting in settings]
+        values = [EstimatorSpec.read(estimator, name) for estimator in estimators]
+        return [value for value in values if value is not None]
 
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
@@ -122,47 +125,52 @@ class Tuned(Wrapper):
         test_n = int(round(self.test_share * len(p)))
         if test_n < 1 or len(p) - test_n < 2 * self.folds:
             raise UndefinedError(
-                f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need more than {len(p)}"
+                f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need "
+                "more "
+                f"than {len(p)} samples"
             )
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]
-        settings = settings_of(
-            self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
-        )
+        grid = self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
+        settings = settings_of(grid)
         fold = fold_of(y[rest], self.folds, False, rng)
         risks = np.empty((len(settings), self.folds))
-        at_test = np.zeros((len(settings), self.folds, test_n))
+        test_values = np.zeros((len(settings), self.folds, test_n))
         u = residuals(p, y)[rest]
         fits: list[list[dict[str, float] | None]] = [[] for _ in settings]
-        for j, i, held_out, (of_test,) in fold_products(
+        for j, i, held_out, (test_products,) in fold_products(
             self.estimator, settings, p[rest], y[rest], fold, rng, [p[test]]
         ):
             risks[i, j] = risk(u[fold == j], held_out)
-            at_test[i, j] = of_test.diagonal()
+            test_values[i, j] = test_products.diagonal()
             fits[i].append(held_out.diagnostics)
         choice = int(risks.mean(axis=1).argmin())
-        return summary(settings, risks, at_test, choice, largest_diagnostics(fits[choice]))
+        return summary(settings, risks, test_values, choice, largest_diagnostics(fits[choice]))
 
 
 def summary(
     settings: Sequence[dict[str, Any]],
     risks: np.ndarray,
-    at_test: np.ndarray,
+    test_values: np.ndarray,
     choice: int,
-    of_fits: dict[str, float],
+    fit_diagnostics: dict[str, float],
 ) -> dict[str, Estimate]:
-    """Estimates of the chosen setting. risks: (settings, folds); at_test: (settings, folds, m), h(f, f)."""
-    of_sample = at_test[choice].mean(axis=0)
-    value = float(of_sample.mean())
+    """Return the estimates of the selected setting.
+
+    risks: (settings, folds); test_values: (settings, folds, m), h(f, f).
+    """
+    values = test_values[choice].mean(axis=0)
+    value = float(values.mean())
     roots = np.sqrt(np.maximum(risks[choice], 0.0))
-    per_fold = np.sqrt(np.maximum(at_test[choice].mean(axis=1), 0.0))
+    per_fold = np.sqrt(np.maximum(test_values[choice].mean(axis=1), 0.0))
     diagnostics = {
         "risk": float(risks[choice].mean()), "root_risk": float(roots.mean()),
-        "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))), "rms_sd": float(per_fold.std(ddof=1)),
-        "choice": choice, **numbers_of(settings[choice]), **of_fits,
+        "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))),
+        "rms_sd": float(per_fold.std(ddof=1)),
+        "choice": choice, **numbers_of(settings[choice]), **fit_diagnostics,
     }  # fmt: skip
-    if len(of_sample) > 1:
-        diagnostics["test_se"] = float(of_sample.std(ddof=1) / np.sqrt(len(of_sample)))
+    if len(values) > 1:
+        diagnostics["test_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
     return {
         "l2_squared": Estimate(value, diagnostics=diagnostics),
         "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
@@ -170,7 +178,7 @@ def summary(
 
 
 def numbers_of(setting: dict[str, Any]) -> dict[str, float]:
-    """The fields of a setting that are numbers."""
+    """Return the fields of a setting that are numbers."""
     return {
         name: float(v)
         for name, v in setting.items()

@@ -405,10 +405,10 @@ def _by_intervals(
                 continue
             size = (end - begin)[batch]
             stop = np.cumsum(size)
-            at = np.repeat(begin[batch] - stop + size, size) + np.arange(stop[-1])
+            rows = np.repeat(begin[batch] - stop + size, size) + np.arange(stop[-1])
             owner = np.repeat(batch, size)
-            polynomials = _chebyshev((theta[at] - middle[owner]) / width_of[owner])
-            error[at] = bound[owner]
+            polynomials = _chebyshev((theta[rows] - middle[owner]) / width_of[owner])
+            error[rows] = bound[owner]
             for i, start, end_row in zip(batch, stop - size, stop):
                 values[begin[i] : end[i]] = polynomials[:, start:end_row].T @ series[i]
     # Evaluate the other points one by one, blocks of similar size together.
@@ -420,8 +420,10 @@ def _by_intervals(
     size = np.minimum(last[block] - start, ORDER)
     for smallest, largest in ((1, 3), (4, 8), (9, ORDER)):
         alike = (size >= smallest) & (size <= largest)
-        at = np.minimum(start[alike][:, None] + np.arange(largest), last[block[alike]][:, None] - 1)
-        values[at], error[at] = _evaluate(theta[at], blocks.part(block[alike]), intervals, b)
+        rows = np.minimum(
+            start[alike][:, None] + np.arange(largest), last[block[alike]][:, None] - 1
+        )
+        values[rows], error[rows] = _evaluate(theta[rows], blocks.part(block[alike]), intervals, b)
     off = (theta - blocks.theta[block_of]) / b
     own = np.zeros(m)
     if leave_out is not None:
@@ -517,14 +519,16 @@ def _direct_sums(
             constants[present],
         )
         for i in range(m):
-            own = None if leave_out is None else int(np.searchsorted(present, leave_out[i]))
-            alone = own is not None and sample.weights[own, 0] <= 1.0
+            position = None if leave_out is None else int(np.searchsorted(present, leave_out[i]))
+            alone = position is not None and sample.weights[position, 0] <= 1.0
             sums.values[i, d], sums.log_scale[i, d] = _direct(
-                theta[i], sample, sample_constants, b, own if alone else None
+                theta[i], sample, sample_constants, b, position if alone else None
             )
-            if own is not None and not alone:
+            if position is not None and not alone:
                 sums.own_term[i] = np.exp(
-                    sample_constants[own] + theta[i] * sample.t[own, 1] / b - sums.log_scale[i, d]
+                    sample_constants[position]
+                    + theta[i] * sample.t[position, 1] / b
+                    - sums.log_scale[i, d]
                 )
     return sums
 

@@ -3,12 +3,12 @@
 Columns are named by class (`cat`, `p_cat`, `prob_cat`), or numbered (0, 1, 2; p_0, p_1, p_2), or
 have no names (an array).
 
-| columns    | classes given                                    | classes not given                     |
-|------------|--------------------------------------------------|---------------------------------------|
-| no names   | in their order                                   | in their order                        |
-| numbered   | by name if the classes are these numbers, else   | by their numbers                      |
-|            | by their numbers                                 |                                       |
-| by class   | by name; names other than the classes: refused   | labels must be names, not numbers     |
+| columns  | classes given                                  | classes not given                   |
+|----------|------------------------------------------------|-------------------------------------|
+| no names | in their order                                 | in their order                      |
+| numbered | by name if the classes are these numbers, else | by their numbers                    |
+|          | by their numbers                               |                                     |
+| by class | by name; names other than the classes: refused | labels must be names, not numbers   |
 """
 
 from __future__ import annotations
@@ -202,8 +202,10 @@ def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
 
     Examples
     --------
-    >>> encoded(["b", "a"], ["a", "b"]), encoded([1, 0], ["a", "b"]), encoded([3, 1], ["1", "2", "3"])
-    (array([1, 0]), array([1, 0]), array([2, 0]))
+    >>> encoded(["b", "a"], ["a", "b"]), encoded([1, 0], ["a", "b"])
+    (array([1, 0]), array([1, 0]))
+    >>> encoded([3, 1], ["1", "2", "3"])
+    array([2, 0])
     """
     labels = np.asarray(y)
     numeric = labels.dtype.kind in "fiub"
@@ -221,7 +223,8 @@ def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     if absent:
         row = int(np.argmax(np.isin(index, absent)))
         raise BadInputError(
-            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is not among the classes."
+            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is not among the "
+            "classes."
         )
     return np.array([positions[text] for text in texts], dtype=np.int64)[index].reshape(
         labels.shape
@@ -277,7 +280,8 @@ def _refuse_first_of_two(p: Any, classes: Sequence[str] | None) -> None:
     text = as_text(name)
     if classes[0] in (text, *(suffix(text, prefix) for prefix in PROBABILITY_NAMES)):
         raise BadInputError(
-            f"p is named {text!r}, but a single column holds the probabilities of the second class, "
+            f"p is named {text!r}, but a single column holds the probabilities of the second "
+            "class, "
             f"{classes[1]!r}. Give 1 - p, or the classes in the other order."
         )
 

@@ -80,7 +80,8 @@ from harness.errors import BadInputError
 
 # Scores and their parts, which are no distances.
 SCORES = (
-    "brier", "logloss", "refinement_l2_squared", "refinement_kl", "sharpness_l2_squared", "sharpness_kl",
+    "brier", "logloss", "refinement_l2_squared", "refinement_kl",
+    "sharpness_l2_squared", "sharpness_kl",
 )  # fmt: skip
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outcomes
 # In the unit of an estimator's kernel.
@@ -91,11 +92,12 @@ OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of Y al
 TESTS = ("p_value",)  # p-values of tests of calibration: small if labels contradict it
 OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
-    "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under", "l2_squared_over", "l2_squared_under",
-    *SCORES,
+    "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under",
+    "l2_squared_over", "l2_squared_under", *SCORES,
 )  # fmt: skip
 CANONICAL = (
-    "l1", "l2", "linf", "l2_squared", "rms", "kl", "top_class_l1", "top_class_l1_over", "top_class_l1_under",
+    "l1", "l2", "linf", "l2_squared", "rms", "kl",
+    "top_class_l1", "top_class_l1_over", "top_class_l1_under",
     "top_class_l2_squared", "top_class_l2_squared_over", "top_class_l2_squared_under", *SCORES,
 )  # fmt: skip
 

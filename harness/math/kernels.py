@@ -325,7 +325,8 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
 
     if rule not in MEDIAN_RULES:
         raise BadInputError(
-            f"gamma is {rule!r}; allowed are a positive number and the rules {', '.join(MEDIAN_RULES)}."
+            f"gamma is {rule!r}; allowed are a positive number and the rules "
+            f"{', '.join(MEDIAN_RULES)}."
         )
     p = two_columns(p)
     if len(p) > ALL_PAIRS_UP_TO:
@@ -515,7 +516,7 @@ def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarra
 def _picked(
     block: np.ndarray, most: int, share: float, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows (r, m) of the Cholesky factor of a positive semi-definite block, and pivots (r,)."""
+    """Return rows (r, m) of the Cholesky factor of a semi-definite block, and pivots (r,)."""
     m = len(block)
     most = min(most, m)
     residual = np.empty(m)

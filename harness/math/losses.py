@@ -153,7 +153,8 @@ class OneSided:
     ) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(
-                f"f has shape {f.shape}; over- and under-confidence need one probability per sample "
+                f"f has shape {f.shape}; over- and under-confidence need one probability per "
+                "sample "
                 "(n,). For vectors wrap the loss in TopClass."
             )
         return self.loss.contribution(f, self._one_sided(f, q, pivot), y, pivot)
@@ -214,6 +215,6 @@ SCALAR_LOSSES = (
     OneSided(Squared(), "over"), OneSided(Squared(), "under"),
 )  # fmt: skip
 CANONICAL_LOSSES = (
-    Lp(1.0), Lp(2.0), Lp(np.inf), Squared(), LogLoss(), TopClass(Lp(1.0)), TopClass(OneSided(Lp(1.0), "over")),
-    TopClass(OneSided(Lp(1.0), "under")),
+    Lp(1.0), Lp(2.0), Lp(np.inf), Squared(), LogLoss(), TopClass(Lp(1.0)),
+    TopClass(OneSided(Lp(1.0), "over")), TopClass(OneSided(Lp(1.0), "under")),
 )  # fmt: skip

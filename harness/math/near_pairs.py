@@ -137,7 +137,7 @@ def sums(
     neighbours = _neighbours(np.sqrt(points), step)
     for begin in range(0, m, step):
         rows = neighbours[begin : begin + step]
-        own = np.arange(len(rows))
+        position = np.arange(len(rows))
         log = -np.log(points[rows])
         d = np.matmul(
             np.column_stack([log, np.ones(len(rows))]),
@@ -145,9 +145,9 @@ def sums(
             out=buffers[0][: len(rows) * n].reshape(-1, n),
         )
         if leave_out is not None:
-            d[own, leave_out[rows]] = np.inf
+            d[position, leave_out[rows]] = np.inf
         nearest = d.argmin(axis=1)
-        offset[rows] = least = d[own, nearest]
+        offset[rows] = least = d[position, nearest]
         d -= least[:, None]
         most = log.max() * mass + entropy.max() - least.min()  # exceeds every finite d
         closest, column = d.min(axis=0), np.arange(n)

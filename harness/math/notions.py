@@ -1,11 +1,11 @@
 """Notions of calibration: the only place where predictions are validated and reduced.
 
-| notion      | p given                    | reduced p | reduced y                  | judged quantity               |
-|-------------|----------------------------|-----------|----------------------------|-------------------------------|
-| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}             | P(Y = 1 given p)              |
-| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 = top class correct | P(Y = argmax p given max p)   |
-| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators          | mean over classes of binary   |
-| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1             | E[one-hot Y given the vector] |
+| notion      | p given                    | reduced p | reduced y            | judged               |
+|-------------|----------------------------|-----------|----------------------|----------------------|
+| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}       | P(Y = 1 given p)     |
+| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 = top correct | P(Y = top given max) |
+| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators    | mean of the binaries |
+| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1       | E[e_Y given vector]  |
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def checked(
         raise BadInputError(f"p has {p.ndim} dimensions; allowed are (n,) or (n, k).")
     if p.ndim == 2 and p.shape[1] < 2:
         raise BadInputError(
-            f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else give shape (n,)."
+            f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else "
+            "give shape (n,)."
         )
     if y.ndim != 1:
         raise BadInputError(f"y has shape {y.shape}; it must be (n,), one label per row of p.")
@@ -59,7 +60,8 @@ def checked(
         worst = int(np.argmax(np.abs(sums - 1.0)))
         if abs(sums[worst] - 1.0) > ROW_SUM_TOLERANCE:
             raise BadInputError(
-                f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; every row must sum to 1 "
+                f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; "
+                "every row must sum to 1 "
                 f"within {ROW_SUM_TOLERANCE:g}."
             )
     return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])

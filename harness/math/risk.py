@@ -73,8 +73,9 @@ def risk(u: np.ndarray, products: ResidualGram) -> float:
 
 
 def _by_moments(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
-    """Sum (<u_i, u_j> - h_ij)^2 over all i, j with h = W F': ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W
-    F'W).
+    """Sum (<u_i, u_j> - h_ij)^2 over all i, j with h = W F'.
+
+    ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)
     """
     uu, fw = u.T @ u, features.T @ weighted
     return (uu * uu).sum() - 2.0 * ((u.T @ weighted) * (u.T @ features)).sum() + (fw * fw.T).sum()

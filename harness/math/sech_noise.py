@@ -82,7 +82,8 @@ def perturb(p: ArrayLike, h: float, rng: np.random.Generator) -> Floats:
     p = _scores("p", p)
     if p.ndim != 1:
         raise BadInputError(
-            f"p has shape {p.shape}; one score per row, shape (n,), is needed (harness.reduce makes them)."
+            f"p has shape {p.shape}; one score per row, shape (n,), is needed (harness.reduce "
+            "makes them)."
         )
     if not isinstance(rng, np.random.Generator):
         raise BadInputError(

@@ -21,9 +21,7 @@ Kernel = Callable[[np.ndarray], np.ndarray]
 
 
 def linear_and_gaussian(gamma: float) -> Kernel:
-    """Return the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) of two-column predictions (Section
-    3.2).
-    """
+    """Return the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) on two columns (Section 3.2)."""
 
     def kernel(p: np.ndarray) -> np.ndarray:
         vectors = np.column_stack([1.0 - p, p])
@@ -94,9 +92,7 @@ def binned_ece(w: np.ndarray, p: np.ndarray, c: np.ndarray, bins: int) -> float:
 
 
 def median_distance(w: np.ndarray, p: np.ndarray) -> float:
-    """Return the population median of ||q - q'||_2 over independent predictions q, q' on two
-    columns.
-    """
+    """Return the population median of ||q - q'||_2 over independent predictions on two columns."""
     distance = np.sqrt(2.0) * np.abs(p[:, None] - p).ravel()
     order = np.argsort(distance)
     mass = np.cumsum(np.outer(w, w).ravel()[order])

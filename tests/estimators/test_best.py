@@ -11,7 +11,7 @@ from harness.errors import UndefinedError
 from harness.estimators import Best, BestLower, Binned, Variational
 from harness.estimators.base import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
-from harness.estimators.ingredients import of_sample
+from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked
 from harness.math.folds import fold_of
 from harness.math.notions import one_hot
@@ -145,15 +145,15 @@ def test_what_cannot_be():
 
 
 def ingredients(p, y, seed=0):
-    return of_sample(p, y, np.arange(len(p)) % 5, np.random.default_rng(seed))
+    return compute_ingredients(p, y, np.arange(len(p)) % 5, np.random.default_rng(seed))
 
 
 def test_the_order_of_rows_does_not_matter():
     p, y = sample("beta_overconfident", 300)
     p = np.round(p, 1)  # with ties
     fold, order = np.arange(300) % 5, np.random.default_rng(0).permutation(300)
-    before = of_sample(p, y, fold, None)
-    after = of_sample(p[order], y[order], fold[order], None)
+    before = compute_ingredients(p, y, fold, None)
+    after = compute_ingredients(p[order], y[order], fold[order], None)
     np.testing.assert_allclose(before.features, after.features, atol=1e-6)
     for name in before.candidates:
         np.testing.assert_allclose(before.candidates[name], after.candidates[name], atol=1e-9)

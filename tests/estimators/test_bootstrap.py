@@ -19,7 +19,7 @@ from harness.estimators import (
     Variational,
 )
 from harness.estimators.base import apply
-from harness.estimators.bootstrap import OWN_REVISION, calibrated_labels
+from harness.estimators.resampling import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
 from harness.plan.components import configured
 from harness.problems import Beta, Dirichlet

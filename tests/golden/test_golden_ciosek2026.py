@@ -101,7 +101,7 @@ def test_denoised_vectors(case):
 def test_bounded_variation(data):
     p, y, _, (scores, labels, fold), z = sample(data)
     sharp, basic = (
-        TVKfold(mode=m).of_sorted(scores, labels, fold, 1.0)["l1"] for m in ("sharp", "basic")
+        TVKfold(mode=m).evaluate_sorted(scores, labels, fold, 1.0)["l1"] for m in ("sharp", "basic")
     )
     assert sharp.high == pytest.approx(of_data(data, "tv_kfold.U"), **CLOSE)
     assert basic.high == pytest.approx(of_data(data, "tv_kfold_basic.U"), **CLOSE)
@@ -142,7 +142,7 @@ def test_lower_bound_and_binning(data):
     p, y, order, _, _ = sample(data)
     epoch = np.empty(len(p), np.uint8)
     epoch[order] = np.searchsorted(epoch_ends(len(p)), np.arange(len(p)), side="right")
-    e = LowerPreq().of_epochs(p, y, epoch)["l1"]
+    e = LowerPreq().evaluate_epochs(p, y, epoch)["l1"]
     assert e.low == pytest.approx(of_data(data, "lower.L"), **CLOSE)
     assert e.diagnostics["empirical"] == pytest.approx(of_data(data, "lower.z"), **CLOSE)
     assert e.diagnostics["deviation"] == pytest.approx(of_data(data, "lower.hoef"), **CLOSE)
@@ -168,9 +168,9 @@ def test_bounded_derivatives(data, bandwidth):
         )
     assert e.high == pytest.approx(of_data(data, f"nw_jensen(b={bandwidth}).U"), **CLOSE)
     for second in ("sharp", "paper"):
-        e = NWKfold(second=second, bandwidth=bandwidth).of_sorted(scores, labels, fold, 1 / 64)[
-            "l1"
-        ]
+        e = NWKfold(second=second, bandwidth=bandwidth).evaluate_sorted(
+            scores, labels, fold, 1 / 64
+        )["l1"]
         for theirs, name in {
             "emp": "empirical",
             "g": "bias",

@@ -1,10 +1,9 @@
-"""Base of the certified estimators, their sorted scores, widths and the transfer to the population."""
+"""Bases of the certified estimators, and what they share: sorted scores, widths, the transfer."""
 
 from __future__ import annotations
 
 import math
 import numbers
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +18,12 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedBound:
-    """Base of the certified estimators: the level, and the properties that they share.
+    """Base of the certified estimators: the level and the common properties.
 
     Parameters
     ----------
     level : float
-        1 - delta: the probability with which the bound holds, at least.
+        1 - delta: the bound holds with at least this probability.
     """
 
     level: float = 0.95
@@ -45,13 +44,13 @@ class VariationBound(CertifiedBound):
     Parameters
     ----------
     variation : float or None
-        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None takes what the problem
-        declares.
+        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None
+        uses the one that the problem declares.
 
     Raises
     ------
     UndefinedError
-        If the problem is known to have a larger variation than is assumed: nothing is certified by a false assumption.
+        If the problem is known to have a larger variation: a false assumption certifies nothing.
     """
 
     variation: float | None = 1.0
@@ -65,38 +64,46 @@ class VariationBound(CertifiedBound):
             is_positive(value) or value == 0 and not isinstance(value, bool)
         ):
             raise BadInputError(
-                f"variation is {value!r}; a number of at least 0, or null (what the problem declares), is needed."
+                f"variation is {value!r}; a number of at least 0, or null (use the problem's), is "
+                "needed."
             )
 
     def assumed_variation(self, problem: Any) -> float:
-        """V: the estimator's own if it has one, else the problem's; UndefinedError where the problem is known to have more."""
+        """Return V: the estimator's field, or the problem's variation if the field is None.
+
+        UndefinedError if the problem is known to have more.
+        """
         known: float | None = getattr(problem, "variation", None)
         if self.variation is None:
             if known is None:
                 raise UndefinedError(
-                    "variation is null and the problem declares none; give the variation of E[Y given p] that is assumed"
+                    "variation is null and the problem declares none; "
+                    "give the assumed variation of "
+                    "E[Y given p]"
                 )
             return float(known)
         if known is not None and known > self.variation * (1.0 + 1e-9):
             raise UndefinedError(
-                f"the bound assumes a variation of at most {self.variation:g}, but that of this problem is {known:g}"
+                f"the bound assumes a variation of at most {self.variation:g}, but that of this "
+                f"problem is {known:g}"
             )
         return float(self.variation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationBound(CertifiedBound):
-    """Base of the upper bounds that assume perturbed scores (`harness.perturb`), or bounded derivatives of eta.
+    """Base of the upper bounds that assume perturbed scores (`harness.perturb`), or a smooth eta.
 
     Parameters
     ----------
     h : float or None
-        Bandwidth of the perturbation that the scores went through, at least; None takes what the problem declares.
+        Smallest bandwidth with which the scores were perturbed; None uses the one that the problem
+        declares.
 
     Raises
     ------
     UndefinedError
-        If the problem declares a smaller perturbation than is assumed: nothing is certified by a false assumption.
+        If the problem declares a smaller perturbation: a false assumption certifies nothing.
     """
 
     h: float | None = 0.015625
@@ -107,66 +114,59 @@ class PerturbationBound(CertifiedBound):
         super().__post_init__()
         if self.h is not None and not is_positive(self.h):
             raise BadInputError(
-                f"h is {self.h!r}; a positive number, or null (what the problem declares), is needed."
+                f"h is {self.h!r}; a positive number, or null (use the problem's), is needed."
             )
 
     def assumed_perturbation(self, problem: Any) -> float:
-        """h: the estimator's own if it has one, else the problem's; UndefinedError where the problem is known to have less."""
+        """Return h: the estimator's field, or the problem's perturbation if the field is None.
+
+        UndefinedError if the problem is known to have less.
+        """
         known: float | None = getattr(problem, "perturbation", None)
         if self.h is None:
             if known is None:
                 raise UndefinedError(
-                    "h is null and the problem declares no perturbation; give the bandwidth that its scores were perturbed with"
+                    "h is null and the problem declares no perturbation; give the bandwidth with "
+                    "which its scores were perturbed"
                 )
             return float(known)
         if hasattr(problem, "perturbation") and (known or 0.0) < self.h * (1.0 - 1e-9):
-            found = f"with h = {known:g}" if known else "not at all"
+            actual = f"with h = {known:g}" if known else "not at all"
             raise UndefinedError(
-                f"the bound assumes scores perturbed with h of at least {self.h:g}, but those of this problem are {found}"
+                f"the bound assumes scores perturbed with h of at least {self.h:g}, but those of "
+                f"this problem are {actual}"
             )
         return float(self.h)
 
 
 def checked_scores(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """p and y as arrays; BadInputError unless p holds scores (n,)."""
+    """Return p and y as arrays; BadInputError unless p holds scores (n,)."""
     p, y = checked(p, y)
     if p.ndim != 1:
         raise BadInputError(
-            f"p has shape {p.shape}; certified bounds judge scores (n,): reduce it first (harness.reduce)."
+            f"p has shape {p.shape}; certified bounds need scores (n,): call harness.reduce first."
         )
     return p, y
 
 
 def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores in ascending order (n,) and their labels (n,) uint8; labels of equal scores ascend. Not to be written to.
+    """Return scores in ascending order (n,) and their labels (n,) uint8.
 
-    The last result is kept as long as p and y live, if they are arrays that cannot change, as those of a run are: all bounds of
-    a sample share one sort."""
-    if _kept and _kept[0]() is p and _kept[1]() is y:
-        return _kept[2]
+    Labels of equal scores ascend: folds are dealt by position, so that ties need a fixed order.
+    """
     order = np.argsort(p)
     scores = p[order]
-    if (
-        scores[1:] == scores[:-1]
-    ).any():  # folds are dealt by position: ties need an order of their own
+    if (scores[1:] == scores[:-1]).any():
         order = np.lexsort((y, p))  # four times slower
         scores = p[order]
-    found = scores, y[order].astype(np.uint8)
-    _kept.clear()
-    if not any(a.flags.writeable or a.base is not None for a in (p, y)):
-        _kept.extend((weakref.ref(p, _forget), weakref.ref(y, _forget), found))
-    return found
-
-
-_kept: list[Any] = []  # weak references to p and y, and what they are in order
-
-
-def _forget(_: object) -> None:
-    _kept.clear()
+    return scores, y[order].astype(np.uint8)
 
 
 def random_folds(n: int, folds: int, rng: np.random.Generator | None) -> np.ndarray:
-    """Independent uniform folds (n,) uint8; not of equal sizes, as shuffling would take as long as the bound itself."""
+    """Return independent uniform folds (n,) uint8.
+
+    Their sizes differ, because shuffling would take as long as the bound itself.
+    """
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, which decides the folds.")
     if n < folds:
@@ -175,8 +175,11 @@ def random_folds(n: int, folds: int, rng: np.random.Generator | None) -> np.ndar
 
 
 def deviation_width(squares: float, delta: float) -> float:
-    """McDiarmid's width sqrt(ln(1/delta) sum c_i^2 / 2), one-sided, of a function of independent labels that label i moves by at
-    most c_i; `squares` is the sum of the c_i^2."""
+    """Return McDiarmid's one-sided width sqrt(ln(1/delta) sum c_i^2 / 2).
+
+    It holds for a function of independent labels that label i changes by at most c_i; `squares` is
+    the sum of the c_i^2.
+    """
     return math.sqrt(math.log(1.0 / delta) * squares / 2.0)
 
 
@@ -190,29 +193,28 @@ def transferred(
     delta_2: float,
     **more: float,
 ) -> dict[str, Estimate]:
-    """The upper bound of CE, kl+(CE_n, ln(1/delta_2) / n), from the one of CE_n, empirical + bias + deviation."""
+    """Return the upper bound of CE from that of CE_n, empirical + bias + deviation.
+
+    It is kl+(CE_n, ln(1/delta_2) / n).
+    """
     before = min(1.0, empirical + bias + deviation)
-    diagnostics = {
+    parts = {
         "empirical": empirical,
         "bias": bias,
         "deviation": deviation,
         "before_transfer": before,
     }
-    return upper_bound(
-        kl_upper(before, math.log(1.0 / delta_2) / n),
-        level,
-        diagnostics,
-        n,
-        delta_1=delta_1,
-        delta_2=delta_2,
-        **more,
-    )
+    high = kl_upper(before, math.log(1.0 / delta_2) / n)
+    return upper_bound(high, level, parts, n, delta_1=delta_1, delta_2=delta_2, **more)
 
 
 def upper_bound(
     high: float, level: float, diagnostics: Mapping[str, float], n: int, **more: float
 ) -> dict[str, Estimate]:
-    """The answer of an estimator of an upper bound, with the finite ones of `diagnostics`, `more` and n as its diagnostics."""
+    """Return the result of an estimator of an upper bound.
+
+    Its diagnostics are the finite ones of `diagnostics`, `more` and n.
+    """
     finite = {
         name: float(v) for name, v in {**diagnostics, **more, "n": n}.items() if math.isfinite(v)
     }
@@ -220,6 +222,7 @@ def upper_bound(
 
 
 def check_folds(folds: int) -> None:
+    """Raise BadInputError unless `folds` is an integer from 2 to 255."""
     if not (
         isinstance(folds, numbers.Integral) and not isinstance(folds, bool) and 2 <= folds <= 255
     ):

@@ -1,4 +1,4 @@
-"""Sums over buckets of equal width of the score."""
+"""Compiled sums over buckets of equal width of the score."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from numba import njit
 def smooth_buckets(
     scores: np.ndarray, labels: np.ndarray, buckets: int, slope: float
 ) -> tuple[float, float]:
-    """Label means of equal-width buckets: means over the points of |etahat - s| and of min(1, slope x mean distance to the points
-    of the bucket)."""
+    """Return means over the points of |etahat - s| and of the bias bound, for equal-width buckets.
+
+    etahat is the label mean of the bucket. The bias bound of a point is min(1, slope x mean
+    distance to the points of its bucket).
+    """
     n = len(scores)
     gap, bias = 0.0, 0.0
     i = 0
     while i < n:
         bucket = min(int(scores[i] * buckets), buckets - 1)
-        e, hits, total = i, 0, 0.0
-        while e < n and min(int(scores[e] * buckets), buckets - 1) == bucket:
-            hits += labels[e]
-            total += scores[e] - scores[i]
-            e += 1
-        count, below = e - i, 0.0
-        for j in range(i, e):
+        end, hits, total = i, 0, 0.0
+        while end < n and min(int(scores[end] * buckets), buckets - 1) == bucket:
+            hits += labels[end]
+            total += scores[end] - scores[i]
+            end += 1
+        count, below = end - i, 0.0
+        for j in range(i, end):
             s = scores[j] - scores[i]
-            distance = (j - i) * s - below + (total - below) - (e - j) * s
+            distance = (j - i) * s - below + (total - below) - (end - j) * s
             below += s
             gap += abs(hits / count - scores[j])
             bias += min(1.0, slope * distance / count)
-        i = e
+        i = end
     return gap / n, bias / n
 
 
@@ -37,7 +40,7 @@ def smooth_buckets(
 def epoch_sums(
     scores: np.ndarray, labels: np.ndarray, epoch: np.ndarray, epochs: int, buckets: int
 ) -> np.ndarray:
-    """Sums of y - s by epoch and equal-width bucket of the score, (epochs, buckets)."""
+    """Return sums of y - s by epoch and equal-width bucket of the score, (epochs, buckets)."""
     sums = np.zeros((epochs, buckets))
     for i in range(len(scores)):
         sums[epoch[i], min(int(scores[i] * buckets), buckets - 1)] += labels[i] - scores[i]

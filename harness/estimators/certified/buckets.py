@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInputError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, check_choice, check_integer
 from harness.estimators.certified.base import (
     PerturbationBound,
     checked_scores,
@@ -21,21 +20,27 @@ from harness.estimators.certified.base import (
 from harness.estimators.certified.bucket_kernels import smooth_buckets
 from harness.math.sech_noise import slope_bound
 
+FORMS = ("classical", "jensen")
 LARGEST_BUCKETS = 1 << 30
 
 
 @dataclass(frozen=True)
 class LipBkt(PerturbationBound):
-    """Upper bound of the L1 error by buckets of equal width, the classical one. Assumes perturbed scores, or |eta'| <= L.
+    """Upper bound by buckets of equal width. Assumes perturbed scores, or |eta'| <= L.
 
-        E_B + (1 + L) / B + sqrt(2 (B ln 2 + ln(1/delta)) / n),   E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|,   L = 1/(2h)
+        E_B + (1 + L) / B + sqrt(2 (B ln 2 + ln(1/delta)) / n)
+        E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|,   L = 1/(2h)
 
-    [D: the constants; ciosek2026 names it Lip+Bkt.] Within a bucket |eta - s| exceeds the absolute mean of eta - s by at most its
-    oscillation, and E_B is the largest of 2^B means of variables in [-1, 1]. B = (2 (1 + L))^(2/3) (n / (2 ln 2))^(1/3).
+    [D: the constants; ciosek2026 names it Lip+Bkt.] Within a bucket |eta - s| exceeds the absolute
+    mean of eta - s by at most its oscillation, and E_B is the largest of 2^B means of variables in
+    [-1, 1]. B = (2 (1 + L))^(2/3) (n / (2 ln 2))^(1/3).
 
-    With form "jensen" [D] it is, B = (L / 0.64)^(2/3) n^(1/3) and delta_1 = delta_2 = delta / 2,
+    With form "jensen" [D] it is, with B = (L / 0.64)^(2/3) n^(1/3) and delta_1 = delta_2 = delta /
+    2,
 
-        kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|) + sqrt(ln(1/delta_1) / 2n), ln(1/delta_2) / n )
+        kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|) + sqrt(ln(1/delta_1) /
+        2n),
+             ln(1/delta_2) / n )
 
     with etahat the label mean of the bucket and mean_i over its points.
 
@@ -47,8 +52,8 @@ class LipBkt(PerturbationBound):
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate n^(-1/3). Determinism: rounding. Cost: O(n);
-    jensen O(n log n).
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate n^(-1/3).
+    Determinism: rounding. Cost: O(n); jensen O(n log n).
 
     References
     ----------
@@ -73,14 +78,9 @@ class LipBkt(PerturbationBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.buckets is not None and not (
-            is_positive(self.buckets) and int(self.buckets) == self.buckets
-        ):
-            raise BadInputError(
-                f"buckets is {self.buckets!r}; a positive integer, or null (chosen by n), is needed."
-            )
-        if self.form not in ("classical", "jensen"):
-            raise BadInputError(f"form is {self.form!r}; allowed are classical, jensen.")
+        if self.buckets is not None:
+            check_integer("buckets", self.buckets)
+        check_choice("form", self.form, FORMS)
 
     def __call__(
         self,
@@ -95,9 +95,8 @@ class LipBkt(PerturbationBound):
         if self.form == "jensen":
             return self._jensen(p, y, h, slope)
         best = (2.0 * (1.0 + slope)) ** (2 / 3) * (n / (2.0 * math.log(2.0))) ** (1 / 3)
-        buckets = int(
-            self.buckets or max(1, round(min(best, n)))
-        )  # more than n: the deviation alone exceeds 1
+        # With more than n buckets the deviation alone would exceed 1.
+        buckets = int(self.buckets or max(1, round(min(best, n))))
         bucket = np.minimum((p * buckets).astype(np.int64), buckets - 1)
         empirical = float(np.abs(np.bincount(bucket, y - p, minlength=buckets)).sum()) / n
         bias = (1.0 + slope) / buckets
@@ -109,13 +108,12 @@ class LipBkt(PerturbationBound):
         )
 
     def _jensen(self, p: np.ndarray, y: np.ndarray, h: float, slope: float) -> dict[str, Estimate]:
+        """Return the bound of the form "jensen"."""
         n, half_delta = len(p), (1.0 - self.level) / 2.0
-        buckets = int(
-            self.buckets
-            or max(1, round(min((slope / 0.64) ** (2 / 3) * n ** (1 / 3), LARGEST_BUCKETS)))
-        )
+        best = (slope / 0.64) ** (2 / 3) * n ** (1 / 3)
+        buckets = int(self.buckets or max(1, round(min(best, LARGEST_BUCKETS))))
         scores, labels = in_order(p, y)
-        empirical, bias = smooth_buckets(scores, labels, int(buckets), slope)
+        empirical, bias = smooth_buckets(scores, labels, buckets, slope)
         deviation = deviation_width(1.0 / n, half_delta)
         more = {"h": h, "slope": slope, "buckets": buckets}
         return transferred(

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInputError
-from harness.estimators.base import Estimate
+from harness.estimators.base import Estimate, check_choice
 from harness.estimators.certified import denoising_kernels as tv
 from harness.estimators.certified.base import (
     VariationBound,
@@ -22,33 +21,42 @@ from harness.estimators.certified.base import (
 )
 from harness.math.concentration import dkw, empirical_bernstein
 
+MODES = ("sharp", "basic")
+
 
 @dataclass(frozen=True)
 class TVKfold(VariationBound):
-    """Upper bound of the L1 error by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
+    """Upper bound by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
 
-        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ],   Z = |etahat_k(s) - s|
+        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ],   Z =
+        |etahat_k(s) - s|
 
-    etahat_k is fitted to the m points of the other folds and judged on fold W_k. Every delta_1 is delta / (3 folds).
+    etahat_k is fitted to the m points of the other folds and judged on fold W_k. Every delta_1 is
+    delta / (3 folds).
 
-        etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1,   lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)     [P]
-        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V),   a = sqrt(ln(4/delta_1) / 2m)          [R: lambda; D: the constants]
-        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)                             [D: the paper's form is unknown]
+        etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1
+        lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)                                [P]
+        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V),   a = sqrt(ln(4/delta_1) / 2m)          [R: lambda;
+        D: the constants]
+        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)                             [D: the
+        paper's form is unknown]
 
-    Equal scores are one group, and etahat_k continues as a step function. TVB bounds sqrt((1/m) sum (etahat_k - eta)^2); in mode
-    "basic" it is a + sqrt(a^2 + 4 lambda V). PTB leads from the m points to the population. EB is the empirical Bernstein width.
+    Equal scores are one group, and etahat_k continues as a step function. TVB bounds sqrt((1/m) sum
+    (etahat_k - eta)^2); in mode "basic" it is a + sqrt(a^2 + 4 lambda V). PTB leads from the m
+    points to the population. EB is the empirical Bernstein width.
 
     Parameters
     ----------
     folds : int
         2 to 255; `rng` decides them.
     mode : "sharp" or "basic"
-        TVB with or without strong convexity (which of the two is the paper's is unknown).
+        TVB with or without strong convexity (it is unknown which one the paper uses).
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4). Determinism: statistical.
-    Diagnostics are means over the folds, weighted by their sizes. Cost: O(folds n) after a sort.
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4).
+    Determinism: statistical. Diagnostics are means over the folds, weighted by their sizes. Cost:
+    O(folds n) after a sort.
 
     References
     ----------
@@ -73,8 +81,7 @@ class TVKfold(VariationBound):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_folds(self.folds)
-        if self.mode not in ("sharp", "basic"):
-            raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
+        check_choice("mode", self.mode, MODES)
 
     def __call__(
         self,
@@ -87,43 +94,41 @@ class TVKfold(VariationBound):
         variation = self.assumed_variation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
-        return self.of_sorted(scores, labels, fold, variation)
+        return self.evaluate_sorted(scores, labels, fold, variation)
 
-    def of_sorted(
+    def evaluate_sorted(
         self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, variation: float
     ) -> dict[str, Estimate]:
-        """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
+        """Return the bound of ascending scores with given folds.
+
+        Folds are uint8, 0..folds - 1, assigned without regard to the labels.
+        """
         n, delta = len(scores), (1.0 - self.level) / (3 * self.folds)
-        some_scores, some_labels, held_scores = (
-            np.empty(n + 1),
-            np.empty(n + 1, np.uint8),
-            np.empty(n + 1),
-        )
+        rest_scores, held_scores = np.empty(n + 1), np.empty(n + 1)
+        rest_labels = np.empty(n + 1, np.uint8)
         starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
         diagnostics = {"empirical": 0.0, "bernstein": 0.0, "bias": 0.0}
         for k in range(self.folds):
-            m = tv.split(scores, labels, fold, k, some_scores, some_labels, held_scores)
+            m = tv.split(scores, labels, fold, k, rest_scores, rest_labels, held_scores)
             if m == n:
                 continue
             if m == 0:
                 diagnostics["bias"] = 1.0
                 continue
-            count, groups = tv.runs(some_scores, some_labels, m, starts, sums)
+            count, groups = tv.runs(rest_scores, rest_labels, m, starts, sums)
             strength = tv_lambda(m, groups, delta)
             v = tv.denoise_runs(starts, sums, m * strength, count)
             held = n - m
-            mean, variance = tv.held_out_gaps(held_scores[:held], some_scores, starts, v)
+            mean, variance = tv.held_out_gaps(held_scores[:held], rest_scores, starts, v)
             fitted, pieces = tv.variation_and_pieces(v)
-            bound, transfer = (
-                tvb(m, groups, variation, delta, self.mode),
-                (variation + fitted) * dkw(m, delta),
-            )
-            of_fold = {
-                "empirical": mean, "bernstein": empirical_bernstein(variance, held, delta), "tvb": bound, "ptb": transfer,
-                "bias": min(1.0, bound + transfer), "lambda": strength, "variation_fitted": fitted,
-                "pieces": pieces,
+            bound = tvb(m, groups, variation, delta, self.mode)
+            transfer = (variation + fitted) * dkw(m, delta)
+            fold_diagnostics = {
+                "empirical": mean, "bernstein": empirical_bernstein(variance, held, delta),
+                "tvb": bound, "ptb": transfer, "bias": min(1.0, bound + transfer),
+                "lambda": strength, "variation_fitted": fitted, "pieces": pieces,
             }  # fmt: skip
-            for name, value in of_fold.items():
+            for name, value in fold_diagnostics.items():
                 diagnostics[name] = diagnostics.get(name, 0.0) + held / n * float(value)
         high = min(1.0, diagnostics["empirical"] + diagnostics["bernstein"] + diagnostics["bias"])
         if not math.isfinite(diagnostics["bernstein"]):  # a fold of one point
@@ -133,22 +138,24 @@ class TVKfold(VariationBound):
 
 @dataclass(frozen=True)
 class TVInsample(VariationBound):
-    """Upper bound of the L1 error by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
+    """Upper bound by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
 
-        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n ),   delta_1 = 0.9 delta, delta_2 = 0.1 delta
+        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n ),   delta_1 = 0.9 delta, delta_2 =
+        0.1 delta
 
-    etahat and TVB are those of `TVKfold`, fitted to all n points. TVB bounds the error of etahat at the sample's scores. The
-    transfer to the population is of |eta(s) - s|, in which etahat plays no part, so that no PTB is needed.
+    etahat and TVB are those of `TVKfold`, fitted to all n points. TVB bounds the error of etahat at
+    the sample's scores. The transfer to the population is of |eta(s) - s|, which does not involve
+    etahat, so that no PTB is needed.
 
     Parameters
     ----------
     mode : "sharp" or "basic"
-        TVB with or without strong convexity (which of the two is the paper's is unknown).
+        TVB with or without strong convexity (it is unknown which one the paper uses).
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4). Determinism: rounding. Cost:
-    O(n) after a sort.
+    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4).
+    Determinism: rounding. Cost: O(n) after a sort.
 
     References
     ----------
@@ -170,8 +177,7 @@ class TVInsample(VariationBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in ("sharp", "basic"):
-            raise BadInputError(f"mode is {self.mode!r}; allowed are sharp, basic.")
+        check_choice("mode", self.mode, MODES)
 
     def __call__(
         self,
@@ -203,19 +209,21 @@ class TVInsample(VariationBound):
 
 
 def tv_lambda(m: int, groups: int, delta: float) -> float:
-    """lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with ties D], the strength per point of the denoising of m labels
-    with `groups` distinct scores (`denoising_kernels.tv_denoise` takes m lambda)."""
+    """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with ties D].
+
+    It is the strength per point of the denoising of m labels with `groups` distinct scores
+    (`denoising_kernels.tv_denoise` takes m lambda).
+    """
     return math.sqrt(math.log(4.0 * max(groups - 1, 1) / delta) / (8.0 * m))
 
 
 def tvb(m: int, groups: int, variation: float, delta: float, mode: str = "sharp") -> float:
-    """TVB of `TVKfold` [R, constants D]: bound of the root mean squared error of the m denoised labels at their scores."""
-    a, penalty = (
-        math.sqrt(math.log(4.0 / delta) / (2.0 * m)),
-        tv_lambda(m, groups, delta) * variation,
-    )
-    return (
-        a / 2.0 + math.sqrt(a * a / 4.0 + 2.0 * penalty)
-        if mode == "sharp"
-        else a + math.sqrt(a * a + 4.0 * penalty)
-    )
+    """Return TVB of `TVKfold` [R, constants D].
+
+    It bounds the root mean squared error of the m denoised labels at their scores.
+    """
+    a = math.sqrt(math.log(4.0 / delta) / (2.0 * m))
+    penalty = tv_lambda(m, groups, delta) * variation
+    if mode == "sharp":
+        return a / 2.0 + math.sqrt(a * a / 4.0 + 2.0 * penalty)
+    return a + math.sqrt(a * a + 4.0 * penalty)

@@ -1,10 +1,12 @@
-"""Total-variation denoising in one dimension: exact, one pass forth and one back.
+"""Exact total-variation denoising in one dimension, with one forward and one backward pass.
 
     minimise over v   sum_j (c_j / 2) (y_j - v_j)^2 + strength sum_j |v_{j+1} - v_j|
 
-Dynamic programming on the derivative of the value function (Johnson, 2013; weights are immediate): the derivative of the best
-cost of y_1..y_j as a function of v_j is piecewise linear and, once clipped to [-strength, strength], stays so; where it is
-clipped gives the range that v_j takes whatever follows. O(n) amortised: a knot is pushed and popped once."""
+Dynamic programming on the derivative of the value function (Johnson, 2013; weights are immediate).
+The derivative of the best cost of y_1..y_j as a function of v_j is piecewise linear. It stays so
+when clipped to [-strength, strength], and the points of clipping give the range of v_j whatever
+follows. O(n) amortised: a knot is pushed and popped once.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,11 @@ from harness.errors import BadInputError
 
 
 def tv_denoise(y: np.ndarray, weights: np.ndarray, strength: float) -> np.ndarray:
-    """The minimiser v, (n,) float64. y, weights: (n,), weights > 0; strength >= 0. A point in [min y, max y]^n, whatever strength
-    (ciosek2026, TV denoising, whose lambda is strength / sum of weights; its box [0, 1] is never active)."""
+    """Return the minimiser v, (n,) float64. y, weights: (n,), weights > 0; strength >= 0.
+
+    It lies in [min y, max y]^n, whatever strength (ciosek2026, TV denoising, whose lambda is
+    strength / sum of weights; its box [0, 1] is never active).
+    """
     y, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (y, weights))
     if y.ndim != 1 or y.shape != weights.shape or not len(y):
         raise BadInputError(
@@ -35,27 +40,29 @@ def tv_denoise(y: np.ndarray, weights: np.ndarray, strength: float) -> np.ndarra
 
 @njit(cache=True)
 def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> np.ndarray:
-    """v of the first n entries; sums = weights * y. Neither is checked."""
+    """Return v of the first n entries; sums = weights * y. Nothing is checked."""
     v = np.empty(n)
     if strength == 0.0 or n == 1:
         for j in range(n):
             v[j] = sums[j] / weights[j]
         return v
-    # knots of the clipped derivative, at[first..last] from left to right; beyond them it is constant, -strength and +strength
-    at, slope, shift = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
+    # Knots of the clipped derivative, at[first..last] from left to right. Beyond them it is
+    # constant, -strength and +strength.
+    knot, slope, shift = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
     low, high = np.empty(n), np.empty(n)
     c, s = weights[0], sums[0]
     low[0], high[0] = (s - strength) / c, (s + strength) / c
     first, last = n - 1, n
-    at[first], slope[first], shift[first] = low[0], c, strength - s
-    at[last], slope[last], shift[last] = high[0], -c, strength + s
+    knot[first], slope[first], shift[first] = low[0], c, strength - s
+    knot[last], slope[last], shift[last] = high[0], -c, strength + s
     for j in range(1, n):
         c, s = weights[j], sums[j]
-        # the line left of the first knot, followed to where it reaches -strength (0 for the last point, its minimum)
+        # Follow the line left of the first knot to the point where it reaches -strength (for the
+        # last point 0, its minimum).
         aim = -strength if j < n - 1 else 0.0
         a, b = c, -strength - s
         i = first
-        while i <= last and a * at[i] + b <= aim:
+        while i <= last and a * knot[i] + b <= aim:
             a += slope[i]
             b += shift[i]
             i += 1
@@ -64,14 +71,14 @@ def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> n
             break
         d, e = -c, s - strength
         k = last
-        while k >= i and -d * at[k] - e >= strength:
+        while k >= i and -d * knot[k] - e >= strength:
             d += slope[k]
             e += shift[k]
             k -= 1
         low[j], high[j] = (-strength - b) / a, (strength + e) / -d
         first, last = i - 1, k + 1
-        at[first], slope[first], shift[first] = low[j], a, b + strength
-        at[last], slope[last], shift[last] = high[j], d, e + strength
+        knot[first], slope[first], shift[first] = low[j], a, b + strength
+        knot[last], slope[last], shift[last] = high[j], d, e + strength
     for j in range(n - 2, -1, -1):
         v[j] = min(max(v[j + 1], low[j]), high[j])
     return v
@@ -87,8 +94,11 @@ def split(
     rest_labels: np.ndarray,
     held_scores: np.ndarray,
 ) -> int:
-    """Copy the points of the other folds into rest_scores and rest_labels, and the scores of the fold into held_scores, (n + 1,)
-    each; returns how many are of the other folds. No branch: folds are random, and a processor would guess them wrong."""
+    """Copy points into (n + 1,) arrays by fold: the other folds' points, and the fold's scores.
+
+    Returns the number of points of the other folds. There is no branch, because folds are random
+    and a processor would predict them wrongly.
+    """
     rest, held = 0, 0
     for i in range(len(scores)):
         rest_scores[rest] = scores[i]
@@ -104,10 +114,13 @@ def split(
 def runs(
     scores: np.ndarray, labels: np.ndarray, n: int, starts: np.ndarray, sums: np.ndarray
 ) -> tuple[int, int]:
-    """The first n points, of ascending scores, as weighted groups: equal scores are one group, and neighbouring groups of equal
-    label mean are one run, as their denoised values are equal (were v to rise between them, optimality would put the one value
-    at or above their mean and the other at or below). Into starts and sums, (n + 1,) int32, go the position of a run's first
-    point (and at last n) and its sum of labels; returns the numbers of runs and of distinct scores."""
+    """Return the numbers of runs and of distinct scores of the first n points, in ascending order.
+
+    Equal scores are one group, and neighbouring groups of equal label mean are one run, because
+    their denoised values are equal. (If v rose between them, optimality would put one value at or
+    above their mean and the other at or below.) Writes into starts and sums, (n + 1,) int32, the
+    position of a run's first point (and at last n) and its sum of labels.
+    """
     run, distinct = -1, 0
     first, total = 0, np.int64(-1)
     i = 0
@@ -130,7 +143,7 @@ def runs(
 
 @njit(cache=True)
 def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: int) -> np.ndarray:
-    """Denoised values of runs."""
+    """Return the denoised values of runs."""
     weights, totals = np.empty(count), np.empty(count)
     for j in range(count):
         weights[j] = starts[j + 1] - starts[j]
@@ -142,8 +155,10 @@ def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: i
 def held_out_gaps(
     queries: np.ndarray, scores: np.ndarray, starts: np.ndarray, v: np.ndarray
 ) -> tuple[float, float]:
-    """Mean and sample variance of |v(s) - s| over the queries (ascending), v a step function that jumps midway between the
-    neighbouring scores of different runs."""
+    """Return mean and sample variance of |v(s) - s| over the queries (ascending).
+
+    v is a step function that jumps midway between the neighbouring scores of different runs.
+    """
     total, squares = 0.0, 0.0
     r, last = 0, len(v) - 1
     shift = abs(v[0] - queries[0])
@@ -153,7 +168,8 @@ def held_out_gaps(
             and x > scores[starts[r + 1] - 1]
             and 0.5 * (scores[starts[r + 1] - 1] + scores[starts[r + 1]]) <= x
         ):
-            r += 1  # the midpoint of neighbouring numbers rounds to one of them; their own values hold at both
+            # The midpoint of neighbouring floats rounds to one of them, hence the first comparison.
+            r += 1
         z = abs(v[r] - x) - shift
         total += z
         squares += z * z
@@ -164,7 +180,7 @@ def held_out_gaps(
 
 @njit(cache=True)
 def own_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
-    """Mean of |v(s) - s| over the points that v was fitted to."""
+    """Return the mean of |v(s) - s| over the points that v was fitted to."""
     total = 0.0
     for r in range(len(v)):
         for i in range(starts[r], starts[r + 1]):
@@ -174,7 +190,7 @@ def own_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
 
 @njit(cache=True)
 def variation_and_pieces(v: np.ndarray) -> tuple[float, int]:
-    """sum |v_{j+1} - v_j| and the number of pieces on which v is constant."""
+    """Return sum |v_{j+1} - v_j| and the number of pieces on which v is constant."""
     total, pieces = 0.0, 1
     for j in range(1, len(v)):
         total += abs(v[j] - v[j - 1])

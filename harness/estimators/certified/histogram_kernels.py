@@ -1,4 +1,4 @@
-"""Box-kernel smoother over a histogram of the scores, which need no order: `NWJensen` with `histogram`."""
+"""Box-kernel smoother over a histogram of unsorted scores: `NWJensen` with `histogram`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from harness.estimators.certified.smoothing_kernels import bias_bound
 
 @njit(cache=True)
 def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
-    """Prefix sums over 2^bits equal bins a = 0, 1 ... of [0, 1]: of the counts, of a, of a^2 and of the labels, (bins + 1, 4)."""
+    """Return prefix sums over 2^bits equal bins a = 0, 1 ... of [0, 1], (bins + 1, 4).
+
+    They are of the counts, of a, of a^2 and of the labels.
+    """
     bins = 1 << bits
     table = np.zeros(bins, np.int64)
-    for i in range(len(scores)):  # count and label in one number: the cache is missed once
+    for i in range(len(scores)):  # count and label in one number: one cache miss instead of two
         table[min(int(scores[i] * bins), bins - 1)] += 1 + (np.int64(labels[i]) << 32)
     sums = np.empty((bins + 1, 4), np.int64)
     sums[0] = 0
@@ -32,7 +35,10 @@ def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
 def _bin_window(
     sums: np.ndarray, a: int, half: int, slope: float, curvature: float
 ) -> tuple[int, int, float]:
-    """Count, sum of the labels and bias bound of the window of bins [a - half, a + half]. Distances are known to within a bin."""
+    """Return count, sum of the labels and bias bound of the window of bins [a - half, a + half].
+
+    Distances are known to within a bin.
+    """
     bins = len(sums) - 1
     lo, hi = max(a - half, 0), min(a + half + 1, bins)
     count = sums[hi, 0] - sums[lo, 0]
@@ -49,7 +55,10 @@ def _bin_window(
 def bin_cost(
     sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curvature: float
 ) -> float:
-    """What the half-width is chosen by, as in `smoothing_kernels.mean_cost`: a mean over the chosen bins."""
+    """Return the mean over the chosen bins of the criterion that selects the half-width.
+
+    It is that of `smoothing_kernels.mean_cost`.
+    """
     total = 0.0
     for a in chosen:
         count, _, bias = _bin_window(sums, a, half, slope, curvature)
@@ -62,13 +71,16 @@ def bin_cost(
 def smooth_bins(
     sums: np.ndarray, half: int, slope: float, curvature: float
 ) -> tuple[float, float, float]:
-    """As `smoothing_kernels.smooth_self`: means over the points of |etahat - s|, rounded up by half a bin, and of the bias bound,
-    and the sum of squared column sums."""
+    """Return the results of `smoothing_kernels.smooth_self` for bins.
+
+    These are means over the points of |etahat - s|, rounded up by half a bin, and of the bias
+    bound, and the sum of squared column sums.
+    """
     bins = len(sums) - 1
     n = sums[bins, 0]
     gap, mean_bias = 0.0, 0.0
     shares = np.empty(bins + 1)
-    shares[0] = 0.0  # prefix sums of what the points of a bin give to each point of their window
+    shares[0] = 0.0  # prefix sums of the weight that the points of a bin give to their window
     for a in range(bins):
         here = sums[a + 1, 0] - sums[a, 0]
         shares[a + 1] = shares[a]

@@ -19,23 +19,25 @@ from harness.estimators.certified.rank_window import BVWindow
 class CertifiedInterval(CertifiedBound):
     """Two-sided interval of the L1 error from a lower and several upper bounds [D].
 
-        [ LowerPreq(delta / 2), least of the upper bounds, each at delta / (2 len(uppers)) ]
+        [ LowerPreq(delta / 2), smallest of the upper bounds, each at delta / (2 len(uppers)) ]
 
     The value is the middle. Its assumptions are those of the upper bounds.
 
     Parameters
     ----------
     uppers : tuple of estimators
-        Upper bounds of l1, with a field `level`. Empty means `BVWindow` alone, which assumes TV(eta) <= 1.
+        Upper bounds of l1, with a field `level`. Empty means `BVWindow` alone, which assumes
+        TV(eta) <= 1.
 
     Raises
     ------
     UndefinedError
-        If the ends cross. Under the assumptions that has a probability of at most delta: they are refuted.
+        If the ends cross. Under the assumptions that has a probability of at most delta: they are
+        refuted.
 
     Notes
     -----
-    Estimand: l1. Determinism: statistical. Cost: the sum of its bounds, which share one sort.
+    Estimand: l1. Determinism: statistical. Cost: the sum of its bounds.
 
     References
     ----------
@@ -56,7 +58,7 @@ class CertifiedInterval(CertifiedBound):
 
     determinism = "statistical"
     wants = ("problem",)
-    null_bias: ClassVar[float] = 0.3  # the middle of an interval that begins at 0
+    null_bias: ClassVar[float] = 0.3  # the value is the middle of an interval that begins at 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +72,7 @@ class CertifiedInterval(CertifiedBound):
 
     @property
     def revision(self) -> tuple[Any, ...]:
-        """Raised with the numbers of the bounds inside."""
+        """Changes with the revisions of the bounds inside."""
         return (1, LowerPreq.revision, *(EstimatorSpec.of(u).revision for u in self._uppers))
 
     @property
@@ -87,27 +89,23 @@ class CertifiedInterval(CertifiedBound):
         p, y = checked_scores(p, y)
         delta = 1.0 - self.level
         lower = LowerPreq(level=1.0 - delta / 2.0)(p, y, rng)["l1"]
-        found = []
+        bounds = []
         for upper in self._uppers:
-            own = dataclasses.replace(upper, level=1.0 - delta / (2.0 * len(self._uppers)))
-            given = {"problem": problem} if "problem" in EstimatorSpec.of(own).wants else {}
-            e = own(p, y, rng, **given)["l1"]
+            bound = dataclasses.replace(upper, level=1.0 - delta / (2.0 * len(self._uppers)))
+            keywords = {"problem": problem} if "problem" in EstimatorSpec.of(bound).wants else {}
+            e = bound(p, y, rng, **keywords)["l1"]
             if e.kind != "upper":
                 raise BadInputError(
                     f"uppers holds {type(upper).__name__}, which gives no upper bound."
                 )
-            found.append(e)
-        least = min(found, key=lambda e: e.high)
-        low, high = lower.low, least.high
+            bounds.append(e)
+        least = min(bounds, key=lambda e: e.high)
+        low, high = float(lower.low or 0.0), least.value
         if low > high:
             raise UndefinedError(
-                f"the lower bound {low:.4g}, which assumes nothing, is above the upper bound {high:.4g}: the assumption of the "
-                f"latter is refuted at level {self.level:g}"
+                f"the lower bound {low:.4g}, which assumes nothing, is above the upper bound "
+                f"{high:.4g}: the latter's assumption is refuted at level {self.level:g}"
             )
-        diagnostics = {
-            **{f"lower_{k}": v for k, v in (lower.diagnostics or {}).items()},
-            **(least.diagnostics or {}),
-            "lower": low,
-            "upper": high,
-        }
+        diagnostics = {f"lower_{k}": v for k, v in (lower.diagnostics or {}).items()}
+        diagnostics |= {**(least.diagnostics or {}), "lower": low, "upper": high}
         return {"l1": Estimate((low + high) / 2.0, low, high, self.level, "interval", diagnostics)}

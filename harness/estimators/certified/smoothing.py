@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, is_positive
+from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
 from harness.estimators.certified import histogram_kernels as histogram
 from harness.estimators.certified import smoothing_kernels as windows
 from harness.estimators.certified.base import (
@@ -25,9 +25,9 @@ from harness.estimators.certified.base import (
 )
 from harness.math.sech_noise import curvature_bound, slope_bound
 
-QUERY_POINTS = 2000  # points by which bandwidths are chosen; each of K folds has 1 / K of them
-LARGEST_N = 30_000_000  # samples whose windows keep their sums of squares below 2^63 (see smoothing_kernels)
-LARGEST_STEP = 60  # bandwidths 2^(-3 - j/4), j = 0..60
+QUERY_POINTS = 2000  # points that select a bandwidth; each of K folds has 1 / K of them
+LARGEST_N = 30_000_000  # sums of squares of a window stay below 2^63 (see smoothing_kernels)
+LARGEST_STEP = 60  # bandwidths are 2^(-3 - j/4), j = 0..60
 CURVATURE = {
     "sharp": lambda h: curvature_bound(h),
     "paper": lambda h: curvature_bound(h, "paper"),
@@ -37,20 +37,23 @@ CURVATURE = {
 
 @dataclass(frozen=True)
 class NWKfold(PerturbationBound):
-    """Upper bound of the L1 error by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed scores, or smooth eta.
+    """Upper bound by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed or smooth scores.
 
-        kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
+        kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
+        ln(1/delta_2) / n )
 
-    delta_1 = delta_2 = delta / 2. The assumption is |eta'| <= L1 = 1/(2h) [P] and |eta''| <= L2, which scores have that were
-    perturbed with a bandwidth of at least h (`harness.perturb`).
+    delta_1 = delta_2 = delta / 2. The assumption is |eta'| <= L1 = 1/(2h) [P] and |eta''| <= L2. It
+    holds for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
 
-    etahat(s) is the label mean of the N points of the other folds within the bandwidth b of s [box kernel D: the paper's linear
-    time needs compact support]. g bounds its mean error [D: the form; the paper has a g_T(s')]:
+    etahat(s) is the label mean of the N points of the other folds within the bandwidth b of s [box
+    kernel D: the paper's linear time needs compact support]. g bounds its mean error [D: the form;
+    the paper has a g_T(s')]:
 
-        E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))},   beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
+        E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))}
+        beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
 
-    with d the distances within the window. c_i are the column sums of the weights over n [D]. Without a neighbour etahat = g =
-    1/2.
+    with d the distances within the window. c_i are the column sums of the weights over n [D].
+    Without a neighbour etahat = g = 1/2.
 
     Parameters
     ----------
@@ -59,13 +62,14 @@ class NWKfold(PerturbationBound):
     second : "sharp", "paper" or "none"
         L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
     bandwidth : float or None
-        b, at most 1/8. None: per fold, of 2^(-3 - j/4) the one with the least mean g on up to 2,000 / folds of its scores; the
-        labels are not looked at.
+        b, at most 1/8. None: per fold, of 2^(-3 - j/4) the one with the smallest mean g on up to
+        2,000 / folds of its scores; labels are not used.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-1/3) with the first order alone.
-    Determinism: statistical. Cost: O(n) per distinct bandwidth, after a sort.
+    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-1/3)
+    with the first order alone. Determinism: statistical. Cost: O(n) per distinct bandwidth, after a
+    sort.
 
     References
     ----------
@@ -108,12 +112,15 @@ class NWKfold(PerturbationBound):
         h = self.assumed_perturbation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
-        return self.of_sorted(scores, labels, fold, h)
+        return self.evaluate_sorted(scores, labels, fold, h)
 
-    def of_sorted(
+    def evaluate_sorted(
         self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, h: float
     ) -> dict[str, Estimate]:
-        """The bound of ascending scores with given folds (uint8, 0..folds - 1, assigned without regard to the labels)."""
+        """Return the bound of ascending scores with given folds.
+
+        Folds are uint8, 0..folds - 1, assigned without regard to the labels.
+        """
         n, half_delta = len(scores), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
         if self.bandwidth is None:
@@ -132,10 +139,10 @@ class NWKfold(PerturbationBound):
             chosen = np.full(self.folds, float(self.bandwidth))
         reach, gap, error = np.zeros(n), 0.0, 0.0
         for b in np.unique(chosen):
-            found = windows.smooth_held_out(
+            part = windows.smooth_held_out(
                 scores, labels, fold, chosen == b, b, slope, curvature, reach
             )
-            gap, error = gap + found[0], error + found[1]
+            gap, error = gap + part[0], error + part[1]
         deviation = deviation_width(float(reach @ reach) / n / n, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": float(chosen.mean())}
         return transferred(
@@ -145,29 +152,33 @@ class NWKfold(PerturbationBound):
 
 @dataclass(frozen=True)
 class NWJensen(PerturbationBound):
-    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all points [D]. Assumes perturbed scores, or smooth eta.
+    """Upper bound by a Nadaraya-Watson smoother of all points [D]. Same assumption as `NWKfold`.
 
-        kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2), ln(1/delta_2) / n )
+        kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
+        ln(1/delta_2) / n )
 
-    delta_1 = delta_2 = delta / 2. Assumption, etahat, beta and c are those of `NWKfold`, without folds, the point itself
-    included. By Jensen's inequality E[mean |etahat - s| given the scores] >= mean |eta - s| - mean beta: there is no term for the
-    smoother's noise, and the bound is tighter.
+    delta_1 = delta_2 = delta / 2. Assumption, etahat, beta and c are those of `NWKfold`, without
+    folds, the point itself included. By Jensen's inequality E[mean |etahat - s| given the scores]
+    >= mean |eta - s| - mean beta. There is no term for the smoother's noise, and the bound is
+    tighter.
 
     Parameters
     ----------
     second : "sharp", "paper" or "none"
         L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
     bandwidth : float or None
-        b, at most 1/8. None: of 2^(-3 - j/4) the one of least mean beta + 0.8 sqrt(max(s (1 - s), 0.01) / N), N the points in the
-        window; the labels are not looked at.
+        b, at most 1/8. None: of 2^(-3 - j/4) the one of smallest mean beta + 0.8 sqrt(max(s (1 -
+        s), 0.01) / N), N the points in the window; labels are not used.
     histogram : int or None
-        Scores are put in 2^histogram equal bins, 4 to 22, so that nothing is sorted; half a bin's width is added to the first
-        term, and every distance counts as known to within a bin. None is exact.
+        Scores are put in 2^histogram equal bins, 4 to 22, so that nothing is sorted. Half a bin's
+        width is added to the first term, and every distance counts as known to within a bin. None
+        is exact.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-2/5) for fixed h. Determinism:
-    rounding. Cost: O(n) after a sort; with a histogram O(n + bins) without one.
+    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-2/5)
+    for fixed h. Determinism: rounding. Cost: O(n) after a sort; with a histogram O(n + bins)
+    without one.
 
     References
     ----------
@@ -195,14 +206,13 @@ class NWJensen(PerturbationBound):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_smoother(self)
-        if self.histogram is not None and not (
-            is_positive(self.histogram)
-            and int(self.histogram) == self.histogram
-            and 4 <= self.histogram <= 22
-        ):
-            raise BadInputError(
-                f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins), or null, is needed."
-            )
+        if self.histogram is not None:
+            check_integer("histogram", self.histogram, 4)
+            if self.histogram > 22:
+                raise BadInputError(
+                    f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins) "
+                    "is needed."
+                )
 
     def __call__(
         self,
@@ -216,10 +226,8 @@ class NWJensen(PerturbationBound):
         h = self.assumed_perturbation(problem)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
-        smoothed = (
-            self._exact if self.histogram is None else partial(self._binned, int(self.histogram))
-        )
-        empirical, bias, squares, bandwidth = smoothed(p, y, slope, curvature)
+        smooth = self._exact if self.histogram is None else self._binned
+        empirical, bias, squares, bandwidth = smooth(p, y, slope, curvature)
         deviation = deviation_width(squares, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
         return transferred(
@@ -229,6 +237,7 @@ class NWJensen(PerturbationBound):
     def _exact(
         self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
     ) -> tuple[float, float, float, float]:
+        """Return empirical term, bias, squared weights and bandwidth from sorted scores."""
         scores, labels = in_order(p, y)
         b = self.bandwidth
         if b is None:
@@ -242,22 +251,28 @@ class NWJensen(PerturbationBound):
         return empirical, bias, float(reach @ reach) / len(scores) ** 2, float(b)
 
     def _binned(
-        self, bits: int, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
+        self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
     ) -> tuple[float, float, float, float]:
+        """Return empirical term, bias, squared weights and bandwidth from a histogram."""
+        bits = int(self.histogram or 0)
         bins = 1 << bits
         sums = histogram.bin_sums(p, y, bits)
         b = self.bandwidth
         if b is None:
             queries = np.searchsorted(sums[:, 0], evenly(len(p)), side="right") - 1
             b = best_step(
-                lambda b: histogram.bin_cost(sums, queries, round(b * bins), slope, curvature)
+                lambda width: histogram.bin_cost(
+                    sums, queries, round(width * bins), slope, curvature
+                )
             )
         return *histogram.smooth_bins(sums, round(b * bins), slope, curvature), float(b)
 
 
 def best_step(cost: Callable[[float], float]) -> float:
-    """The bandwidth 2^(-3 - j/4), j in 0..60, of least cost(bandwidth). Every fourth j is tried, then the three on either side of
-    the best."""
+    """Return the bandwidth 2^(-3 - j/4), j in 0..60, of least cost(bandwidth).
+
+    Every fourth j is tried, then the three on either side of the best.
+    """
     costs = {j: cost(2.0 ** (-3.0 - j / 4.0)) for j in range(0, LARGEST_STEP + 1, 4)}
     middle = min(costs, key=costs.__getitem__)
     for j in range(max(0, middle - 3), min(LARGEST_STEP, middle + 3) + 1):
@@ -267,22 +282,25 @@ def best_step(cost: Callable[[float], float]) -> float:
 
 
 def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
-    """At most `count` of 0 .. n - 1, evenly spaced."""
+    """Return at most `count` of 0 .. n - 1, evenly spaced."""
     return np.linspace(0, n - 1, min(n, count)).astype(np.int64)
 
 
 def _check_size(n: int) -> None:
+    """Raise UndefinedError if n exceeds LARGEST_N."""
     if n > LARGEST_N:
         raise UndefinedError(
-            f"n = {n:,} is above {LARGEST_N:,}, up to which the sums of a window are exact"
+            f"n = {n:,} is above {LARGEST_N:,}, the largest size for which window sums are exact"
         )
 
 
 def _check_smoother(estimator: NWKfold | NWJensen) -> None:
-    if estimator.second not in CURVATURE:
-        raise BadInputError(f"second is {estimator.second!r}; allowed are {', '.join(CURVATURE)}.")
+    """Raise BadInputError unless the fields `second` and `bandwidth` are valid."""
+    check_choice("second", estimator.second, CURVATURE)
     b = estimator.bandwidth
     if b is not None and not (is_positive(b) and b <= 0.125):
         raise BadInputError(
-            f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the scores), is needed."
+            f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the "
+            "scores), "
+            "is needed."
         )

@@ -1,7 +1,9 @@
-"""Box-kernel smoothers that slide over sorted scores: label means, what is known of their error, and how far one label reaches.
+"""Compiled box-kernel smoothers that slide over sorted scores.
 
-Scores go in ascending, labels as uint8, folds as uint8 (a fold number). Moments of a window are sums of integers, scores being
-rounded to multiples of GRID, so that no rounding error builds up over 10^7 slides; the rounding itself is charged to the bias.
+They compute label means, bounds of their error, and column sums of the weights. Scores go in
+ascending, labels as uint8, folds as uint8 (a fold number). Moments of a window are sums of
+integers, with scores rounded to multiples of GRID, so that no rounding error builds up over 10^7
+slides. The rounding itself is added to the bias.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ import math
 import numpy as np
 from numba import njit
 
-GRID = (
-    2.0**-22
-)  # rounded scores, squared and summed over a window of half-width 1/8, stay below 2^63 for 3e7 points
+# Rounded scores, squared and summed over a window of half-width 1/8, stay below 2^63 for
+# 3e7 points.
+GRID = 2.0**-22
 BLOCK = 16  # points between two entries of the table of sums
 
 
@@ -27,8 +29,11 @@ def bias_bound(
     curvature: float,
     grid: float,
 ) -> float:
-    """The bias bound beta = min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}, d the distances in the window, each known to
-    within `grid`. left, right: sums of |d| on either side, squares: sum of d^2; slope and curvature: L1 and L2."""
+    """Return the bias bound beta = min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}.
+
+    d are the distances in the window, each known to within `grid`. left, right: sums of |d| on
+    either side; squares: sum of d^2; slope and curvature: L1 and L2.
+    """
     apart = slope * ((left + right) / count + grid)
     root = math.sqrt(squares / count) + grid
     bent = slope * (abs(right - left) / count + grid) + 0.5 * curvature * root * root
@@ -44,15 +49,18 @@ def smooth_self(
     curvature: float,
     reach: np.ndarray,
 ) -> tuple[float, float]:
-    """Box smoother that includes the point itself: means over the points of |etahat - s| and of the bias bound, and into reach
-    (n,) the column sums of its weights."""
+    """Smooth with a box kernel that includes the point itself.
+
+    Returns means over the points of |etahat - s| and of the bias bound, and writes into reach (n,)
+    the column sums of the weights.
+    """
     n = len(scores)
     reach[:] = 0.0
     gap, bias = 0.0, 0.0
     lo, hi = 0, 0
     hits = 0
     count_left, count_right = 0, 0  # points in [s - b, s) and [s, s + b], by position
-    sum_left, sum_right, squares_left, squares_right = 0, 0, 0, 0  # of the rounded scores
+    sum_left, sum_right, squares_left, squares_right = 0, 0, 0, 0  # sums of the rounded scores
     for j in range(n):
         s = scores[j]
         while hi < n and scores[hi] - s <= bandwidth:
@@ -69,22 +77,27 @@ def smooth_self(
             squares_left -= a * a
             hits -= labels[lo]
             lo += 1
-        at = int(s / GRID + 0.5)
+        centre = int(s / GRID + 0.5)
         count = hi - lo
-        left = float(count_left * at - sum_left) * GRID
-        right = float(sum_right - count_right * at) * GRID
-        second = squares_left + squares_right - 2 * at * (sum_left + sum_right) + count * at * at
+        left = float(count_left * centre - sum_left) * GRID
+        right = float(sum_right - count_right * centre) * GRID
+        second = (
+            squares_left
+            + squares_right
+            - 2 * centre * (sum_left + sum_right)
+            + count * centre * centre
+        )
         gap += abs(hits / count - s)
         bias += bias_bound(left, right, float(second) * GRID * GRID, count, slope, curvature, GRID)
         reach[lo] += 1.0 / count
         if hi < n:
             reach[hi] -= 1.0 / count
         count_left += 1
-        sum_left += at
-        squares_left += at * at
+        sum_left += centre
+        squares_left += centre * centre
         count_right -= 1
-        sum_right -= at
-        squares_right -= at * at
+        sum_right -= centre
+        squares_right -= centre * centre
     running = 0.0
     for i in range(n):
         running += reach[i]
@@ -103,14 +116,15 @@ def smooth_held_out(
     curvature: float,
     reach: np.ndarray,
 ) -> tuple[float, float]:
-    """Box smoother of the other folds at the points whose fold is chosen (folds,): sums over them of |etahat - s| and of the
-    error bound min {1, sqrt(bias^2 + 1 / (4 N))} (1/2 without a neighbour, etahat being 1/2). Adds to reach (n,) the column sums
-    of the weights."""
+    """Smooth the other folds at the points whose fold is chosen (folds,).
+
+    Returns sums over them of |etahat - s| and of the error bound min {1, sqrt(bias^2 + 1 / (4 N))}
+    (1/2 without a neighbour, etahat being 1/2). Adds to reach (n,) the column sums of the weights.
+    """
     n, folds = len(scores), len(chosen)
     share = np.zeros(n)  # 1 / N of a query
-    own = np.zeros(
-        (folds, 6), np.int64
-    )  # of the window: counts left and right, sums left and right, squares, hits, by fold
+    # The window by fold: counts left and right, sums left and right, squares, hits.
+    by_fold = np.zeros((folds, 6), np.int64)
     count_left, count_right, sum_left, sum_right, squares, hits = 0, 0, 0, 0, 0, 0
     gap, error = 0.0, 0.0
     lo, hi = 0, 0
@@ -118,83 +132,91 @@ def smooth_held_out(
         s = scores[j]
         while hi < n and scores[hi] - s <= bandwidth:
             a = int(scores[hi] / GRID + 0.5)
-            mine = own[fold[hi]]
+            moments = by_fold[fold[hi]]
             count_right += 1
             sum_right += a
             squares += a * a
             hits += labels[hi]
-            mine[1] += 1
-            mine[3] += a
-            mine[4] += a * a
-            mine[5] += labels[hi]
+            moments[1] += 1
+            moments[3] += a
+            moments[4] += a * a
+            moments[5] += labels[hi]
             hi += 1
         while s - scores[lo] > bandwidth:
             a = int(scores[lo] / GRID + 0.5)
-            mine = own[fold[lo]]
+            moments = by_fold[fold[lo]]
             count_left -= 1
             sum_left -= a
             squares -= a * a
             hits -= labels[lo]
-            mine[0] -= 1
-            mine[2] -= a
-            mine[4] -= a * a
-            mine[5] -= labels[lo]
+            moments[0] -= 1
+            moments[2] -= a
+            moments[4] -= a * a
+            moments[5] -= labels[lo]
             lo += 1
-        at = int(s / GRID + 0.5)
-        mine = own[fold[j]]
+        centre = int(s / GRID + 0.5)
+        moments = by_fold[fold[j]]
         if chosen[fold[j]]:
-            count = hi - lo - mine[0] - mine[1]
+            count = hi - lo - moments[0] - moments[1]
             if count == 0:
                 gap += abs(0.5 - s)
                 error += 0.5
             else:
-                total_left, total_right = sum_left - mine[2], sum_right - mine[3]
-                left = float((count_left - mine[0]) * at - total_left) * GRID
-                right = float(total_right - (count_right - mine[1]) * at) * GRID
-                second = squares - mine[4] - 2 * at * (total_left + total_right) + count * at * at
+                total_left, total_right = sum_left - moments[2], sum_right - moments[3]
+                left = float((count_left - moments[0]) * centre - total_left) * GRID
+                right = float(total_right - (count_right - moments[1]) * centre) * GRID
+                second = (
+                    squares
+                    - moments[4]
+                    - 2 * centre * (total_left + total_right)
+                    + count * centre * centre
+                )
                 bias = bias_bound(
                     left, right, float(second) * GRID * GRID, count, slope, curvature, GRID
                 )
-                gap += abs((hits - mine[5]) / count - s)
+                gap += abs((hits - moments[5]) / count - s)
                 error += min(1.0, math.sqrt(bias * bias + 0.25 / count))
                 share[j] = 1.0 / count
         count_left += 1  # the point itself passes from the right to the left
         count_right -= 1
-        sum_left += at
-        sum_right -= at
-        mine[0] += 1
-        mine[1] -= 1
-        mine[2] += at
-        mine[3] -= at
+        sum_left += centre
+        sum_right -= centre
+        moments[0] += 1
+        moments[1] -= 1
+        moments[2] += centre
+        moments[3] -= centre
     lo, hi = 0, 0
-    running, of_fold = 0.0, np.zeros(folds)
+    running, fold_running = 0.0, np.zeros(folds)
     for i in range(n):
         s = scores[i]
         while hi < n and scores[hi] - s <= bandwidth:
             running += share[hi]
-            of_fold[fold[hi]] += share[hi]
+            fold_running[fold[hi]] += share[hi]
             hi += 1
         while s - scores[lo] > bandwidth:
             running -= share[lo]
-            of_fold[fold[lo]] -= share[lo]
+            fold_running[fold[lo]] -= share[lo]
             lo += 1
-        reach[i] += running - of_fold[fold[i]]
+        reach[i] += running - fold_running[fold[i]]
     return gap, error
 
 
 @njit(cache=True)
 def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
-    """(blocks + 1, folds, 3): by fold, how many points come before every BLOCK-th one, and the sums of their rounded scores and
-    of those squared (which may wrap round: differences over a window fit)."""
+    """Return prefix sums by fold before every BLOCK-th point, (blocks + 1, folds, 3).
+
+    They are the counts, the sums of rounded scores and the sums of their squares. The latter may
+    wrap around; differences over a window fit.
+    """
     n = len(scores)
     sums = np.zeros((n // BLOCK + 1, folds, 3), np.int64)
     running = np.zeros((folds, 3), np.int64)
     for i in range(n):
         a = int(scores[i] / GRID + 0.5)
-        mine = running[fold[i]]
-        mine[0] += 1
-        mine[1] += a
-        mine[2] += a * a
+        moments = running[fold[i]]
+        moments[0] += 1
+        moments[1] += a
+        moments[2] += a * a
         if (i + 1) % BLOCK == 0:
             sums[(i + 1) // BLOCK] = running
     return sums
@@ -202,25 +224,25 @@ def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
 
 @njit(cache=True)
 def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
-    """Positions of the points of fold k with these ranks among them (ascending)."""
-    found = np.empty(len(ranks), np.int64)
+    """Return the positions of the points of fold k with the given ranks among them (ascending)."""
+    positions = np.empty(len(ranks), np.int64)
     block = 0
     for q, rank in enumerate(ranks):
         while block + 1 < len(sums) and sums[block + 1, k, 0] <= rank:
             block += 1
-        left, i = rank - sums[block, k, 0], block * BLOCK
-        while fold[i] != k or left > 0:
-            left -= fold[i] == k
+        remaining, i = rank - sums[block, k, 0], block * BLOCK
+        while fold[i] != k or remaining > 0:
+            remaining -= fold[i] == k
             i += 1
-        found[q] = i
-    return found
+        positions[q] = i
+    return positions
 
 
 @njit(cache=True)
 def _before(
     scores: np.ndarray, fold: np.ndarray, sums: np.ndarray, position: int, left_out: int
 ) -> tuple[int, int, int]:
-    """Count, sum and sum of squares of the points before a position whose fold is not the one left out."""
+    """Return count, sum and sum of squares of the points before a position, without one fold."""
     block = position // BLOCK
     count, first, second = 0, 0, 0
     for k in range(sums.shape[1]):
@@ -248,9 +270,12 @@ def mean_cost(
     left_out: int,
     bandwidth: float,
 ) -> float:
-    """What a bandwidth is chosen by: a mean over the points at the positions `queries`. It is the error bound of the smoother of
-    all folds but one or, where none is left out (left_out < 0), bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N), as the mean of
-    |N(0, 1)| is about 0.8."""
+    """Return the criterion that selects a bandwidth, a mean over the points at positions `queries`.
+
+    It is the error bound of the smoother of all folds but one. If no fold is left out (left_out <
+    0), it is bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N), as the mean of |N(0, 1)| is about
+    0.8.
+    """
     total = 0.0
     for q in queries:
         s = scores[q]
@@ -265,10 +290,10 @@ def mean_cost(
         if count == 0:
             total += 0.5
             continue
-        at = int(s / GRID + 0.5)
-        left = float((m - lo) * at - (m1 - l1)) * GRID
-        right = float((r1 - m1) - (hi - m) * at) * GRID
-        second = r2 - l2 - 2 * at * (r1 - l1) + count * at * at
+        centre = int(s / GRID + 0.5)
+        left = float((m - lo) * centre - (m1 - l1)) * GRID
+        right = float((r1 - m1) - (hi - m) * centre) * GRID
+        second = r2 - l2 - 2 * centre * (r1 - l1) + count * centre * centre
         bias = bias_bound(left, right, float(second) * GRID * GRID, count, slope, curvature, GRID)
         if left_out >= 0:
             total += min(1.0, math.sqrt(bias * bias + 0.25 / count))
