@@ -1,4 +1,4 @@
-"""Binned estimators: closed forms, a textbook implementation, the authors' runs, and what the bias correction removes."""
+"""Binned estimators: closed forms, a textbook implementation, the authors' runs, debiasing."""
 
 import itertools
 
@@ -51,7 +51,7 @@ def test_closed_form_equal_mass():
 
 
 def test_closed_form_vectors():
-    """Two clusters of two and one samples; gaps (.8 - 1/2, .1 - 1/2, .1) and (.1, .1, .8) - (1, 0, 0)."""
+    """Two clusters; gaps (.8 - 1/2, .1 - 1/2, .1) and (.1, .1, .8) - (1, 0, 0)."""
     p = np.array([[0.85, 0.1, 0.05], [0.75, 0.1, 0.15], [0.1, 0.1, 0.8]])
     got = values(Binned(bins=2, rule="kmeans"), p, [0, 1, 0])
     gaps, weights = np.array([[0.3, -0.4, 0.1], [-0.9, 0.1, 0.8]]), np.array([2 / 3, 1 / 3])
@@ -72,8 +72,10 @@ def test_zero_and_one_count(rule):
 
 @pytest.mark.parametrize("bins", [1, 2, 3, 10, 15, 49, 100])
 def test_width_bins_are_closed_below_and_open_above(bins):
-    """p = j / B belongs to bin j, the floating-point number below it to bin j - 1, and p = 1 to the last: also where p B rounds
-    across an integer (0.29 * 100 < 29)."""
+    """p = j / B is in bin j, the float below it in bin j - 1, p = 1 in the last.
+
+    This includes p B that rounds across an integer (0.29 * 100 < 29).
+    """
     edges = np.arange(1, bins) / bins
     below = np.nextafter(edges, 0)
     for index, p in [*enumerate(edges, 1), *enumerate(below), (bins - 1, 1.0), (0, 0.0)]:
@@ -114,7 +116,7 @@ def test_few_samples_and_constant_predictions(rule):
 
 
 def textbook(p, y, edges):
-    """The expected calibration error as every tutorial has it."""
+    """Return the expected calibration error as in every tutorial."""
     total = 0.0
     for low, high in zip(edges[:-1], edges[1:]):
         inside = (p >= low) & (p < high) if high < edges[-1] else (p >= low) & (p <= high)
@@ -178,7 +180,7 @@ def test_bins_of_one_sample_count_nothing():
 
 @pytest.mark.parametrize("c", [(0.5, 0.7), (0.1, 0.9), (0.0, 1.0)])
 def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
-    """p = .2 four times and .8 three times with P(y = 1) = c: exact expectation over all 2^7 outcomes."""
+    """Exact expectation over all 2^7 outcomes of p = .2 (4 times) and .8 (3 times)."""
     p, probability = np.repeat([0.2, 0.8], [4, 3]), np.repeat(c, [4, 3])
     mean = {"debiased": 0.0, "plug-in": 0.0}
     for y in itertools.product((0, 1), repeat=7):
@@ -201,7 +203,7 @@ def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
     ],
 )
 def test_debiased_equals_uncertainty_calibration(name, theirs):
-    """unbiased_square_ce of uncertainty-calibration 0.1.4 (Kumar et al.) on its get_equal_bins with 15 bins, run once."""
+    """Values of unbiased_square_ce of uncertainty-calibration 0.1.4 with 15 equal bins, run once."""
     data = arrays(name)
     assert values(Debiased(), data["p"], data["y"])["l2_squared"] == pytest.approx(
         theirs, rel=1e-12

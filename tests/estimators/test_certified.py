@@ -1,4 +1,4 @@
-"""Certified bounds: closed forms, proofs' steps, coverage, and what a missing term does to it."""
+"""Certified bounds: closed forms, steps of the proofs, coverage, and the effect of missing terms."""
 
 import dataclasses
 import math
@@ -92,7 +92,7 @@ values = st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 50)), min_size=1, ma
 
 @given(values, st.floats(0, 60))
 def test_optimality_certificate(points, strength):
-    """The conditions that only the minimiser meets; and it stays inside the data's range: the box is never active."""
+    """Only the minimiser meets these conditions; it stays in the data's range."""
     y, weights = np.array(points).T
     v = tv_denoise(y, weights, strength)
     assert optimality_gap(y, weights, v, strength) <= 1e-10 * max(1.0, weights.sum())
@@ -103,7 +103,7 @@ def test_optimality_certificate(points, strength):
 
 
 def test_runs_of_equal_labels_change_nothing():
-    """The denoising of sorted labels, ties grouped and equal neighbours merged, is that of single groups."""
+    """Grouping ties and merging equal neighbours does not change the denoised labels."""
     r = rng(3)
     scores = np.sort(r.integers(0, 60, 400) / 59)
     labels = (r.random(400) < scores).astype(np.uint8)
@@ -131,7 +131,7 @@ def test_bad_denoising():
 
 
 def test_error_at_the_scores():
-    """TVB bounds sqrt(mean (etahat - eta)^2) on every one of 200 draws at delta = 0.5, and is within a factor of ten."""
+    """TVB bounds the error on all 200 draws at delta = 0.5, within a factor of ten."""
     n, worst = 500, 0.0
     for seed in range(200):
         r = rng(seed)
@@ -156,14 +156,14 @@ def test_label_travels_with_the_score():
 
 
 def test_rank_windows_by_hand():
-    """Three equal scores are more than two: a window of their own, which others do not enter."""
+    """Three equal scores exceed the window of two: they form their own window."""
     low, high = rank_windows(np.array([0.1, 0.2, 0.3, 0.3, 0.3, 0.4, 0.5]), 2)
     assert low.tolist() == [0, 0, 2, 2, 2, 5, 5] and high.tolist() == [2, 2, 5, 5, 5, 7, 7]
 
 
 @pytest.mark.parametrize("levels", [7, 40, 10**9])
 def test_share_beyond_a_boundary(levels):
-    """largest A_t and column sums against their definitions."""
+    """Largest A_t and column sums equal their definitions."""
     r = rng(levels)
     scores = np.sort(np.round(r.random(150) * levels) / levels)
     labels = r.integers(0, 2, 150).astype(np.uint8)
@@ -181,7 +181,7 @@ def test_share_beyond_a_boundary(levels):
 
 
 def test_bias_bounds_hold_for_any_eta():
-    """|sum_i w_ij eta(s_i) - eta(s_j)|, summed, is at most the bias term: steps of variation 1, and eta of known derivatives."""
+    """The bias term bounds the smoothing error of steps and of eta with known derivatives."""
     r = rng(5)
     s = np.sort(r.random(300))
     low, high = rank_windows(s, 20)
@@ -209,7 +209,7 @@ def test_bias_bounds_hold_for_any_eta():
 
 @pytest.mark.parametrize("name", ALL)
 def test_edges(name):
-    """One sample, constant scores, scores of 0 and 1, a class never seen: a bound in [0, 1], or a reason."""
+    """Degenerate samples give a bound in [0, 1], or a reason."""
     cases = {
         "one": ([0.3], [1]), "two": ([0.0, 1.0], [1, 0]), "constant": ([0.5] * 40, [0, 1] * 20),
         "ends": ([0.0, 1.0] * 30, [0, 1] * 30),
@@ -233,7 +233,7 @@ def test_edges(name):
     "name", [name for name in ALL if load_estimator(name).determinism == "rounding"]
 )
 def test_labels_swapped(name):
-    """1 - s and 1 - y have the same error; bounds that draw nothing agree (on a lattice, whose buckets mirror)."""
+    """1 - s and 1 - y have the same error; deterministic bounds agree."""
     r = rng(2)
     p = (r.integers(0, 2**20, 600) + 0.5) / 2**20
     y = (r.random(600) < p**2).astype(int)
@@ -244,7 +244,7 @@ def test_labels_swapped(name):
 
 @pytest.mark.parametrize("name", UPPER)
 def test_ingredients_add_up(name):
-    """The bound is made of its parts, and grows with the level."""
+    """The bound is the combination of its parts, and grows with the level."""
     p, y = load_problem("score_sine_perturbed").sample(3000, rng(4))
     e = of(name, p, y)
     if "before_transfer" in e.diagnostics:
@@ -278,7 +278,7 @@ def test_interval_halves_delta():
 
 
 def test_derived_bounds_are_tighter():
-    """From n = 10^4 on, on every synthetic function."""
+    """At n = 10^4, on every synthetic function."""
     pairs = {
         "tv_insample": "tv_kfold",
         "bv_window": "tv_kfold",
@@ -340,7 +340,7 @@ LONG = ("sine_perturbed", "waves_perturbed")
 
 @pytest.mark.parametrize("name", [*(p for p in PROBLEMS if p not in LONG), *slow(*LONG)])
 def test_coverage(name):
-    """At level 0.5, n = 1,000: a bound may miss in half of the draws, give or take three standard errors."""
+    """At level 0.5, n = 1,000, a bound covers half of the draws, less three standard errors."""
     problem = load_problem(f"score_{name}")
     truth = problem.truth("l1").value
     names = [
@@ -370,7 +370,7 @@ def test_coverage(name):
 
 
 def ablated(e, *terms, n):
-    """The upper bound recomputed from its parts, without the terms."""
+    """Recompute the upper bound from its parts, without some terms."""
     before = sum(e.diagnostics[k] for k in ("empirical", "bias", "deviation") if k not in terms)
     return (
         min(1.0, before)
@@ -404,7 +404,7 @@ ABLATIONS = {
     ],
 )
 def test_a_missing_term_is_seen(case):
-    """Each bound covers on the adversarial problem; without the term it does not, so that a test of coverage can fail."""
+    """Without the term the bound does not cover an adversarial problem."""
     name, n, estimator, terms = ABLATIONS[case]
     problem = load_problem(f"score_{name}")
     truth, reps = problem.truth("l1").value, 150
@@ -418,8 +418,7 @@ def test_a_missing_term_is_seen(case):
 
 
 def test_transfer_to_the_population():
-    """Where one score in twenty carries the error and labels hardly vary, the inversion of kl alone covers, and is needed: with
-    50 samples fewer than three are of that score in half of the draws."""
+    """One score in twenty carries the error: the inversion of kl alone covers, and is needed."""
     problem, with_it, without = load_problem("score_rare_atom"), 0, 0
     truth = problem.truth("l1").value
     for rep in range(150):
@@ -430,7 +429,7 @@ def test_transfer_to_the_population():
 
 
 def test_a_lower_bound_without_its_margin_is_seen():
-    """On calibrated scores half of the sums that it is made of are positive, and more than the error, which is 0."""
+    """On calibrated scores half of the sums are positive, above the error 0."""
     problem, missed = load_problem("score_calibrated"), 0
     for rep in range(150):
         e = LowerPreq()(*problem.sample(1000, rng([11, rep])), rng([12, rep]))["l1"]
@@ -451,8 +450,7 @@ def test_level_reaches_all_ends():
 
 
 def test_neighbouring_numbers():
-    """Two atoms that no number lies between, eta 0 and 1: the midpoint rounds to one of them (to either, by the last bit), whose
-    value must stay its own. The error is (0.9 + 0.1) / 2."""
+    """Two adjacent floats with eta 0 and 1: their midpoint rounds to one of them. The error is 1/2."""
     first = np.random.default_rng(1).random(100_000) < 0.5
     for a in (0.9, np.nextafter(0.9, 1.0)):
         p = np.where(first, a, np.nextafter(a, 1.0))
@@ -461,7 +459,7 @@ def test_neighbouring_numbers():
 
 
 def test_crossing_ends_refute_the_assumption():
-    """An upper bound of smooth scores, told 64 times too few a variation, and the lower bound, which assumes nothing."""
+    """An upper bound with a false assumption lies below the lower bound."""
     p = rng(3).random(100_000)
     y = (rng(4).random(100_000) < p + p * (1 - p) * np.sin(16 * np.pi * p)).astype(int)
     with pytest.raises(UndefinedError, match="above the upper bound.*refuted"):

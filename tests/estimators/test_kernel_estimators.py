@@ -55,7 +55,7 @@ def test_squares_and_entropy():
 
 
 def test_two_samples_leave_each_other():
-    """r of each is the outcome of the other."""
+    """The regression at each sample is the outcome of the other."""
     p, y = np.array([0.2, 0.6]), np.array([1, 0])
     found = values(DirichletKernel(0.1)(p, y))
     assert found["l1"] == pytest.approx((0.2 + 0.4) / 2)
@@ -102,7 +102,7 @@ def test_both_forms_differ_by_the_gradient_term():
 
 
 def test_the_score_is_calibration_error_plus_refinement_on_average():
-    """Through the risk exactly: brier = l2_squared + refinement, logloss = kl + refinement."""
+    """In the risk form exactly: brier = l2_squared + refinement, logloss = kl + refinement."""
     for notion, name in (
         ("binary", "beta_overconfident"),
         ("canonical", "dirichlet3_overconfident"),
@@ -184,7 +184,7 @@ def test_a_users_own_divergence():
 
 
 def test_an_own_divergence_in_a_run(out, module):
-    """Its records have values and no truth; names outside bregman_ are refused."""
+    """Its records have values and no truth."""
     import harness
 
     module(
@@ -269,8 +269,7 @@ def test_binning_kernel_by_hand():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["beta_overconfident", "beta_calibrated", "beta_underconfident"])
 def test_direct_estimates_come_near_the_truth(name):
-    """n = 2,000, bandwidth by the risk: bias below a tenth of the truth plus 0.004, a variance of 1/4 over the 60 samples or more
-    that a bandwidth holds."""
+    """n = 2,000, bandwidth by the risk: the bias is below a tenth of the truth plus 0.004."""
     problem = load_problem(name)
     found = []
     for rep in range(5):
@@ -296,7 +295,7 @@ def test_direct_estimates_come_near_the_truth(name):
 @pytest.mark.parametrize("kind", ["kkr", "ukkr"])
 @pytest.mark.parametrize("notion", ["top_label", "canonical"])
 def test_kernel_ridge_is_the_formula(kind, notion):
-    """Against n x n matrices as the equations are written."""
+    """Equals the n x n matrices of the equations."""
     p, y = sample("dirichlet3_overconfident", 160, notion=notion)
     train, at = slice(0, 120), slice(120, 160)
     k, across = rbf(p[train], p[train], 0.5), rbf(p[at], p[train], 0.5)
@@ -341,7 +340,7 @@ def test_kkr_is_the_solution_of_the_kronecker_system():
 
 @pytest.mark.parametrize("ridge", [1e3, 1.0, 1e-3, 1e-6])
 def test_kkr_of_a_high_rank_is_the_formula(ridge):
-    """Its features have signs where that saves columns; else there is a matrix between them."""
+    """Its features have signs if that saves columns; else there is a matrix between them."""
     rng = np.random.default_rng(0)
     p, y = rng.dirichlet(np.ones(8), 400), rng.integers(0, 8, 400)
     at, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]
@@ -372,7 +371,7 @@ def test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth():
 
 
 def near(found, truth, bias):
-    """The mean is within `bias` of the truth, up to four standard errors."""
+    """Return True if the mean is within `bias` of the truth, plus four standard errors."""
     return abs(np.mean(found) - truth) < bias + 4 * np.std(found, ddof=1) / math.sqrt(len(found))
 
 
@@ -429,7 +428,7 @@ def test_tuned_by_hand():
     "name", ["tuned_binned", *slow("tuned_kde"), "tuned_kkr", "tuned_ukkr", "tuned_variational"]
 )
 def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
-    """Bias below a tenth: the variance of the fits at n = 1,280 (training part of 2,000)."""
+    """The bias is below a tenth of the truth."""
     problem = load_problem("beta_overconfident")
     truth = problem.truth("l2_squared").value
     found = []
@@ -440,7 +439,7 @@ def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
 
 
 def test_the_better_calibrator_is_chosen():
-    """C of other slopes below and above 1/2 is no temperature; the risk tells isotonic regression from it."""
+    """The risk tells isotonic regression from temperature scaling where C has two slopes."""
     p, y = sample("beta_mixed", 8000)
     grid = {"calibrator": (Temperature(), Isotonic())}
     risks = validation_risks(
@@ -451,8 +450,8 @@ def test_the_better_calibrator_is_chosen():
     assert found.diagnostics["choice"] == 1
 
 
-def test_vectors_by_kmeans_cells():
-    """Cells average what differs inside them: below the truth, and the more the fewer they are."""
+def test_vectors_by_kmeans_bins():
+    """Bins average what differs inside them, the more the fewer they are."""
     problem = load_problem("dirichlet3_overconfident")
     truth = problem.truth("l2_squared", "canonical").value
     found = {bins: [] for bins in (3, 30)}
@@ -468,7 +467,7 @@ def test_vectors_by_kmeans_cells():
 
 
 def test_calibrated_predictions_are_near_zero_and_tuning_helps():
-    """Mean over reps of l2_squared on calibrated data: the variance of the fits; tuned bins below the finest ones."""
+    """On calibrated data tuned bins have a smaller mean than the finest ones."""
     problem = load_problem("beta_calibrated")
     tuned, finest = [], []
     for rep in range(20):
@@ -549,7 +548,7 @@ def test_every_field_of_a_grid_is_used():
 
 
 def test_what_the_rank_leaves_out_is_reported():
-    """Ten classes, 640 training rows: full rank; at most 40 pivots leave a residual, and another estimate."""
+    """Ten classes have full rank; at most 40 pivots leave a residual, and another estimate."""
     p, y = sample("dirichlet10_overconfident", 800)
     exact = KernelRidge(ridge=1e-3)(p, y, np.random.default_rng(0))["l2_squared"]
     capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, np.random.default_rng(0))["l2_squared"]
@@ -579,7 +578,7 @@ def test_tuned_is_revised_with_its_estimator(monkeypatch):
 
 @pytest.mark.slow
 def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
-    """Half of all confidences are 1, as softmax in single precision makes them: the likelihood grows without bound for b to 0."""
+    """Half of all confidences are 1: the likelihood grows without bound for b to 0."""
     p, y = sample("beta_overconfident", 1000)
     p = np.where(p > 0.6, 1.0, p)
     y = (np.random.default_rng(0).random(1000) < p).astype(int)  # calibrated
@@ -595,7 +594,7 @@ def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
 
 def test_own_divergences_and_norms_are_checked():
     cubes = Bregman("kl", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2)
-    for bad, says in (((cubes,), "one of the name 'kl'"), ((3,), "generators holds 3")):
+    for bad, says in (((cubes,), "the name 'kl'"), ((3,), "generators holds 3")):
         for kind in (DirichletKernel, BinningKernel):
             with pytest.raises(BadInputError, match=says):
                 kind(generators=bad)
@@ -637,7 +636,7 @@ def test_keys_tell_grids_and_calibrators_apart():
 
 
 def test_their_order_of_rows_decides():
-    """The permutation is fixed: other orders give other splits, the same order the same number."""
+    """The permutation is fixed: another order of rows gives another split."""
     p, y = sample("dirichlet3_overconfident", 300, notion="top_label")
     estimator = load_estimator("tuned_ukkr_gruber2025")
     assert values(estimator(p, y)) == values(estimator(p, y)) != values(estimator(p[::-1], y[::-1]))

@@ -1,4 +1,4 @@
-"""Estimators of the literature by hand, by definition and against other people's numbers (tests/golden/literature_a)."""
+"""Estimators of the literature by hand, by definition and against golden numbers."""
 
 import csv
 import itertools
@@ -46,7 +46,7 @@ def value(estimator, p, y, name=None):
 
 
 def golden(*sources):
-    """[(input, parameter, quantity, value)] of what these sources say."""
+    """Return [(input, parameter, quantity, value)] of some sources."""
     with open(GOLDEN / "golden.csv", newline="") as f:
         rows = list(csv.DictReader(f))
     return [
@@ -69,7 +69,7 @@ def inputs():
 
 
 def smoothed(p, residual, sigma, mesh=801, mass=1.0):
-    """int |sum_i residual_i K(t, p_i)| dt / sum mass by the sum over mirror images, for sigma <= 1."""
+    """Integrate |sum_i residual_i K(t, p_i)| / sum mass by mirror images, for sigma <= 1."""
     t = np.linspace(0, 1, mesh)
     total = np.zeros(mesh)
     for shift, side in itertools.product((-4, -2, 0, 2, 4), (-1, 1)):
@@ -80,7 +80,7 @@ def smoothed(p, residual, sigma, mesh=801, mass=1.0):
 
 
 def test_smoothing_keeps_what_has_one_sign():
-    """One sample, or several whose residuals agree in sign: |mean (y - p)| whatever the bandwidth, and so the fixed point."""
+    """Residuals of one sign give |mean (y - p)| for every bandwidth."""
     for p, y in (([0.3], [1]), ([0.0], [1]), ([1.0], [0]), ([0.2, 0.5, 1.0], [1, 1, 1])):
         expected = abs(np.mean(np.subtract(y, p)))
         for sigma in (None, 0.01, 0.3, 2.0):
@@ -118,8 +118,7 @@ def test_the_grid_is_as_exact_as_said(sigma, inputs):
     "source, tolerance", [("relplot 1.0.3, 20001", 2e-5), ("relplot 1.0.3", 7e-4)]
 )
 def test_smooth_errors_of_relplot(source, tolerance, inputs):
-    """Its integral is a sum over 200 points, its fixed point known to 1/1024, and the density has 1e-4 added: with more points
-    and halvings it agrees better. On inputs with p at, or within 1/1000 of, 0 and 1 see the next test."""
+    """relplot sums over 200 points and knows the fixed point to 1/1024; finer runs agree better."""
     rows = [row for row in golden(source) if row[0] == "calibrated"]
     assert len(rows) >= 4
     for name, sigma, _, expected in rows:
@@ -131,7 +130,7 @@ def test_smooth_errors_of_relplot(source, tolerance, inputs):
 
 @pytest.mark.parametrize("name", ["tied", "miscalibrated"])
 def test_relplot_halves_the_weight_of_predictions_at_the_ends(name, inputs):
-    """Its mirror images leave out that of the end points of its grid of step 1/1000, where a reflected kernel has two."""
+    """Its mirror images omit the end points of its grid of step 1/1000."""
     p, y = inputs[f"{name}_p"], inputs[f"{name}_y"]
     weight = 1.0 - np.maximum(0.0, 1.0 - 1000.0 * np.minimum(p, 1.0 - p)) / 2.0
     rows = [row for row in golden("relplot 1.0.3, 20001") if row[0] == name and row[1]]
@@ -172,7 +171,7 @@ def test_sweep_by_hand():
 
 
 def sweep_by_definition(p, y, rule):
-    """b* and l1, number of bins after number of bins."""
+    """Return b* and l1 by trying every number of bins."""
     n = len(p)
     ordered = np.sort(p)
 
@@ -417,8 +416,10 @@ def test_chi_square_by_hand():
     "draw", [lambda rng, n: rng.beta(0.5, 0.5, n), lambda rng, n: rng.integers(0, 11, n) / 10]
 )
 def test_p_values_are_small_as_often_as_they_say(draw):
-    """600 calibrated samples of 500: the share below 0.05, and below 0.5, within 4 standard errors; discrete steps and ties make
-    those of cumulative residuals too large, which is allowed (measured: 0.019 to 0.048)."""
+    """Shares of 600 calibrated samples below 0.05 and 0.5 are within 4 standard errors.
+
+    Ties and discrete steps may make those of cumulative residuals too large.
+    """
     rng, found = np.random.default_rng(5), []
     for _ in range(600):
         p = draw(rng, 500)
@@ -472,7 +473,7 @@ def test_every_estimand_has_a_name_and_a_declaration(name):
 
 @pytest.mark.parametrize("name", SCALAR)
 def test_order_does_not_count_and_values_are_in_range(name):
-    """On a few tied predictions, 0 and 1 among them; outcomes at random, all 0, all 1; one sample, constant p."""
+    """On few tied predictions, with random, all 0 and all 1 outcomes."""
     estimator, rng = harness.load_estimator(name), np.random.default_rng(0)
     for n, places, hit in itertools.product((1, 2, 7, 30), (1, 4, 11), (0.0, 0.4, 1.0)):
         p, y = rng.integers(0, places, n) / 10.0, (rng.random(n) < hit).astype(np.int64)
@@ -486,12 +487,13 @@ def test_order_does_not_count_and_values_are_in_range(name):
             )
 
 
-@pytest.mark.parametrize(
-    "name", ["smooth_ece", "ks", "kuiper", "ace_average", "tace", "uncertainty_kl", "p_value"]
-)
-def test_names_of_their_own_have_no_truth(name):
-    assert not estimands.has_truth(name)
-    assert estimands.is_distance(name) == (name not in ("p_value", "uncertainty_kl"))
+def test_estimands_of_definitions_have_no_truth():
+    for name in ("smooth_ece", "ks", "tace", "uncertainty_kl", "p_value", "interval_ce", "ckce"):
+        assert estimands.check_name(name, "binary") == name and not estimands.has_truth(name)
+        assert estimands.is_distance(name) == (name not in ("p_value", "uncertainty_kl"))
+    assert estimands.check_name("ckce", "canonical") and estimands.check_name("p_value")
+    with pytest.raises(BadInputError):
+        estimands.check_name("interval_ce", "canonical")
 
 
 @pytest.mark.parametrize(

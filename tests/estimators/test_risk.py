@@ -55,16 +55,8 @@ def test_moments_and_blocks_give_the_sum_over_pairs(n, r, d, seed):
         )
 
 
-def test_blocks_do_not_depend_on_their_size(monkeypatch):
-    rng = np.random.default_rng(0)
-    u, f = rng.normal(size=(30, 2)), rng.normal(size=(30, 50))
-    whole = risk(u, ResidualGram(f))
-    monkeypatch.setattr("harness.math.risk.BLOCK_ENTRIES", 70)
-    assert risk(u, ResidualGram(f)) == pytest.approx(whole, rel=1e-12)
-
-
 def test_fewer_than_two_samples_have_no_pair():
-    with pytest.raises(UndefinedError, match="pairs"):
+    with pytest.raises(UndefinedError):
         risk(np.ones((1, 1)), ResidualGram(np.ones((1, 1))))
 
 
@@ -81,7 +73,7 @@ def test_the_risk_is_unbiased():
 
 
 def test_the_least_risk_is_at_the_truth():
-    """Among h = t^2 <p - C, p' - C>, the true one, t = 1, has the least expected risk: R = B^2 - 2 t^2 S^2 + t^4 S^2 + ..."""
+    """Among h = t^2 <p - C, p' - C> the true one, t = 1, has the smallest expected risk."""
     rng = np.random.default_rng(1)
     p = rng.random(20_000)
     y = (rng.random(20_000) < p**2).astype(int)

@@ -1,4 +1,4 @@
-"""The variational estimator: folds, aggregation, the authors' published numbers, and the bound in expectation."""
+"""The variational estimator: folds, aggregation, the authors' numbers, the bound in expectation."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_the_stored_folds_are_those_of_scikit_learn():
 @pytest.mark.parametrize("seed", [0, 42])
 @pytest.mark.parametrize("folds", [2, 5])
 def test_folds_of_scikit_learn_are_balanced(folds, seed):
-    """Labels with gaps, a class of fewer members than folds, sizes that do not divide."""
+    """Includes labels with gaps, a class smaller than the folds, and unequal sizes."""
     for y in (np.r_[[5] * 3, [1] * 20, [3] * 16], np.r_[np.zeros(90, dtype=int), 1, 1, 2]):
         for stratified in (False, True):
             fold = authors.folds_of_scikit_learn(y, folds, stratified, seed)
@@ -72,11 +72,6 @@ def test_folds_of_scikit_learn_are_balanced(folds, seed):
         authors.folds_of_scikit_learn(np.arange(3), 5, False, seed)
 
 
-def test_more_folds_than_samples_are_undefined():
-    with pytest.raises(UndefinedError, match="4 samples cannot be split into 5 folds"):
-        Variational()(np.full(4, 0.5), np.array([0, 1, 0, 1]), np.random.default_rng(0))
-
-
 def test_one_fold_is_all_samples():
     np.testing.assert_array_equal(
         fold_of(np.arange(3), 1, True, np.random.default_rng(0)), [0, 0, 0]
@@ -84,7 +79,7 @@ def test_one_fold_is_all_samples():
 
 
 class Spy:
-    """A calibrator that keeps what it was fitted on and predicts which fit it is."""
+    """A calibrator that records its training samples and predicts the number of the fit."""
 
     determinism = "exact"
 
@@ -151,16 +146,6 @@ def test_both_are_equal_where_folds_are():
     )
 
 
-def test_the_same_stream_gives_the_same_bits():
-    p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
-    for name in ("isotonic", "temperature", "nadaraya_watson", "partition"):
-        estimator = harness.load_estimator(f"variational_{name}")
-        first, second = (
-            estimator(p, y, np.random.default_rng(5), notion="canonical") for _ in range(2)
-        )
-        assert first == second
-
-
 def test_every_declared_estimand_comes_back_for_its_notion():
     p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
     for notion in ("top_label", "classwise", "canonical"):
@@ -200,7 +185,7 @@ def test_impossible_parameters_are_refused(name, values):
 
 
 def test_repeats_average_over_partitions():
-    """With the authors' integers, the next partitions are those of the next seeds; "split_sd" is of a single one."""
+    """With integer seeds, the next partitions are those of the next seeds."""
     p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
     alone = [authors.Variational()(p, y, seed) for seed in (7, 8, 9)]
     together = authors.Variational(repeats=3)(p, y, 7)
@@ -232,7 +217,7 @@ def test_repeats_of_a_generator_are_reproducible_partitions():
 
 
 def test_more_partitions_spread_less():
-    """The mean of 8 partitions of one sample varies less than a single one, and "split_sd" is about how much that one varies."""
+    """The mean of 8 partitions varies less than a single one; split_sd estimates the latter."""
     p, y = harness.load_problem("beta_calibrated").sample(150, np.random.default_rng(0))
     single = [
         Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value
@@ -249,7 +234,7 @@ def test_more_partitions_spread_less():
 
 
 def test_the_bound_of_one_partition_given_twice_is_its_bound():
-    """The evidence is a mean over all folds of all partitions, and so are the bound's sums."""
+    """The evidence is a mean over all folds of all partitions."""
     p, y = harness.load_problem("beta_overconfident").sample(3000, np.random.default_rng(0))
     (partition,) = Variational(Temperature()).partitions(p, y, 1)
     one = Variational(Temperature()).evaluate(p, y, [partition])
@@ -269,7 +254,7 @@ def test_bounds_grow_as_the_level_falls():
 
 @pytest.mark.slow
 def test_each_class_is_bounded_at_a_share_of_the_level():
-    """Three classes at 1 - 0.05/3 each: the mean of their bounds is recorded at 0.95, and lies below the mean at 0.95 each."""
+    """Three classes at 1 - 0.05/3 each: the mean of their bounds holds at 0.95."""
     problem = harness.load_problem("dirichlet3_overconfident")
     p, y = harness.reduce(*problem.sample(4000, np.random.default_rng(0)), "classwise")
     found = apply(Variational(level=0.95), p, y, "classwise", 3)
@@ -297,14 +282,14 @@ def test_each_class_is_bounded_at_a_share_of_the_level():
     assert all(e.low is None and e.level is None for e in without.values())
 
 
-def test_classwise_bounds_of_a_stranger_without_a_level_are_left_out():
-    """It could not be asked for the share of a class."""
+def test_classwise_bounds_without_a_level_are_left_out():
+    """An estimator without a level cannot be asked for the share of a class."""
 
-    def stranger(p, y):
+    def bounded(p, y):
         return {"l1": Estimate(0.5, low=0.4, level=0.9)}
 
     p, y = np.full((10, 3), 1 / 3), np.eye(3, dtype=int)[np.arange(10) % 3]
-    (e,) = apply(stranger, p, y, "classwise", None).values()
+    (e,) = apply(bounded, p, y, "classwise", None).values()
     assert (e.value, e.low, e.high, e.level) == (0.5, None, None, None)
 
 
@@ -346,7 +331,7 @@ def test_parts_become_plain_floats():
 
 @pytest.mark.slow
 def test_bounds_and_parts_are_recorded(out):
-    """And the coverage of an evaluation is that of the bounds."""
+    """The coverage of an evaluation is that of the recorded bounds."""
     frame = harness.run(
         ["problem=[beta_overconfident,dirichlet3_overconfident]", "estimator=[variational_temperature,variational_isotonic]",
          "+estimator.variational_isotonic.repeats=3", "n=[400]", "reps=2", "jobs=1", "name=bounds", "notion=[binary,classwise]"]
@@ -412,7 +397,7 @@ def peers():
 
 
 def as_the_peer(data, q, fold, stack, metric):
-    """Our number under the peer's conventions."""
+    """Return our number under the peer's conventions."""
     p, y = data["p"], data["y"]
 
     def mean(loss, p=p, q=q, y=y, notion="binary"):
@@ -447,10 +432,6 @@ def test_estimates_equal_the_authors(case):
     for row in peers()[case]:
         ours = as_the_peer(data, q, fold, stack, row["metric"])
         assert ours == pytest.approx(float(row["value"]), abs=1e-9), row["metric"]
-
-
-def test_the_selection_of_peers_is_what_it_was():
-    assert len(peers()) == 7 * (7 + 3) and sum(map(len, peers().values())) == 509
 
 
 # The authors' published runs, through their own random stream
@@ -488,17 +469,12 @@ def test_published_runs_come_back(case):
         assert ours == pytest.approx(float(row["value"]), abs=1e-9), (n, estimator, metric)
 
 
-def test_the_selection_of_published_runs_is_what_it_was():
-    assert len(RUNS) == 5 * 2 + 8 and sum(map(len, RUNS.values())) == 630 + 720
-
-
 # The bound in expectation
 
 
 @pytest.mark.parametrize("calibrator", ["isotonic", "temperature"])
 def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
-    """100 independent samples of 500: the mean is at most the truth plus 3 standard errors of the mean. kl as well: p of
-    Beta(1/2, 1/2) never is 0 or 1 here, and the floor 1e-8 of q only lowers the estimate."""
+    """The mean of 100 samples of 500 is at most the truth plus 3 standard errors, and positive."""
     problem, estimator = (
         harness.load_problem("beta_overconfident"),
         harness.load_estimator(f"variational_{calibrator}"),
@@ -541,8 +517,7 @@ def test_vectors_are_bounded_too():
 
 
 def test_fitting_and_evaluating_on_the_same_samples_overestimates():
-    """Calibrated data, truth 0: in-sample isotonic is positive by more than 10 standard errors (+0.026 in published runs),
-    cross-fitted isotonic is not positive beyond 3."""
+    """Calibrated data: in-sample isotonic is positive by 10 standard errors, cross-fitted is not."""
     problem = harness.load_problem("beta_calibrated")
     in_sample, crossed = [], []
     for rep in range(50):
@@ -560,7 +535,7 @@ def test_fitting_and_evaluating_on_the_same_samples_overestimates():
 
 
 def test_the_oracle_estimates_the_truth():
-    """Mean over 20 samples of 2,000 within 4 standard errors; no noise of labels, so it varies with p alone."""
+    """The mean over 20 samples of 2,000 is within 4 standard errors."""
     oracle = harness.load_estimator("oracle")
     for name in ("beta_overconfident", "dirichlet3_harmonic"):
         problem = harness.load_problem(name)
@@ -580,7 +555,7 @@ def test_the_oracle_estimates_the_truth():
 
 
 def test_the_oracle_does_not_judge_a_class_by_itself():
-    """Column 0 of a binary problem is P(Y = 0), of which g* knows nothing; of a vector it knows C given the whole vector."""
+    """It knows C given the whole vector, not given one column."""
     assert "classwise" not in harness.load_estimator("oracle").notions
     problem = harness.load_problem("dirichlet3_harmonic")
     with pytest.raises(UndefinedError, match="not given one coordinate"):
@@ -594,7 +569,7 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
 
 
 def test_folds_need_a_generator():
-    """In-sample and binned estimates are no chance; cross-fitted ones ask for the rng by name."""
+    """Deterministic estimators need no rng; cross-fitted ones ask for it by name."""
     p, y = harness.load_problem("beta_overconfident").sample(50, np.random.default_rng(0))
     assert harness.load_estimator("variational_isotonic_insample")(p, y)["l1"].value > 0
     assert harness.load_estimator("binned15")(p, y)["l1"].value > 0
@@ -633,7 +608,7 @@ def test_whole_floats_are_integers():
 
 
 def test_one_sided_log_loss_is_bounded_with_the_hedged_map():
-    """q = 0 where the outcome comes: the plain contribution has no bound, the hedged one stays above log 0.1."""
+    """q = 0 for the outcome: only the hedged contribution stays above log 0.1."""
     loss = OneSided(LogLoss(), "over")
     f, q, y = np.array([0.4, 0.9]), np.array([0.0, 0.0]), np.array([1.0, 1.0])
     assert (loss.for_bound(f, q, y) >= loss.least(True)).all() and (

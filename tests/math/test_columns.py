@@ -1,4 +1,4 @@
-"""Columns named by class are matched by name in every entry: no order of columns changes a number."""
+"""Columns named by class are matched by name: their order never changes a number."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -162,7 +162,7 @@ def test_class_names_without_a_column_are_refused(tmp_path):
 
 
 def test_names_of_numbers_and_of_numbered_columns(tmp_path):
-    """class_names name the numbers in turn, as `classes` of arrays do, and the columns in the order of theirs."""
+    """class_names name the numbers in turn, and numbered columns in the order of their numbers."""
     data = data_of(tmp_path, TURNED.add_prefix("p_"), Y, class_names=NAMES)
     assert p_by_name(data) == {name: P[:, j].tolist() for j, name in enumerate(NAMES)}
     assert [data.classes[label] for label in data.y] == LABELS["names"].tolist()

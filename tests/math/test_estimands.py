@@ -260,7 +260,7 @@ def test_refinement_and_sharpness_on_two_columns(pair):
 
 
 def test_refinement_and_sharpness_at_the_ends():
-    """A certain truth has nothing left to refine, a constant one is not sharp; certain both ways, it is as sharp as can be."""
+    """A certain truth has no refinement, a constant one no sharpness."""
     certain, same = np.array([0.0, 1.0]), np.full(3, 0.3)
     for distance, most in (("l2_squared", 0.25), ("kl", np.log(2))):
         assert estimands.value(f"refinement_{distance}", certain, certain, "binary") == 0.0

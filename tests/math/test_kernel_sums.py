@@ -1,4 +1,4 @@
-"""Kernel sums in nearly linear time, of near pairs, and ridges from one Krylov space: equal to what they stand for."""
+"""Kernel sums in nearly linear time, of near pairs, and Krylov ridges equal the direct ones."""
 
 import dataclasses
 
@@ -78,8 +78,8 @@ def test_other_points_than_the_centres_and_unclipped_ones():
         same(beta_sums.regressions(z, two_columns(t), hits, b), [x[0] for x in wanted])
 
 
-def test_bounds_of_sums_hold_and_catch_cells_that_are_too_wide(monkeypatch):
-    """Exact sums come from a tolerance of 0, below which every point is summed directly."""
+def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
+    """With a tolerance of 0 every point is summed directly, which gives exact sums."""
     p = np.sort(SCALARS["uniform"])
     z, b = clipped(p), 1e-3
     sample, _ = beta_sums.distinct(z, np.ones((N, 1, 1)))
@@ -143,10 +143,10 @@ def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
 def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
     for name, value in {
         "BLOCK_ENTRIES": block,
-        "FEW": few,
+        "MAX_PAIR_SHARE": few,
         "LONG_RUN": long_run,
-        "SMALL": 0,
-        "PAIRS": 500,
+        "MIN_KERNELS": 0,
+        "MAX_PENDING": 500,
     }.items():
         monkeypatch.setattr(near_pairs, name, value)
     p = np.random.default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
@@ -179,7 +179,7 @@ def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
 
 def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
     """Of hundreds of columns, exp(g) would underflow at small bandwidths."""
-    monkeypatch.setattr(near_pairs, "SMALL", 0)
+    monkeypatch.setattr(near_pairs, "MIN_KERNELS", 0)
     p = np.concatenate(
         [
             np.full((5, 400), 1 / 400),

@@ -1,4 +1,4 @@
-"""k-means beside scikit-learn's, whose random numbers and arithmetic it has."""
+"""k-means equals scikit-learn's, whose random numbers and arithmetic it uses."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_few_points_and_few_distinct_ones():
 
 
 def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypatch):
-    """An update that leaves a centre without points is too rare to be found by chance."""
+    """An update that leaves a centre without points is too rare to occur by chance."""
     points = np.random.default_rng(0).random((50, 2))
 
     def emptied(x, centres, squares, labels, sizes):

@@ -1,4 +1,4 @@
-"""Per-sample contributions: the authors' values, and the property that makes their mean a lower bound."""
+"""Per-sample contributions: the authors' values, and the lower bound of their mean."""
 
 import numpy as np
 import pytest
@@ -77,12 +77,12 @@ def vectors(draw, how_many):
 
 
 def inside(*probabilities):
-    """Whether all lie where the log-loss is exact, beyond its floor."""
+    """Return True if all lie where the log-loss is exact, beyond its floor."""
     return all(((p > 1e-7) & (p < 1 - 1e-7)).all() for p in probabilities)
 
 
 def expected_contribution(loss, f, q, c, pivot=0.5):
-    """Exact expectation over Y ~ c: a sum over the classes, no sampling."""
+    """Return the exact expectation over Y ~ c: a sum over the classes, no sampling."""
     if f.ndim == 1:
         return sum(
             w * loss.contribution(f, q, np.array([y]), pivot) for y, w in ((0.0, 1 - c), (1.0, c))
@@ -242,7 +242,7 @@ def test_only_the_log_loss_exceeds_the_opposite_of_the_least(drawn, y):
 
 
 def test_the_least_is_reached():
-    """The worst recalibration there is: of a prediction near 0 downwards, and then it comes; of a certain one to its opposite."""
+    """The worst recalibration: of a prediction near 0 downwards, of a certain one to its opposite."""
     tiny, one, zero = np.array([1e-12]), np.array([1.0]), np.array([0.0])
     for loss in (Lp(1.0), Lp(2.0), OneSided(Lp(1.0), "under")):
         assert loss.contribution(tiny, zero, one)[0] == pytest.approx(loss.least(True))
@@ -284,7 +284,7 @@ def test_the_hedged_map_bounds_the_log_loss():
 
 @given(vectors(3))
 def test_the_hedged_map_is_a_recalibration_too(drawn):
-    """So its expected contribution is at most E KL(C || f); scalars and vectors alike."""
+    """Its expected contribution is at most E KL(C || f)."""
     f, q, c = drawn
     assume(inside(f))
     terms = LogLoss().for_bound(

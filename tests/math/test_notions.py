@@ -1,4 +1,4 @@
-"""The reduction of (p, y): closed forms for each notion, relabelling, and one sentence for every bad input."""
+"""The reduction of (p, y): closed forms for each notion, relabelling, and bad input."""
 
 import numpy as np
 import pytest

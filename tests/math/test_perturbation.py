@@ -1,4 +1,4 @@
-"""The sech perturbation: its law, its path derivative, and every bound that rests on it, each nearly attained."""
+"""The sech perturbation: its law, its path derivative, and its bounds, each nearly attained."""
 
 import csv
 import re
@@ -87,7 +87,7 @@ def test_the_sampler_inverts_the_cdf(h):
 @pytest.mark.parametrize("h", H)
 @pytest.mark.parametrize("s0", S0)
 def test_draws_follow_the_cdf(s0, h):
-    """Kolmogorov-Smirnov, 20,000 draws: a p-value below 1e-4 is due once in 300 times over all 36, and the seed is fixed."""
+    """Kolmogorov-Smirnov with 20,000 draws and a fixed seed."""
     s = harness.perturb(np.full(20_000, s0), h, np.random.default_rng(1))
     assert kstest(s, lambda t: cdf(np.clip(t, 0.0, 1.0), s0, h)).pvalue > 1e-4
     if h < 0.1:  # a width wrong by a tenth is found out
@@ -159,7 +159,7 @@ def test_the_path_derivative_lies_between_0_and_1_also_where_cosh_overflows():
 
 
 def eta(s, s0, weight, c, h):
-    """(eta, eta', eta'', f, f') at s from sums over atoms s0; derivatives by the quotient rule."""
+    """Return eta, eta', eta'', f, f' at s from sums over atoms s0, by the quotient rule."""
     x = (np.asarray(s)[:, None] - s0) / h
     k, t = weight / np.cosh(x) / normaliser(s0, h), np.tanh(x)
     f, f1, f2 = (a.sum(axis=1) for a in (k, -t * k / h, (2 * t**2 - 1) * k / h**2))
@@ -169,7 +169,7 @@ def eta(s, s0, weight, c, h):
 
 
 def mixtures(count=1500):
-    """Random laws of one to eight atoms, weights over several orders of magnitude, outcomes in [0, 1], half of them 0 or 1."""
+    """Yield random laws of one to eight atoms with outcomes in [0, 1], half of them 0 or 1."""
     rng = np.random.default_rng(4)
     for i in range(count):
         m = rng.integers(1, 9)
@@ -179,7 +179,7 @@ def mixtures(count=1500):
 
 
 def test_slope_and_curvature_stay_within_their_bounds():
-    """And come near: constants smaller by 2 and 10 % would not pass (the worst cases follow)."""
+    """They come near: constants smaller by 2 and 10 % would fail."""
     nearest, s = np.zeros(2), np.r_[0.0, 1.0, np.linspace(0.001, 0.999, 200)]
     for s0, weight, c, h in mixtures():
         value, slope, curvature, _, _ = eta(s, s0, weight, c, h)
@@ -232,7 +232,7 @@ def test_the_derivatives_of_this_file_are_derivatives():
 
 
 def density_bound(h):
-    """1 / (h gd(1 / h)): sech is at most 1, and the normaliser least at 0 and 1."""
+    """Return 1 / (h gd(1 / h)): sech is at most 1, and the normaliser smallest at 0 and 1."""
     return 1.0 / (h * sech.gudermann(1.0 / h))
 
 
@@ -248,8 +248,7 @@ def test_the_density_is_bounded_and_changes_by_at_most_a_factor_e_over_h():
 
 
 def test_the_total_variation_never_grows_and_order_is_kept():
-    """eta0 piecewise linear between the atoms in order has the variation of its values there; a non-uniform law cannot add to
-    it. Monotone outcomes give a monotone eta."""
+    """A piecewise linear eta0 has the variation of its values; monotone outcomes stay monotone."""
     s, closest = np.linspace(0.0, 1.0, 2001), 0.0
     for s0, weight, c, h in mixtures(400):
         order = np.argsort(s0)
