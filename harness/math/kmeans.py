@@ -29,7 +29,7 @@ def fitted(
 
     # Copied, because read-only arrays would trigger another compilation.
     x = np.array(points, dtype=np.float64, order="C")
-    bins = kmeans_kernels.distinct(x, bins) if len(x) >= bins > 1 else 1
+    bins = min(bins, len(np.unique(x, axis=0))) if len(x) >= bins > 1 else 1
     if bins == 1:
         return lambda x: np.zeros(len(x), dtype=np.int32), 1
     centres = _centres(x, bins, seed)

@@ -13,33 +13,6 @@ ROWS = 256  # points whose distances to all centres are held at a time
 
 
 @njit(cache=True)
-def distinct(x: np.ndarray, most: int) -> int:
-    """Count the distinct rows of x (n, d), up to `most`.
-
-    O(n most d) at worst; usually the first rows are enough.
-    """
-    n, d = x.shape
-    kept = np.empty(most, dtype=np.int64)
-    count = 0
-    for i in range(n):
-        known = False
-        for j in range(count):
-            known = True
-            for c in range(d):
-                if x[i, c] != x[kept[j], c]:
-                    known = False
-                    break
-            if known:
-                break
-        if not known:
-            kept[count] = i
-            count += 1
-            if count == most:
-                break
-    return count
-
-
-@njit(cache=True)
 def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -> np.ndarray:
     """Return greedy k-means++ centres (bins, d).
 

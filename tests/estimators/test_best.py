@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from slow_params import slow
 
 import harness
@@ -18,7 +19,7 @@ from harness.math.notions import one_hot
 
 
 def sample(problem, n, seed=0):
-    return harness.load_problem(problem).sample(n, np.random.default_rng([5, seed]))
+    return harness.load_problem(problem).sample(n, default_rng([5, seed]))
 
 
 # The stack
@@ -60,7 +61,7 @@ def test_neither_maps_nor_weights_of_a_fold_see_its_labels(problem):
 
 
 def test_weights_are_those_of_least_squares_inside_the_simplex():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y = np.full(400, 0.5), (rng.random(400) < 0.8).astype(float)
     np.testing.assert_allclose(
         convex_weights(p, y, np.full((1, 400), 1.0)), [2 * y.mean() - 1], atol=1e-6
@@ -94,9 +95,7 @@ def test_the_stack_is_a_lower_bound_in_expectation(problem, notion):
     found = []
     for seed in range(20):
         p, y = sample(problem, 120, seed)
-        found.append(
-            BestLower((Isotonic(), Temperature()))(p, y, np.random.default_rng(seed), notion)
-        )
+        found.append(BestLower((Isotonic(), Temperature()))(p, y, default_rng(seed), notion))
     for name, value in truth.items():
         x = np.array([one[name].value for one in found])
         assert x.mean() <= value + 3 * x.std(ddof=1) / np.sqrt(len(x))
@@ -109,9 +108,9 @@ def test_the_stack_is_as_tight_as_each_of_its_calibrators(problem):
     gaps = []
     for seed in range(20):
         p, y = sample(problem, 1000, seed)
-        stack = BestLower(calibrators)(p, y, np.random.default_rng(seed))
+        stack = BestLower(calibrators)(p, y, default_rng(seed))
         singles = [
-            Variational(one)(p, y, np.random.default_rng(seed)) for one in calibrators
+            Variational(one)(p, y, default_rng(seed)) for one in calibrators
         ]  # the same folds
         gaps.append(
             [
@@ -137,7 +136,7 @@ def test_what_cannot_be():
         Best()(np.full(30, 0.5), np.arange(30) % 2)
     with pytest.raises(UndefinedError, match=r"none of the calibrators takes .* \(30, 3\)"):
         BestLower((Spline(),))(
-            np.full((30, 3), 1 / 3), np.arange(30) % 3, np.random.default_rng(0), "canonical"
+            np.full((30, 3), 1 / 3), np.arange(30) % 3, default_rng(0), "canonical"
         )
 
 
@@ -145,13 +144,13 @@ def test_what_cannot_be():
 
 
 def ingredients(p, y, seed=0):
-    return compute_ingredients(p, y, np.arange(len(p)) % 5, np.random.default_rng(seed))
+    return compute_ingredients(p, y, np.arange(len(p)) % 5, default_rng(seed))
 
 
 def test_the_order_of_rows_does_not_matter():
     p, y = sample("beta_overconfident", 300)
     p = np.round(p, 1)  # with ties
-    fold, order = np.arange(300) % 5, np.random.default_rng(0).permutation(300)
+    fold, order = np.arange(300) % 5, default_rng(0).permutation(300)
     before = compute_ingredients(p, y, fold, None)
     after = compute_ingredients(p[order], y[order], fold[order], None)
     np.testing.assert_allclose(before.features, after.features, atol=1e-6)
@@ -191,9 +190,7 @@ def test_held_out_gains_of_least_squares_are_lower_than_in_sample():
 def test_estimates_lie_near_the_truth_and_intervals_around_it(notion, name, n):
     problem = harness.load_problem(name)
     truth = {e: problem.truth(e, notion).value for e in ("l1", "l2_squared")}
-    found = [
-        Best(repeats=1)(*sample(name, n, seed), np.random.default_rng(seed)) for seed in range(12)
-    ]
+    found = [Best(repeats=1)(*sample(name, n, seed), default_rng(seed)) for seed in range(12)]
     for e, value in truth.items():
         x = np.array([one[e].value for one in found])
         assert np.sqrt(((x - value) ** 2).mean()) <= 0.4 * value
@@ -204,7 +201,7 @@ def test_estimates_lie_near_the_truth_and_intervals_around_it(notion, name, n):
 
 @pytest.mark.parametrize("notion", ["binary", "top_label", "classwise", "canonical"])
 def test_degenerate_samples_have_finite_values_in_range(notion):
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     cases = [
         (np.full(50, 0.3), rng.integers(2, size=50)),
         (np.ones(50), np.zeros(50, int)),
@@ -215,7 +212,7 @@ def test_degenerate_samples_have_finite_values_in_range(notion):
         cases = [(np.column_stack([p, 1.0 - p, 0.0 * p]), 1 - y) for p, y in cases]
     for p, y in cases:
         p, y = harness.reduce(p, y, notion)
-        for name, e in apply(Best(repeats=1), p, y, notion, np.random.default_rng(1)).items():
+        for name, e in apply(Best(repeats=1), p, y, notion, default_rng(1)).items():
             assert (
                 np.isfinite([e.value, e.low, e.high]).all()
                 and 0.0 <= e.low <= e.value <= e.high <= 2.0
@@ -224,15 +221,15 @@ def test_degenerate_samples_have_finite_values_in_range(notion):
 
 def test_a_perfect_and_a_wrong_model():
     labels = np.arange(200) % 3
-    right = Best(repeats=1)(one_hot(labels, 3), labels, np.random.default_rng(0))
-    wrong = Best(repeats=1)(one_hot(labels, 3), (labels + 1) % 3, np.random.default_rng(0))
+    right = Best(repeats=1)(one_hot(labels, 3), labels, default_rng(0))
+    wrong = Best(repeats=1)(one_hot(labels, 3), (labels + 1) % 3, default_rng(0))
     assert right["l1"].value < 0.05 and wrong["l1"].value > 1.5 and wrong["l2_squared"].value > 1.5
 
 
 def test_a_higher_level_is_wider_and_the_value_the_same():
     p, y = sample("beta_overconfident", 300)
     narrow, wide = (
-        Best(repeats=1, level=level)(p, y, np.random.default_rng(0))["l1"] for level in (0.8, 0.99)
+        Best(repeats=1, level=level)(p, y, default_rng(0))["l1"] for level in (0.8, 0.99)
     )
     assert narrow.value == wide.value and wide.low <= narrow.low and narrow.high < wide.high
 
@@ -241,7 +238,7 @@ def test_a_higher_level_is_wider_and_the_value_the_same():
 def test_large_samples_find_the_truth():
     p, y = sample("beta_wavy", 400_000)
     problem = harness.load_problem("beta_wavy")
-    found = Best(repeats=1)(p, y, np.random.default_rng(0))
+    found = Best(repeats=1)(p, y, default_rng(0))
     assert found["l1"].value == pytest.approx(problem.truth("l1").value, rel=0.04)
     assert fold_of(y, 5, False, 0).max() == 4
 
@@ -252,7 +249,7 @@ def test_a_lower_end_of_rounding_is_zero(repeats):
     lows = []
     for seed in range(4):
         p, y = sample("beta_calibrated", 200, seed)
-        found = Best(repeats)(p, y, np.random.default_rng(seed))
+        found = Best(repeats)(p, y, default_rng(seed))
         lows += [found[name].low / found[name].value for name in ("l1", "l2_squared", "rms")]
     assert all(low == 0.0 or low > 1e-6 for low in lows)
     assert lows.count(0.0) >= 6
@@ -260,7 +257,7 @@ def test_a_lower_end_of_rounding_is_zero(repeats):
 
 @pytest.mark.parametrize("grid", [None, 10])
 def test_isotonic_levels_of_all_folds_are_those_of_the_calibrator(grid):
-    rng = np.random.default_rng(7)
+    rng = default_rng(7)
     p = np.sort(rng.random(300) if grid is None else rng.integers(0, grid, 300) / grid)
     y = (rng.random(300) < p**2).astype(np.int64)
     fold = rng.integers(0, 5, 300)

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from harness.experiments.berta2026 import authors
+from numpy.random import default_rng
 
 import harness
 from harness import BadInputError, UndefinedError
@@ -26,12 +27,12 @@ from harness.problems.maps import LogitAffine
 
 def sample(n, k=2, seed=0):
     problem = Beta(map=LogitAffine(0.4, 0.3)) if k == 2 else Dirichlet(k)
-    return problem.sample(n, np.random.default_rng(seed))
+    return problem.sample(n, default_rng(seed))
 
 
 def bootstrapped(estimator, p, y, seed=0, notion=None, **fields):
     fields = {"resamples": 40} | fields
-    return Bootstrap(estimator, **fields)(p, y, np.random.default_rng(seed), notion)
+    return Bootstrap(estimator, **fields)(p, y, default_rng(seed), notion)
 
 
 @pytest.mark.parametrize("form", ["half", "pivotal"])
@@ -51,9 +52,7 @@ def test_interval_of_a_mean_is_that_of_the_normal_theory(form, n):
 def test_classwise_rows_are_drawn_for_all_classes_together():
     """The mean over classes is a mean over rows, so that its standard error includes dependence."""
     p, y = reduce(*sample(200, 3), "classwise")
-    e = apply(Bootstrap(Brier(), resamples=1500), p, y, "classwise", np.random.default_rng(0))[
-        "brier"
-    ]
+    e = apply(Bootstrap(Brier(), resamples=1500), p, y, "classwise", default_rng(0))["brier"]
     terms = ((p - y) ** 2).mean(axis=1)
     se = terms.std(ddof=1) / np.sqrt(200)
     assert e.value == pytest.approx(terms.mean(), abs=1e-12)
@@ -83,7 +82,7 @@ def draws(p, y, *, rng):
 def test_functions_of_users(estimator):
     p, y = sample(200)
     e = bootstrapped(estimator, p, y)["l1"]
-    assert e.value == apply(estimator, p, y, "binary", np.random.default_rng(0))["l1"].value
+    assert e.value == apply(estimator, p, y, "binary", default_rng(0))["l1"].value
     assert 0.0 <= e.low < e.high and e.level == 0.95
     assert (
         Bootstrap(estimator).notions == ("binary", "top_label", "classwise")
@@ -162,7 +161,7 @@ def test_zero_is_in_the_interval_unless_calibrated_labels_give_less():
 
 
 def test_calibrated_labels_follow_the_predictions():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p = np.tile([0.2, 0.0, 0.5, 0.3], (4000, 1))
     y = np.zeros((4000, 4), int)
     drawn, hot = calibrated_labels(p, y[:, 0], rng), calibrated_labels(p, y, rng)
@@ -186,7 +185,7 @@ def test_properties_are_those_of_the_estimator():
     assert Bootstrap(Oracle()).needs_posterior and Bootstrap(TVKfold()).notions == TVKfold().notions
     p, y = sample(100)
     found = Bootstrap(Oracle(), resamples=20)(
-        p, y, np.random.default_rng(0), "binary", Beta(map=LogitAffine(0.4, 0.3))
+        p, y, default_rng(0), "binary", Beta(map=LogitAffine(0.4, 0.3))
     )
     assert found["l1"].low <= found["l1"].value <= found["l1"].high
 
@@ -215,7 +214,7 @@ def test_coverage_of_the_truth(problem, estimator):
     """Coverage is at least 95 % of 200 samples of 500, less 4 binomial standard errors."""
     problem, reps, inside = harness.load_problem(problem), 200, {}
     for rep in range(reps):
-        p, y = problem.sample(500, np.random.default_rng([1, rep]))
+        p, y = problem.sample(500, default_rng([1, rep]))
         for name, e in bootstrapped(estimator, p, y, [2, rep], resamples=100).items():
             inside[name] = inside.get(name, 0) + (e.low <= problem.truth(name).value <= e.high)
     assert {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from scipy.special import expit, logit
 
 import harness
@@ -54,9 +55,9 @@ class QuickIsotonic:
 def test_the_quick_isotonic_is_the_isotonic():
     for name in ("beta_overconfident", "dirichlet3_overconfident"):
         problem = harness.load_problem(name)
-        p, y = problem.sample(200, np.random.default_rng(0))
+        p, y = problem.sample(200, default_rng(0))
         p[:40] = p[40:80]
-        x, _ = problem.sample(100, np.random.default_rng(1))
+        x, _ = problem.sample(100, default_rng(1))
         np.testing.assert_allclose(
             QuickIsotonic().fit(p, y)(x), Isotonic().fit(p, y)(x), atol=1e-12
         )
@@ -142,7 +143,7 @@ def test_evidence_against_an_error_falls_with_the_error(sample):
 def test_the_bound_does_not_know_the_order_of_folds_or_samples(sample, seed):
     x, fold, a = sample
     x, fold = a * np.abs(np.tile(x, 4)), np.unique(np.tile(fold, 4), return_inverse=True)[1]
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     order, other = rng.permutation(len(x)), rng.permutation(fold.max() + 1)
     assert lower(x[order], other[fold][order], a, 0.6) == pytest.approx(
         lower(x, fold, a, 0.6), abs=1e-9
@@ -169,7 +170,7 @@ def test_the_bound_of_certain_errors_nears_the_largest_error():
 
 
 def test_several_losses_are_bounded_as_each_alone():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     fold = np.arange(300) % 5
     cases = [
         (rng.uniform(-0.5, 1.0, 300), 1.0),
@@ -245,7 +246,7 @@ def test_the_bound_exceeds_the_truth_at_most_as_often_as_its_level_says(n, level
 
 
 def test_copied_folds_bound_as_one_fold():
-    x, fold = np.random.default_rng(0).uniform(-0.2, 1.0, 60), np.zeros(60, int)
+    x, fold = default_rng(0).uniform(-0.2, 1.0, 60), np.zeros(60, int)
     one = lower(x, fold, 1.0, 0.95)
     assert one > 0.0
     assert lower(np.tile(x, 4), np.repeat(np.arange(4), 60), 1.0, 0.95) == pytest.approx(
@@ -301,9 +302,9 @@ LOSSES = (Lp(1.0), Squared(), LogLoss())
 def repetitions(sample, estimator, n, reps, stream):
     """Yield the estimates, the contributions [(loss, x)] of the only partition, and the truths."""
     for rep in range(reps):
-        p, y, truths = sample(n, np.random.default_rng([stream, rep]))
+        p, y, truths = sample(n, default_rng([stream, rep]))
         notion = "binary" if p.ndim == 1 else "canonical"
-        partitions = list(estimator.partitions(p, y, np.random.default_rng([stream, rep, 1])))
+        partitions = list(estimator.partitions(p, y, default_rng([stream, rep, 1])))
         terms = [(loss, x) for loss, (x,) in estimator.contributions(p, y, partitions, notion)]
         yield estimator.evaluate(p, y, partitions, notion), terms, truths
 
@@ -371,8 +372,8 @@ def test_the_textbook_bound_covers_too_little(case):
 
 def test_the_bound_is_not_empty():
     problem = harness.load_problem("dirichlet3_overconfident")
-    p, y = problem.sample(10_000, np.random.default_rng(6))
-    found = Variational(Temperature())(p, y, np.random.default_rng(7), notion="canonical")
+    p, y = problem.sample(10_000, default_rng(6))
+    found = Variational(Temperature())(p, y, default_rng(7), notion="canonical")
     assert 0.3 < found["l1"].low < problem.truth("l1").value
     for name in ("l2", "linf", "l2_squared", "kl", "top_class_l1", "top_class_l1_over"):
         truth = problem.truth(name).value
@@ -397,12 +398,11 @@ def test_stratified_folds_find_errors_where_there_are_none(calibrator):
     n, reps = 200, 250
     found = {True: [], False: []}
     for rep in range(reps):
-        y = np.random.default_rng([24, rep]).integers(0, 2, n)
+        y = default_rng([24, rep]).integers(0, 2, n)
         for stratified, values in found.items():
             estimator = Variational(calibrator, stratified=stratified, losses=L1)
             values.append(
-                estimator(np.full(n, 0.5), y, np.random.default_rng([25, rep]))["l1"].value
-                * math.sqrt(n)
+                estimator(np.full(n, 0.5), y, default_rng([25, rep]))["l1"].value * math.sqrt(n)
             )
     mean = {flag: np.mean(values) for flag, values in found.items()}
     error = {flag: np.std(values, ddof=1) / math.sqrt(reps) for flag, values in found.items()}
@@ -415,9 +415,9 @@ def test_stratified_folds_find_errors_where_there_are_none(calibrator):
 
 @pytest.mark.parametrize("given_to", [{"stratified": True}, {"folds": 1}])
 def test_there_is_no_bound_of_stratified_folds_or_one_fold(given_to):
-    p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
-    assert Variational(Temperature())(p, y, np.random.default_rng(1))["l1"].low > 0.0
-    for e in Variational(Temperature(), **given_to)(p, y, np.random.default_rng(1)).values():
+    p, y = harness.load_problem("beta_overconfident").sample(2000, default_rng(0))
+    assert Variational(Temperature())(p, y, default_rng(1))["l1"].low > 0.0
+    for e in Variational(Temperature(), **given_to)(p, y, default_rng(1)).values():
         assert e.low is None and e.high is None and e.level is None and e.kind == "point"
 
 
@@ -428,8 +428,8 @@ def test_a_loss_without_a_least_value_has_no_bound():
         def contribution(self, f, q, y, pivot=0.5):
             return np.sign(q - f) * (y - f)
 
-    p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
-    found = Variational(Temperature(), losses=(Own(), Lp(2.0)))(p, y, np.random.default_rng(1))
+    p, y = harness.load_problem("beta_overconfident").sample(2000, default_rng(0))
+    found = Variational(Temperature(), losses=(Own(), Lp(2.0)))(p, y, default_rng(1))
     assert found["l1"].low is None and found["l1"].level is None and found["l2"].low > 0.0
 
 
@@ -465,7 +465,7 @@ def test_half_width_weights_folds_by_their_size():
 
 
 def test_half_width_scales_and_does_not_move():
-    x, fold = np.random.default_rng(0).normal(size=50), np.arange(50) % 5
+    x, fold = default_rng(0).normal(size=50), np.arange(50) % 5
     width = bounds.half_width(x, fold, 0.95)
     assert bounds.half_width(3.0 * x + 7.0, fold, 0.95) == pytest.approx(3.0 * width)
     assert bounds.half_width(x, fold, 0.99) > width > bounds.half_width(x, fold, 0.9)
@@ -480,7 +480,7 @@ def test_half_width_of_tiny_folds_is_none():
 @pytest.mark.parametrize("m", [10, 40])
 def test_intervals_cover_even_if_folds_are_copies(level, m):
     """An interval for independent samples covers far less."""
-    rng, reps, fold = np.random.default_rng(26), 1000, np.repeat(np.arange(5), m)
+    rng, reps, fold = default_rng(26), 1000, np.repeat(np.arange(5), m)
     from scipy.stats import norm
 
     ours, independent = [], []
@@ -514,9 +514,9 @@ def two_models(n, rng):
 
 
 def test_swapped_models_change_the_sign():
-    first, second, y = two_models(150, np.random.default_rng(0))
-    one = harness.paired_difference(first, second, y, np.random.default_rng(1), level=0.9)
-    other = harness.paired_difference(second, first, y, np.random.default_rng(1), level=0.9)
+    first, second, y = two_models(150, default_rng(0))
+    one = harness.paired_difference(first, second, y, default_rng(1), level=0.9)
+    other = harness.paired_difference(second, first, y, default_rng(1), level=0.9)
     assert set(one) == set(Variational().estimands) & set(harness.math.estimands.SCALAR)
     for name, e in one.items():
         assert (e.value, e.low, e.high) == pytest.approx(
@@ -529,21 +529,17 @@ def test_swapped_models_change_the_sign():
 def test_the_difference_is_that_of_the_estimates_on_the_same_folds(notion):
     """Under top_label each model is judged by its own top class, with labels of its own."""
     if notion == "binary":
-        first, second, y = two_models(100, np.random.default_rng(0))
+        first, second, y = two_models(100, default_rng(0))
     else:
-        first, y = harness.load_problem("dirichlet3_overconfident").sample(
-            100, np.random.default_rng(0)
-        )
-        second = np.random.default_rng(1).permuted(first, axis=1)
+        first, y = harness.load_problem("dirichlet3_overconfident").sample(100, default_rng(0))
+        second = default_rng(1).permuted(first, axis=1)
     own = [harness.reduce(p, y, notion) for p in (first, second)]
     if notion == "top_label":
         assert (own[0][1] != own[1][1]).any()
     for repeats in (1, 3):
         estimator = Variational(Temperature(), repeats=repeats)
-        difference = harness.paired_difference(
-            first, second, y, np.random.default_rng(5), estimator, notion
-        )
-        stream, alone = np.random.default_rng(5), []
+        difference = harness.paired_difference(first, second, y, default_rng(5), estimator, notion)
+        stream, alone = default_rng(5), []
         for _ in range(repeats):
             fold = fold_of(own[0][1], estimator.folds, False, stream)
             stream.integers(
@@ -569,7 +565,7 @@ def test_the_interval_covers_a_known_difference():
     truths = {"l1": 1 / 6, "l2_squared": 1 / 12}
     hits, errors, found = {name: [] for name in truths}, {name: [] for name in truths}, {}
     for rep in range(250):
-        rng = np.random.default_rng([27, rep])
+        rng = default_rng([27, rep])
         found = harness.paired_difference(
             *two_models(200, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared()))
         )
@@ -579,7 +575,7 @@ def test_the_interval_covers_a_known_difference():
     for name in truths:
         assert at_least(hits[name], 0.95)
         assert abs(np.mean(errors[name])) <= 3 * np.std(errors[name], ddof=1) / math.sqrt(250)
-    rng = np.random.default_rng(28)
+    rng = default_rng(28)
     found = harness.paired_difference(
         *two_models(4000, rng), rng, Variational(KnowsBoth(), losses=(Lp(1.0), Squared()))
     )
@@ -592,7 +588,7 @@ def test_the_interval_covers_nothing_between_equals():
     """Two models with independent noise of the same size: the expected difference is 0."""
     hits = {}
     for rep in range(200):
-        rng = np.random.default_rng([29, rep])
+        rng = default_rng([29, rep])
         u = rng.random(200)
         y = (rng.random(200) < u).astype(int)
         first, second = (expit(1.5 * logit(u) + 0.5 * rng.normal(size=200)) for _ in range(2))
@@ -606,8 +602,8 @@ def test_the_interval_covers_nothing_between_equals():
 
 def test_tiny_folds_give_a_point():
     """8 samples in 5 folds: some have one."""
-    first, second, y = two_models(8, np.random.default_rng(0))
-    for e in harness.paired_difference(first, second, y, np.random.default_rng(1)).values():
+    first, second, y = two_models(8, default_rng(0))
+    for e in harness.paired_difference(first, second, y, default_rng(1)).values():
         assert (e.low, e.high, e.level, e.kind) == (None, None, None, "point") and np.isfinite(
             e.value
         )
@@ -643,7 +639,7 @@ def test_impossible_pairs_are_refused(change, words):
         "p_first": np.full(30, 0.5),
         "p_second": np.full(30, 0.4),
         "y": np.arange(30) % 2,
-        "rng": np.random.default_rng(0),
+        "rng": default_rng(0),
     }
     with pytest.raises(BadInputError, match=words):
         harness.paired_difference(**{**usual, **change})
@@ -653,8 +649,6 @@ def test_an_infinite_loss_of_both_models_is_no_difference_of_zero():
     """An outcome that both models call impossible: infinity minus infinity is NaN, without interval."""
     p, y = np.r_[0.0, np.full(49, 0.5)], np.r_[1, np.arange(49) % 2]
     with np.errstate(invalid="ignore"):
-        found = harness.paired_difference(
-            p, p, y, np.random.default_rng(0), Variational(Temperature())
-        )
+        found = harness.paired_difference(p, p, y, default_rng(0), Variational(Temperature()))
     assert np.isnan(found["kl"].value) and found["kl"].low is None and found["kl"].kind == "point"
     assert found["l1"].low is not None

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.random import default_rng
 
 import harness
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, run
@@ -46,11 +47,11 @@ every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 
 def sample(n, k=2, seed=0):
     problem = Beta(map=LogitAffine(0.4, 0.3)) if k == 2 else Dirichlet(k)
-    return problem.sample(n, np.random.default_rng(seed))
+    return problem.sample(n, default_rng(seed))
 
 
 def of(wrapper, p, y, seed=0, notion=None):
-    return wrapper(p, y, np.random.default_rng(seed), notion)
+    return wrapper(p, y, default_rng(seed), notion)
 
 
 def draws_and_bounds(p, y, rng):
@@ -69,8 +70,8 @@ def test_values_and_own_bounds_are_those_of_the_estimator_to_the_last_bit(wrap, 
         Binned(rule="kmeans" if notion == "canonical" else "width", bins=4),
         draws_and_bounds,
     ):
-        alone = apply(estimator, p, y, notion, np.random.default_rng(5))
-        wrapped = apply(wrap(estimator), p, y, notion, np.random.default_rng(5))
+        alone = apply(estimator, p, y, notion, default_rng(5))
+        wrapped = apply(wrap(estimator), p, y, notion, default_rng(5))
         assert wrapped.keys() == alone.keys()
         for name, e in alone.items():
             w = wrapped[name]
@@ -137,7 +138,7 @@ def test_bca_by_hand():
     assert bca_levels(np.array([0.025, 0.5]), 0.0, 0.0) == pytest.approx([0.025, 0.5], abs=1e-12)
     assert bca_levels(np.array([0.5]), 0.5, 0.0) == pytest.approx(0.8413447, abs=1e-6)
     assert bca_levels(np.array([0.975]), 0.0, 1.0) == pytest.approx(1.0)  # beyond the pole
-    x = np.random.default_rng(0).exponential(size=300)
+    x = default_rng(0).exponential(size=300)
     left_out = (x.sum() - x) / 299
     skewness = ((x - x.mean()) ** 3).mean() / x.std() ** 3
     assert acceleration_of(left_out) == pytest.approx(skewness / (6 * np.sqrt(300)), rel=1e-6)
@@ -148,15 +149,13 @@ def test_bca_equals_scipy():
     """Ends are within 4 Monte Carlo errors of a quantile of scipy's BCa of a mean of 60 rows."""
     from scipy.stats import bootstrap
 
-    x = np.random.default_rng(3).exponential(size=60) / 20
+    x = default_rng(3).exponential(size=60) / 20
 
     def mean(p, y):
         return {"brier": float(np.mean(p))}
 
     e = of(RowBootstrap(mean, 2000, form="bca", groups=60), x, np.zeros(60, int))["brier"]
-    theirs = bootstrap(
-        (x,), np.mean, n_resamples=2000, rng=np.random.default_rng(1)
-    ).confidence_interval
+    theirs = bootstrap((x,), np.mean, n_resamples=2000, rng=default_rng(1)).confidence_interval
     room = 4 * np.sqrt(2) * 2.7 * x.std() / np.sqrt(60) / np.sqrt(2000)
     assert (
         abs(e.low - theirs.low) < room and abs(e.high - theirs.high) < 2 * room
@@ -184,7 +183,7 @@ def test_hulc_is_the_hull_of_five_or_six_batches():
             sizes
         ) - 1 in (5, 6)
         assert e.low < e.value < e.high
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     share = np.mean([HulC(Brier()).batches(rng) == 5 for _ in range(4000)])
     assert abs(share - 0.6) < 4 * np.sqrt(0.24 / 4000)  # 0.6 2^-4 + 0.4 2^-5 = 0.05
     assert HulC(Brier(), level=0.5).batches(rng) == 2
@@ -265,18 +264,15 @@ def test_p_values_are_uniform_under_calibration_and_small_otherwise(notion):
     test = Consistency(Binned(bins=5, rule="kmeans") if notion == "canonical" else l1, resamples=19)
     reps, at_null = 200, []
     for rep in range(reps):
-        p, y = reduce(*problem.sample(60, np.random.default_rng([1, rep])), notion)
-        at_null.append(apply(test, p, y, notion, np.random.default_rng([2, rep]))["p_value"].value)
+        p, y = reduce(*problem.sample(60, default_rng([1, rep])), notion)
+        at_null.append(apply(test, p, y, notion, default_rng([2, rep]))["p_value"].value)
     at_null = np.array(at_null)
     assert set(np.round(20 * at_null, 9) % 1) == {0.0} and abs(
         at_null.mean() - 0.525
     ) < 4 * 0.29 / np.sqrt(reps)
-    p, y = problem.sample(400, np.random.default_rng(0))
+    p, y = problem.sample(400, default_rng(0))
     sharper = p**4 / (p**4).sum(axis=1, keepdims=True)
-    assert (
-        apply(test, *reduce(sharper, y, notion), notion, np.random.default_rng(0))["p_value"].value
-        == 0.05
-    )
+    assert apply(test, *reduce(sharper, y, notion), notion, default_rng(0))["p_value"].value == 0.05
 
 
 def test_the_statistic_of_a_test_may_be_biased_or_negative():
@@ -536,7 +532,7 @@ def test_intervals_of_the_debiased_error_cover(name, problem):
     truth = problem.truth("l2_squared").value
     inside = 0
     for rep in range(reps):
-        e = of(made, *problem.sample(500, np.random.default_rng([1, rep])), [2, rep])["l2_squared"]
+        e = of(made, *problem.sample(500, default_rng([1, rep])), [2, rep])["l2_squared"]
         inside += e.low <= truth <= e.high
     assert inside >= 0.95 * reps - 4 * np.sqrt(0.95 * 0.05 * reps)
 
@@ -549,7 +545,6 @@ def test_the_percentile_interval_of_a_plug_in_error_fails():
         load_estimator("bootstrap_percentile_binned15"),
     )
     found = [
-        of(made, *problem.sample(500, np.random.default_rng([1, rep])), [2, rep])["l1"]
-        for rep in range(50)
+        of(made, *problem.sample(500, default_rng([1, rep])), [2, rep])["l1"] for rep in range(50)
     ]
     assert sum(e.low <= 0.0 for e in found) <= 5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from slow_params import slow
 
 from harness import list_estimators, load_estimator, reduce
@@ -23,13 +24,13 @@ METHODS = ("cholesky", "low_rank", "auto")
 
 
 def value(estimator, p, y, rng=0):
-    (found,) = estimator(p, y, np.random.default_rng(rng)).values()
+    (found,) = estimator(p, y, default_rng(rng)).values()
     return found.value
 
 
 def sample(n, k=10, seed=0, alpha=0.1, power=2.0):
     """Sample predictions that are sharper than the law of y."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p = rng.dirichlet(np.full(k, alpha), n)
     y = np.minimum((p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), k - 1)
     q = p**power
@@ -72,7 +73,7 @@ def test_one_sample():
 @pytest.mark.parametrize("n, k", [(40, 2), (700, 3), (3000, 10)])
 @pytest.mark.parametrize("gamma", ["median", "median_of_positive", "median_squared", 1e-3, 100.0])
 def test_equal_predictions_have_a_closed_form_whatever_gamma(n, k, gamma):
-    rng = np.random.default_rng(n)
+    rng = default_rng(n)
     f, y = rng.dirichlet(np.ones(k)), rng.integers(0, k, n)
     kappa, mean = f @ f + 1, (one_hot(y, k) - f).mean(axis=0)
     lam = n**-0.25
@@ -194,7 +195,7 @@ def test_no_residual_no_error():
 
 
 def test_of_a_calibrated_model_it_is_the_noise_floor_on_average():
-    rng = np.random.default_rng(5)
+    rng = default_rng(5)
     p = rng.dirichlet(np.full(3, 0.5), 60)
     found = []
     for _ in range(400):
@@ -311,8 +312,8 @@ ON_COLUMNS = [
 
 @pytest.mark.parametrize("estimator", ON_COLUMNS)
 def test_one_column_counts_as_two(estimator):
-    p = np.round(np.random.default_rng(0).random(90), 2)
-    y = (np.random.default_rng(1).random(90) < p**2).astype(int)
+    p = np.round(default_rng(0).random(90), 2)
+    y = (default_rng(1).random(90) < p**2).astype(int)
     columns = np.column_stack([1 - p, p])
     assert value(estimator, p, y) == pytest.approx(value(estimator, columns, y), rel=1e-12)
     assert value(estimator, *reduce(p, y, "canonical")) == pytest.approx(
@@ -410,7 +411,7 @@ def test_low_rank_and_tiles_give_one_sum(monkeypatch):
 
 def test_blocks():
     q, y = sample(501, 3, alpha=0.5)
-    found = SKCE(form="block", blocksize=10)(q, y, np.random.default_rng(0))["skce"]
+    found = SKCE(form="block", blocksize=10)(q, y, default_rng(0))["skce"]
     assert (found.diagnostics["blocks"], found.diagnostics["left_out"]) == (50, 1)
     whole = value(SKCE(), q, y)
     many = [SKCE(form="block", blocksize=10)(q, y, seed)["skce"] for seed in range(60)]
@@ -480,7 +481,7 @@ def test_mmce_of_two_samples():
 
 @given(st.integers(1, 60), st.integers(0, 500), st.sampled_from([0.002, 0.05, 0.4, 10.0]))
 def test_mmce_is_the_sum_over_pairs(n, seed, width):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p, y = np.round(rng.random(n), 1 + seed % 4), rng.integers(0, 2, n)
     u = y - p
     squared = (np.outer(u, u) * np.exp(-np.abs(p[:, None] - p) / width)).sum() / n**2
@@ -514,7 +515,7 @@ def test_an_edge_is_in_the_upper_bin_and_1_in_the_last():
 
 
 def test_two_columns_are_twice_the_binned_error_of_one():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y = rng.random(500), rng.integers(0, 2, 500)
     assert value(SimplexECE(), p, y) == pytest.approx(2 * Binned(3)(p, y)["l1"].value)
     assert SimplexECE.notions == ("canonical",)  # where l1 is the norm of both columns
@@ -522,7 +523,7 @@ def test_two_columns_are_twice_the_binned_error_of_one():
 
 def test_only_occupied_bins_are_held():
     """There are 3^1000 bins."""
-    q = np.random.default_rng(0).dirichlet(np.full(1000, 0.01), 50)
+    q = default_rng(0).dirichlet(np.full(1000, 0.01), 50)
     y = np.arange(50)
     assert SimplexECE()(q, y)["l1"].diagnostics["bins"] <= 50
     assert value(SimplexECE(), np.full((1000, 1000), 1e-3), np.arange(1000)) == pytest.approx(
@@ -569,7 +570,7 @@ def test_of_many_rows_the_median_is_of_some_whatever_their_order():
     everything = np.median(np.sqrt(np.maximum(((q[:, None] - q[None, ::7]) ** 2).sum(axis=2), 0)))
     found = median_distance(q)
     assert found == pytest.approx(everything, rel=0.02)
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     assert median_distance(q[rng.permutation(3000)]) == found
     assert median_distance(q[:, rng.permutation(10)]) == pytest.approx(found, rel=1e-9)
     certain = np.eye(5)[rng.integers(0, 5, 3000)]
@@ -580,7 +581,7 @@ def test_of_many_rows_the_median_is_of_some_whatever_their_order():
 @pytest.mark.parametrize("n", [1, 7, 8, 50])
 def test_products_in_tiles(n, gamma, monkeypatch):
     monkeypatch.setattr(kernels, "TILE_ROWS", 8)
-    rng = np.random.default_rng(n)
+    rng = default_rng(n)
     x, v = np.repeat(rng.dirichlet(np.ones(4), n), 2, axis=0), rng.normal(size=(2 * n, 3))
     dense = np.exp(-gamma * ((x[:, None] - x[None]) ** 2).sum(axis=2))
     assert rbf_times(x, gamma, v) == pytest.approx(dense @ v, rel=1e-9, abs=1e-9)
@@ -616,7 +617,7 @@ def test_every_configured_one_gives_its_estimand():
     for name in configured:
         estimator = load_estimator(name)
         notion = "canonical" if "canonical" in estimator.notions else "top_label"
-        found = estimator(*reduce(q, y, notion), np.random.default_rng(0))
+        found = estimator(*reduce(q, y, notion), default_rng(0))
         assert list(found) == list(estimator.estimands)
     rules = {
         load_estimator(f"{kind}_{rule}").gamma
@@ -680,7 +681,7 @@ def test_one_product_corrects_a_low_rank_to_third_order(rank):
     from harness.estimators.ckce import System
     from harness.math.kernels import pivoted_cholesky
 
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     q = rng.dirichlet(np.ones(5), 300)
     r = np.eye(5)[rng.integers(5, size=300)] - q
     c, gamma = 75.0, 0.6
@@ -698,7 +699,7 @@ def test_one_product_corrects_a_low_rank_to_third_order(rank):
 def test_rbf_form_is_the_sum_over_all_pairs(n):
     from harness.math.kernels import rbf_form
 
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     x, v = rng.dirichlet(np.ones(4), n), rng.standard_normal((n, 3))
     assert rbf_form(x, 2.0, v) == pytest.approx(np.vdot(v, rbf(x, x, 2.0) @ v))
 
@@ -706,7 +707,7 @@ def test_rbf_form_is_the_sum_over_all_pairs(n):
 def test_a_low_rank_that_cannot_be_complete_is_given_up():
     from harness.math.kernels import complete_cholesky
 
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     many, few = rng.dirichlet(np.ones(10), 1000), np.tile(rng.dirichlet(np.ones(10), 20), (50, 1))
     assert complete_cholesky(many, 2.0, 1e-12, 64) is None
     assert complete_cholesky(few, 2.0, 1e-12, 64).residual <= 1e-12

@@ -7,6 +7,7 @@ import pytest
 from harness.experiments.gruber2025 import authors
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from slow_params import slow
 
 from harness import load_estimator, load_problem, reduce
@@ -36,9 +37,7 @@ def values(found):
 
 def sample(name, n, seed=0, notion=None):
     problem = load_problem(name)
-    return reduce(
-        *problem.sample(n, np.random.default_rng(seed)), notion or problem.default_notions[0]
-    )
+    return reduce(*problem.sample(n, default_rng(seed)), notion or problem.default_notions[0])
 
 
 # Bregman divergences
@@ -81,7 +80,7 @@ def test_equal_predictions_take_the_mean_of_the_others():
 
 
 def test_a_huge_bandwidth_on_vectors_takes_all_others_alike():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(3), 20), rng.integers(0, 3, 20)
     others = (one_hot(y, 3).sum(axis=0) - one_hot(y, 3)) / 19
     found = values(DirichletKernel(1e9)(p, y))
@@ -91,7 +90,7 @@ def test_a_huge_bandwidth_on_vectors_takes_all_others_alike():
 
 def test_both_forms_differ_by_the_gradient_term():
     """direct - risk = mean <grad F(g), e_y - r> (popordanoska2024, eqs. 9 and 14)."""
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     p, y = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
     direct, through_risk = (DirichletKernel(0.05, form=form)(p, y) for form in ("direct", "risk"))
     r = DirichletKernel(0.05)._ratios(p, p, y, (0.05,), leave_one_out=True)[0]
@@ -134,7 +133,7 @@ def test_scalars_are_half_of_their_two_columns():
 
 @given(st.integers(2, 5), st.integers(2, 30), st.integers(0, 1000))
 def test_order_and_names_of_classes_do_not_matter(classes, n, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p, y = rng.dirichlet(np.full(classes, 0.5), n), rng.integers(0, classes, n)
     before = values(DirichletKernel("likelihood")(p, y))
     rows, names = rng.permutation(n), rng.permutation(classes)
@@ -167,7 +166,7 @@ def test_a_users_own_divergence():
     cubes = Bregman(
         "bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False
     )
-    rng = np.random.default_rng(2)
+    rng = default_rng(2)
     p, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
     estimator = DirichletKernel(0.1, generators=(cubes,))
     z = np.clip(p, estimator.floor, 1.0 - estimator.floor)
@@ -244,9 +243,9 @@ def test_bandwidth_rules():
     assert many[1] == pytest.approx(np.log(k.sum(axis=1) / 4000).sum(), rel=1e-9)
     p, y = sample("beta_overconfident", 2000, 1)
     tuned = DirichletKernel("risk")
-    b = tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
+    b = tuned.chosen_bandwidth(p, y, default_rng(0))
     assert 1e-3 < b < 0.3  # smooth map: neither end of the grid
-    assert tuned(p, y, np.random.default_rng(0))["kl"].diagnostics == {"bandwidth": b}
+    assert tuned(p, y, default_rng(0))["kl"].diagnostics == {"bandwidth": b}
 
 
 @pytest.mark.parametrize(
@@ -273,8 +272,8 @@ def test_direct_estimates_come_near_the_truth(name):
     problem = load_problem(name)
     found = []
     for rep in range(5):
-        p, y = problem.sample(2000, np.random.default_rng([5, rep]))
-        found.append(values(DirichletKernel("risk")(p, y, np.random.default_rng(rep))))
+        p, y = problem.sample(2000, default_rng([5, rep]))
+        found.append(values(DirichletKernel("risk")(p, y, default_rng(rep))))
     for estimand in (
         "l2_squared",
         "kl",
@@ -326,7 +325,7 @@ def test_kernel_ridge_is_the_formula(kind, notion):
 
 def test_kkr_is_the_solution_of_the_kronecker_system():
     """h = vec(U U')' (K (x) K + c I)^-1 (k (x) k') (gruber2025, eq. 28) on five points."""
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y, at = rng.random(5), rng.integers(0, 2, 5), np.array([0.2, 0.9])
     ridge = 1e-3
     c = ridge * 5**1.5
@@ -341,7 +340,7 @@ def test_kkr_is_the_solution_of_the_kronecker_system():
 @pytest.mark.parametrize("ridge", [1e3, 1.0, 1e-3, 1e-6])
 def test_kkr_of_a_high_rank_is_the_formula(ridge):
     """Its features have signs if that saves columns; else there is a matrix between them."""
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(8), 400), rng.integers(0, 8, 400)
     at, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]
     (products,) = next(KernelRidge("kkr").products(p, y, [at], [{"ridge": ridge}]))
@@ -363,8 +362,8 @@ def test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth():
     for kind in ("kkr", "ukkr"):
         found = []
         for rep in range(10):
-            p, y = problem.sample(2000, np.random.default_rng([3, rep]))
-            rng = np.random.default_rng(rep)
+            p, y = problem.sample(2000, default_rng([3, rep]))
+            rng = default_rng(rep)
             assert abs(KernelRidge(kind, ridge=1e12)(p, y, rng)["l2_squared"].value) < 1e-6
             found.append(KernelRidge(kind, ridge=1e-6)(p, y, rng)["l2_squared"].value)
         assert near(found, truth, 0.1 * truth), kind
@@ -396,10 +395,8 @@ def test_settings_are_all_combinations():
 def test_tuned_by_hand():
     """The steps of Algorithm 1 on bins, with the same random stream."""
     p, y = sample("beta_overconfident", 100)
-    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, np.random.default_rng(7))[
-        "l2_squared"
-    ]
-    rng = np.random.default_rng(7)
+    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, default_rng(7))["l2_squared"]
+    rng = default_rng(7)
     order = rng.permutation(100)
     test, rest = order[:20], order[20:]
     shuffled = rng.permutation(80)
@@ -433,8 +430,8 @@ def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
     truth = problem.truth("l2_squared").value
     found = []
     for rep in range(6):
-        p, y = problem.sample(2000, np.random.default_rng([4, rep]))
-        found.append(load_estimator(name)(p, y, np.random.default_rng(rep))["l2_squared"].value)
+        p, y = problem.sample(2000, default_rng([4, rep]))
+        found.append(load_estimator(name)(p, y, default_rng(rep))["l2_squared"].value)
     assert near(found, truth, 0.1 * truth)
 
 
@@ -443,10 +440,10 @@ def test_the_better_calibrator_is_chosen():
     p, y = sample("beta_mixed", 8000)
     grid = {"calibrator": (Temperature(), Isotonic())}
     risks = validation_risks(
-        Variational(), settings_of(grid), p, y, np.arange(8000) % 5, np.random.default_rng(0)
+        Variational(), settings_of(grid), p, y, np.arange(8000) % 5, default_rng(0)
     )
     assert risks.mean(axis=1).argmin() == 1
-    found = Tuned(Variational(), grid)(p, y, np.random.default_rng(0))["l2_squared"]
+    found = Tuned(Variational(), grid)(p, y, default_rng(0))["l2_squared"]
     assert found.diagnostics["choice"] == 1
 
 
@@ -456,11 +453,9 @@ def test_vectors_by_kmeans_bins():
     truth = problem.truth("l2_squared", "canonical").value
     found = {bins: [] for bins in (3, 30)}
     for rep in range(6):
-        p, y = problem.sample(2000, np.random.default_rng([8, rep]))
+        p, y = problem.sample(2000, default_rng([8, rep]))
         for bins, values_ in found.items():
-            one = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(
-                p, y, np.random.default_rng(rep)
-            )
+            one = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(p, y, default_rng(rep))
             values_.append(one["l2_squared"].value)
     assert np.mean(found[3]) < np.mean(found[30])
     assert near(found[30], truth, 0.25 * truth)
@@ -471,20 +466,18 @@ def test_calibrated_predictions_are_near_zero_and_tuning_helps():
     problem = load_problem("beta_calibrated")
     tuned, finest = [], []
     for rep in range(20):
-        p, y = problem.sample(1000, np.random.default_rng([9, rep]))
-        tuned.append(Tuned(Binned())(p, y, np.random.default_rng(rep))["l2_squared"].value)
-        finest.append(
-            Tuned(Binned(), {"bins": (100,)})(p, y, np.random.default_rng(rep))["l2_squared"].value
-        )
+        p, y = problem.sample(1000, default_rng([9, rep]))
+        tuned.append(Tuned(Binned())(p, y, default_rng(rep))["l2_squared"].value)
+        finest.append(Tuned(Binned(), {"bins": (100,)})(p, y, default_rng(rep))["l2_squared"].value)
     assert 0 <= np.mean(tuned) < 0.005 < np.mean(finest)
 
 
 def test_too_few_samples():
     p, y = sample("beta_overconfident", 11)
     with pytest.raises(UndefinedError, match="need more than 11"):
-        Tuned(Binned())(p, y, np.random.default_rng(0))
+        Tuned(Binned())(p, y, default_rng(0))
     with pytest.raises(UndefinedError, match="need 10"):
-        KernelRidge()(p[:9], y[:9], np.random.default_rng(0))
+        KernelRidge()(p[:9], y[:9], default_rng(0))
     with pytest.raises(UndefinedError, match="more than 9"):
         authors.Tuned(Binned())(p[:9], y[:9])
 
@@ -528,37 +521,35 @@ def test_a_setting_needs_a_number():
         (KernelRidge(), {"gamma": (0.5,)}),
     ):
         with pytest.raises(BadInputError, match="a setting of a grid needs a number"):
-            Tuned(estimator, grid)(p, y, np.random.default_rng(0))
+            Tuned(estimator, grid)(p, y, default_rng(0))
 
 
 def test_every_field_of_a_grid_is_used():
     p, y = sample("beta_overconfident", 400)
     for gamma in (0.5, 50.0):
-        alone = Tuned(KernelRidge(gamma=gamma), {"ridge": (1e-3,)})(p, y, np.random.default_rng(0))
-        in_grid = Tuned(KernelRidge(), {"ridge": (1e-3,), "gamma": (gamma,)})(
-            p, y, np.random.default_rng(0)
-        )
+        alone = Tuned(KernelRidge(gamma=gamma), {"ridge": (1e-3,)})(p, y, default_rng(0))
+        in_grid = Tuned(KernelRidge(), {"ridge": (1e-3,), "gamma": (gamma,)})(p, y, default_rng(0))
         assert in_grid["l2_squared"].value == alone["l2_squared"].value
-    both = Tuned(KernelRidge(), {"gamma": (0.5, 50.0), "ridge": (1e-3,)})(
-        p, y, np.random.default_rng(0)
-    )["l2_squared"]
+    both = Tuned(KernelRidge(), {"gamma": (0.5, 50.0), "ridge": (1e-3,)})(p, y, default_rng(0))[
+        "l2_squared"
+    ]
     assert both.diagnostics["gamma"] in (0.5, 50.0)
-    given = Tuned(KernelRidge(ridge=1e8))(p, y, np.random.default_rng(0))["l2_squared"]
+    given = Tuned(KernelRidge(ridge=1e8))(p, y, default_rng(0))["l2_squared"]
     assert given.diagnostics["ridge"] == 1e8 and given.value < 1e-9
 
 
 def test_what_the_rank_leaves_out_is_reported():
     """Ten classes have full rank; at most 40 pivots leave a residual, and another estimate."""
     p, y = sample("dirichlet10_overconfident", 800)
-    exact = KernelRidge(ridge=1e-3)(p, y, np.random.default_rng(0))["l2_squared"]
-    capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, np.random.default_rng(0))["l2_squared"]
+    exact = KernelRidge(ridge=1e-3)(p, y, default_rng(0))["l2_squared"]
+    capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, default_rng(0))["l2_squared"]
     assert exact.diagnostics["rank"] > 500 and exact.diagnostics["residual"] <= 1e-14
     assert (
         capped.diagnostics["rank"] == 40
         and capped.diagnostics["residual"] > 1e-4
         and capped.value != exact.value
     )
-    tuned = Tuned(KernelRidge(max_rank=40))(p, y, np.random.default_rng(0))["l2_squared"]
+    tuned = Tuned(KernelRidge(max_rank=40))(p, y, default_rng(0))["l2_squared"]
     assert tuned.diagnostics["rank"] == 40 and tuned.diagnostics["residual"] > 1e-4
 
 
@@ -581,14 +572,10 @@ def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
     """Half of all confidences are 1: the likelihood grows without bound for b to 0."""
     p, y = sample("beta_overconfident", 1000)
     p = np.where(p > 0.6, 1.0, p)
-    y = (np.random.default_rng(0).random(1000) < p).astype(int)  # calibrated
+    y = (default_rng(0).random(1000) < p).astype(int)  # calibrated
     likelihood, tuned = DirichletKernel("likelihood"), DirichletKernel("risk")
-    assert (
-        likelihood.chosen_bandwidth(p, y)
-        < 1e-3
-        < tuned.chosen_bandwidth(p, y, np.random.default_rng(0))
-    )
-    by_risk = tuned(p, y, np.random.default_rng(0))["l2_squared"].value
+    assert likelihood.chosen_bandwidth(p, y) < 1e-3 < tuned.chosen_bandwidth(p, y, default_rng(0))
+    by_risk = tuned(p, y, default_rng(0))["l2_squared"].value
     assert by_risk < 0.5 * likelihood(p, y)["l2_squared"].value
 
 
@@ -608,11 +595,11 @@ def test_own_divergences_and_norms_are_checked():
 
 
 def test_a_class_never_seen_and_constant_predictions():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(4), 60), rng.integers(0, 3, 60)
     for name in ("tuned_kde", "tuned_kkr", "tuned_ukkr", "kde", "kkr"):
         for q in (p, np.tile(p[0], (60, 1))):
-            found = load_estimator(name)(q, y, np.random.default_rng(0))
+            found = load_estimator(name)(q, y, default_rng(0))
             assert all(math.isfinite(e.value) for e in found.values()), name
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from golden_data import FOLDER
+from numpy.random import default_rng
 
 import harness
 from harness import BadInputError
@@ -99,7 +100,7 @@ def test_two_opposite_errors_at_the_ends():
 
 
 def test_the_fixed_point_is_one_and_errors_that_cancel_at_one_place_are_none():
-    p, y = harness.load_problem("beta_wavy").sample(300, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_wavy").sample(300, default_rng(0))
     found = SmoothECE()(p, y)["smooth_ece"]
     assert found.diagnostics["bandwidth"] == pytest.approx(found.value, abs=1e-9)
     assert value(SmoothECE(found.value), p, y) == pytest.approx(found.value, abs=1e-9)
@@ -194,7 +195,7 @@ def sweep_by_definition(p, y, rule):
 
 @pytest.mark.parametrize("rule", ["mass", "width"])
 def test_sweep_is_its_definition(rule):
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     for case in range(60):
         n = int(rng.integers(1, 26))
         p = rng.integers(0, 21, n) / 20.0 if case % 2 else rng.random(n)
@@ -321,7 +322,7 @@ def test_in_sample_isotonic_variational_estimates_are_the_same(inputs):
     p, y = inputs["miscalibrated_p"], inputs["miscalibrated_y"]
     insample = harness.load_estimator("variational_isotonic_insample")
     assert isinstance(insample, Variational)
-    theirs = apply(insample, p, y, "binary", np.random.default_rng(0))
+    theirs = apply(insample, p, y, "binary", default_rng(0))
     assert value(Corp(), p, y, "l2_squared") == pytest.approx(theirs["l2_squared"].value, abs=1e-9)
 
 
@@ -377,7 +378,7 @@ def test_average_over_bins_by_hand():
 @pytest.mark.parametrize("n, bins", [(1, 1), (2, 2), (8, 2), (9, 3), (64, 4), (125, 5), (126, 6)])
 def test_cube_root_bins(inner, n, bins):
     assert cube_root(n) == bins
-    p, y = harness.load_problem("beta_overconfident").sample(n, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_overconfident").sample(n, default_rng(0))
     assert CubeRootBins(inner)(p, y) == type(inner)(bins, "mass")(p, y)
 
 
@@ -420,7 +421,7 @@ def test_p_values_are_small_as_often_as_they_say(draw):
 
     Ties and discrete steps may make those of cumulative residuals too large.
     """
-    rng, found = np.random.default_rng(5), []
+    rng, found = default_rng(5), []
     for _ in range(600):
         p = draw(rng, 500)
         y = (rng.random(500) < p).astype(int)
@@ -435,12 +436,12 @@ def test_p_values_are_small_as_often_as_they_say(draw):
 
 @pytest.mark.parametrize("test", TESTS)
 def test_miscalibration_is_found(test):
-    p, y = harness.load_problem("beta_overconfident").sample(1000, np.random.default_rng(1))
+    p, y = harness.load_problem("beta_overconfident").sample(1000, default_rng(1))
     assert value(test, p, y, "p_value") < 1e-6
 
 
 def test_classwise_p_values_are_bonferronis():
-    p, y = harness.load_problem("dirichlet3_overconfident").sample(60, np.random.default_rng(3))
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(60, default_rng(3))
     x, hits = harness.reduce(p, y, "classwise")
     for test in TESTS:
         single = [test(x[:, j], hits[:, j]) for j in range(3)]
@@ -460,7 +461,7 @@ def test_every_estimand_has_a_name_and_a_declaration(name):
     spec = EstimatorSpec.of(harness.load_estimator(name))
     notion = spec.notions[0]
     p, y = harness.reduce(
-        *harness.load_problem("dirichlet3_overconfident").sample(80, np.random.default_rng(0)),
+        *harness.load_problem("dirichlet3_overconfident").sample(80, default_rng(0)),
         "classwise",
     )
     if notion != "classwise":
@@ -474,7 +475,7 @@ def test_every_estimand_has_a_name_and_a_declaration(name):
 @pytest.mark.parametrize("name", SCALAR)
 def test_order_does_not_count_and_values_are_in_range(name):
     """On few tied predictions, with random, all 0 and all 1 outcomes."""
-    estimator, rng = harness.load_estimator(name), np.random.default_rng(0)
+    estimator, rng = harness.load_estimator(name), default_rng(0)
     for n, places, hit in itertools.product((1, 2, 7, 30), (1, 4, 11), (0.0, 0.4, 1.0)):
         p, y = rng.integers(0, places, n) / 10.0, (rng.random(n) < hit).astype(np.int64)
         p = 1.0 - p if n == 7 else p

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy.stats import binom, norm
 
 import harness
@@ -49,7 +50,7 @@ def sample(name):
 def values(estimator, p, y, rng=0):
     return {
         name: e.value
-        for name, e in estimator(np.asarray(p), np.asarray(y), np.random.default_rng(rng)).items()
+        for name, e in estimator(np.asarray(p), np.asarray(y), default_rng(rng)).items()
     }
 
 
@@ -102,7 +103,7 @@ def test_bad_settings_are_refused(make, says):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("bins", [2, 8, 16, 64])
 def test_tcal_equals_the_authors_statistic(name, bins):
-    found = TCal(bins=bins, resamples=1)(*sample(name), np.random.default_rng(0))["l2_squared"]
+    found = TCal(bins=bins, resamples=1)(*sample(name), default_rng(0))["l2_squared"]
     assert found.value == pytest.approx(NUMBERS[name][f"tcal_{bins}"], abs=1e-12)
     assert DebiasedInterval(bins=bins)(*sample(name))["l2_squared"].value == pytest.approx(
         found.value, abs=1e-12
@@ -178,7 +179,7 @@ def test_tcal_p_value_is_the_share_of_the_labels_that_are_as_extreme():
 
 def test_tcal_rejects_what_cancels_in_few_bins():
     """The error changes its sign 16 times, so that wide bins see nothing."""
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p = rng.uniform(0.2, 0.8, 2000)
     y = (rng.random(2000) < p + 0.18 * np.sign(np.sin(32 * np.pi * p))).astype(int)
     found = TCal()(p, y, rng)["p_value"]
@@ -200,14 +201,12 @@ def test_tests_hold_their_level_and_intervals_cover():
     tests = (TCal(resamples=99), SKCEBlockTest())
     rejected, covered = np.zeros((400, 2)), np.zeros((400, 2))
     for rep in range(400):
-        p, y = calibrated.sample(300, np.random.default_rng([3, rep]))
+        p, y = calibrated.sample(300, default_rng([3, rep]))
         rejected[rep] = [
-            test(p, y, np.random.default_rng([4, rep]))["p_value"].value <= 0.05 for test in tests
+            test(p, y, default_rng([4, rep]))["p_value"].value <= 0.05 for test in tests
         ]
         found = DebiasedInterval(bins=50)(p, y)["l2_squared"]
-        other = DebiasedInterval(bins=50)(*over.sample(300, np.random.default_rng([5, rep])))[
-            "l2_squared"
-        ]
+        other = DebiasedInterval(bins=50)(*over.sample(300, default_rng([5, rep])))["l2_squared"]
         covered[rep] = found.low <= 0.0, other.low <= truth <= other.high
     assert (rejected.mean(axis=0) <= 0.05 + 0.0327).all()
     assert (covered.mean(axis=0) >= 0.95 - 0.0327).all()
@@ -418,8 +417,8 @@ def test_mixtures_are_never_certain():
 def test_gains_are_losses_before_minus_losses_after(name):
     p, y = sample("over")
     estimator = load_estimator(f"gain_{name}")
-    found = estimator(p, y, np.random.default_rng(0))
-    stream = np.random.default_rng(0)
+    found = estimator(p, y, default_rng(0))
+    stream = default_rng(0)
     q = cross_fit(estimator.calibrator, p, y, fold_of(y, 5, False, stream), stream)
     before, after = (-np.log(np.where(y == 1, x, 1 - x)).mean() for x in (p, q))
     assert found["kl"].value == pytest.approx(before - after, abs=1e-12) and np.isfinite(
@@ -433,12 +432,12 @@ def test_gains_are_losses_before_minus_losses_after(name):
 
 def test_blocks_give_the_normal_tail():
     p, y = sample("over")
-    parts = SKCE(form="block", blocksize=10)(p, y, np.random.default_rng(0))["skce"]
-    found = SKCEBlockTest(blocksize=10)(p, y, np.random.default_rng(0))["p_value"]
+    parts = SKCE(form="block", blocksize=10)(p, y, default_rng(0))["skce"]
+    found = SKCEBlockTest(blocksize=10)(p, y, default_rng(0))["p_value"]
     assert found.value == pytest.approx(
         norm.sf(parts.value / parts.diagnostics["standard_error"]), rel=1e-9
     )
     with pytest.raises(UndefinedError, match="two blocks"):
-        SKCEBlockTest(blocksize=10)(p[:19], y[:19], np.random.default_rng(0))
+        SKCEBlockTest(blocksize=10)(p[:19], y[:19], default_rng(0))
     with pytest.raises(UndefinedError, match="same value"):
-        SKCEBlockTest()(np.ones(10), np.ones(10, dtype=int), np.random.default_rng(0))
+        SKCEBlockTest()(np.ones(10), np.ones(10, dtype=int), default_rng(0))

@@ -5,6 +5,7 @@ Whoever has not installed the extra `peers` sees the tests of what happens then;
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy.stats import norm
 
 from harness import BadInputError, UndefinedError, list_estimators, load_estimator, peers, run
@@ -27,7 +28,7 @@ def peer(name, **settings):
 
 def sample(n=1500, seed=0):
     """Over-confident, no ties, neither 0 nor 1."""
-    return Beta(map=LogitAffine(0.4, 0.3)).sample(n, np.random.default_rng(seed))
+    return Beta(map=LogitAffine(0.4, 0.3)).sample(n, default_rng(seed))
 
 
 # Without the packages
@@ -42,7 +43,7 @@ def test_what_is_not_installed_is_skipped_with_its_reason(name, monkeypatch):
         == f"the package {made.package} is not installed; install calharness[peers]"
     )
     with pytest.raises(BadInputError, match="cannot run: the package"):
-        made(*sample(20), np.random.default_rng(0))
+        made(*sample(20), default_rng(0))
 
 
 def test_a_run_records_the_skip(monkeypatch, tmp_path):
@@ -130,9 +131,7 @@ def test_mmce_agrees_above_one_half():
 def test_the_normal_debiased_error_is_its_expectation():
     """2 (plug-in) - E of folded normals, in closed form; the mean of 1,000 draws has the standard error that is computed."""
     p, y = sample()
-    found = peer("peer_uncertainty_calibration_normal_debiased")(p, y, np.random.default_rng(0))[
-        "l1"
-    ].value
+    found = peer("peer_uncertainty_calibration_normal_debiased")(p, y, default_rng(0))["l1"].value
     index = np.argsort(np.argsort(p)) * 15 // len(p)
     gaps = np.array([(y[index == b] - p[index == b]).mean() for b in range(15)])
     shares = np.array([y[index == b].mean() for b in range(15)])
@@ -171,12 +170,12 @@ def test_smooth_ece_is_the_fixed_point(name):
 def test_relplots_random_measures_on_a_constant():
     """p = 1/2, y = 1: every grid's binned error is 1/2, and the least width tried is 2^-9; the kernel is 1, the residual -1/2."""
     p, y = np.full(50, 0.5), np.ones(50, int)
-    assert peer("peer_relplot_intce")(p, y, np.random.default_rng(0))[
-        "interval_ce"
-    ].value == pytest.approx(0.5 + 2**-9)
-    assert peer("peer_relplot_laplace")(p, y, np.random.default_rng(0))[
-        "laplace_kce"
-    ].value == pytest.approx(0.5)
+    assert peer("peer_relplot_intce")(p, y, default_rng(0))["interval_ce"].value == pytest.approx(
+        0.5 + 2**-9
+    )
+    assert peer("peer_relplot_laplace")(p, y, default_rng(0))["laplace_kce"].value == pytest.approx(
+        0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_what_recalibration_gains(name, ours, k):
     if k == 2:
         p, y = sample(400)
     else:
-        p, y = Dirichlet(3, map=Power(0.3)).sample(400, np.random.default_rng(0))
+        p, y = Dirichlet(3, map=Power(0.3)).sample(400, default_rng(0))
     p = np.clip(p, 1e-4, None) if k == 3 else np.clip(p, 1e-4, 1 - 1e-4)
     p = p / p.sum(axis=1, keepdims=True) if k == 3 else p
     expected = Variational(Mixed(ours), folds=1)(
@@ -229,7 +228,7 @@ def test_what_recalibration_gains(name, ours, k):
 
 def test_netcals_mmce_of_calibrated_predictions_is_far_from_zero():
     """p <= 1/2 is compared with whether class 0 was right, but stays the probability of class 1."""
-    r = np.random.default_rng(0)
+    r = default_rng(0)
     p = r.random(2000)
     y = (r.random(2000) < p).astype(int)
     assert MMCE(0.4)(p, y)["mmce"].value < 0.05
@@ -258,7 +257,7 @@ def test_relplot_never_draws_the_last_sample():
     other = y.copy()
     other[-1] = 1 - y[-1]
     made = peer("peer_relplot_laplace")
-    values = [made(p, given, np.random.default_rng(3))["laplace_kce"].value for given in (y, other)]
+    values = [made(p, given, default_rng(3))["laplace_kce"].value for given in (y, other)]
     assert values[0] == values[1], DEFECT
 
 
@@ -278,4 +277,4 @@ def test_probmetrics_minds_the_order_of_equal_predictions(name):
 def test_too_few_samples_are_undefined():
     p, y = sample(20)
     with pytest.raises(UndefinedError, match="fewer than two samples"):
-        peer("peer_uncertainty_calibration_normal_debiased")(p, y, np.random.default_rng(0))
+        peer("peer_uncertainty_calibration_normal_debiased")(p, y, default_rng(0))

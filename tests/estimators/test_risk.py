@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from scipy.stats import beta as beta_law
 from scipy.stats import dirichlet as dirichlet_law
 from slow_params import slow
@@ -42,7 +43,7 @@ def test_three_samples_with_a_core_that_is_not_positive():
 
 @given(st.integers(2, 12), st.integers(1, 15), st.integers(1, 4), st.integers(0, 1000))
 def test_moments_and_blocks_give_the_sum_over_pairs(n, r, d, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     u, f = rng.normal(size=(n, d)), rng.normal(size=(n, r))
     core = rng.normal(size=(r, r))
     core = core + core.T
@@ -62,7 +63,7 @@ def test_fewer_than_two_samples_have_no_pair():
 
 def test_the_risk_is_unbiased():
     """u in {-1, 1} with P(1) = 0.7, h = 0.1: E (u u' - h)^2 = 1 - 2 * 0.16 * 0.1 + 0.01."""
-    rng = np.random.default_rng(3)
+    rng = default_rng(3)
     truth = 1 - 2 * 0.4**2 * 0.1 + 0.01
     found = []
     for _ in range(2000):
@@ -74,7 +75,7 @@ def test_the_risk_is_unbiased():
 
 def test_the_least_risk_is_at_the_truth():
     """Among h = t^2 <p - C, p' - C> the true one, t = 1, has the smallest expected risk."""
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     p = rng.random(20_000)
     y = (rng.random(20_000) < p**2).astype(int)
     u, v = residuals(p, y), (p - p**2)[:, None]
@@ -116,7 +117,7 @@ def test_leaving_one_out_of_three():
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_many_bandwidths_at_once_and_any_block_agree(classes, monkeypatch):
-    rng = np.random.default_rng(classes)
+    rng = default_rng(classes)
     g, hits = rng.dirichlet(np.ones(classes), 60), rng.random((60, 2))
     bandwidths = (1e-4, 0.01, 0.5)
     together = dirichlet_sums(g, g, hits, bandwidths, leave_out=np.arange(len(g)))
@@ -138,7 +139,7 @@ def test_the_smallest_bandwidth_neither_overflows_nor_divides_by_zero():
 
 @pytest.mark.parametrize("x", ["scalars", *slow("vectors"), "ties", "one"])
 def test_pivoted_cholesky_leaves_what_it_says(x):
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     x = {"scalars": rng.random(300), "vectors": rng.dirichlet(np.ones(4), 300), "ties": np.repeat([0.1, 0.5], 40),
          "one": np.array([0.3])}[x]  # fmt: skip
     dense = rbf(x, x, 0.5)
@@ -163,7 +164,7 @@ def test_the_rank_of_scalars_does_not_grow_with_them():
 
 
 def test_rank_is_capped_and_the_rest_reported():
-    x = np.random.default_rng(0).dirichlet(np.ones(10), 400)
+    x = default_rng(0).dirichlet(np.ones(10), 400)
     found = pivoted_cholesky(x, 0.5, max_rank=50)
     assert found.factor.shape == (400, 50) and 0 < found.residual < 1
     error = rbf(x, x, 0.5) - found.factor @ found.factor.T

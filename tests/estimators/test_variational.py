@@ -8,6 +8,7 @@ from golden_data import LOSSES, arrays, published_runs, rows
 from harness.experiments.berta2026 import authors
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 
 import harness
 from harness import BadInputError, UndefinedError
@@ -34,7 +35,7 @@ def estimate(estimator, p, y, notion, rng, problem=None):
 )
 def test_folds_are_balanced(y, folds, stratified, seed):
     y = np.array(y)
-    for rng in (np.random.default_rng(seed), seed):
+    for rng in (default_rng(seed), seed):
         fold = fold_of(y, folds, stratified, rng)
         sizes = np.bincount(fold, minlength=folds)
         assert sizes.max() - sizes.min() <= 1 and len(sizes) == folds
@@ -73,9 +74,7 @@ def test_folds_of_scikit_learn_are_balanced(folds, seed):
 
 
 def test_one_fold_is_all_samples():
-    np.testing.assert_array_equal(
-        fold_of(np.arange(3), 1, True, np.random.default_rng(0)), [0, 0, 0]
-    )
+    np.testing.assert_array_equal(fold_of(np.arange(3), 1, True, default_rng(0)), [0, 0, 0])
 
 
 class Spy:
@@ -137,19 +136,17 @@ def test_pooled_means_and_fold_means():
 
 def test_both_are_equal_where_folds_are():
     problem = harness.load_problem("beta_wavy")
-    p, y = problem.sample(500, np.random.default_rng(0))
-    pooled, of_folds = (
-        Variational(pooled=flag)(p, y, np.random.default_rng(1)) for flag in (True, False)
-    )
+    p, y = problem.sample(500, default_rng(0))
+    pooled, of_folds = (Variational(pooled=flag)(p, y, default_rng(1)) for flag in (True, False))
     assert {k: e.value for k, e in pooled.items()} == pytest.approx(
         {k: e.value for k, e in of_folds.items()}, abs=1e-14
     )
 
 
 def test_every_declared_estimand_comes_back_for_its_notion():
-    p, y = harness.load_problem("dirichlet3_overconfident").sample(200, np.random.default_rng(0))
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(200, default_rng(0))
     for notion in ("top_label", "classwise", "canonical"):
-        got = estimate(Variational(), p, y, notion, np.random.default_rng(1))
+        got = estimate(Variational(), p, y, notion, default_rng(1))
         assert set(got) <= set(Variational().estimands)
         assert set(got) <= set(harness.math.estimands.names(notion))
     assert Variational(losses=[Lp(1.5)]).estimands == ("l1.5",)
@@ -157,17 +154,17 @@ def test_every_declared_estimand_comes_back_for_its_notion():
 
 def test_an_impossible_outcome_makes_kl_infinite_and_nothing_else():
     p, y = np.linspace(0.0, 0.9, 50), np.ones(50, dtype=int)
-    got = Variational(Temperature())(p, y, np.random.default_rng(0))
+    got = Variational(Temperature())(p, y, default_rng(0))
     assert got["kl"].value == np.inf
     assert all(np.isfinite(e.value) for name, e in got.items() if name != "kl")
 
 
 def test_a_training_fold_without_a_class():
     """Class 2 has one member: the fit that holds it out never sees it."""
-    p = np.random.default_rng(0).dirichlet(np.ones(3), 50)
-    y = np.r_[2, np.random.default_rng(1).integers(0, 2, 49)]
+    p = default_rng(0).dirichlet(np.ones(3), 50)
+    y = np.r_[2, default_rng(1).integers(0, 2, 49)]
     for calibrator in (Isotonic(), Temperature(), NadarayaWatson(), Partition()):
-        got = Variational(calibrator)(p, y, np.random.default_rng(0), notion="canonical")
+        got = Variational(calibrator)(p, y, default_rng(0), notion="canonical")
         assert all(np.isfinite(e.value) for e in got.values()), calibrator
 
 
@@ -186,7 +183,7 @@ def test_impossible_parameters_are_refused(name, values):
 
 def test_repeats_average_over_partitions():
     """With integer seeds, the next partitions are those of the next seeds."""
-    p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_overconfident").sample(300, default_rng(0))
     alone = [authors.Variational()(p, y, seed) for seed in (7, 8, 9)]
     together = authors.Variational(repeats=3)(p, y, 7)
     for name, e in together.items():
@@ -201,30 +198,25 @@ def test_repeats_average_over_partitions():
 
 
 def test_repeats_of_a_generator_are_reproducible_partitions():
-    p, y = harness.load_problem("beta_overconfident").sample(300, np.random.default_rng(0))
-    first, second = (Variational(repeats=3)(p, y, np.random.default_rng(5)) for _ in range(2))
-    other = Variational(repeats=3)(p, y, np.random.default_rng(6))
+    p, y = harness.load_problem("beta_overconfident").sample(300, default_rng(0))
+    first, second = (Variational(repeats=3)(p, y, default_rng(5)) for _ in range(2))
+    other = Variational(repeats=3)(p, y, default_rng(6))
     assert first == second and other["l1"].value != first["l1"].value
-    folds = [fold for fold, _ in Variational(repeats=3).partitions(p, y, np.random.default_rng(5))]
+    folds = [fold for fold, _ in Variational(repeats=3).partitions(p, y, default_rng(5))]
     assert len(folds) == 3 and (folds[0] != folds[1]).any() and (folds[1] != folds[2]).any()
-    one = Variational()(
-        p, y, np.random.default_rng(5)
-    )  # the first partition is that of a single one
-    np.testing.assert_array_equal(
-        folds[0], next(Variational().partitions(p, y, np.random.default_rng(5)))[0]
-    )
+    one = Variational()(p, y, default_rng(5))  # the first partition is that of a single one
+    np.testing.assert_array_equal(folds[0], next(Variational().partitions(p, y, default_rng(5)))[0])
     assert one["l1"].value != first["l1"].value
 
 
 def test_more_partitions_spread_less():
     """The mean of 8 partitions varies less than a single one; split_sd estimates the latter."""
-    p, y = harness.load_problem("beta_calibrated").sample(150, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_calibrated").sample(150, default_rng(0))
     single = [
-        Variational(losses=(Lp(1.0),))(p, y, np.random.default_rng([1, i]))["l1"].value
-        for i in range(48)
+        Variational(losses=(Lp(1.0),))(p, y, default_rng([1, i]))["l1"].value for i in range(48)
     ]
     many = [
-        Variational(losses=(Lp(1.0),), repeats=8)(p, y, np.random.default_rng([2, i]))["l1"]
+        Variational(losses=(Lp(1.0),), repeats=8)(p, y, default_rng([2, i]))["l1"]
         for i in range(12)
     ]
     assert np.std([e.value for e in many]) < 0.7 * np.std(single)
@@ -235,7 +227,7 @@ def test_more_partitions_spread_less():
 
 def test_the_bound_of_one_partition_given_twice_is_its_bound():
     """The evidence is a mean over all folds of all partitions."""
-    p, y = harness.load_problem("beta_overconfident").sample(3000, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_overconfident").sample(3000, default_rng(0))
     (partition,) = Variational(Temperature()).partitions(p, y, 1)
     one = Variational(Temperature()).evaluate(p, y, [partition])
     two = Variational(Temperature(), repeats=2).evaluate(p, y, [partition] * 2)
@@ -246,7 +238,7 @@ def test_the_bound_of_one_partition_given_twice_is_its_bound():
 
 
 def test_bounds_grow_as_the_level_falls():
-    p, y = harness.load_problem("beta_overconfident").sample(3000, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_overconfident").sample(3000, default_rng(0))
     found = [Variational(Temperature(), level=level)(p, y, 1)["l1"] for level in (0.99, 0.95, 0.5)]
     assert 0.0 < found[0].low < found[1].low < found[2].low < found[2].value
     assert [e.level for e in found] == [0.99, 0.95, 0.5] and len({e.value for e in found}) == 1
@@ -256,7 +248,7 @@ def test_bounds_grow_as_the_level_falls():
 def test_each_class_is_bounded_at_a_share_of_the_level():
     """Three classes at 1 - 0.05/3 each: the mean of their bounds holds at 0.95."""
     problem = harness.load_problem("dirichlet3_overconfident")
-    p, y = harness.reduce(*problem.sample(4000, np.random.default_rng(0)), "classwise")
+    p, y = harness.reduce(*problem.sample(4000, default_rng(0)), "classwise")
     found = apply(Variational(level=0.95), p, y, "classwise", 3)
     of_class = {
         level: [Variational(level=level)(p[:, j], y[:, j], 3, notion="binary") for j in range(3)]
@@ -481,10 +473,8 @@ def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
     )
     got = []
     for rep in range(100):
-        p, y = problem.sample(500, np.random.default_rng([8, rep]))
-        got.append(
-            {name: e.value for name, e in estimator(p, y, np.random.default_rng([9, rep])).items()}
-        )
+        p, y = problem.sample(500, default_rng([8, rep]))
+        got.append({name: e.value for name, e in estimator(p, y, default_rng([9, rep])).items()})
     for name in ("l1", "l2_squared", "kl"):
         values, truth = np.array([g[name] for g in got]), problem.truth(name).value
         error = values.std(ddof=1) / np.sqrt(len(values))
@@ -500,13 +490,11 @@ def test_vectors_are_bounded_too():
     )
     got = []
     for rep in range(40):
-        p, y = problem.sample(400, np.random.default_rng([8, rep]))
+        p, y = problem.sample(400, default_rng([8, rep]))
         got.append(
             {
                 k: e.value
-                for k, e in estimator(
-                    p, y, np.random.default_rng([9, rep]), notion="canonical"
-                ).items()
+                for k, e in estimator(p, y, default_rng([9, rep]), notion="canonical").items()
             }
         )
     for name in ("l1", "l2", "linf", "l2_squared", "top_class_l1"):
@@ -521,14 +509,12 @@ def test_fitting_and_evaluating_on_the_same_samples_overestimates():
     problem = harness.load_problem("beta_calibrated")
     in_sample, crossed = [], []
     for rep in range(50):
-        p, y = problem.sample(500, np.random.default_rng([10, rep]))
+        p, y = problem.sample(500, default_rng([10, rep]))
         for name, values in (
             ("variational_isotonic_insample", in_sample),
             ("variational_isotonic", crossed),
         ):
-            values.append(
-                harness.load_estimator(name)(p, y, np.random.default_rng([11, rep]))["l1"].value
-            )
+            values.append(harness.load_estimator(name)(p, y, default_rng([11, rep]))["l1"].value)
     error = [np.std(values, ddof=1) / np.sqrt(50) for values in (in_sample, crossed)]
     assert np.mean(in_sample) > 10 * error[0]
     assert np.mean(crossed) < 3 * error[1]
@@ -542,7 +528,7 @@ def test_the_oracle_estimates_the_truth():
         notion = problem.default_notions[0]
         got = []
         for rep in range(20):
-            p, y = problem.sample(2000, np.random.default_rng([12, rep]))
+            p, y = problem.sample(2000, default_rng([12, rep]))
             got.append(estimate(oracle, p, y, notion, None, problem))
         for estimand in ("l1", "l2_squared", "kl"):
             values, truth = (
@@ -561,7 +547,7 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
     with pytest.raises(UndefinedError, match="not given one coordinate"):
         estimate(
             harness.load_estimator("oracle"),
-            *problem.sample(5, np.random.default_rng(0)),
+            *problem.sample(5, default_rng(0)),
             "top_label",
             None,
             problem,
@@ -570,7 +556,7 @@ def test_the_oracle_does_not_judge_a_class_by_itself():
 
 def test_folds_need_a_generator():
     """Deterministic estimators need no rng; cross-fitted ones ask for it by name."""
-    p, y = harness.load_problem("beta_overconfident").sample(50, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_overconfident").sample(50, default_rng(0))
     assert harness.load_estimator("variational_isotonic_insample")(p, y)["l1"].value > 0
     assert harness.load_estimator("binned15")(p, y)["l1"].value > 0
     for name in ("variational_isotonic", "kmeans15"):
@@ -582,9 +568,9 @@ def test_folds_need_a_generator():
     "name", ["lightgbm_ws", pytest.param("catboost_ws", marks=pytest.mark.slow), "partition"]
 )
 def test_a_model_differs_by_nothing_from_itself(name):
-    p, y = harness.load_problem("beta_wavy").sample(120, np.random.default_rng(0))
+    p, y = harness.load_problem("beta_wavy").sample(120, default_rng(0))
     estimator = harness.load_estimator(f"variational_{name}", repeats=2)
-    for e in harness.paired_difference(p, p, y, np.random.default_rng(1), estimator).values():
+    for e in harness.paired_difference(p, p, y, default_rng(1), estimator).values():
         assert (e.value, e.low, e.high) == (0.0, 0.0, 0.0)
 
 
@@ -593,7 +579,7 @@ def test_an_impossible_outcome_leaves_no_interval():
     q = p.copy()
     q[0] = 0.0
     y = np.r_[1, np.zeros(29, dtype=int), np.ones(30, dtype=int)]
-    kl = harness.paired_difference(q, p, y, np.random.default_rng(1))["kl"]
+    kl = harness.paired_difference(q, p, y, default_rng(1))["kl"]
     assert kl.value == np.inf and kl.kind == "point" and kl.low is None
 
 

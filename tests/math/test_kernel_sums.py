@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 
 from harness import load_problem, reduce
 from harness.estimators import DirichletKernel, KernelRidge, kernel_ridge
@@ -16,7 +17,7 @@ from harness.math.notions import one_hot
 from harness.math.shifted import shifted_solutions
 
 BANDWIDTHS = (1e-5, 1e-3, 0.03, 1.0)
-rng = np.random.default_rng(0)
+rng = default_rng(0)
 N = 300
 SCALARS = {
     "uniform": rng.random(N),
@@ -39,7 +40,7 @@ def clipped(p, floor=1e-7):
 
 
 def outcomes(p):
-    return (np.random.default_rng(1).random(len(p)) < p).astype(float)[:, None]
+    return (default_rng(1).random(len(p)) < p).astype(float)[:, None]
 
 
 def same(found, wanted):
@@ -60,7 +61,7 @@ def test_beta_sums_are_those_of_all_pairs(name):
 
 @given(st.integers(2, 40), st.floats(-5.0, 1.0), st.floats(0.02, 3.0), st.integers(0, 10**6))
 def test_small_samples_of_any_shape(n, log_b, shape, seed):
-    p = np.random.default_rng(seed).beta(shape, 1.0, n)
+    p = default_rng(seed).beta(shape, 1.0, n)
     z, hits, own = clipped(p), outcomes(p), np.arange(n)
     same(
         beta_sums.regressions(z, z, hits, 10.0**log_b, own),
@@ -114,7 +115,7 @@ def test_all_folds_at_once_are_the_folds_one_by_one(name, monkeypatch):
     for cheaper in (False, True):
         monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b, cheaper=cheaper: cheaper)
         estimates = [
-            *DirichletKernel("risk")(p, y, np.random.default_rng(0)).values(),
+            *DirichletKernel("risk")(p, y, default_rng(0)).values(),
             *DirichletKernel("likelihood", form="risk")(p, y).values(),
         ]
         found.append([e.value for e in estimates] + [e.diagnostics["bandwidth"] for e in estimates])
@@ -149,12 +150,12 @@ def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
         "MAX_PENDING": 500,
     }.items():
         monkeypatch.setattr(near_pairs, name, value)
-    p = np.random.default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
+    p = default_rng(classes).dirichlet(np.full(classes, 0.3), 120)
     p[:20] = p[20:40]  # ties
     p[40:60] = one_hot(np.arange(20) % classes, classes)
     z, y = (
         np.clip(p, 1e-7, 1 - 1e-7),
-        np.random.default_rng(0).integers(0, classes - 1, 120),
+        default_rng(0).integers(0, classes - 1, 120),
     )  # a class is absent
     bandwidths = (
         0.5,
@@ -184,7 +185,7 @@ def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
         [
             np.full((5, 400), 1 / 400),
             one_hot(np.arange(15), 400),
-            np.random.default_rng(0).dirichlet(np.ones(400), 20),
+            default_rng(0).dirichlet(np.ones(400), 20),
         ]
     )
     z, y = np.clip(p, 1e-7, 1 - 1e-7), np.arange(40) % 400
@@ -194,8 +195,8 @@ def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
 
 
 def test_solutions_of_several_shifts():
-    a = np.random.default_rng(0).normal(size=(300, 300)) * np.geomspace(1.0, 1e-9, 300)
-    a, b = a @ a.T, np.random.default_rng(1).normal(size=(300, 4))
+    a = default_rng(0).normal(size=(300, 300)) * np.geomspace(1.0, 1e-9, 300)
+    a, b = a @ a.T, default_rng(1).normal(size=(300, 4))
     b[:, 3] = b[:, 0]  # dependent, as residuals that sum to 0 are
     shifts = [10.0, 0.1, 1e-3]
     for c, x in zip(shifts, shifted_solutions(a, b, shifts)):
@@ -213,14 +214,14 @@ def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch)
         kernel_ridge, "SVD_MAX_RANK", 10
     )  # of 40 samples of 60 classes, a rank below the number of classes
     p, y = (
-        np.random.default_rng(0).dirichlet(np.full(60, 0.1), 40),
-        np.random.default_rng(1).integers(0, 60, 40),
+        default_rng(0).dirichlet(np.full(60, 0.1), 40),
+        default_rng(1).integers(0, 60, 40),
     )
-    found = KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"]
+    found = KernelRidge(gamma=5.0)(p, y, default_rng(0))["l2_squared"]
     assert found.diagnostics["rank"] > 10 and np.isfinite(found.value)
     monkeypatch.undo()
     assert found.value == pytest.approx(
-        KernelRidge(gamma=5.0)(p, y, np.random.default_rng(0))["l2_squared"].value, rel=1e-9
+        KernelRidge(gamma=5.0)(p, y, default_rng(0))["l2_squared"].value, rel=1e-9
     )
 
 
@@ -233,27 +234,25 @@ def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
         lambda *a: solved.append(shifted_solutions(*a)) or solved[-1],
     )
     p, y = reduce(
-        *load_problem("dirichlet10_overconfident").sample(600, np.random.default_rng(0)),
+        *load_problem("dirichlet10_overconfident").sample(600, default_rng(0)),
         "canonical",
     )
-    fast = KernelRidge()(p, y, np.random.default_rng(0))
+    fast = KernelRidge()(p, y, default_rng(0))
     assert any(one is not None for one in solved)
     monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: None)
-    slow = KernelRidge()(p, y, np.random.default_rng(0))
+    slow = KernelRidge()(p, y, default_rng(0))
     assert fast["l2_squared"].diagnostics["rank"] > kernel_ridge.SVD_MAX_RANK
     assert fast["l2_squared"].value == pytest.approx(slow["l2_squared"].value, rel=1e-9)
     assert fast["l2_squared"].diagnostics == pytest.approx(slow["l2_squared"].diagnostics, rel=1e-9)
     given = dataclasses.replace(KernelRidge(), ridge=1e-13)  # too small for the Krylov space
-    assert np.isfinite(given(p, y, np.random.default_rng(0))["l2_squared"].value)
+    assert np.isfinite(given(p, y, default_rng(0))["l2_squared"].value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["risk", "likelihood"])
 def test_ten_thousand_samples_are_those_of_all_pairs(rule, monkeypatch):
-    p, y = reduce(
-        *load_problem("beta_overconfident").sample(10_000, np.random.default_rng(0)), "binary"
-    )
-    fast = DirichletKernel(rule)(p, y, np.random.default_rng(0))
+    p, y = reduce(*load_problem("beta_overconfident").sample(10_000, default_rng(0)), "binary")
+    fast = DirichletKernel(rule)(p, y, default_rng(0))
     monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b: False)
     b = fast["l1"].diagnostics["bandwidth"]
     slow = DirichletKernel(b)(p, y)

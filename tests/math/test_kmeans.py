@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from sklearn.cluster import KMeans
 
 from harness.math import kmeans, kmeans_kernels
@@ -17,7 +18,7 @@ def theirs(points, bins, seed):
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_clusters_are_those_of_scikit_learn(n, d, bins, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     points = rng.beta(0.7, 0.5, (n, 1)) if d == 1 else rng.dirichlet(np.full(d, 0.4), n)
     bin_of, count = kmeans.fitted(points, bins, seed)
     expected, new = theirs(points, bins, seed), rng.random((50, d))
@@ -27,7 +28,7 @@ def test_the_clusters_are_those_of_scikit_learn(n, d, bins, seed):
 
 
 def test_read_only_and_transposed_points_are_the_same_points():
-    points = np.random.default_rng(0).random((3, 80)).T
+    points = default_rng(0).random((3, 80)).T
     expected = kmeans.fitted(np.ascontiguousarray(points), 5, 0)[0](points)
     points.flags.writeable = False
     np.testing.assert_array_equal(kmeans.fitted(points, 5, 0)[0](points), expected)
@@ -44,7 +45,7 @@ def test_few_points_and_few_distinct_ones():
 
 def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypatch):
     """An update that leaves a centre without points is too rare to occur by chance."""
-    points = np.random.default_rng(0).random((50, 2))
+    points = default_rng(0).random((50, 2))
 
     def emptied(x, centres, squares, labels, sizes):
         sizes[:] = [0, 10, 20, 20]
