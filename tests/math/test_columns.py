@@ -117,7 +117,7 @@ def test_a_map_takes_and_gives_columns_by_name():
     binary = FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.3), "b": np.array(2.0)})
     two = pd.DataFrame({"yes": P[:, 0], "no": 1.0 - P[:, 0]})
     np.testing.assert_array_equal(binary(two)["yes"], binary(P[:, 0]))
-    with pytest.raises(BadInputError, match="is of the second of the classes, 'yes'"):
+    with pytest.raises(BadInputError, match="second class, 'yes'"):
         binary(two["no"])
 
 
