@@ -22,7 +22,8 @@ def values(estimator, p, y, rng=0):
     }
 
 
-# Closed forms: p = .1 .2 | .6 .7 .8 in two bins, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 - 1/3) = 11/30 with 3/5
+# Closed forms: p = .1 .2 | .6 .7 .8 in two bins, gaps (.15 - .5) = -.35 with weight 2/5 and (.7 -
+# 1/3) = 11/30 with 3/5
 P5, Y5 = np.array([0.1, 0.2, 0.6, 0.7, 0.8]), np.array([0, 1, 1, 0, 0])
 GAPS, WEIGHTS = np.array([0.35, 11 / 30]), np.array([0.4, 0.6])
 CLOSED = {
@@ -203,7 +204,7 @@ def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
     ],
 )
 def test_debiased_equals_uncertainty_calibration(name, theirs):
-    """Values of unbiased_square_ce of uncertainty-calibration 0.1.4 with 15 equal bins, run once."""
+    """Values of unbiased_square_ce of uncertainty-calibration 0.1.4, 15 equal bins, run once."""
     data = arrays(name)
     assert values(Debiased(), data["p"], data["y"])["l2_squared"] == pytest.approx(
         theirs, rel=1e-12

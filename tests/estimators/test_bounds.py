@@ -437,7 +437,7 @@ def test_a_loss_without_a_least_value_has_no_bound():
 
 
 def test_half_width_closed_form():
-    """Folds of 3 samples 0, 1, 2: s = 1; t of 2 degrees of freedom has a closed expected shortfall."""
+    """Folds of 3 samples 0, 1, 2: s = 1; t of 2 degrees of freedom has a closed shortfall."""
     from scipy.integrate import quad
     from scipy.stats import t
 
@@ -454,7 +454,7 @@ def test_half_width_closed_form():
 
 
 def test_half_width_weights_folds_by_their_size():
-    """Folds of 3 (s = 1) and 6 samples (s^2 = 0.8): the smaller one gives the degrees of freedom."""
+    """Folds of 3 (s = 1) and 6 samples (s^2 = 0.8): the smaller one gives the degrees."""
     fold, x = (
         np.array([0] * 3 + [1] * 6),
         np.array([0.0, 1.0, 2.0] + [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]),
@@ -462,13 +462,6 @@ def test_half_width_weights_folds_by_their_size():
     small = bounds.half_width(x[:3], fold[:3], 0.9) * math.sqrt(3.0)  # the shortfall itself
     expected = small * (1 / 3 / math.sqrt(3.0) + 2 / 3 * math.sqrt(0.8 / 6.0))
     assert bounds.half_width(x, fold, 0.9) == pytest.approx(expected, rel=1e-12)
-
-
-def test_half_width_scales_and_does_not_move():
-    x, fold = default_rng(0).normal(size=50), np.arange(50) % 5
-    width = bounds.half_width(x, fold, 0.95)
-    assert bounds.half_width(3.0 * x + 7.0, fold, 0.95) == pytest.approx(3.0 * width)
-    assert bounds.half_width(x, fold, 0.99) > width > bounds.half_width(x, fold, 0.9)
 
 
 def test_half_width_of_tiny_folds_is_none():
@@ -646,7 +639,7 @@ def test_impossible_pairs_are_refused(change, words):
 
 
 def test_an_infinite_loss_of_both_models_is_no_difference_of_zero():
-    """An outcome that both models call impossible: infinity minus infinity is NaN, without interval."""
+    """An outcome that both models call impossible: infinity minus infinity has no interval."""
     p, y = np.r_[0.0, np.full(49, 0.5)], np.r_[1, np.arange(49) % 2]
     with np.errstate(invalid="ignore"):
         found = harness.paired_difference(p, p, y, default_rng(0), Variational(Temperature()))

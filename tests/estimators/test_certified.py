@@ -1,4 +1,4 @@
-"""Certified bounds: closed forms, steps of the proofs, coverage, and the effect of missing terms."""
+"""Certified bounds: closed forms, steps of the proofs, coverage, the effect of missing terms."""
 
 import dataclasses
 import math
@@ -450,7 +450,7 @@ def test_level_reaches_all_ends():
 
 
 def test_neighbouring_numbers():
-    """Two adjacent floats with eta 0 and 1: their midpoint rounds to one of them. The error is 1/2."""
+    """Two adjacent floats with eta 0 and 1: the midpoint rounds to one. The error is 1/2."""
     first = np.random.default_rng(1).random(100_000) < 0.5
     for a in (0.9, np.nextafter(0.9, 1.0)):
         p = np.where(first, a, np.nextafter(a, 1.0))

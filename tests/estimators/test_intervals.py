@@ -259,7 +259,7 @@ def test_p_values_count_the_draws_that_are_at_least_as_large():
     ["top_label", *(pytest.param(n, marks=pytest.mark.slow) for n in ("classwise", "canonical"))],
 )
 def test_p_values_are_uniform_under_calibration_and_small_otherwise(notion):
-    """The mean of 200 p-values is 1/2 + 1/40 within 4 standard errors; sharper predictions are rejected."""
+    """The mean of 200 p-values is 1/2 + 1/40 within 4 standard errors."""
     problem = Dirichlet(3)
     test = Consistency(Binned(bins=5, rule="kmeans") if notion == "canonical" else l1, resamples=19)
     reps, at_null = 200, []

@@ -461,17 +461,6 @@ def test_vectors_by_kmeans_bins():
     assert near(found[30], truth, 0.25 * truth)
 
 
-def test_calibrated_predictions_are_near_zero_and_tuning_helps():
-    """On calibrated data tuned bins have a smaller mean than the finest ones."""
-    problem = load_problem("beta_calibrated")
-    tuned, finest = [], []
-    for rep in range(20):
-        p, y = problem.sample(1000, default_rng([9, rep]))
-        tuned.append(Tuned(Binned())(p, y, default_rng(rep))["l2_squared"].value)
-        finest.append(Tuned(Binned(), {"bins": (100,)})(p, y, default_rng(rep))["l2_squared"].value)
-    assert 0 <= np.mean(tuned) < 0.005 < np.mean(finest)
-
-
 def test_too_few_samples():
     p, y = sample("beta_overconfident", 11)
     with pytest.raises(UndefinedError, match="need more than 11"):

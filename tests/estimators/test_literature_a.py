@@ -89,7 +89,7 @@ def test_smoothing_keeps_what_has_one_sign():
 
 
 def test_two_opposite_errors_at_the_ends():
-    """p = 0, 1 with y = 1, 0: 1/2 int |K(t, 0) - K(t, 1)| dt = sum_k of differences of normal probabilities."""
+    """p = 0, 1 with y = 1, 0: a sum of differences of normal probabilities."""
     from scipy.special import ndtr
 
     sigma = 0.4
@@ -155,7 +155,7 @@ def test_more_smoothing_never_makes_it_larger(inputs):
 
 
 def test_sweep_by_hand():
-    """p = .1 .3 .6 .9, y = 0 1 0 1: two bins have frequencies 1/2, 1/2; three (sizes 2, 1, 1) 1/2, 0, 1: b* = 2."""
+    """Two bins have frequencies 1/2, 1/2; three (sizes 2, 1, 1) 1/2, 0, 1: b* = 2."""
     p, y = [0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1]
     found = Sweep()(np.array(p), np.array(y))
     assert found["l1"].diagnostics["bins"] == 2
@@ -400,7 +400,7 @@ def test_z_by_hand():
 
 
 def test_chi_square_by_hand():
-    """Two bins: (1 - .4)^2 / .32 + (2 - 1)^2 / .5, and P(chi^2_2 > x) = exp(-x / 2); certain bins that are right do not count."""
+    """Two bins: (1 - .4)^2 / .32 + (2 - 1)^2 / .5, and P(chi^2_2 > x) = exp(-x / 2)."""
     found = ChiSquare(2)(np.array([0.2, 0.2, 0.5, 0.5]), np.array([1, 0, 1, 1]))["p_value"]
     assert found.value == pytest.approx(math.exp(-(0.36 / 0.32 + 2) / 2), rel=1e-12)
     sure = ChiSquare(3)(np.array([0.0, 0.0, 0.2, 0.2, 0.5, 0.5]), np.array([0, 0, 1, 0, 1, 1]))[

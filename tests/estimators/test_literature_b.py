@@ -318,7 +318,7 @@ def test_kernel_densities_of_constant_predictions(p):
 
 
 def test_interval_error_closed_forms():
-    """One sample, or two equal ones, are in one bin. Opposite residuals cancel with known probability."""
+    """One sample, or two equal ones, are in one bin; opposite residuals cancel at times."""
     assert values(IntervalCE(), [0.3], [1])["interval_ce"] == pytest.approx(0.7 + 2**-9)
     assert values(IntervalCE(), [0.3, 0.3], [1, 0])["interval_ce"] == pytest.approx(0.2 + 2**-9)
     p, sums = np.array([0.375, 0.625]), np.array([0.0, 0.1875, 0.0])
@@ -392,7 +392,7 @@ def test_root_brier_on_two_columns_is_twice_the_scalar():
 
 @pytest.mark.parametrize(("n", "c"), [(10, 0.3), (50, 0.1), (50, 0.9), (200, 0.5)])
 def test_root_brier_holds_at_its_level_exactly(n, c):
-    """p = 1 and outcomes of probability c: the error is 1 - c, the bound a function of the count."""
+    """p = 1: the error is 1 - c, the bound a function of the number of outcomes."""
     law = binom.pmf(np.arange(n + 1), n, c)
     above = [
         RootBrier()(np.ones(n), (np.arange(n) < k).astype(int))["l1"].high >= 1 - c

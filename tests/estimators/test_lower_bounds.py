@@ -1,4 +1,4 @@
-"""What the variational estimators promise, on every synthetic problem: a mean at most the truth, a bound that holds."""
+"""Variational estimators on every synthetic problem: mean at most the truth, valid bounds."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ QUICK = ["isotonic", "temperature", "nadaraya_watson", "partition", "qs", "sms"]
 
 
 def judged(out, estimators, *overrides):
-    """evaluate() of a run on all synthetic problems, with the estimands whose truth is known."""
+    """Return evaluate() of a run on all synthetic problems, for estimands with known truth."""
     chosen = ",".join(f"variational_{name}" for name in estimators)
     records = harness.run(
         [f"problem=[{','.join(SYNTHETIC)}]", f"estimator=[{chosen}]", f"out={out}", *overrides]
@@ -29,7 +29,7 @@ def judged(out, estimators, *overrides):
 
 
 def exceeding(table):
-    """Rows whose mean lies above the truth by more than 3 standard errors (Student's t where reps are few)."""
+    """Return rows whose mean exceeds the truth by more than 3 standard errors (Student's t)."""
     critical = stats.t.isf(stats.norm.sf(3.0), table["reps"] - 1)
     return table[
         table["mean"]
@@ -38,7 +38,7 @@ def exceeding(table):
 
 
 def too_rare(table, level=0.95):
-    """Rows whose bound covers more rarely than the level less 3 standard errors."""
+    """Return rows whose coverage is below the level less 3 standard errors."""
     bounded = table[table["coverage"].notna()]
     assert len(bounded)
     return bounded[

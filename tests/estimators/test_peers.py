@@ -1,6 +1,6 @@
-"""Estimators of other libraries: they agree with ours where the definition is the same, and their known defects are there.
+"""Estimators of other libraries: agreement with ours, and their known defects.
 
-Whoever has not installed the extra `peers` sees the tests of what happens then; the others are skipped with the reason.
+Without the extra `peers` only the tests of its absence run; the others are skipped with the reason.
 """
 
 import numpy as np
@@ -120,7 +120,7 @@ def test_the_mean_over_bins_is_as_we_say():
 
 
 def test_mmce_agrees_above_one_half():
-    """Where "the predicted class is 1" holds throughout, netcal's is the paper's."""
+    """If class 1 is predicted throughout, netcal's MMCE is the paper's."""
     p, y = sample(400)
     p = 0.5 + p / 2
     assert peer("peer_netcal_mmce")(p, y)["mmce"].value == pytest.approx(
@@ -129,7 +129,7 @@ def test_mmce_agrees_above_one_half():
 
 
 def test_the_normal_debiased_error_is_its_expectation():
-    """2 (plug-in) - E of folded normals, in closed form; the mean of 1,000 draws has the standard error that is computed."""
+    """The mean of 1,000 draws equals the closed form within 4 standard errors."""
     p, y = sample()
     found = peer("peer_uncertainty_calibration_normal_debiased")(p, y, default_rng(0))["l1"].value
     index = np.argsort(np.argsort(p)) * 15 // len(p)
@@ -144,7 +144,7 @@ def test_the_normal_debiased_error_is_its_expectation():
 
 
 def smooth_ece(p, y):
-    """The fixed point of sigma = integral of |mean residual smoothed by the reflected Gaussian of width sigma|, on a grid."""
+    """Return the fixed point of the smoothed residual's norm, by reflected Gaussians."""
     t = np.linspace(0, 1, 401)
     places = np.concatenate([sign * p + 2 * turn for turn in (-1, 0, 1) for sign in (1, -1)])
     residual = np.tile(y - p, 6)
@@ -162,13 +162,13 @@ def smooth_ece(p, y):
 
 @pytest.mark.parametrize("name", ["peer_relplot_smece", "peer_probmetrics_smece"])
 def test_smooth_ece_is_the_fixed_point(name):
-    """On their grid of 200 points and after ten bisections, 1e-3 of sigma."""
+    """Their grid has 200 points and ten bisections: 1e-3 of sigma."""
     p, y = sample(200)
     assert peer(name)(p, y)["smooth_ece"].value == pytest.approx(smooth_ece(p, y), abs=3e-3)
 
 
 def test_relplots_random_measures_on_a_constant():
-    """p = 1/2, y = 1: every grid's binned error is 1/2, and the least width tried is 2^-9; the kernel is 1, the residual -1/2."""
+    """p = 1/2, y = 1: every binned error is 1/2, and the smallest width is 2^-9."""
     p, y = np.full(50, 0.5), np.ones(50, int)
     assert peer("peer_relplot_intce")(p, y, default_rng(0))["interval_ce"].value == pytest.approx(
         0.5 + 2**-9
@@ -190,7 +190,7 @@ def test_cumulative_residuals(name, estimand):
 
 
 class Mixed:
-    """A calibrator mixed with the uniform as probmetrics does."""
+    """A calibrator mixed with the uniform as in probmetrics."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -227,7 +227,7 @@ def test_what_recalibration_gains(name, ours, k):
 
 
 def test_netcals_mmce_of_calibrated_predictions_is_far_from_zero():
-    """p <= 1/2 is compared with whether class 0 was right, but stays the probability of class 1."""
+    """p <= 1/2 is compared with class 0 being right, but stays the probability of class 1."""
     r = default_rng(0)
     p = r.random(2000)
     y = (r.random(2000) < p).astype(int)
@@ -246,7 +246,7 @@ def test_netcal_takes_two_labels_for_two_classes():
 
 @pytest.mark.parametrize("name", ["peer_torchmetrics_ece15", "peer_relplot_ece15"])
 def test_a_confidence_of_one_has_a_bin_of_its_own(name):
-    """0.95 right and 1.0 wrong share the last bin: |0.975 - 0.5|. Apart they are 0.05 / 2 + 1 / 2."""
+    """0.95 right and 1.0 wrong share the last bin: |0.975 - 0.5|; apart 0.05 / 2 + 1 / 2."""
     p, y = np.array([0.95, 1.0]), np.array([1, 0])
     assert Binned()(p, y)["l1"].value == pytest.approx(0.475)
     assert peer(name)(p, y)["l1"].value == pytest.approx(0.525), DEFECT
@@ -263,7 +263,7 @@ def test_relplot_never_draws_the_last_sample():
 
 @pytest.mark.parametrize("name", ["peer_probmetrics_kuiper", "peer_probmetrics_ks"])
 def test_probmetrics_minds_the_order_of_equal_predictions(name):
-    """Ten of p = 1/2, five right: ones first or last, the path leaves 0 by 1/4; alternating, by 1/20."""
+    """Ten of p = 1/2, five right: the path leaves 0 by 1/4 in order, by 1/20 alternating."""
     p, y = np.full(10, 0.5), np.arange(10) < 5
     made = peer(name)
     (first,), (mixed,) = (

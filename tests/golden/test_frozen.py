@@ -1,4 +1,4 @@
-"""Keys, values of estimators, verdicts and the schema of judge are those of tests/golden/frozen (tests/golden/README.md)."""
+"""Keys, values of estimators, verdicts and judge's schema equal tests/golden/frozen."""
 
 import json
 
@@ -14,7 +14,7 @@ QUICK_EXPERIMENTS = [
 
 
 def differences(rows, stored, *identity):
-    """Rows that are not as they are stored; numbers are compared as their texts."""
+    """Return rows that differ from the stored ones; numbers are compared as texts."""
     known = {tuple(row[name] for name in identity): row for row in stored}
     texts = [{name: str(value) for name, value in row.items()} for row in rows]
     return [row for row in texts if row != known.get(tuple(row[name] for name in identity))]

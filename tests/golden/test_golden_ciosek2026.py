@@ -45,7 +45,7 @@ def of_data(data, quantity):
 
 @lru_cache
 def sample(data):
-    """Scores, labels, order of the shuffle; scores, labels and folds in ascending order of the scores."""
+    """Return scores, labels, shuffle; and scores, labels, folds in ascending order of scores."""
     with np.load(FOLDER / f"data_{data.replace(' ', '_')}.npz") as file:
         z = dict(file)
     sorted_ones = (

@@ -136,7 +136,7 @@ def test_canonical_kernel_regression_on_their_logarithmic_path(case):
 
 
 def test_canonical_kernel_regression_with_unscaled_densities():
-    """Their exponents are of float32 and of size log(z) / b: what remains between us is 2^-24 of them."""
+    """Their exponents are float32 of size log(z) / b: differences are 2^-24 of them."""
     p, y = reduced("K3", "CCE")
     found = rows(case="K3", function="kde_fit CCE (authors default path, float32 inputs, K<=60)")
     for r in found:
@@ -176,7 +176,8 @@ def test_their_whole_pipeline(case, pipeline):
         (r["params"], r["statistic"]): r["value"]
         for r in rows(case=case, function=f"pipeline {pipeline}")
     }
-    # sums in float32: 50 roundings of 2^-24; spreads over the folds are that of numbers up to a hundred times as large
+    # sums in float32: 50 roundings of 2^-24; spreads over the folds are that of numbers up to a
+    # hundred times as large
     single = 50 * 2.0**-24 if "float32" in pipeline else 0.0
     for key, value in ours.items():
         spread = key[1] in ("sqrt_risk_sd_ddof1", "CE_sd")
@@ -189,7 +190,7 @@ def test_their_whole_pipeline(case, pipeline):
 @pytest.mark.parametrize("case", ["K3", "K100"])
 @pytest.mark.parametrize("kind", ["kkr", "ukkr", "kde"])
 def test_the_canonical_pipeline_with_the_right_labels(case, kind):
-    """An independent implementation of the text, labels aligned, in float64."""
+    """Compare with an independent implementation of the text in float64, labels aligned."""
     p, y = reduced(case, "CCE")
     estimator = (
         authors.DirichletKernel(float32=False, rescaled=True)
@@ -261,7 +262,7 @@ def test_the_plain_binned_estimator_agrees_with_a_third_implementation(case):
 
 
 def test_a_saturated_confidence_drops_its_row():
-    """float32 softmax of saturated logits: a third of all confidences are exactly 1, and their rows are lost."""
+    """A third of all confidences are exactly 1 in float32, and their rows are lost."""
     data = arrays("sat32")
     logits = data["logits"]
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))

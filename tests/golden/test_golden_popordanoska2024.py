@@ -31,7 +31,7 @@ def arrays(name):
 
 
 def reduced(q, y, notion):
-    """As `harness.reduce`, for rows that their clipping or calibration left off the simplex."""
+    """Reduce rows that their clipping or calibration left off the simplex."""
     return (q, one_hot(y, q.shape[1]).astype(np.int64)) if notion == "classwise" else (q, y)
 
 

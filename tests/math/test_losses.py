@@ -22,8 +22,9 @@ from harness.math.losses import (
 )
 from harness.math.notions import one_hot
 
-# The golden values are losses of g. For Lp they are anchored at f, where they are 0, so contribution = -loss; Brier and
-# log-loss are not anchored, so contribution = loss(f) - loss(g). Scalar rows (2 classes) are on the second column.
+# The golden values are losses of g. For Lp they are anchored at f, where they are 0, so
+# contribution = -loss; Brier and log-loss are not anchored, so contribution = loss(f) - loss(g).
+# Scalar rows (2 classes) are on the second column.
 VECTOR = {"Lp1": Lp(1.0), "Lp1.5": Lp(1.5), "Lp2": Lp(2.0), "Lp3": Lp(3.0), "Lpinf": Lp(np.inf)}
 SCALAR = {
     "L1_scalar": Lp(1.0),
@@ -242,7 +243,7 @@ def test_only_the_log_loss_exceeds_the_opposite_of_the_least(drawn, y):
 
 
 def test_the_least_is_reached():
-    """The worst recalibration: of a prediction near 0 downwards, of a certain one to its opposite."""
+    """The worst recalibrations: of a prediction near 0, and of a certain one."""
     tiny, one, zero = np.array([1e-12]), np.array([1.0]), np.array([0.0])
     for loss in (Lp(1.0), Lp(2.0), OneSided(Lp(1.0), "under")):
         assert loss.contribution(tiny, zero, one)[0] == pytest.approx(loss.least(True))

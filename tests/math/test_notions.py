@@ -119,7 +119,8 @@ def test_nothing_is_clipped_or_renormalised():
     assert checked(p, [0, 1])[0] is p
 
 
-# What is refused: (p, y, words that the sentence must hold: the argument, what was found, what is allowed)
+# What is refused: (p, y, words that the sentence must hold: the argument, what was found, what is
+# allowed)
 BAD = {
     "three dimensions": (np.full((2, 2, 2), 0.5), [0, 1], ["p has 3 dimensions", "(n,) or (n, k)"]),
     "a scalar": (0.5, [1], ["p has 0 dimensions", "(n,) or (n, k)"]),
