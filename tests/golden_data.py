@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from harness.experiments.berta2026 import authors
 
+from harness.estimators.certified.denoising_kernels import denoise
 from harness.math.losses import Lp, OneSided, Squared
 
 FOLDER = Path(__file__).parent / "golden" / "berta2026"
@@ -46,6 +47,12 @@ def arrays(name):
             key: archive[key].astype(np.int64) if archive[key].dtype.kind == "i" else archive[key]
             for key in archive
         }
+
+
+def tv_denoise(y, weights, strength):
+    """Denoise labels y with weights by total variation."""
+    y, weights = np.asarray(y, float), np.asarray(weights, float)
+    return denoise(y * weights, weights, float(strength), len(y))
 
 
 def optimality_gap(y, weights, v, strength):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate
+from harness.errors import UndefinedError
+from harness.estimators.base import Estimate, posterior
 from harness.math import estimands
 from harness.math.notions import checked, one_hot
 
@@ -126,15 +126,11 @@ class Oracle:
         problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        if not hasattr(problem, "posterior"):
-            raise BadInputError(
-                "problem is missing or has no known posterior; give problem= with a posterior(p)."
-            )
-        if p.ndim == 1 and problem.classes > 2:
+        if p.ndim == 1 and getattr(problem, "classes", 2) > 2:
             raise UndefinedError(
                 "the oracle knows E[Y given the whole vector], not given one coordinate"
             )
         notion = notion or ("binary" if p.ndim == 1 else "canonical")
-        c = problem.posterior(p)
+        c = posterior(problem, p)
         wanted = [name for name in estimands.names(notion) if name in self.estimands]
         return {name: Estimate(estimands.value(name, p, c, notion)) for name in wanted}

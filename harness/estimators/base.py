@@ -436,6 +436,15 @@ def generator(rng: Any, purpose: str = "decides the folds") -> np.random.Generat
     return np.random.default_rng(rng)
 
 
+def posterior(problem: Any, p: np.ndarray) -> Any:
+    """Return E[Y given p] of a problem; BadInputError if the problem does not know it."""
+    if not hasattr(problem, "posterior"):
+        raise BadInputError(
+            "problem is missing or has no known posterior; give problem= with a posterior(p)."
+        )
+    return problem.posterior(p)
+
+
 def is_finite(e: Estimate) -> bool:
     """Return True if the value and the bounds that exist are finite."""
     return all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))

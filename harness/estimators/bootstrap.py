@@ -15,7 +15,7 @@ from harness.estimators.resampling import (
     MIN_ROWS,
     End,
     ResampledInterval,
-    calibrated_labels,
+    Sample,
     finite_values,
     is_complete,
     is_error,
@@ -126,6 +126,8 @@ class Bootstrap(ResampledInterval):
     level: float = 0.95
     form: str = "half"
 
+    stream_count = 2  # for the halves and for the calibrated labels
+
     def __post_init__(self) -> None:
         check_callable(self.estimator)
         check_integer("resamples", self.resamples, MIN_ROWS)
@@ -147,18 +149,12 @@ class Bootstrap(ResampledInterval):
         return math.ceil(4.0 / (1.0 - self.level) - 1e-9) - 1
 
     def _ends(
-        self,
-        points: Mapping[str, float],
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        streams: list[np.random.Generator],
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
         halves, null = streams
-        n = len(p)
-        drawn = (halves.permutation(n)[: n // 2] for _ in range(int(self.resamples)))
-        values = self._on_rows(p, y, notion, problem, halves, drawn)
+        n = len(sample.p)
+        draws = (halves.permutation(n)[: n // 2] for _ in range(int(self.resamples)))
+        values = self._on_rows(sample, halves, draws)
         ends = {
             name: self._interval(value, values.get(name, []), n) for name, value in points.items()
         }
@@ -168,7 +164,7 @@ class Bootstrap(ResampledInterval):
                 for name, (interval, _) in ends.items()
                 if interval is not None and is_error(name) and interval[0] > 0.0
             }
-            for name in self._like_calibrated(p, y, notion, problem, null, positive):
+            for name in self._like_calibrated(sample, null, positive):
                 interval, diagnostics = ends[name]
                 assert interval is not None  # the interval of a positive lower end
                 ends[name] = (0.0, interval[1]), diagnostics
@@ -195,13 +191,7 @@ class Bootstrap(ResampledInterval):
         return (value - max(biases) - reach, value - min(biases) + reach), diagnostics
 
     def _like_calibrated(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        rng: np.random.Generator,
-        values: Mapping[str, float],
+        self, sample: Sample, rng: np.random.Generator, values: Mapping[str, float]
     ) -> list[str]:
         """Return the names of the values that calibrated labels Y ~ p reach as well.
 
@@ -213,7 +203,7 @@ class Bootstrap(ResampledInterval):
             pending = [name for name, count in larger.items() if count < 2]
             if not pending:
                 break
-            drawn = finite_values(self, p, calibrated_labels(p, y, rng), notion, problem, rng)
+            drawn = finite_values(self, sample.calibrated(rng), rng)
             for name in pending:
                 larger[name] += drawn.get(name, math.inf) >= values[name]
         return [name for name, count in larger.items() if count > 1]

@@ -13,7 +13,7 @@ from harness.estimators.base import Estimate, check_callable, check_integer
 from harness.estimators.resampling import (
     SAME,
     Resampling,
-    calibrated_labels,
+    Sample,
     finite_values,
     no_statistic,
     own_streams,
@@ -100,31 +100,26 @@ class Consistency(Resampling):
         notion: str | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        notion, estimates = self._applied(p, y, rng, notion, problem)
+        sample = Sample.of(p, y, notion, problem)
+        estimates, parent = self._applied(sample, rng)
         if self.statistic not in estimates:
             raise BadInputError(no_statistic(self.statistic, estimates))
         value = estimates[self.statistic].value
         if not math.isfinite(value):
             raise UndefinedError(f"the statistic {self.statistic} is {value}, which has no p-value")
-        assert rng is not None  # `_applied` refuses None
-        (stream,) = own_streams(rng, 1)
+        (stream,) = own_streams(parent, 1)
         null_values = []
         for _ in range(int(self.resamples)):
-            drawn = finite_values(self, p, calibrated_labels(p, y, stream), notion, problem, stream)
+            drawn = finite_values(self, sample.calibrated(stream), stream)
             if self.statistic in drawn:
                 null_values.append(drawn[self.statistic])
         undefined = self.resamples - len(null_values)
         larger = sum(x >= value - SAME * max(1.0, abs(value)) for x in null_values)
         diagnostics = {"statistic": value, "resamples": float(self.resamples)}
         if null_values:
-            diagnostics |= {
-                "null_mean": float(np.mean(null_values)),
-                "null_sd": float(np.std(null_values)),
-            }
+            diagnostics["null_mean"] = float(np.mean(null_values))
+            diagnostics["null_sd"] = float(np.std(null_values))
         if undefined:
             diagnostics["undefined_resamples"] = float(undefined)
-        return {
-            "p_value": Estimate(
-                (1 + larger + undefined) / (self.resamples + 1), diagnostics=diagnostics
-            )
-        }
+        p_value = (1 + larger + undefined) / (self.resamples + 1)
+        return {"p_value": Estimate(p_value, diagnostics=diagnostics)}

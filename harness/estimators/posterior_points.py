@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInputError
-from harness.estimators.base import Estimate
+from harness.estimators.base import Estimate, posterior
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,8 @@ class PosteriorPoints:
         self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
         """Return the points of predictions p (n,) that `problem` drew."""
-        posterior = getattr(problem, "posterior", None)
-        if posterior is None:
-            raise BadInputError(
-                "problem is missing or has no known posterior; give problem= with a posterior(p)."
-            )
         f = np.asarray(p[: self.count])
-        c = posterior(f)
+        c = posterior(problem, f)
         points = {
             f"{name} {i}": float(v)
             for name, values in (("f", f), ("c", c))

@@ -38,6 +38,37 @@ SECONDS = 1e-3  # assumed cost of an estimator that declares none
 End: TypeAlias = tuple[tuple[float, float] | None, dict[str, float]]
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Reduced predictions and labels, their notion, and the problem if there is one."""
+
+    p: np.ndarray
+    y: np.ndarray
+    notion: str
+    problem: Any
+
+    @classmethod
+    def of(cls, p: np.ndarray, y: np.ndarray, notion: str | None, problem: Any) -> Sample:
+        """Return the sample; without a notion, that of the shapes (scalars are binary)."""
+        if notion is None and np.ndim(p) == 1:
+            notion = "binary"
+        elif notion is None:
+            notion = "classwise" if np.ndim(y) == 2 else "canonical"
+        return cls(p, y, notion, problem)
+
+    @property
+    def data(self) -> tuple[np.ndarray, np.ndarray, str]:
+        return self.p, self.y, self.notion
+
+    def rows(self, rows: np.ndarray) -> Sample:
+        """Return the sample of some rows."""
+        return replace(self, p=self.p[rows], y=self.y[rows])
+
+    def calibrated(self, rng: np.random.Generator) -> Sample:
+        """Return the sample with labels drawn from the predictions."""
+        return replace(self, y=calibrated_labels(self.p, self.y, rng))
+
+
 class Resampling(Wrapper):
     """Base of wrappers that evaluate an estimator on other samples as well.
 
@@ -58,32 +89,20 @@ class Resampling(Wrapper):
         return SECONDS if self.inner.seconds is None else self.inner.seconds
 
     def _applied(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None,
-        notion: str | None,
-        problem: Any,
-    ) -> tuple[str, dict[str, Estimate]]:
-        """Return the notion and the estimator's own estimates."""
+        self, sample: Sample, rng: np.random.Generator | None
+    ) -> tuple[dict[str, Estimate], np.random.Generator | int]:
+        """Return the estimator's own estimates, and rng."""
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the samples.")
-        notion = notion_of(p, y) if notion is None else notion
-        return notion, apply(self.estimator, p, y, notion, rng, problem)
+        return apply(self.estimator, *sample.data, rng, sample.problem), rng
 
     def _on_rows(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        rng: np.random.Generator,
-        samples: Iterable[np.ndarray],
+        self, sample: Sample, rng: np.random.Generator, draws: Iterable[np.ndarray]
     ) -> dict[str, list[float]]:
-        """Return {estimand: finite values} over samples, which are arrays of row numbers."""
+        """Return {estimand: finite values} over draws, which are arrays of row numbers."""
         values: dict[str, list[float]] = {}
-        for rows in samples:
-            for name, value in finite_values(self, p[rows], y[rows], notion, problem, rng).items():
+        for rows in draws:
+            for name, value in finite_values(self, sample.rows(rows), rng).items():
                 values.setdefault(name, []).append(value)
         return values
 
@@ -96,20 +115,12 @@ class ResampledInterval(Resampling):
 
     level: float
     keeps_values_of = "estimator"
+    stream_count = 1  # Generators that `_ends` gets
 
     def _ends(
-        self,
-        points: Mapping[str, float],
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        streams: list[np.random.Generator],
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
-        """Return {estimand: (interval or None, diagnostics)} for the values of `points`.
-
-        `streams` are two Generators for the subclass.
-        """
+        """Return {estimand: (interval or None, diagnostics)} for the values of `points`."""
         raise NotImplementedError
 
     def __call__(
@@ -120,7 +131,8 @@ class ResampledInterval(Resampling):
         notion: str | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        notion, estimates = self._applied(p, y, rng, notion, problem)
+        sample = Sample.of(p, y, notion, problem)
+        estimates, parent = self._applied(sample, rng)
         points = {name: estimates[name].value for name in without_bounds(estimates)}
         if not points:
             return estimates
@@ -128,9 +140,8 @@ class ResampledInterval(Resampling):
             for name in points:
                 estimates[name] = with_diagnostics(estimates[name], {"resamples": 0.0})
             return estimates
-        assert rng is not None  # `_applied` refuses None
-        streams = own_streams(rng, 2)
-        for name, (ends, diagnostics) in self._ends(points, p, y, notion, problem, streams).items():
+        streams = own_streams(parent, self.stream_count)
+        for name, (ends, diagnostics) in self._ends(points, sample, *streams).items():
             e = with_diagnostics(estimates[name], diagnostics)
             if ends is not None:
                 # A calibration error is at least 0.
@@ -247,34 +258,26 @@ class RowBootstrap(ResampledInterval):
         return calls * self._inner_seconds
 
     def _ends(
-        self,
-        points: Mapping[str, float],
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        streams: list[np.random.Generator],
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
-        n, rng = len(p), streams[0]
-        drawn = (rng.integers(n, size=n) for _ in range(int(self.resamples)))
-        values = self._on_rows(p, y, notion, problem, rng, drawn)
-        left_out = self._jackknife(p, y, notion, problem, rng) if self.form == "bca" else {}
+        n, rng = len(sample.p), streams[0]
+        draws = (rng.integers(n, size=n) for _ in range(int(self.resamples)))
+        values = self._on_rows(sample, rng, draws)
+        left_out = self._jackknife(sample, rng) if self.form == "bca" else {}
         return {
             name: self._interval(value, values.get(name, []), left_out.get(name, []))
             for name, value in points.items()
         }
 
-    def _jackknife(
-        self, p: np.ndarray, y: np.ndarray, notion: str, problem: Any, rng: np.random.Generator
-    ) -> dict[str, list[float]]:
+    def _jackknife(self, sample: Sample, rng: np.random.Generator) -> dict[str, list[float]]:
         """Return {estimand: values without one group of rows}.
 
         Estimands that are missing in more than 5 % of them are left out.
         """
-        order = rng.permutation(len(p))
-        groups = np.array_split(order, min(int(self.groups), len(p)))
-        rest = (np.setdiff1d(order, group) for group in groups)
-        values = self._on_rows(p, y, notion, problem, rng, rest)
+        n = len(sample.p)
+        order = rng.permutation(n)
+        groups = np.array_split(order, min(int(self.groups), n))
+        values = self._on_rows(sample, rng, (np.setdiff1d(order, group) for group in groups))
         return {name: v for name, v in values.items() if is_complete(v, len(groups))}
 
     def _interval(self, value: float, values: list[float], left_out: list[float]) -> End:
@@ -301,14 +304,7 @@ def is_complete(values: list[float], count: int) -> bool:
     return len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * count
 
 
-def finite_values(
-    wrapper: Wrapper,
-    p: np.ndarray,
-    y: np.ndarray,
-    notion: str,
-    problem: Any,
-    rng: np.random.Generator,
-) -> dict[str, float]:
+def finite_values(wrapper: Wrapper, sample: Sample, rng: np.random.Generator) -> dict[str, float]:
     """Return the finite values of a wrapper's estimator on a resample.
 
     There are none if the estimator raises an error of values: a half may lack a class.
@@ -316,7 +312,7 @@ def finite_values(
     seeds = wrapper.replication_rng
     stream = rng if seeds is None else seeds(int(rng.integers(2**31 - 1)))
     try:
-        estimates = apply(wrapper.estimator, p, y, notion, stream, problem)
+        estimates = apply(wrapper.estimator, *sample.data, stream, sample.problem)
     except (UndefinedError, ValueError, ArithmeticError):
         return {}
     return {name: e.value for name, e in estimates.items() if math.isfinite(e.value)}
@@ -330,13 +326,6 @@ def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
         if e.kind == "point" and name not in estimands.TESTS
         if e.low is None and e.high is None and is_finite(e)
     ]
-
-
-def notion_of(p: np.ndarray, y: np.ndarray) -> str:
-    """Return the notion of reduced data by their shapes; scalars are taken as binary."""
-    if np.ndim(p) == 1:
-        return "binary"
-    return "classwise" if np.ndim(y) == 2 else "canonical"
 
 
 def is_error(name: str) -> bool:

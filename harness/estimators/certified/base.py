@@ -38,7 +38,34 @@ class CertifiedBound:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VariationBound(CertifiedBound):
+class UpperBound(CertifiedBound):
+    """Base of the upper bounds: scores are checked, and one number is assumed about eta."""
+
+    wants = ("problem",)
+
+    def assumption(self, problem: Any) -> float:
+        """Return the number that is assumed; UndefinedError if the problem contradicts it."""
+        raise NotImplementedError
+
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, assumed: float
+    ) -> dict[str, Estimate]:
+        """Return the bound of checked scores and labels under the assumption."""
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        problem: Any = None,
+    ) -> dict[str, Estimate]:
+        p, y = checked_scores(p, y)
+        return self.bound(p, y, rng, self.assumption(problem))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationBound(UpperBound):
     """Base of the upper bounds that assume TV(eta) <= variation.
 
     Parameters
@@ -55,8 +82,6 @@ class VariationBound(CertifiedBound):
 
     variation: float | None = 1.0
 
-    wants = ("problem",)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         value = self.variation
@@ -68,7 +93,7 @@ class VariationBound(CertifiedBound):
                 "needed."
             )
 
-    def assumed_variation(self, problem: Any) -> float:
+    def assumption(self, problem: Any) -> float:
         """Return V: the estimator's field, or the problem's variation if the field is None.
 
         UndefinedError if the problem is known to have more.
@@ -91,7 +116,7 @@ class VariationBound(CertifiedBound):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerturbationBound(CertifiedBound):
+class PerturbationBound(UpperBound):
     """Base of the upper bounds that assume perturbed scores (`harness.perturb`), or a smooth eta.
 
     Parameters
@@ -108,8 +133,6 @@ class PerturbationBound(CertifiedBound):
 
     h: float | None = 0.015625
 
-    wants = ("problem",)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.h is not None and not is_positive(self.h):
@@ -117,7 +140,7 @@ class PerturbationBound(CertifiedBound):
                 f"h is {self.h!r}; a positive number, or null (use the problem's), is needed."
             )
 
-    def assumed_perturbation(self, problem: Any) -> float:
+    def assumption(self, problem: Any) -> float:
         """Return h: the estimator's field, or the problem's perturbation if the field is None.
 
         UndefinedError if the problem is known to have less.

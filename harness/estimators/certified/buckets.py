@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from harness.estimators.base import Estimate, check_choice, check_integer
 from harness.estimators.certified.base import (
     PerturbationBound,
-    checked_scores,
     deviation_width,
     in_order,
     transferred,
@@ -82,15 +80,9 @@ class LipBkt(PerturbationBound):
             check_integer("buckets", self.buckets)
         check_choice("form", self.form, FORMS)
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, h: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
-        h = self.assumed_perturbation(problem)
         n, delta, slope = len(p), 1.0 - self.level, slope_bound(h)
         if self.form == "jensen":
             return self._jensen(p, y, h, slope)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from harness.estimators.certified import denoising_kernels as tv
 from harness.estimators.certified.base import (
     VariationBound,
     check_folds,
-    checked_scores,
     in_order,
     random_folds,
     transferred,
@@ -83,15 +81,9 @@ class TVKfold(VariationBound):
         check_folds(self.folds)
         check_choice("mode", self.mode, MODES)
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
-        variation = self.assumed_variation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
         return self.evaluate_sorted(scores, labels, fold, variation)
@@ -179,15 +171,9 @@ class TVInsample(VariationBound):
         super().__post_init__()
         check_choice("mode", self.mode, MODES)
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
-        variation = self.assumed_variation(problem)
         scores, labels = in_order(p, y)
         n, delta = len(p), 1.0 - self.level
         delta_1, delta_2 = 0.9 * delta, 0.1 * delta
@@ -212,7 +198,7 @@ def tv_lambda(m: int, groups: int, delta: float) -> float:
     """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with ties D].
 
     It is the strength per point of the denoising of m labels with `groups` distinct scores
-    (`denoising_kernels.tv_denoise` takes m lambda).
+    (`denoising_kernels.denoise` takes m lambda).
     """
     return math.sqrt(math.log(4.0 * max(groups - 1, 1) / delta) / (8.0 * m))
 

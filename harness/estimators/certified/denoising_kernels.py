@@ -10,37 +10,17 @@ follows. O(n) amortised: a knot is pushed and popped once.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
-
-from harness.errors import BadInputError
-
-
-def tv_denoise(y: np.ndarray, weights: np.ndarray, strength: float) -> np.ndarray:
-    """Return the minimiser v, (n,) float64. y, weights: (n,), weights > 0; strength >= 0.
-
-    It lies in [min y, max y]^n, whatever strength (ciosek2026, TV denoising, whose lambda is
-    strength / sum of weights; its box [0, 1] is never active).
-    """
-    y, weights = (np.ascontiguousarray(a, dtype=np.float64) for a in (y, weights))
-    if y.ndim != 1 or y.shape != weights.shape or not len(y):
-        raise BadInputError(
-            f"y has shape {y.shape} and weights {weights.shape}; both must be (n,) with n >= 1."
-        )
-    if not np.isfinite(y).all():
-        raise BadInputError("y holds a value that is not finite.")
-    if not (np.isfinite(weights).all() and weights.min() > 0):
-        raise BadInputError("weights must be positive and finite.")
-    if not 0.0 <= strength < math.inf:
-        raise BadInputError(f"strength is {strength}; a finite number of at least 0 is needed.")
-    return denoise(y * weights, weights, float(strength), len(y))
 
 
 @njit(cache=True)
 def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> np.ndarray:
-    """Return v of the first n entries; sums = weights * y. Nothing is checked."""
+    """Return the minimiser v (n,) of the first n entries; sums = weights * y. Nothing is checked.
+
+    It lies in the range of y, whatever strength (ciosek2026, TV denoising, whose lambda is strength
+    / sum of weights; its box [0, 1] is never active).
+    """
     v = np.empty(n)
     if strength == 0.0 or n == 1:
         for j in range(n):

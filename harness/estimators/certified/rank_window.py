@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from harness.estimators.base import Estimate, check_integer
 from harness.estimators.certified.base import (
     VariationBound,
-    checked_scores,
     deviation_width,
     in_order,
     transferred,
@@ -69,15 +67,9 @@ class BVWindow(VariationBound):
         if self.window is not None:
             check_integer("window", self.window)
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
-        variation = self.assumed_variation(problem)
         scores, labels = in_order(p, y)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         window = int(self.window or n)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from harness.estimators.certified import smoothing_kernels as windows
 from harness.estimators.certified.base import (
     PerturbationBound,
     check_folds,
-    checked_scores,
     deviation_width,
     in_order,
     random_folds,
@@ -100,16 +99,10 @@ class NWKfold(PerturbationBound):
         _check_smoother(self)
         check_folds(self.folds)
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, h: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
         _check_size(len(p))
-        h = self.assumed_perturbation(problem)
         fold = random_folds(len(p), self.folds, rng)
         scores, labels = in_order(p, y)
         return self.evaluate_sorted(scores, labels, fold, h)
@@ -214,16 +207,10 @@ class NWJensen(PerturbationBound):
                     "is needed."
                 )
 
-    def __call__(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator | None = None,
-        problem: Any = None,
+    def bound(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, h: float
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
         _check_size(len(p))
-        h = self.assumed_perturbation(problem)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
         smooth = self._exact if self.histogram is None else self._binned
