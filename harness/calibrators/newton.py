@@ -1,4 +1,4 @@
-"""Damped Newton steps for convex log-losses, and one-versus-rest maps."""
+"""Damped Newton steps for convex log-losses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit
-
-from harness.calibrators.base import CalibrationMap
 
 # ridge on the distance from the identity map: keeps the fit of separable samples finite, and moves
 # the log-loss of other samples by as little
@@ -173,18 +171,6 @@ def _logistics(
 def _rows_times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the sums of x (r, d, n) times v (r, n) over n, (r, d)."""
     return (x @ v[:, :, None])[:, :, 0]
-
-
-def one_versus_rest(
-    fit_one: Callable[[np.ndarray, np.ndarray], CalibrationMap], p: np.ndarray, y: np.ndarray
-) -> CalibrationMap:
-    """The map of vectors from maps of scalars: q_j of p_j against 1{y = j}, divided by the row's
-    sum (1/k where all are 0).
-
-    fit_one(p (n,), hit (n,)) returns a map of (m,) to (m,)."""
-    maps = [fit_one(p[:, j], (y == j).astype(np.int64)) for j in range(p.shape[1])]
-
-    return lambda x: normalised(np.column_stack([one(x[:, j]) for j, one in enumerate(maps)]))
 
 
 def normalised(scores: np.ndarray) -> np.ndarray:
