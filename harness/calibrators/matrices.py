@@ -308,7 +308,9 @@ def _matrices(
     seen: Iterable[np.ndarray | slice],
     penalties: Callable[[int], tuple[float, float]],
 ) -> Iterator[np.ndarray]:
-    """Yield [W, b], (k, k + 1), for the samples in each row of `seen`. They minimise
+    """Yield [W, b], (k, k + 1), for the samples in each row of `seen`.
+
+    They minimise
 
     mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2
                   + RIDGE / 2 |[W, b] - identity|^2

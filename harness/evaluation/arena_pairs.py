@@ -1,4 +1,4 @@
-"""Pairs of models on the same rows, with the same labels: which of the two is better calibrated?
+"""Pairs of models on the same rows, with the same labels, of which one is better calibrated.
 
 All models that name the same random stream (harness.problems.Paired) are judged on the same draws,
 and any two are a pair. A trial is one replication of one pair. It is won if the model with the

@@ -1,4 +1,4 @@
-"""Rankings: how often does an estimator put models into the right order of their errors?
+"""Rankings: how often an estimator puts models into the right order of their errors.
 
 A trial is a replication in which all models of an order were judged on the same draw
 (harness.problems.Paired). It is a success if every model has a smaller value than every model

@@ -337,5 +337,5 @@ def _widen(ax: Any) -> None:
 
 
 def is_log(places: Sequence[float]) -> bool:
-    """True if positive values span so much that they belong on a logarithmic axis."""
+    """Return True if positive values span so much that they belong on a logarithmic axis."""
     return min(places) > 0 and max(places) / min(places) >= LOG_RATIO

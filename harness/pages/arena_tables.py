@@ -256,7 +256,7 @@ def fitted_maps(out: Path, keys: Mapping[str, str], families: Families) -> dict[
 
 
 def resembles(estimator: str, kind: str) -> bool:
-    """True if an estimator fits the same kind of map.
+    """Return True if an estimator fits the same kind of map.
 
     Examples
     --------

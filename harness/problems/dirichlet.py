@@ -45,6 +45,7 @@ class Dirichlet(Generated):
     0.4408
 
     Notes
+    -----
     ----- Truths. Canonical: the mean over 16 scrambled Sobol sets of 2^15 points, with its standard
     error. Class-wise and top-label truths condition on one number t: E[Y_j given p_j = t] and
     E[Y_top given max p = t] are means over the direction of the other coordinates, (1 - t)
@@ -92,8 +93,7 @@ class Dirichlet(Generated):
 
 @lru_cache(maxsize=256)
 def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth]:
-    """Return the truths of `extra`, or by default of all named estimands, which share the
-    points."""
+    """Return the truths of `extra`, or of all named estimands, which share the points."""
     wanted = extra or estimands.names(notion)
     values_of_set = _canonical_values if notion == "canonical" else _conditional_values
     per_set = np.array([values_of_set(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])

@@ -48,8 +48,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class LogitAffine:
-    """g*(p) = sigma(slope logit p + intercept): over-confident for slope < 1, under-confident for
-    slope > 1.
+    """g*(p) = sigma(slope logit p + intercept).
+
+    Over-confident for slope < 1, under-confident for slope > 1.
 
     Examples
     --------
@@ -284,8 +285,9 @@ class SquareWave:
 
 @dataclass(frozen=True)
 class Bend:
-    """g*(p) = p + amount p (1 - p): above the diagonal for a positive amount, below for a negative
-    one.
+    """g*(p) = p + amount p (1 - p).
+
+    Above the diagonal for a positive amount, below for a negative one.
 
     Examples
     --------
@@ -399,8 +401,9 @@ class Between:
 
 @dataclass(frozen=True)
 class Power:
-    """g*(p) proportional to p^exponent, elementwise: over-confident for exponent < 1,
-    under-confident for exponent > 1.
+    """g*(p) proportional to p^exponent, elementwise.
+
+    Over-confident for exponent < 1, under-confident for exponent > 1.
 
     Examples
     --------

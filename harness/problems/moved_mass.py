@@ -231,6 +231,7 @@ class MovedMass(Generated):
     [0.092592593, 0.185185185]
 
     Notes
+    -----
     ----- Truths. t and a are independent, so E[right given t] is the mean of the two maps, weighted
     by the shares of the classes. Every top-label estimand except the supremum is an integral over
     t. With d = t - g(t), so are the canonical l1 = 2 E|d|, linf = E|d|, top_class_* and l2_squared.

@@ -89,6 +89,7 @@ class Predictions:
         False seeds random streams by id and checksum instead of probabilities and labels.
 
     Notes
+    -----
     ----- Cheap estimators get an interval from 200 random halves of the rows (bootstrap=N sets
     another number for all estimators, 0 disables it; harness.estimators.Bootstrap documents the
     form and its measured coverage). The interval is for the true value, corrected for the bias that
@@ -173,8 +174,7 @@ class Predictions:
 
     @property
     def version(self) -> int:
-        """2 if seeded by content; 1 for published files, so that records of the papers stay
-        valid."""
+        """2 if seeded by content; 1 for published files, whose records stay valid."""
         return 2 if self.by_content and not self._published else 1
 
     @property
