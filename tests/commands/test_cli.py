@@ -252,7 +252,7 @@ def test_a_changed_file_is_another_problem(cli, out, tmp_path):
         (("experiment=smoke", "n=[]"), "n is []"),
         (("experiment=smoke", "notion=[]"), "notion is []"),
         (("experiment=smoke", "estimator.binned15.bins=abc"), "bins is 'abc'; an integer"),
-        (("experiment=smoke", "+estimator.variational_isotonic.folds=abc"), "cannot be made of"),
+        (("experiment=smoke", "+estimator.variational_isotonic.folds=abc"), "folds is 'abc'"),
         (("experiment=smoke", "seed=99999999999999999999999"), "seed is 9999"),
         (("experiment=smoke", "reps=[true]"), "reps is [True]"),
         (("experiment=smoke", "name=../x"), "it becomes a file name"),

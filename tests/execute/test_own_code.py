@@ -373,8 +373,8 @@ RETURNED = {
 }
 SAMPLED = ("SampleOfThree", "Range")
 TRUTHS = {
-    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'; a number, harness.Truth",
-    "PairTruth": "is (0.1, 0.01); a number, harness.Truth",
+    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'",
+    "PairTruth": "of PairTruth is (0.1, 0.01)",
     "RaisingTruth": "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' (own_wrong.py, line ",
 }
 # refused before anything is computed: their declarations and signatures are wrong

@@ -57,7 +57,7 @@ def test_auroc_of_one_outcome_is_undefined():
 def test_auroc_is_no_distance_and_has_no_truth():
     assert estimands.check_name("auroc", "binary") == "auroc" and not estimands.has_truth("auroc")
     assert Relabelled(Beta()).truth("auroc") is None  # not the 0 of a calibration error
-    with pytest.raises(BadInputError, match="no distance"):
+    with pytest.raises(BadInputError, match="auroc"):
         estimands.value("auroc", np.array([0.5]), np.array([0.5]))
     with pytest.raises(BadInputError, match="canonical"):
         estimands.check_name("auroc", "canonical")
@@ -188,7 +188,7 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
     assert "1 of them stored before" in cli(*asked)[2]
     for wrong, told in (
         (("--tables", "iris"), "--tables has iris"),
-        (("--jobs", "0"), "--jobs is 0"),
+        (("--jobs", "0"), "'--jobs'"),
     ):
         code, _, err = cli(*asked[:3], *wrong)
         assert code == 2 and told in err

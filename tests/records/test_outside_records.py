@@ -95,7 +95,7 @@ def test_settings_of_cells_without_cells_are_refused(option, name):
 
 def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
     """Neither directly nor in a circle."""
-    with pytest.raises(BadInputError, match="names smoke itself"):
+    with pytest.raises(BadInputError, match="smoke names smoke"):
         Experiment.of(["experiment=smoke", "records_of=[smoke]"])
     plain = options.option
 

@@ -198,7 +198,7 @@ def test_an_address_that_is_none_is_one_sentence(host, address, said):
 @pytest.mark.parametrize("given", ["s3:/bucket/folder", "gs:bucket/folder"])
 def test_an_address_with_too_few_slashes_makes_no_folder(given):
     with pytest.raises(
-        BadInputError, match=f"the address of a store has two slashes, {given[:2]}://bucket/folder"
+        BadInputError, match=f"out is {given!r}; the address of a store has two slashes"
     ):
         out_folder(given)
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
 from harness.plan.cells import Cells, Draws
-from harness.plan.pending import Costs, chunks_of, pending, shard_cells
+from harness.plan.pending import Costs, chunks_of, pending, shard_samples
 from harness.plan.plan import plan
 from harness.records import compaction, parts, reader, schema, states
 from harness.records.states import States
@@ -73,7 +73,10 @@ def test_cells_are_those_of_a_list():
 
 def test_shards_have_every_cell_once_and_samples_whole():
     whole = planned(40)
-    of = [list(shard_cells(planned(40, "shards=3", f"shard={shard}"))) for shard in range(3)]
+    of = [
+        [*chain.from_iterable(shard_samples(planned(40, "shards=3", f"shard={shard}")))]
+        for shard in range(3)
+    ]
     assert sorted(cell.key for cells in of for cell in cells) == sorted(
         cell.key for cell in whole.cells
     )
@@ -86,7 +89,8 @@ def test_every_cell_of_a_shard_is_counted_and_yielded_once(out, more):
     made = planned(5, *more)
     work = pending(made, out)
     counts = work.tally.counts
-    assert counts["cells"] == len(list(shard_cells(made))) == counts["todo"] + counts["skipped"] > 0
+    cells = [*chain.from_iterable(shard_samples(made))]
+    assert counts["cells"] == len(cells) == counts["todo"] + counts["skipped"] > 0
     assert counts["todo"] == sum(work.tally.kinds.values()) == sum(map(len, work.samples()))
     assert len(list(work.new_skips())) == counts["new_skips"] == counts["skipped"] > 0
 
