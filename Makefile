@@ -4,7 +4,7 @@
 # make site        all results as pages to browse, with the documentation: results/site/index.html
 # make docs        the documentation alone: results/site/docs/index.html
 # make test        environment, the tests but the slow ones (two or three minutes on two quiet cores)
-# make lint        ruff, its formatter, mypy
+# make lint        ruff, its formatter, mypy, codespell, and the English of pages and docstrings
 # make golden      the golden numbers with other numpy kernels
 # make slow        the slow tests, some twenty minutes; tutorials and how-to pages run as printed
 # make foundation  the optional foundation models and their tests;  make peers: other libraries' estimators and theirs
@@ -88,6 +88,8 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/python tools/docs/prose.py
 
 # ours beside other libraries, benchmarks/peers.csv; what the harness itself costs
 benchmark: setup

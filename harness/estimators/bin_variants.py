@@ -18,7 +18,7 @@ RULES = ("width", "mass")
 
 @dataclass(frozen=True)
 class AdaptiveClasswise:
-    """Bins of equal mass for every class, on predictions above a threshold: ACE, or TACE.
+    """Bins of equal mass for every class, on predictions above a threshold (ACE and TACE).
 
         1/k sum_j sum_b (n_jb / n_j) |mean p in bin b of class j - share of class j|
 

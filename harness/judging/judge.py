@@ -104,18 +104,18 @@ def judge(
             f"names are {', '.join(map(str, names))}; give {len(models)} different names, one for "
             "each model."
         )
-    datas = [
+    judged = [
         from_arrays(model, y, classes=classes, name=name, confidences=confidences)
         for model, name in zip(models, names)
     ]
-    datas[0] = from_arrays(
+    judged[0] = from_arrays(
         p, y, classes=classes, groups=groups, name=names[0], confidences=confidences
     )
-    return judge_data(datas, level=level, seed=seed, questions=questions, on_answer=on_answer)
+    return judge_data(judged, level=level, seed=seed, questions=questions, on_answer=on_answer)
 
 
 def judge_data(
-    datas: Sequence[Judged],
+    judged: Sequence[Judged],
     *,
     level: float = 0.95,
     seed: int = 0,
@@ -144,7 +144,7 @@ def judge_data(
             raise BadInputError(
                 f"questions holds {question!r}; allowed are {', '.join(QUESTIONS)}."
             )
-    models = _with_different_names([datas[0], *(aligned(datas[0], data) for data in datas[1:])])
+    models = _with_different_names([judged[0], *(aligned(judged[0], data) for data in judged[1:])])
     judgements = [Judgement(data=model, level=float(level), seed=int(seed)) for model in models]
     for question in QUESTIONS:
         if questions is not None and question not in questions:

@@ -36,12 +36,12 @@ def calls(monkeypatch):
     """Replace the answers by a judgement made by hand, `calls["answer"]`; keep the arguments."""
     calls = {"answer": judged.judgement(3, 60, drawn=0)}
 
-    def judge_data(datas, *, level, seed, on_answer):
+    def judge_data(judged, *, level, seed, on_answer):
         answer = calls["answer"]
-        calls.update(datas=datas, level=level, seed=seed)
+        calls.update(judged=judged, level=level, seed=seed)
         for question in QUESTIONS:
             given = answer.answers.get(question, answer.unanswered.get(question))
-            on_answer(question, given, datas[0])
+            on_answer(question, given, judged[0])
         return answer
 
     monkeypatch.setattr(judge, "judge_data", judge_data)
@@ -88,7 +88,7 @@ def test_confidences_need_an_option_that_the_message_names(cli, calls, tmp_path)
     path.write_text("confidence,pred_label,true_label\n" + "0.9,cat,cat\n0.6,dog,cat\n" * 30)
     code, _, err = cli("judge", str(path))
     assert code == 2 and "top_label=true " in err and len(err.splitlines()) == 1
-    assert cli("judge", str(path), "top_label=true")[0] == 0 and calls["datas"][0].confidences
+    assert cli("judge", str(path), "top_label=true")[0] == 0 and calls["judged"][0].confidences
 
 
 def test_lines_are_printed_as_answers_arrive(preds, calls, monkeypatch):
@@ -105,7 +105,7 @@ def test_options_reach_the_judgement(cli, preds, calls):
     options = ["--level", "0.9", "--seed=7", "--group", "site"]
     assert cli("judge", preds, *options, "labels=y", "probabilities=[p_0,p_1,p_2]")[0] == 0
     assert calls["level"] == 0.9 and calls["seed"] == 7
-    assert set(calls["datas"][0].groups) == {"site"}
+    assert set(calls["judged"][0].groups) == {"site"}
 
 
 def test_json_in_place_of_the_text(cli, preds, calls):
@@ -138,7 +138,7 @@ def test_thresholds_and_exit_status(cli, preds, calls, limits, code, message):
 
 def test_a_wrong_threshold_is_refused_before_anything_is_computed(cli, preds, calls):
     code, text, err = cli("judge", preds, "--fail-above", "toplabel.l1.high=0.05")
-    assert code == 2 and not text and "toplabel" in err and "datas" not in calls
+    assert code == 2 and not text and "toplabel" in err and "judged" not in calls
 
 
 def test_a_second_file(cli, preds, calls, tmp_path):
@@ -146,7 +146,7 @@ def test_a_second_file(cli, preds, calls, tmp_path):
     other = write_predictions(tmp_path / "other.csv")
     code, text, _ = cli("judge", preds, other)
     assert code == 0 and "5. Which model is better?" in text
-    assert [data.name for data in calls["datas"]] == ["preds", "other"]
+    assert [data.name for data in calls["judged"]] == ["preds", "other"]
     limit = ["--fail-above", "difference.accuracy_error.low=0"]
     assert cli("judge", preds, other, *limit)[0] == 1
 

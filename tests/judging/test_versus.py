@@ -20,8 +20,8 @@ def sample(n, seed=0):
 
 def compare(y, *models, level=0.95, seed=0, **options):
     """Return the answer, and its differences by quantity (of the last pair)."""
-    datas = [from_arrays(p, y, name="abcdef"[i], **options) for i, p in enumerate(models)]
-    answer = versus(datas, level, np.random.default_rng(seed))
+    judged = [from_arrays(p, y, name="abcdef"[i], **options) for i, p in enumerate(models)]
+    answer = versus(judged, level, np.random.default_rng(seed))
     return answer, {row.quantity: row for row in answer.differences}
 
 
