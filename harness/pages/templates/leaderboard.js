@@ -11,7 +11,8 @@
   const signed = value => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + digits(Math.abs(value), 2);
   const percent = share => share === null ? "–" : `${Math.round(100 * share)} %`;
   const places = value => value < 10 ? 2 : value < 100 ? 1 : 0;
-  const fixed = value => value.toLocaleString("en", { minimumFractionDigits: places(value), maximumFractionDigits: places(value) });
+  // toFixed rounds the binary number, as Python does; toLocaleString alone would make 0.745 to 0.75
+  const fixed = value => Number(value.toFixed(places(value))).toLocaleString("en", { minimumFractionDigits: places(value), maximumFractionDigits: places(value) });
   const interval = (value, low, high) => value === null ? "–" : low === null || high === null ? fixed(value) : `${fixed(value)} [${fixed(low)}, ${fixed(high)}]`;
   const seconds = value => value === null ? "–" : value < 0.0995 ? `${digits(1000 * value, 2)} ms`
     : value < 100 ? `${digits(value, 2)} s` : `${Math.round(value).toLocaleString("en")} s`;
