@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """What an option decides. Sweeps and comparisons of runs treat options by their role."""
+    """Role of an option. Sweeps and comparisons of runs treat options by their role."""
 
     CELLS = "which cells are computed"
     OPERATION = "how and where the run is done"
@@ -102,7 +102,7 @@ def integer(low: int) -> Rule:
 
 
 def one_of(*names: str) -> Rule:
-    """One of some names."""
+    """Exactly one of `names`."""
     return Rule(
         f"allowed are {', '.join(names)}", lambda value: isinstance(value, str) and value in names
     )

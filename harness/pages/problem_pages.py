@@ -49,7 +49,7 @@ Second = dict[str, tuple[float, float | None]]  # {"notion|estimand": (value, er
 
 @dataclass(frozen=True)
 class Facts:
-    """What rows that were drawn from a problem with a known posterior say of it.
+    """Facts about a problem with a known posterior, from rows that were drawn from it.
 
     Parameters
     ----------
