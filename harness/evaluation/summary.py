@@ -91,19 +91,19 @@ def evaluate(
         coverage=("covered", "mean"), low=("low", "mean"), high=("high", "mean"),
         kind=("kind", "first"), status=("status", "first"), cpu_seconds=("cpu_seconds", "mean"),
     )  # fmt: skip
-    table = _plain(table)
+    table = with_texts(table)
     table["se"] = table["sd"] / np.sqrt(table["reps"])
     table["bias"] = difference(table["mean"], table["truth"])
     table["rmse"], table["cells"] = np.sqrt(table["rmse"]), table["reps"]
     undefined = place[records["status"].eq("undefined")]
     table["undefined"] = pd.Series(undefined).value_counts().reindex(table.index, fill_value=0)
     first = np.flatnonzero(numbered)[pd.Series(place[numbered]).drop_duplicates().index]
-    names = _plain(records[by].iloc[first]).reset_index(drop=True)
+    names = with_texts(records[by].iloc[first]).reset_index(drop=True)
     table = pd.concat([names, table.reset_index(drop=True)], axis=1)
 
     # One row per status for the cells of the other groups.
     others = ~np.isin(place, place[numbered])
-    lost = _plain(records.loc[others, [*by, "status", "key", "reason"]])
+    lost = with_texts(records.loc[others, [*by, "status", "key", "reason"]])
     lost["estimand"] = lost["estimand"].fillna("")
     without = lost.groupby([*by, "status"], sort=False, dropna=False).agg(
         cells=("key", "nunique"), reason=("reason", "first")
@@ -129,7 +129,7 @@ def covers(low: Any, high: Any, truth: Any, truth_error: Any) -> NDArray[np.floa
     return np.where(judged, above & below, np.nan)
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
+def with_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with texts in place of categories."""
     return table.astype(
         {name: "object" for name, dtype in table.dtypes.items() if dtype == "category"}

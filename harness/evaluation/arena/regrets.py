@@ -19,7 +19,7 @@ from harness.evaluation.arena.rules import (
     is_published,
     largest,
 )
-from harness.evaluation.summary import covers
+from harness.evaluation.summary import covers, with_texts
 from harness.records.schema import has_number
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -101,7 +101,7 @@ def settings(
     frame = frame.sort_values(by, kind="stable", ignore_index=True)
     rows = frame.groupby(by, sort=True)
     row = rows.ngroup().to_numpy()
-    table = rows.head(1)[by].reset_index(drop=True)
+    table = with_texts(rows.head(1)[by]).reset_index(drop=True)
     setting = table.groupby(SETTING, sort=True).ngroup().to_numpy()
 
     # Arrays (rows of the table, reps): the values, and the cells without an answer.
