@@ -9,7 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Shift:
-    """q(p) = p + mean(y - p), clipped to [0, 1]; for vectors every class by its own shift, then divided by the row sum."""
+    """Shift predictions by their mean error: q(p) = p + mean(y - p), clipped to [0, 1].
+
+    For vectors, every class has its own shift. Each row is then divided by its sum.
+    """
 
     determinism = "rounding"
 

@@ -12,8 +12,9 @@ from harness import Estimate
 class MeanGap:
     """|mean p - mean y|, the error of the mean prediction ("calibration in the large").
 
-    At most the L1 calibration error in the limit: errors of opposite sign at different p cancel. Biased upwards by about
-    0.8 / sqrt(n) times the standard deviation of y - p where predictions are calibrated. O(n).
+    At most the L1 calibration error in the limit: errors of opposite sign at different p cancel.
+    Biased upwards by about 0.8 / sqrt(n) times the standard deviation of y - p where predictions
+    are calibrated. O(n).
     """
 
     notions = (

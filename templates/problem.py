@@ -1,4 +1,8 @@
-"""A template of a problem: calharness check problem.Coin, then calharness experiment=smoke +problem.mine._target_=problem.Coin"""
+"""A template of a problem.
+
+First `calharness check problem.Coin`, then
+`calharness experiment=smoke +problem.mine._target_=problem.Coin`.
+"""
 
 from dataclasses import dataclass
 
@@ -18,7 +22,10 @@ class Coin:
     version = 1  # raise it when draws or truths change
 
     def sample(self, n, rng):
-        """n predictions and labels; one stream per variable, so that a small sample is a prefix of a larger one."""
+        """Draw n predictions and labels.
+
+        Each variable has its own stream, so a small sample is a prefix of a larger one.
+        """
         of_p, of_y = rng.spawn(2)
         return of_p.random(n), (of_y.random(n) < self.heads).astype(np.int64)
 

@@ -1,4 +1,7 @@
-"""A template of a paper's item: experiments/<paper>/fig1.py. It draws and compares; records alone say what the numbers are."""
+"""A template of a paper's item: experiments/<paper>/fig1.py.
+
+It draws and compares. The numbers come from the records alone.
+"""
 
 from harness.evaluation import items
 from harness.figures.plots import convergence
