@@ -229,6 +229,7 @@ def compare(
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     optional = ("why", "keys", "low", "high", "where")
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *optional])
+    ours = ours.astype(frame[KEY].dtypes.to_dict())  # without a row they are not texts
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
     frame = frame.astype({name: float for name in ("ours", "error", "reps", "low", "high")})

@@ -275,10 +275,7 @@ def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli
     (folder / "value.txt").unlink()
     code, text, err = cli(*run, "refresh=true")
     assert code == 1 and "2 computed" in text and "2 failed" in text
-    assert (
-        "2 cells failed when they were computed again, the first with: FileNotFoundError" in err
-        and "recorded before" in err
-    )
+    assert "2 cells failed when they were computed again" in err and "FileNotFoundError" in err
     with pytest.raises(BadInputError, match="refresh is 'often'; allowed are true"):
         harness.run([*run, "refresh=often"])
 
