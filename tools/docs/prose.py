@@ -18,13 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md")  # the notes of the papers are to follow
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/**/*.md",
-    "experiments/*/NOTES.md",
-    "harness/**/*.md",
-)
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md")
 MODULES = ("harness/**/*.py", "experiments/**/*.py", "tools/**/*.py")
 LONGEST = 35  # words
 OPENINGS = re.compile(r"(What|Whether|Those of|Of an?|Of the)\b(?!.*\?$)")
