@@ -18,7 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/**/*.md",
+    "experiments/*/NOTES.md",
+    "harness/**/*.md",
+)
 MODULES = ("harness/**/*.py", "experiments/**/*.py", "tools/**/*.py")
 LONGEST = 35  # words
 OPENINGS = re.compile(r"(What|Whether|Those of|Of an?|Of the)\b(?!.*\?$)")
