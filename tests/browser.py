@@ -42,6 +42,13 @@ class Watched:
         )
 
 
+def sort_by(page: Any, table: str, column: int, direction: str) -> None:
+    """Click on the order button of a column (from 1) and wait: DataTables sorts in a later task."""
+    head = f"{table} thead th:nth-child({column})"
+    page.click(f"{head} button >> nth=0" if page.locator(f"{head} button").count() else head)
+    page.wait_for_function(f"document.querySelector('{head}').ariaSort === '{direction}'")
+
+
 class Browser:
     """One Chromium for many pages."""
 

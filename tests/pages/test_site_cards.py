@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from browser import chromium
+from browser import chromium, sort_by
 
 from harness.common.paths import CHECKOUT
 from harness.configure import catalogue
@@ -234,14 +234,6 @@ def build_site(sources):
     return build.build(sources.root, parts=parts, sources=sources).parent
 
 
-def sorted_by(page, column, direction):
-    """Click on a head; the table sorts its rows in a task of its own."""
-    page.click(f"#board thead th:nth-child({column})")
-    page.wait_for_function(
-        f"document.querySelector('#board thead th:nth-child({column})').ariaSort === '{direction}'"
-    )
-
-
 @pytest.mark.slow
 def test_table_and_chart_follow_the_filters(here):
     site = build_site(here)
@@ -270,12 +262,12 @@ def test_table_and_chart_follow_the_filters(here):
                 "family=wavy" in page.url
                 and "4 estimators, 3 of them ranked" in page.inner_text("#board-summary")
             )
-            sorted_by(page, 9, "ascending")  # by CPU time
+            sort_by(page, "#board", 9, "ascending")  # by CPU time
             cost = [row[0] for row in page.evaluate(shown)]
             assert cost == sorted(SECONDS, key=SECONDS.get)
-            sorted_by(page, 2, "ascending")  # by rank, both ways: who has none is last
+            sort_by(page, "#board", 2, "ascending")  # by rank, both ways: who has none is last
             assert page.evaluate(shown)[-1][0] == "oracle"
-            sorted_by(page, 2, "descending")
+            sort_by(page, "#board", 2, "descending")
             assert page.evaluate(shown)[-1][0] == "oracle"
             page.click("#board_wrapper button:has-text('Columns')")
             page.click("div.dt-button-collection button:has-text('RMSE')")
