@@ -17,7 +17,8 @@ claims, and is an item made of the functions here:
     render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 A claim holds if the whole interval is on the claimed side, fails if it is on the other, and is
-undecided otherwise (harness.evaluation.reproduction). The interval assumes independent values:
+undecided otherwise (harness.evaluation.reproduction). An exact number has no interval and decides
+by itself. Fewer than LEAST_VALUES values decide nothing. The interval assumes independent values:
 average values that share draws or rows first.
 """
 
@@ -36,9 +37,9 @@ from harness.common.wording import DASH, format_significant
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
-from harness.evaluation.rates import mean_interval
 
 LEVEL = 0.99  # of all intervals, two-sided
+LEAST_VALUES = 11  # Student's interval of fewer values rests on their law, which is not known
 PAPER, OURS = "the paper's data", "ours"
 SIDE_SIGNS = {"above": ">", "below": "<"}
 ANSWER = ["item", "row", "column", "value", "error", "reps", "low", "high", "where", "why", "keys"]
@@ -116,20 +117,21 @@ def of_mean(
 ) -> Statistic:
     """Return the mean of independent values, with Student's t interval mean -+ t sd / sqrt(N).
 
-    t has N - 1 degrees of freedom. NaN values are left out. One value decides nothing: its interval
-    is infinite. Equal values have an interval without width; for outcomes that are right or wrong
-    use `of_share`. For `level` see `among`.
+    t has N - 1 degrees of freedom. NaN values are left out. Fewer than LEAST_VALUES values decide
+    nothing: their interval is infinite, and `why` says so. For outcomes that are right or wrong use
+    `of_share`. For `level` see `among`.
 
     Examples
     --------
-    >>> of_mean([1.0, 2.0, 3.0], (), OURS)
-    Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
+    >>> of_mean(range(1, 12), (), OURS)
+    Statistic(value=6.0, low=2.830..., high=9.169..., where='ours', keys=(), why=None, cells=11)
     """
     numbers = np.asarray(list(values), dtype=float)
     numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         return untested(why or NO_NUMBER, keys)
-    return Statistic(*mean_interval(numbers, level), where, tuple(keys), why, len(numbers))
+    error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.inf
+    return of_estimate(numbers.mean(), error, len(numbers), keys, where, why, level)
 
 
 def of_difference(
@@ -194,19 +196,21 @@ def of_estimate(
     """Return a number whose standard error was estimated from `reps` replications.
 
     The interval is that of Student's t with reps - 1 degrees of freedom, or of the normal law if
-    `reps` is unknown (None or NaN). It is infinite for one replication.
+    `reps` is unknown (None or NaN). It is infinite for fewer than LEAST_VALUES replications.
 
     Examples
     --------
-    >>> of_estimate(2.0, 1.0 / 3**0.5, 3, (), OURS)  # as of_mean([1.0, 2.0, 3.0], (), OURS)
-    Statistic(value=2.0, low=-3.730..., high=7.730..., where='ours', keys=(), why=None, cells=3)
+    >>> of_estimate(6.0, 1.0, 11, (), OURS)
+    Statistic(value=6.0, low=2.830..., high=9.169..., where='ours', keys=(), why=None, cells=11)
     """
-    if reps is None or math.isnan(reps):
-        cells = None
-        half = norm.ppf((1 + level) / 2) * error
-    else:
+    cells = None
+    half = norm.ppf((1 + level) / 2) * error
+    if reps is not None and not math.isnan(reps):
         cells = int(reps)
-        half = t.ppf((1 + level) / 2, reps - 1) * error if reps > 1 else np.inf
+        half = t.ppf((1 + level) / 2, reps - 1) * error if cells >= LEAST_VALUES else np.inf
+        if cells < LEAST_VALUES:
+            few = f"{cells} value{'s' * (cells != 1)}, too few for an interval"
+            why = f"{why}; {few}" if why else few
     return Statistic(value, value - half, value + half, where, tuple(keys), why, cells)
 
 
@@ -347,4 +351,5 @@ def format_statistic(row: Any) -> str:
     while digits < 12 and any(float(f"{x:.{digits}g}") == row.reported for x in numbers):
         digits += 1
     value, low, high = (format_significant(x, digits) for x in (row.ours, row.low, row.high))
-    return value if row.low == row.high else f"{value} [{low}, {high}]"
+    has_interval = np.isfinite([row.low, row.high]).all() and row.low < row.high
+    return f"{value} [{low}, {high}]" if has_interval else value

@@ -31,6 +31,7 @@ verdict of a claim
     holds                   the whole interval of our statistic is on the claimed side
     fails                   it is on the other side, the threshold included
     undecided               the threshold is inside
+An exact number has no interval and is on one side. A statistic of 10 values or fewer is undecided.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ VERDICTS = {
     "no test": "an agreement of no worth: more than half of the reported number would have been accepted, or that number is 0",
     "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
     "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
-    "undecided": "the 99 % interval of our statistic has the threshold inside",
+    "undecided": "the 99 % interval of our statistic has the threshold inside, or too few values for one",
     "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
 }
 UNJUDGED = "not reproducible here"
@@ -244,6 +245,8 @@ def compare(
         claim, _verdicts_of_claims(frame), _verdicts(frame, accepted, power)
     )
     frame.loc[other & ~claim, "verdict"] = UNJUDGED
+    no_interval = ~np.isfinite(frame["high"] - frame["low"]) | frame["low"].eq(frame["high"])
+    frame.loc[no_interval, ["low", "high"]] = np.nan
     frame["power"] = power.where(frame["verdict"].ne(UNJUDGED) & ~claim)
     has_error = (spread > 1e-12) & frame["error"].notna()
     frame["z"] = (frame["difference"] / spread).where(has_error & ~claim & ~other)

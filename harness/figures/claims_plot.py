@@ -100,23 +100,17 @@ def _wrap(text: str, width: float) -> list[str]:
 
 
 def _draw_mark(ax: Any, r: Any, y: float) -> None:
-    """Draw the mark and the interval of a claim. An infinite end is an arrow."""
+    """Draw the mark of a claim, and its interval if it has one."""
     if math.isnan(r.ours):
         ax.text(-0.04, y, "not tested here", ha="right", va="center", fontsize=7, color="0.4")
         return
     side = 1.0 if r.unit == "above" else -1.0
-    ends = np.array(sorted(side * (x - r.reported) for x in (r.low, r.high)))
-    value = side * (r.ours - r.reported)
-    largest = np.abs([value, *ends[np.isfinite(ends)]]).max() or 1.0
+    low, value, high = (side * (x - r.reported) for x in (r.low, r.ours, r.high))
+    largest = np.nanmax(np.abs([low, value, high])) or 1.0
     look = LOOKS[r.verdict]
-    drawn = np.clip(ends / largest, -1.2, 1.2)
-    ax.plot(drawn, [y, y], color=look["color"], linewidth=1.6, solid_capstyle="butt", zorder=2)
-    for end, x in zip(ends, drawn):
-        if np.isfinite(end):
-            mark: dict[str, Any] = {"marker": "|", "markersize": 6}
-        else:
-            mark = {"marker": "<" if end < 0 else ">", "markersize": 4}
-        ax.plot([x], [y], color=look["color"], zorder=2, **mark)
+    ends = np.array([low, high]) / largest  # NaN, and not drawn, without an interval
+    line = {"color": look["color"], "linewidth": 1.6, "marker": "|", "markersize": 6}
+    ax.plot(ends, [y, y], solid_capstyle="butt", zorder=2, **line)
     ax.plot([value / largest], [y], linestyle="none", markersize=6, zorder=3, **look)
 
 

@@ -30,29 +30,43 @@ def paper(tmp_path, monkeypatch):
 def statistics(paper):
     return {
         "the area falls little": claims.exact(0.004, 0.0005, ["b"], claims.OURS, "of our networks"),
-        "kde is an outlier": claims.of_mean([4.0, 5.0, 6.0, 5.0], ["a", "c"], claims.PAPER),
+        "kde is an outlier": claims.of_mean([4.0, 5.0, 6.0, 5.0] * 3, ["a", "c"], claims.PAPER),
         "two orders are alike": claims.of_share(9, 12, [("a", "b"), ("a",)], claims.PAPER),
         "networks differ": claims.untested("ImageNet's pictures are needed."),
     }
 
 
 def test_a_mean_has_students_interval():
-    """1, 2, 3: sd 1, so 2 +- t(0.995, 2) / sqrt 3 with t = 9.925."""
-    found = claims.of_mean([1.0, np.nan, 2.0, 3.0], pd.Series(["k", "l", "k"]), claims.OURS)
-    half = 9.924843200918 / np.sqrt(3)
-    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2 - half, 2 + half))
-    assert found.keys == ("k", "l") and found.cells == 3
-    one = claims.of_mean([0.3], (), claims.OURS)
-    assert (one.value, one.low, one.high) == (0.3, -np.inf, np.inf)
+    """1 to 11: sd sqrt(11), so 6 +- t(0.995, 10) with t = 3.169."""
+    mean = claims.of_mean([*range(1, 12), np.nan], pd.Series(["k", "l", "k"]), claims.OURS)
+    assert (mean.value, mean.low, mean.high) == pytest.approx((6.0, 6 - 3.1692727, 6 + 3.1692727))
+    assert mean.keys == ("k", "l") and mean.cells == 11
     none = claims.of_mean([np.nan], ["k"], claims.OURS)
     assert np.isnan(none.value) and none.why and none.keys == ("k",)
 
 
+@pytest.mark.parametrize("values", [[0.3], [1.0, 2.0, 3.0], range(10)])
+def test_ten_values_or_fewer_have_no_interval_and_decide_nothing(paper, values):
+    name = "kde is an outlier"
+    mean = claims.of_mean(values, (), claims.OURS, "ours")
+    assert (mean.low, mean.high) == (-np.inf, np.inf) and str(len(values)) in mean.why
+    row = claims.judged({name: mean}, SETTINGS).set_index("row").loc[name]
+    assert row["verdict"] == "undecided" and np.isnan([row["low"], row["high"]]).all()
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.001, "fails"), (0.0009, "holds")])
+def test_an_exact_number_decides_without_an_interval(paper, value, verdict):
+    name = "the area falls little"
+    exact = {name: claims.exact(value, 0.0, (), claims.OURS)}
+    row = claims.judged(exact, SETTINGS).set_index("row").loc[name]
+    assert row["verdict"] == verdict and np.isnan([row["low"], row["high"]]).all()
+
+
 def test_a_difference_is_paired():
     """Values that vary much with a constant difference of 1: an interval without width."""
-    first = np.array([10.0, -5.0, 3.0, np.nan])
-    found = claims.of_difference(first + 1, first, (), claims.OURS)
-    assert (found.value, found.low, found.high, found.cells) == pytest.approx((1.0, 1.0, 1.0, 3))
+    first = np.array([10.0, -5.0, 3.0, np.nan, *range(8)])
+    paired = claims.of_difference(first + 1, first, (), claims.OURS)
+    assert (paired.value, paired.low, paired.high, paired.cells) == pytest.approx((1, 1, 1, 11))
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (10, 10), (3, 10), (50, 90)])
