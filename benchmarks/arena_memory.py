@@ -20,7 +20,8 @@ from peak_memory import Peak, peak_of
 
 from harness.common.threads import one_thread
 from harness.configure.compose import compose
-from harness.estimators.base import EstimatorSpec, apply
+from harness.estimators.application import apply
+from harness.estimators.base import EstimatorSpec
 from harness.math.notions import reduce
 from harness.plan.components import load
 from harness.plan.plan import skip_reason

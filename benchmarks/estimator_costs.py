@@ -23,7 +23,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 import harness  # noqa: E402
-from harness.estimators.base import EstimatorSpec, apply  # noqa: E402
+from harness.estimators.application import apply  # noqa: E402
+from harness.estimators.base import EstimatorSpec  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
 from harness.records import baseline  # noqa: E402
 

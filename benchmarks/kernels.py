@@ -23,9 +23,10 @@ from harness.experiments.popordanoska2024 import authors as popordanoska2024  # 
 from scipy.special import gammaln, logsumexp, xlogy  # noqa: E402
 
 from harness import load_estimator, load_problem, reduce  # noqa: E402
-from harness.estimators.base import apply  # noqa: E402
+from harness.estimators.application import apply  # noqa: E402
 from harness.estimators.kernel_ridge import GRIDS, POWERS, KernelRidge  # noqa: E402
-from harness.math.kernels import pivoted_cholesky, rbf  # noqa: E402
+from harness.math.kernels import rbf  # noqa: E402
+from harness.math.low_rank import pivoted_cholesky  # noqa: E402
 from harness.math.risk import residuals  # noqa: E402
 
 AUTHORS = {

@@ -40,7 +40,7 @@ from peak_memory import peak_of  # noqa: E402
 from scipy.special import gammaln  # noqa: E402
 
 from harness import load_estimator, peers  # noqa: E402
-from harness.estimators.base import apply  # noqa: E402
+from harness.estimators.application import apply  # noqa: E402
 from harness.estimators.kernel_ridge import KernelRidge  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
 

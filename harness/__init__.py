@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from harness.estimators.base import Estimate, Estimator
-    from harness.estimators.variational import paired_difference
+    from harness.estimators.paired import paired_difference
     from harness.evaluation.summary import evaluate
     from harness.judging.ece import ece, estimate
     from harness.judging.judge import judge
@@ -59,7 +59,7 @@ _LAZY = {
     "Judgement": "harness.judging.judgement", "ece": "harness.judging.ece",
     "estimate": "harness.judging.ece", "judge": "harness.judging.judge",
     "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation.summary",
-    "load_records": "harness.records.reader", "paired_difference": "harness.estimators.variational",
+    "load_records": "harness.records.reader", "paired_difference": "harness.estimators.paired",
     "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
 }  # fmt: skip
 

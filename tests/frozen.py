@@ -177,7 +177,8 @@ def estimator_values(names: list[str]) -> list[dict]:
     are the first class against the others. Estimators that cannot run here are left out."""
     import harness
     from harness.errors import BadInputError, UndefinedError
-    from harness.estimators.base import EstimatorSpec, apply
+    from harness.estimators.application import apply
+    from harness.estimators.base import EstimatorSpec
 
     table = np.loadtxt(FOLDER / "predictions.csv", delimiter=",", skiprows=1)
     p, y = table[:, :3], table[:, 3].astype(int)

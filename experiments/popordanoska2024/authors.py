@@ -16,7 +16,8 @@ from harness.calibrators.logits import floored_log, in_columns
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
-from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID, check_form
+from harness.estimators.bregman_errors import check_form
+from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID
 from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.softmax import softmax

@@ -24,7 +24,8 @@ from harness.contract.items import (
     without_global_draws,
 )
 from harness.errors import UndefinedError
-from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
+from harness.estimators.application import apply
+from harness.estimators.base import Estimate, EstimatorSpec, is_finite
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
 from harness.plan import requirements

@@ -39,6 +39,7 @@ from harness.estimators.laplace_kernel import LaplaceKCE
 from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.normal_debiased import NormalDebiased
+from harness.estimators.paired import paired_difference
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
@@ -53,7 +54,7 @@ from harness.estimators.subsampling import HulC, Subsampling
 from harness.estimators.sweep import Sweep
 from harness.estimators.tcal import TCal
 from harness.estimators.tuned import Tuned
-from harness.estimators.variational import Variational, paired_difference
+from harness.estimators.variational import Variational
 
 __all__ = [
     "Accuracy",

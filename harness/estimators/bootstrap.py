@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from harness.estimators.base import check_callable, check_choice, check_integer, check_level
-from harness.estimators.resampling import (
+from harness.estimators.resampled_interval import (
     MIN_ROWS,
     End,
     ResampledInterval,

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_callable, check_integer
-from harness.estimators.resampling import (
+from harness.estimators.resampled_interval import (
     SAME,
     Resampling,
     Sample,

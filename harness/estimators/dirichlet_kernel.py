@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, check_choice, is_positive
+from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
+from harness.estimators.bregman_errors import (
+    bregman_errors,
+    check_form,
+    check_generators,
+    estimand_names,
+)
 from harness.estimators.selection import settings_of, validation_risks
 from harness.math import beta_sums, near_pairs
+from harness.math.beta_intervals import distinct
 from harness.math.bin_sums import width_edges
-from harness.math.divergences import ENTROPY, SQUARED, Bregman
-from harness.math.estimands import OWN, norm_name, p_norm
+from harness.math.divergences import Bregman
 from harness.math.folds import fold_of
 from harness.math.kernels import PREDICTION_FLOOR, all_pairs, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
@@ -27,7 +33,6 @@ LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
 LIKELIHOOD_MAX_POINTS = 2000  # of more scalars, the likelihood uses so many, spaced by rank
 RULES = ("likelihood", "risk")
-FORMS = ("direct", "risk")
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class DirichletKernel:
 
     @cached_property
     def estimands(self) -> tuple[str, ...]:
-        return names(self.form, self.norms, self.generators)
+        return estimand_names(self.form, self.norms, self.generators)
 
     @property
     def determinism(self) -> str:
@@ -132,7 +137,7 @@ class DirichletKernel:
             raise UndefinedError("leaving one sample out of one leaves none")
         b = self.chosen_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
-        values = errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
+        values = bregman_errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
         return {
             name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in values.items()
         }
@@ -220,7 +225,7 @@ class DirichletKernel:
         z, t = self._clipped(x), self._clipped(p)
         others = (fold[:, None] != np.arange(len(held_out))).astype(np.float64)
         fast = beta_sums.applies(z, t, others, bandwidths)
-        sample, _ = beta_sums.distinct(t, np.stack([others, others * y[:, None]], axis=2))
+        sample, _ = distinct(t, np.stack([others, others * y[:, None]], axis=2))
         theta, index = np.unique(np.log(z[:, 1]) - np.log(z[:, 0]), return_inverse=True)
         slow = [b for b in bandwidths if not (fast and beta_sums.cheaper(len(x), len(p), b))]
         # NaN where it is not needed: the fit without a fold at samples of other folds.
@@ -319,7 +324,7 @@ class BinningKernel:
 
     @property
     def estimands(self) -> tuple[str, ...]:
-        return names(self.form, (1.0,), self.generators)
+        return estimand_names(self.form, (1.0,), self.generators)
 
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
@@ -332,74 +337,10 @@ class BinningKernel:
         hits = np.bincount(index, y)[index] - y
         overall = (y.sum() - y) / (len(y) - 1)
         ratio = np.where(others > 0, hits / np.maximum(others, 1), overall)
-        values = errors(p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor)
+        values = bregman_errors(
+            p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor
+        )
         return {name: Estimate(value) for name, value in values.items()}
-
-
-def check_form(form: str) -> None:
-    """Raise BadInputError unless `form` is one of FORMS."""
-    check_choice("form", form, FORMS)
-
-
-def check_generators(generators: Sequence[Bregman]) -> None:
-    """Raise BadInputError unless all are Bregman objects named bregman_<name>."""
-    for generator in generators:
-        if not isinstance(generator, Bregman):
-            raise BadInputError(
-                f"generators holds {generator!r}; harness.math.divergences.Bregman is needed."
-            )
-        if not OWN.fullmatch(generator.name):
-            raise BadInputError(
-                f"generators holds the name {generator.name!r}; bregman_<name> is needed."
-            )
-
-
-def names(form: str, norms: Sequence[float], generators: Sequence[Bregman]) -> tuple[str, ...]:
-    """Return the estimands that `errors` gives, for any notion."""
-    used = [g.name for g in (SQUARED, ENTROPY, *generators)]
-    direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
-    parts = [f"{part}_{name}" for part in ("refinement", "sharpness") for name in used]
-    return (*direct, *used, *parts)
-
-
-def errors(
-    p: np.ndarray,
-    ratio: np.ndarray,
-    y: np.ndarray,
-    form: str,
-    norms: Sequence[float] = (),
-    generators: Sequence[Bregman] = (),
-    floor: float = PREDICTION_FLOOR,
-) -> dict[str, float]:
-    """Return all estimands from predictions p, estimates `ratio` of C and outcomes y.
-
-    p: (n,) or (n, k); ratio: (n, 1) or (n, k).
-    """
-    scalar = p.ndim == 1
-    g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
-    k = g.shape[1]
-    e = one_hot(y, k)
-    values = {}
-    if form == "direct":
-        gap = p - ratio[:, 0] if scalar else p - ratio
-        for order in (1.0,) if scalar else norms:  # all norms of a scalar agree
-            norm = np.abs(gap) if scalar else p_norm(gap, order)
-            values[norm_name(order)] = float(norm.mean())
-    for generator in (SQUARED, ENTROPY, *generators):
-        name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0
-        tangent_point = np.clip(g, floor, 1.0 - floor) if generator.interior else g
-        f_r, f_e = generator.value(r), generator.value(e)
-        if form == "direct":
-            value = (f_r - generator.linear(r, tangent_point)).mean()
-        else:
-            value = f_r.mean() - generator.linear(e, tangent_point).mean()
-        constant = generator.value(e.mean(axis=0)[None])[0]
-        values[name] = unit * float(value)
-        values[f"refinement_{name}"] = unit * float(f_e.mean() - f_r.mean())
-        values[f"sharpness_{name}"] = unit * float(f_r.mean() - constant)
-    if form == "direct":
-        values["rms"] = float(np.sqrt(values["l2_squared"]))
-    return values
 
 
 def _columns(x: np.ndarray) -> np.ndarray:

@@ -13,74 +13,24 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice, check_integer, generator, is_positive
-from harness.math.kernels import (
-    MEDIAN_RULES,
-    complete_cholesky,
-    median_distance,
-    rbf,
-    rbf_form,
-    rbf_times,
-    two_columns,
+from harness.estimators.residual_kernels import (
+    KERNELS,
+    check_gamma,
+    fourier_features,
+    gamma_of,
+    group_sums,
+    on_columns,
+    rate_of,
 )
-from harness.math.notions import checked, one_hot
+from harness.math.kernels import rbf, rbf_form
+from harness.math.low_rank import complete_cholesky
+from harness.math.notions import checked
 
 FORMS = ("unbiased", "biased", "block")
 METHODS = ("exact", "features")
-KERNELS = ("linear_rbf", "kronecker")
 COMPLETE_TRACE = 1e-12  # relative trace that a low rank may leave out of a sum over all pairs
 BLOCK_ENTRIES = 1 << 20  # numbers in a batch of blocks (8 MB)
 MAX_INTERVALS = 1_000_000
-
-
-def check_gamma(gamma: float | str) -> None:
-    """Raise BadInputError unless gamma is a positive number or one of MEDIAN_RULES."""
-    if not (is_positive(gamma) or gamma in MEDIAN_RULES):
-        raise BadInputError(
-            f"gamma is {gamma!r}; allowed are a positive number and the rules "
-            f"{', '.join(MEDIAN_RULES)}."
-        )
-
-
-def on_columns(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions f (n, k), with (n,) as two columns, and residuals R = e_y - f."""
-    p, y = checked(p, y)
-    q = two_columns(p)
-    return q, one_hot(y, q.shape[1]) - q
-
-
-def gamma_of(gamma: float | str, q: np.ndarray) -> float:
-    """Return the number, or the result of the rule on predictions q."""
-    return median_distance(q, gamma) if isinstance(gamma, str) else float(gamma)
-
-
-def rate_of(gamma: float) -> float:
-    """Return 1 / (2 gamma^2), the parameter of `kernels.rbf`."""
-    return 0.5 / gamma**2
-
-
-def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
-    """Return K v for K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), in tiles."""
-    return rbf_times(q, rate_of(gamma), v) + q @ (q.T @ v)
-
-
-def fourier_features(
-    q: np.ndarray, gamma: float, count: int, rng: np.random.Generator | None
-) -> np.ndarray:
-    """Return features phi (n, k + 2 count) with phi phi' ~ K (moskvichev2025, Appendix B).
-
-    These are f itself, and cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2).
-    """
-    rng = generator(rng, "draws the features")
-    angle = q @ (rng.standard_normal((q.shape[1], count)) / gamma)
-    return np.column_stack([q, np.cos(angle) / np.sqrt(count), np.sin(angle) / np.sqrt(count)])
-
-
-def group_sums(q: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the group of every row, sums of R (g, k) and sizes (g,) over distinct rows of q."""
-    _, group, sizes = np.unique(q, axis=0, return_inverse=True, return_counts=True)
-    group = group.reshape(-1)
-    sums = np.column_stack([np.bincount(group, column, minlength=len(sizes)) for column in r.T])
-    return group, sums, sizes
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
 from harness.estimators.selection import fold_products, largest_diagnostics, settings_of
 from harness.math.folds import fold_of
-from harness.math.kernels import pivoted_cholesky, rbf
+from harness.math.kernels import rbf
+from harness.math.low_rank import pivoted_cholesky
 from harness.math.notions import checked
 from harness.math.risk import ResidualGram, residuals, risk
 from harness.math.shifted import shifted_solutions

@@ -10,7 +10,7 @@ from importlib import resources
 
 import numpy as np
 
-from harness.estimators.ingredients import Ingredients
+from harness.estimators.ingredient_members import Ingredients
 
 WEIGHTS = "best_weights.npz"
 LARGEST_SHIFT = 1.0  # largest correction of the weighted mean, in units of noise

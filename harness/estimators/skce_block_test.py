@@ -9,7 +9,8 @@ from scipy.special import ndtr
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate, check_integer
-from harness.estimators.kernel_errors import SKCE, check_gamma
+from harness.estimators.kernel_errors import SKCE
+from harness.estimators.residual_kernels import check_gamma
 from harness.math.notions import checked
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import check_callable, check_integer, check_level
-from harness.estimators.resampling import MIN_ROWS, End, ResampledInterval, Sample
+from harness.estimators.resampled_interval import MIN_ROWS, End, ResampledInterval, Sample
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
 from harness.common.user_code import error_text
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, EstimatorSpec, apply, is_finite
+from harness.estimators.application import apply
+from harness.estimators.base import Estimate, EstimatorSpec, is_finite
 from harness.execute import supervise
 from harness.math import estimands
 from harness.math.notions import reduce

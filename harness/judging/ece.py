@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError
-from harness.estimators.base import Estimate, Estimator, EstimatorSpec, apply
+from harness.estimators.application import apply
+from harness.estimators.base import Estimate, Estimator, EstimatorSpec
 from harness.estimators.binned import Binned
 from harness.math.notions import reduce
 from harness.plan.components import load

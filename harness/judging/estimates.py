@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.common.wording import format_percent, is_known
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.estimators.certified import CertifiedInterval
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged

@@ -15,7 +15,8 @@ import numpy as np
 
 from harness.common.user_code import is_ours
 from harness.errors import BadInputError
-from harness.estimators.base import EstimatorSpec, takes_rng
+from harness.estimators.application import takes_rng
+from harness.estimators.base import EstimatorSpec
 from harness.math import estimands
 from harness.math.notions import NOTIONS, number
 from harness.plan.components import Component, targets

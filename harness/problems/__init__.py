@@ -26,11 +26,12 @@ from harness.problems.binary import BetaLaw, BinaryProblem, Float32, TwoNormals
 from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.fitted import Fitted
-from harness.problems.moved_mass import MovedMass, TopLaw
+from harness.problems.moved_mass import MovedMass
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.predictions import Predictions
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 from harness.problems.tempered import TemperedDirichlet
+from harness.problems.top_law import TopLaw
 from harness.problems.transforms.paired import Paired, Uniform
 from harness.problems.transforms.perturbed import Perturbed
 from harness.problems.transforms.recalibrated import Recalibrated

@@ -15,7 +15,7 @@ import harness
 from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM
 from harness.estimators import Variational
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.math.folds import fold_of
 from harness.math.losses import Lp, Squared
 

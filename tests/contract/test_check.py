@@ -14,7 +14,7 @@ from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
 from harness.contract.check import Finding, check, report
 from harness.contract.estimators import ITEMS, NULL_REPS
 from harness.estimators import Variational
-from harness.estimators.base import takes_rng
+from harness.estimators.application import takes_rng
 from harness.math.notions import checked
 
 # items that our own estimators are known to break, and why

@@ -5,7 +5,7 @@ import pytest
 
 import harness
 from harness.estimators import Binned, ReliabilityBins
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.math import estimands
 
 P = np.array([[0.7, 0.2, 0.1], [0.4, 0.5, 0.1], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])

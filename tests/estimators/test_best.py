@@ -10,7 +10,7 @@ from harness import BadInputError
 from harness.calibrators import Isotonic, Spline, Temperature
 from harness.errors import UndefinedError
 from harness.estimators import Best, BestLower, Binned, Variational
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked

@@ -18,8 +18,8 @@ from harness.estimators import (
     TVKfold,
     Variational,
 )
-from harness.estimators.base import apply
-from harness.estimators.resampling import OWN_REVISION, calibrated_labels
+from harness.estimators.application import apply
+from harness.estimators.resampled_interval import OWN_REVISION, calibrated_labels
 from harness.math.notions import reduce
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine

@@ -23,7 +23,8 @@ from harness.estimators import (
     Subsampling,
     Variational,
 )
-from harness.estimators.base import EstimatorSpec, apply
+from harness.estimators.application import apply
+from harness.estimators.base import EstimatorSpec
 from harness.estimators.resampling import acceleration_of, bca_levels
 from harness.evaluation import intervals
 from harness.figures import interval_plot

@@ -14,7 +14,7 @@ from slow_params import slow
 from harness import list_estimators, load_estimator, reduce
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators import CKCE, MMCE, SKCE, UCME, Binned, SimplexECE
-from harness.estimators.ckce import by_cholesky, by_low_rank
+from harness.estimators.ckce_solvers import by_cholesky, by_low_rank
 from harness.estimators.kernel_errors import at_places
 from harness.math import kernels
 from harness.math.kernels import median_distance, rbf, rbf_times
@@ -678,8 +678,8 @@ def test_exponents_that_would_underflow_change_nothing(gamma):
 
 @pytest.mark.parametrize("rank", [35, 50])
 def test_one_product_corrects_a_low_rank_to_third_order(rank):
-    from harness.estimators.ckce import System
-    from harness.math.kernels import pivoted_cholesky
+    from harness.estimators.ckce_solvers import System
+    from harness.math.low_rank import pivoted_cholesky
 
     rng = default_rng(0)
     q = rng.dirichlet(np.ones(5), 300)
@@ -705,7 +705,7 @@ def test_rbf_form_is_the_sum_over_all_pairs(n):
 
 
 def test_a_low_rank_that_cannot_be_complete_is_given_up():
-    from harness.math.kernels import complete_cholesky
+    from harness.math.low_rank import complete_cholesky
 
     rng = default_rng(0)
     many, few = rng.dirichlet(np.ones(10), 1000), np.tile(rng.dirichlet(np.ones(10), 20), (50, 1))

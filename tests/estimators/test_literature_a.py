@@ -26,7 +26,8 @@ from harness.estimators import (
     Sweep,
     Variational,
 )
-from harness.estimators.base import EstimatorSpec, apply
+from harness.estimators.application import apply
+from harness.estimators.base import EstimatorSpec
 from harness.estimators.bin_variants import cube_root
 from harness.estimators.cumulative import largest_tail, range_tail
 from harness.evaluation import reliability

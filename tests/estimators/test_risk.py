@@ -13,7 +13,8 @@ from slow_params import slow
 
 from harness.errors import BadInputError, UndefinedError
 from harness.math import kernels
-from harness.math.kernels import dirichlet_sums, pivoted_cholesky, rbf, two_columns
+from harness.math.kernels import dirichlet_sums, rbf, two_columns
+from harness.math.low_rank import pivoted_cholesky
 from harness.math.risk import ResidualGram, residuals, risk
 
 

@@ -14,7 +14,8 @@ import harness
 from harness import BadInputError, UndefinedError
 from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
 from harness.estimators import Variational
-from harness.estimators.base import Estimate, apply
+from harness.estimators.application import apply
+from harness.estimators.base import Estimate
 from harness.estimators.variational import cross_fit
 from harness.math.folds import fold_of
 from harness.math.losses import LogLoss, Lp, OneSided, Squared, TopClass

@@ -18,7 +18,7 @@ from harness.commands.health import examine, status_text
 from harness.common.writing import whole_file
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
-from harness.estimators.base import WrongAnswerError, apply
+from harness.estimators.application import WrongAnswerError, apply
 from harness.execute import supervise
 from harness.records import parts, reader
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness import load_problem
 from harness.estimators import CKCE, SKCE, SimplexECE
-from harness.estimators.ckce import System
+from harness.estimators.ckce_solvers import System
 from harness.math.kernels import median_distance
 
 FOLDER = Path(__file__).parents[1] / "golden" / "moskvichev2025"

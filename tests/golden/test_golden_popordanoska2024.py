@@ -10,7 +10,7 @@ import pytest
 from harness.experiments.popordanoska2024 import authors
 
 from harness import BadInputError, reduce
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
 

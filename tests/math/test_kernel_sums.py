@@ -11,6 +11,7 @@ from numpy.random import default_rng
 from harness import load_problem, reduce
 from harness.estimators import DirichletKernel, KernelRidge, kernel_ridge
 from harness.math import beta_sums, kernels, near_pairs
+from harness.math.beta_intervals import WIDTH, distinct
 from harness.math.divergences import Bregman
 from harness.math.kernels import two_columns
 from harness.math.notions import one_hot
@@ -83,22 +84,22 @@ def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
     """With a tolerance of 0 every point is summed directly, which gives exact sums."""
     p = np.sort(SCALARS["uniform"])
     z, b = clipped(p), 1e-3
-    sample, _ = beta_sums.distinct(z, np.ones((N, 1, 1)))
+    sample, _ = distinct(z, np.ones((N, 1, 1)))
     theta = np.log(z[:, 1]) - np.log(z[:, 0])
 
-    def sums(tolerance, width=beta_sums.WIDTH):
+    def sums(tolerance, width=WIDTH):
         monkeypatch.setattr(beta_sums, "TOLERANCE", tolerance)
         return beta_sums.beta_sums(theta, sample, b, width=width)
 
     exact = sums(0.0)
-    for width in (beta_sums.WIDTH, 2.0, 5.0, 8.0):
+    for width in (WIDTH, 2.0, 5.0, 8.0):
         found = sums(1.0, width)  # no point is summed again
         values, error = found.values[:, 0, 0], found.error[:, 0]
         off = np.abs(
             values - exact.values[:, 0, 0] * np.exp(exact.log_scale - found.log_scale)[:, 0]
         )
         assert (off <= error + 1e-11 * values).all()  # both lose 1e-11 to exponents of 1e3
-        assert width > beta_sums.WIDTH or np.median(error / values) < 1e-10  # the bound is of use
+        assert width > WIDTH or np.median(error / values) < 1e-10  # the bound is of use
     assert (off > 1e-8 * values).any()
     monkeypatch.undo()
     found = beta_sums.beta_sums(theta, sample, b, width=8.0)

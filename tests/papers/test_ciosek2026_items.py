@@ -27,7 +27,7 @@ import harness
 from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.evaluation import items, reproduction
 from harness.plan.plan import plan
 from harness.records.schema import COLUMNS as RECORD_COLUMNS

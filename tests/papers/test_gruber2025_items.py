@@ -130,7 +130,9 @@ def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
 
 @pytest.mark.slow
 def test_figure_1_end_to_end(out, result, cli, monkeypatch):
-    monkeypatch.setattr("harness.problems.tempered.POINTS", 10)  # a rough truth is enough here
+    monkeypatch.setattr(
+        "harness.problems.tempered_truths.POINTS", 10
+    )  # a rough truth is enough here
     code, _, err = cli("experiment=gruber2025_fig1", "reps=8", "jobs=1")
     assert code == 0, err
     (compared,) = (out / "variations").glob("*/reproduction.csv")

@@ -27,7 +27,7 @@ from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.configure.settings import Settings
 from harness.estimators import TruthOfVector
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.estimators.kernel_limit import limits
 from harness.evaluation import reproduction
 from harness.plan.plan import plan

@@ -13,7 +13,7 @@ import pytest
 import harness
 from harness import BadInputError
 from harness.common.data_files import find, sha256
-from harness.estimators.base import apply
+from harness.estimators.application import apply
 from harness.math.columns import PROBABILITY_NAMES
 from harness.problems import Predictions
 from harness.problems.base import ProblemSpec

@@ -1,0 +1,114 @@
+"""Scheme of the boosted calibrators: inner folds, early stopping and a final scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from harness.calibrators.base import CalibrationMap
+from harness.calibrators.logits import floored_log, log_odds, on_columns
+from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError
+from harness.math.folds import fold_of
+from harness.math.softmax import softmax
+
+# (features, start) -> raw scores
+RawScores: TypeAlias = Callable[[Any, np.ndarray | None], np.ndarray]
+# mask of the held-out rows, their probabilities, map to raw scores
+InnerFold: TypeAlias = tuple[np.ndarray, np.ndarray, RawScores]
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Base of CatBoost and LightGBM: inner folds, early stopping and a final scaling.
+
+        q(p) = scaling( (1 / inner_folds) sum_j P_j(p) ),
+        P_j(p) = sigma or softmax of (trees_j(p) + start(p))
+
+    The samples are split into stratified inner folds. For each fold, trees are grown on the other
+    folds; their number is the one with the smallest log-loss on the fold itself. The held-out
+    probabilities of all inner folds together fit the scaling: quadratic for two classes, structured
+    matrix scaling for more.
+
+    With a warm start the trees add to the logits of the prediction: start(p) = logit p for scalars
+    and log p for vectors (logs floored at -87.336). No tree at all is then the identity map.
+    Without a warm start, start(p) = 0.
+
+    A subclass gives `features` and `models`, and may replace the other steps.
+    """
+
+    iterations: int = 300
+    patience: int = 200
+    warm_start: bool = False
+    inner_folds: int = 8
+    seed: int | None = None
+
+    determinism = "statistical"
+
+    def __post_init__(self) -> None:
+        for name, least in (("iterations", 1), ("patience", 1), ("inner_folds", 2)):
+            if getattr(self, name) < least:
+                raise BadInputError(f"{name} is {getattr(self, name)}; at least {least} is needed.")
+
+    @property
+    def seconds(self) -> float:
+        return 2.5e-4 * self.inner_folds * self.iterations
+
+    def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+        """Fit the map q; see `harness.calibrators.base`. An integer `rng` seeds the models."""
+        if p.ndim == 2 and p.shape[1] == 2:
+            return on_columns(self, p, y, rng)
+        folds = min(self.inner_folds, len(y))
+        seed = as_seed(rng) if self.seed is None else self.seed
+        if folds < 2 or len(y) - -(-len(y) // folds) < 2:
+            # nothing can be learned from one sample, and LightGBM refuses three quarters of one
+            return lambda x: x.copy()
+        fold = self.inner_fold_of(y, folds, rng)
+        rows, probabilities, maps = zip(
+            *self.models(p, y, self.start(p) if self.warm_start else None, fold, seed)
+        )
+        labels = np.concatenate([y[held_out] for held_out in rows])
+        recalibrate = self.scaling(p).fit(np.concatenate(probabilities), labels)
+
+        def q(x: np.ndarray) -> np.ndarray:
+            z = self.start(x) if self.warm_start else None
+            features = self.features(x)
+            total = probability(maps[0](features, z))
+            for raw in maps[1:]:
+                total += probability(raw(features, z))
+            return recalibrate(total / len(maps))
+
+        return q
+
+    def start(self, p: np.ndarray) -> np.ndarray:
+        """Return the logits that warm-started trees add to: (n,) or (n, k)."""
+        return log_odds(p) if p.ndim == 1 else floored_log(p)
+
+    def inner_fold_of(
+        self, y: np.ndarray, folds: int, rng: np.random.Generator | int
+    ) -> np.ndarray:
+        """Return the inner fold of every sample, (n,)."""
+        return fold_of(y, folds, True, rng)
+
+    def scaling(self, p: np.ndarray) -> QuadraticScaling | StructuredMatrixScaling:
+        """Return the calibrator for the mean probabilities of the inner models."""
+        return QuadraticScaling() if p.ndim == 1 else StructuredMatrixScaling(mixture=True)
+
+    def features(self, p: np.ndarray) -> Any:
+        """Return the input of the models."""
+        raise NotImplementedError
+
+    def models(
+        self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int
+    ) -> Iterator[InnerFold]:
+        """Fit a model per inner fold; its raw scores include the start z."""
+        raise NotImplementedError
+
+
+def probability(raw: np.ndarray) -> np.ndarray:
+    return expit(raw) if raw.ndim == 1 else softmax(raw)

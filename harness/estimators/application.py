@@ -1,0 +1,188 @@
+"""Application of an estimator to reduced data, and checks of its answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.base import Estimate, Estimator, EstimatorSpec, requestable_level
+from harness.math.notions import number
+
+KINDS = ("point", "lower", "upper", "interval")
+
+
+class WrongAnswerError(BadInputError):
+    """The return value of an estimator is no estimate."""
+
+
+def apply(
+    estimator: Estimator,
+    p: NDArray[np.float64],
+    y: NDArray[np.int64],
+    notion: str,
+    rng: Any,
+    problem: Any = None,
+) -> dict[str, Estimate]:
+    """Apply an estimator to reduced data.
+
+    Classwise, an estimator of one probability is applied to every class, and the mean over the
+    classes is returned. If it has a `level`, each class gets 1 - (1 - level) / k, so that the means
+    of its bounds hold at `level` together (Bonferroni).
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Anything callable as (p, y), (p, y, rng) or (p, y, *, rng), see `EstimatorSpec`.
+    p, y : ndarray
+        Predictions and labels, validated and reduced by `harness.reduce(p, y, notion)`.
+    notion : {"binary", "top_label", "classwise", "canonical"}
+        The reduction that made p and y.
+    rng : numpy.random.Generator
+        The estimator's own stream.
+    problem : Problem, optional
+        Passed to estimators that want it.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By estimand, with plain floats. The number returned by a bare function becomes {"l1":
+        Estimate(number)}.
+
+    Raises
+    ------
+    WrongAnswerError
+        If the estimator returns something else.
+    UndefinedError
+        If it returns bounds of single classes, which have no mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, y = np.array([0.25, 0.75]), np.array([1, 1])
+    >>> apply(lambda p, y: abs(p.mean() - y.mean()), p, y, "binary", None)["l1"].value
+    0.5
+    """
+    keywords = {"notion": notion, "problem": problem}
+    extra = {name: keywords[name] for name in EstimatorSpec.read(estimator, "wants")}
+    if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):
+        return _normal(_call(estimator, p, y, rng, extra))
+    extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
+    level = requestable_level(estimator)
+    if level is not None:
+        each = 1.0 - (1.0 - level) / p.shape[1]
+        estimator = dataclasses.replace(estimator, level=each)  # type: ignore[type-var]
+    per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
+    if any(e.kind != "point" for e in per_class[0].values()):
+        raise UndefinedError(
+            "a mean over classes of bounds is no bound; only point estimates are averaged classwise"
+        )
+    return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
+
+
+def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
+    """Return the mean of points, and of their bounds if these hold at a common level.
+
+    Diagnostics are dropped: they describe single classes.
+    """
+
+    def mean(name: str) -> float | None:
+        values = [getattr(e, name) for e in estimates]
+        return None if level is None or None in values else float(np.mean(values))
+
+    low, high = mean("low"), mean("high")
+    bounded = low is not None or high is not None
+    return Estimate(
+        float(np.mean([e.value for e in estimates])), low, high, level if bounded else None
+    )
+
+
+def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
+    """Call the estimator with rng in the way that it accepts it."""
+    passing = takes_rng(estimator)
+    if passing == "keyword":
+        return estimator(p, y, rng=rng, **extra)
+    return estimator(p, y, rng, **extra) if passing else estimator(p, y, **extra)
+
+
+def takes_rng(estimator: Any) -> bool | str:
+    """Return True if the estimator takes (p, y, rng), "keyword" if (p, y, *, rng), else False.
+
+    A user's function may take (p, y) alone, or (p, y, bins=15).
+    """
+    if isinstance(estimator, type) or not dataclasses.is_dataclass(estimator):
+        return _takes_rng(estimator)
+    # Cached by class: inspecting a signature takes longer (30 us) than a cheap estimator.
+    kind = type(estimator)
+    if kind not in _rng_by_class:
+        _rng_by_class[kind] = _takes_rng(estimator)
+    return _rng_by_class[kind]
+
+
+_rng_by_class: dict[type, bool | str] = {}
+
+
+def _takes_rng(estimator: Any) -> bool | str:
+    """Return the answer of `takes_rng` from the signature."""
+    try:
+        parameters = list(inspect.signature(estimator).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    if any(v.kind == v.VAR_POSITIONAL for v in parameters):
+        return True
+    if any(v.name == "rng" and v.kind == v.KEYWORD_ONLY for v in parameters):
+        return "keyword"
+    third = [v for v in parameters if v.kind in (v.POSITIONAL_ONLY, v.POSITIONAL_OR_KEYWORD)][2:3]
+    return any(v.name == "rng" or v.default is v.empty for v in third)
+
+
+def _normal(result: Any) -> dict[str, Estimate]:
+    """Return the result of an estimator as {estimand: Estimate}; WrongAnswerError if impossible."""
+    if not isinstance(result, dict):
+        scalar = not isinstance(result, (list, tuple)) and np.ndim(result) == 0
+        if result is None or not (isinstance(result, Estimate) or scalar):
+            kind = "None" if result is None else f"a {type(result).__name__}"
+            raise WrongAnswerError(
+                f"the estimator returned {kind}; allowed are a float or {{estimand: Estimate}}."
+            )
+        result = {"l1": result}
+    return {
+        str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v))
+        for k, v in result.items()
+    }
+
+
+def _sound(name: str, e: Estimate) -> Estimate:
+    """Return the estimate with plain floats; WrongAnswerError if its parts conflict."""
+    try:
+        low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
+        diagnostics = {
+            str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v)
+            for k, v in (e.diagnostics or {}).items()
+        } or None
+        e = Estimate(number(e.value), low, high, level, e.kind, diagnostics)
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise WrongAnswerError(
+            f"{name} is {str(e)[:300]}; value, low, high, level and diagnostics must be numbers."
+        ) from error
+    if e.kind not in KINDS:
+        raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
+    low_missing = e.kind in ("lower", "interval") and low is None
+    high_missing = e.kind in ("upper", "interval") and high is None
+    if low_missing or high_missing:
+        raise WrongAnswerError(
+            f"{name} is of kind {e.kind} but low = {low}, high = {high}; "
+            "lower needs low, upper needs high."
+        )
+    if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
+        raise WrongAnswerError(
+            f"{name} is an upper bound of value {e.value} and high {high}; they must be equal."
+        )
+    if low is not None and high is not None and low > high:
+        raise WrongAnswerError(f"{name} has low {low} above high {high}.")
+    return e

@@ -1,0 +1,84 @@
+"""Bregman calibration errors from predictions and estimated posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.errors import BadInputError
+from harness.estimators.base import check_choice
+from harness.math.divergences import ENTROPY, SQUARED, Bregman
+from harness.math.estimands import OWN, norm_name, p_norm
+from harness.math.kernels import PREDICTION_FLOOR, two_columns
+from harness.math.notions import one_hot
+
+FORMS = ("direct", "risk")
+
+
+def check_form(form: str) -> None:
+    """Raise BadInputError unless `form` is one of FORMS."""
+    check_choice("form", form, FORMS)
+
+
+def check_generators(generators: Sequence[Bregman]) -> None:
+    """Raise BadInputError unless all are Bregman objects named bregman_<name>."""
+    for generator in generators:
+        if not isinstance(generator, Bregman):
+            raise BadInputError(
+                f"generators holds {generator!r}; harness.math.divergences.Bregman is needed."
+            )
+        if not OWN.fullmatch(generator.name):
+            raise BadInputError(
+                f"generators holds the name {generator.name!r}; bregman_<name> is needed."
+            )
+
+
+def estimand_names(
+    form: str, norms: Sequence[float], generators: Sequence[Bregman]
+) -> tuple[str, ...]:
+    """Return the estimands that `bregman_errors` gives, for any notion."""
+    used = [g.name for g in (SQUARED, ENTROPY, *generators)]
+    direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
+    parts = [f"{part}_{name}" for part in ("refinement", "sharpness") for name in used]
+    return (*direct, *used, *parts)
+
+
+def bregman_errors(
+    p: np.ndarray,
+    ratio: np.ndarray,
+    y: np.ndarray,
+    form: str,
+    norms: Sequence[float] = (),
+    generators: Sequence[Bregman] = (),
+    floor: float = PREDICTION_FLOOR,
+) -> dict[str, float]:
+    """Return all estimands from predictions p, estimates `ratio` of C and outcomes y.
+
+    p: (n,) or (n, k); ratio: (n, 1) or (n, k).
+    """
+    scalar = p.ndim == 1
+    g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
+    k = g.shape[1]
+    e = one_hot(y, k)
+    values = {}
+    if form == "direct":
+        gap = p - ratio[:, 0] if scalar else p - ratio
+        for order in (1.0,) if scalar else norms:  # all norms of a scalar agree
+            norm = np.abs(gap) if scalar else p_norm(gap, order)
+            values[norm_name(order)] = float(norm.mean())
+    for generator in (SQUARED, ENTROPY, *generators):
+        name, unit = generator.name, 0.5 if scalar and generator is SQUARED else 1.0
+        tangent_point = np.clip(g, floor, 1.0 - floor) if generator.interior else g
+        f_r, f_e = generator.value(r), generator.value(e)
+        if form == "direct":
+            value = (f_r - generator.linear(r, tangent_point)).mean()
+        else:
+            value = f_r.mean() - generator.linear(e, tangent_point).mean()
+        constant = generator.value(e.mean(axis=0)[None])[0]
+        values[name] = unit * float(value)
+        values[f"refinement_{name}"] = unit * float(f_e.mean() - f_r.mean())
+        values[f"sharpness_{name}"] = unit * float(f_r.mean() - constant)
+    if form == "direct":
+        values["rms"] = float(np.sqrt(values["l2_squared"]))
+    return values

@@ -1,0 +1,121 @@
+"""Interval of the difference of two models, from variational estimates on the same folds."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harness.common.seeds import as_seed
+from harness.errors import BadInputError
+from harness.estimators.base import Estimate, check_level, generator
+from harness.estimators.variational import Variational, cross_fit, split_sd
+from harness.math import fold_confidence
+from harness.math.folds import fold_of
+from harness.math.notions import reduce
+
+
+def paired_difference(
+    p_first: ArrayLike,
+    p_second: ArrayLike,
+    y: ArrayLike,
+    rng: np.random.Generator | int,
+    estimator: Variational | None = None,
+    notion: str = "binary",
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """Return the variational error of one model minus that of another, with an interval.
+
+        value = mean over held-out samples of  contribution(first) - contribution(second)
+
+    Parameters
+    ----------
+    p_first, p_second : array_like of shape (n,) or (n, k)
+        Predictions of the two models on the same samples.
+    y : array_like of shape (n,)
+        The labels, common to both.
+    rng : numpy.random.Generator or int
+        Source of the folds; both models are cross-fitted on the same partitions.
+    estimator : Variational, optional
+        Must have several folds that are not stratified.
+    notion : {"binary", "top_label", "canonical"}
+        The reduction that is judged.
+    level : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By estimand, with low and high; without them if a loss is infinite, or a fold too small.
+
+    Raises
+    ------
+    BadInputError
+        If the predictions do not fit together, or no paired interval exists (classwise, one fold,
+        stratified folds).
+
+    Notes
+    -----
+    The interval is that of a mean of paired differences (`half_width`), asymptotic in the size of a
+    fold. It covers the difference that the fitted maps reveal: E[contribution] of each model is at
+    most its error, and a difference of two lower bounds is no bound of the difference of the
+    errors.
+
+    Examples
+    --------
+    >>> import harness
+    >>> p, y = harness.load_problem("beta_calibrated").sample(2000, np.random.default_rng(0))
+    >>> worse = p**2 / (p**2 + (1 - p) ** 2)
+    >>> paired_difference(worse, p, y, np.random.default_rng(1))["l1"].low > 0.0
+    True
+    """
+    estimator = estimator or Variational()
+    if not isinstance(estimator, Variational):
+        raise BadInputError(
+            f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one."
+        )
+    check_level(level)
+    first, y_first = reduce(p_first, y, notion)
+    second, y_second = reduce(p_second, y, notion)
+    if first.shape != second.shape:
+        raise BadInputError(
+            f"p_second reduces to shape {second.shape}, p_first to {first.shape}; "
+            "they must be equal."
+        )
+    obstacles = {
+        "classwise": notion == "classwise",
+        "folds = 1": estimator.folds == 1,
+        "stratified folds": estimator.stratified,
+    }
+    for obstacle, present in obstacles.items():
+        if present:
+            raise BadInputError(
+                f"a paired interval does not exist with {obstacle}; give several random folds and "
+                "the notion binary, top_label or canonical."
+            )
+    estimates = {}
+    differences: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    stream = generator(rng)
+    for _ in range(estimator.repeats):
+        fold = fold_of(y_first, estimator.folds, False, stream)
+        seed = as_seed(stream)
+        sides = []
+        for p, labels in ((first, y_first), (second, y_second)):
+            # Both models' fits draw the same random numbers.
+            q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))
+            sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
+        with np.errstate(invalid="ignore"):  # two infinite losses have no difference
+            for (loss, (a,)), (_, (b,)) in zip(*sides):
+                differences.setdefault(loss.name, []).append((a - b, fold))
+    for name, terms in differences.items():
+        values = [float(x.mean()) for x, _ in terms]
+        e = Estimate(float(np.mean(values)), diagnostics=split_sd(values))
+        # An outcome that a model calls impossible has an infinite loss.
+        if all(np.isfinite(x).all() for x, _ in terms):
+            half = float(np.mean([fold_confidence.half_width(x, fold, level) for x, fold in terms]))
+            if not math.isnan(half):
+                e = dataclasses.replace(e, low=e.value - half, high=e.value + half, level=level)
+        estimates[name] = e
+    return estimates

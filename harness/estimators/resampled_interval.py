@@ -1,0 +1,219 @@
+"""Parts that all wrappers which evaluate an estimator on other samples share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.application import apply
+from harness.estimators.base import (
+    Estimate,
+    Wrapper,
+    is_finite,
+)
+from harness.math import estimands
+from harness.math.notions import one_hot
+
+OWN_REVISION = 1
+MIN_ROWS = 20  # with fewer rows (or resamples), resampling is uninformative
+MAX_UNDEFINED_SHARE = 0.05  # largest share of resamples without a value that leaves an interval
+SAME = 1e-12  # relative difference up to which values are equal but for the order of a sum
+SECONDS = 1e-3  # assumed cost of an estimator that declares none
+
+# An interval (None without one) and diagnostics.
+End: TypeAlias = tuple[tuple[float, float] | None, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Reduced predictions and labels, their notion, and the problem if there is one."""
+
+    p: np.ndarray
+    y: np.ndarray
+    notion: str
+    problem: Any
+
+    @classmethod
+    def of(cls, p: np.ndarray, y: np.ndarray, notion: str | None, problem: Any) -> Sample:
+        """Return the sample; without a notion, that of the shapes (scalars are binary)."""
+        if notion is None and np.ndim(p) == 1:
+            notion = "binary"
+        elif notion is None:
+            notion = "classwise" if np.ndim(y) == 2 else "canonical"
+        return cls(p, y, notion, problem)
+
+    @property
+    def data(self) -> tuple[np.ndarray, np.ndarray, str]:
+        return self.p, self.y, self.notion
+
+    def rows(self, rows: np.ndarray) -> Sample:
+        """Return the sample of some rows."""
+        return replace(self, p=self.p[rows], y=self.y[rows])
+
+    def calibrated(self, rng: np.random.Generator) -> Sample:
+        """Return the sample with labels drawn from the predictions."""
+        return replace(self, y=calibrated_labels(self.p, self.y, rng))
+
+
+class Resampling(Wrapper):
+    """Base of wrappers that evaluate an estimator on other samples as well.
+
+    The values are the estimator's own, computed on its own stream.
+    """
+
+    determinism = "statistical"
+    wants = ("notion", "problem")
+    takes_classwise = True
+
+    @property
+    def revision(self) -> tuple[Any, ...]:
+        """Changes with the revision of the wrapped estimator."""
+        return (OWN_REVISION, self.inner.revision)
+
+    @property
+    def _inner_seconds(self) -> float:
+        return SECONDS if self.inner.seconds is None else self.inner.seconds
+
+    def _applied(
+        self, sample: Sample, rng: np.random.Generator | None
+    ) -> tuple[dict[str, Estimate], np.random.Generator | int]:
+        """Return the estimator's own estimates, and rng."""
+        if rng is None:
+            raise BadInputError("rng is missing; give a numpy Generator, which draws the samples.")
+        return apply(self.estimator, *sample.data, rng, sample.problem), rng
+
+    def _on_rows(
+        self, sample: Sample, rng: np.random.Generator, draws: Iterable[np.ndarray]
+    ) -> dict[str, list[float]]:
+        """Return {estimand: finite values} over draws, which are arrays of row numbers."""
+        values: dict[str, list[float]] = {}
+        for rows in draws:
+            for name, value in finite_values(self, sample.rows(rows), rng).items():
+                values.setdefault(name, []).append(value)
+        return values
+
+
+class ResampledInterval(Resampling):
+    """Base of wrappers that give an interval to points without a bound of their own.
+
+    A subclass computes the intervals in `_ends`; all other estimates are returned unchanged.
+    """
+
+    level: float
+    keeps_values_of = "estimator"
+    stream_count = 1  # Generators that `_ends` gets
+
+    def _ends(
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
+    ) -> dict[str, End]:
+        """Return {estimand: (interval or None, diagnostics)} for the values of `points`."""
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str | None = None,
+        problem: Any = None,
+    ) -> dict[str, Estimate]:
+        sample = Sample.of(p, y, notion, problem)
+        estimates, parent = self._applied(sample, rng)
+        points = {name: estimates[name].value for name in without_bounds(estimates)}
+        if not points:
+            return estimates
+        if len(p) < MIN_ROWS:
+            for name in points:
+                estimates[name] = with_diagnostics(estimates[name], {"resamples": 0.0})
+            return estimates
+        streams = own_streams(parent, self.stream_count)
+        for name, (ends, diagnostics) in self._ends(points, sample, *streams).items():
+            e = with_diagnostics(estimates[name], diagnostics)
+            if ends is not None:
+                # A calibration error is at least 0.
+                low, high = (max(end, 0.0) for end in ends) if is_error(name) else ends
+                e = replace(e, low=float(low), high=float(high), level=float(self.level))
+            estimates[name] = e
+        return estimates
+
+    def _usable(
+        self, value: float, values: list[float], count: int
+    ) -> tuple[bool, dict[str, float]]:
+        """Return True if values on `count` samples determine an interval, and diagnostics."""
+        diagnostics = {"resamples": float(count)}
+        if len(values) < count:
+            diagnostics["undefined_resamples"] = float(count - len(values))
+        varies = is_complete(values, count) and np.ptp(values) > SAME * max(1.0, abs(value))
+        return bool(varies), diagnostics
+
+
+def is_complete(values: list[float], count: int) -> bool:
+    """Return True if at most 5 % of `count` samples have no finite value."""
+    return len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * count
+
+
+def finite_values(wrapper: Wrapper, sample: Sample, rng: np.random.Generator) -> dict[str, float]:
+    """Return the finite values of a wrapper's estimator on a resample.
+
+    There are none if the estimator raises an error of values: a half may lack a class.
+    """
+    seeds = wrapper.replication_rng
+    stream = rng if seeds is None else seeds(int(rng.integers(2**31 - 1)))
+    try:
+        estimates = apply(wrapper.estimator, *sample.data, stream, sample.problem)
+    except (UndefinedError, ValueError, ArithmeticError):
+        return {}
+    return {name: e.value for name, e in estimates.items() if math.isfinite(e.value)}
+
+
+def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
+    """Return the names of the finite points without a bound; a p-value gets no interval."""
+    return [
+        name
+        for name, e in estimates.items()
+        if e.kind == "point" and name not in estimands.TESTS
+        if e.low is None and e.high is None and is_finite(e)
+    ]
+
+
+def is_error(name: str) -> bool:
+    """Return True if the estimand is a calibration error: at least 0, and 0 under calibration."""
+    return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
+
+
+def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return labels drawn from the predictions, in the shape of y.
+
+    Bernoulli(p) for p (n,), else classes from the rows of p, one-hot if y is (n, k).
+    """
+    if p.ndim == 1:
+        return (rng.random(len(p)) < p).astype(np.int64)
+    below = p.cumsum(axis=1)
+    drawn = (rng.random((len(p), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+    return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
+
+
+def own_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Generator]:
+    """Return streams for a wrapper itself.
+
+    They are spawned after the estimator's call, so that the estimator's own children are the same
+    as without the wrapper.
+    """
+    if isinstance(rng, (int, np.integer)):
+        rng = np.random.default_rng([int(rng), 200])
+    return rng.spawn(count)
+
+
+def with_diagnostics(e: Estimate, diagnostics: dict[str, float]) -> Estimate:
+    """Return the estimate with these diagnostics added to its own."""
+    return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})
+
+
+def no_statistic(name: str, names: Collection[str]) -> str:
+    """Return the message about a statistic that an estimator does not return."""
+    return f"statistic is {name!r}, which the estimator does not return; it has {', '.join(names)}."

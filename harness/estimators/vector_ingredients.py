@@ -1,0 +1,237 @@
+"""Ingredients of predictions that are vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.estimators.ingredient_kernels import isotonic_columns
+from harness.estimators.ingredient_members import (
+    FLOOR,
+    NEWTON,
+    Ingredients,
+    combine,
+    evaluate_members,
+    normal_equations,
+    training_masks,
+    without_each,
+)
+from harness.estimators.scalar_ingredients import mass_binned
+from harness.math.notions import one_hot
+from harness.math.softmax import softmax
+
+CENTRES = 40
+RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # ridges of the linear members of vectors, in outcomes
+
+
+# Vectors
+
+
+class Vectors:
+    """Statistics of predictions p (n, k) that do not depend on the folds.
+
+    Logarithms, an order of the samples for every class, a basis of functions of p_ij, and
+    statistics of the classes and of the predictions alone.
+    """
+
+    def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
+        n, k = p.shape
+        self.hot = hot = one_hot(y, k)
+        # Shape (k, n): sums over classes then run down columns, which is fast.
+        self.logs = np.log(np.maximum(p.T, FLOOR))
+        self.outcome_logs = self.logs[y, np.arange(n)]
+        self.y = y.astype(np.int64)
+        self.orders = np.argsort(p.T, axis=1, kind="stable")
+        self.basis = _basis(p)
+        self.by_class, self.distinct = np.zeros(3), 0.0
+        for j, order in enumerate(self.orders):
+            x, hits = p[order, j], hot[order, j]
+            first = np.searchsorted(x, x, "left")
+            self.distinct += (1.0 + np.count_nonzero(x[1:] > x[:-1])) / k
+            _, _, plain, debiased = mass_binned(x, hits, first, 15)
+            self.by_class += [plain, debiased, mass_binned(x, hits, first, 5)[3]]
+        self.shares = (hot - p).mean(axis=0)
+        entropy = -(p * np.log(np.maximum(p, FLOOR))).sum(axis=1)
+        spread, top = p * (1.0 - p), p.max(axis=1)
+        self.deviation = np.sqrt(spread.mean(axis=0)).sum()
+        self.law = [
+            spread.sum(axis=1).mean(),
+            entropy.mean() / np.log(k),
+            entropy.std(),
+            np.log(k) / 4.6,
+        ]
+        self.top = [top.mean(), (top > 0.999).mean()]
+
+
+def ingredients_of_vectors(
+    p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Vectors
+) -> Ingredients:
+    """Return the ingredients of vector predictions for one partition."""
+    n, shares = len(p), shared.shares
+    order = np.argsort(fold, kind="stable")  # a fold becomes a slice, which needs no copy
+    ends = np.searchsorted(fold[order], np.arange(1, int(fold.max()) + 2))
+    held_out = [*(slice(*part) for part in zip([0, *ends[:-1]], ends)), None]
+    centres = p[rng.permutation(n)[: min(CENTRES, n)]]
+    one_versus_rest = isotonic_columns(p, shared.y, fold, len(ends), shared.orders)[:, order]
+    p, hot = p[order], shared.hot[order]
+    tempered, log_beta = _tempered(
+        shared.logs[:, order], shared.outcome_logs[order], training_masks(fold[order]), held_out
+    )
+    members = [
+        tempered,
+        _matrix(p, hot, held_out),
+        _pooled(p, hot, held_out, shared.basis[order]),
+        _local(p, hot, held_out, centres),
+        one_versus_rest,
+        _shifted(tempered, hot, held_out),
+    ]
+    stats, limits, v = evaluate_members(members, p, hot)
+    l1 = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
+    l2_squared = np.concatenate([[0.0], stats["l2_squared"], shared.by_class, [(shares**2).sum()]])
+    norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
+    deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
+    law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
+    return combine({"l1": l1, "l2_squared": l2_squared, "l2": norm}, limits, v, n, law)
+
+
+def _tempered(
+    z: np.ndarray, outcome_logs: np.ndarray, seen: np.ndarray, held_out: Sequence[Any]
+) -> tuple[np.ndarray, float]:
+    """Fit softmax(b z), z = log p as (k, n), and return its predictions and log b of all samples.
+
+    Newton steps in log b for all folds at once. outcome_logs (n,): z of the outcomes.
+    """
+    largest = z.max(axis=0)
+    z = z - largest
+    squares = z * z
+    target = seen @ (outcome_logs - largest)
+    t = np.zeros(len(seen))
+    for _ in range(NEWTON):
+        b = np.exp(t)
+        slope, curve = np.empty(len(seen)), np.empty(len(seen))
+        for i, mask in enumerate(seen):
+            e = np.exp(b[i] * z)
+            total = e.sum(axis=0)
+            mean = np.einsum("ij,ij->j", e, z) / total
+            slope[i] = mask @ mean - target[i]
+            curve[i] = mask @ (np.einsum("ij,ij->j", e, squares) / total - mean**2)
+        # The terms 2 are a weak ridge towards b = 1.
+        step = (slope * b + 2.0 * t) / (curve * b * b + np.abs(slope * b) + 2.0)
+        t = t - np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-4:
+            break
+    scale = np.repeat(np.exp(t[:-1]), [part.stop - part.start for part in held_out[:-1]])
+    return np.array([_softmax_down(scale * z).T, _softmax_down(np.exp(t[-1]) * z).T]), float(t[-1])
+
+
+def _softmax_down(z: np.ndarray) -> np.ndarray:
+    """Return the softmax of columns whose largest entry is 0, in place."""
+    np.exp(z, out=z)
+    z /= z.sum(axis=0)
+    return z
+
+
+def _ridge(
+    x: np.ndarray,
+    residual: np.ndarray,
+    held_out: Sequence[Any],
+    penalties: Sequence[np.ndarray],
+    base: np.ndarray,
+) -> np.ndarray:
+    """Return base + x B, fitted to the residuals without each fold and on all.
+
+    Of the penalties (diagonals over features) the one of least held-out squared error is used.
+    """
+    gram, side, grams, sums = normal_equations(x, residual, held_out)
+    least = np.inf
+    for penalty in penalties:
+        b = np.linalg.solve(gram + np.diag(penalty), side)
+        loss = sum(np.einsum("ij,ij", c, g @ c - 2.0 * s) for c, g, s in zip(b, grams, sums))
+        if loss < least:
+            least, best = loss, b
+    out = np.empty((2, *base.shape))
+    out[1] = base + x @ best[-1]
+    for h, coefficients in zip(held_out[:-1], best):
+        out[0, h] = base[h] + x[h] @ coefficients
+    return _on_simplex(out)
+
+
+def _on_simplex(q: np.ndarray) -> np.ndarray:
+    """Return the rows of q on the simplex, in place: negative entries become 0, sums become 1."""
+    np.maximum(q, 0.0, out=q)
+    q /= np.maximum(q.sum(axis=-1, keepdims=True), 1e-12)
+    return q
+
+
+def _matrix(p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
+    """Fit p + (a row of) B p + b."""
+    x = np.column_stack([np.ones(len(p)), p * np.sqrt(p.shape[1])])
+    return _ridge(x, hot - p, held_out, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
+
+
+def _basis(p: np.ndarray) -> np.ndarray:
+    """Return the basis (n, k, 12): six cosines of the rank of p_ij for top entries, six for others.
+
+    Ranks are taken among the largest entries of their rows, or among the others; the sum over
+    classes is 0.
+    """
+    n, k = p.shape
+    top = np.arange(k) == p.argmax(axis=1)[:, None]
+    basis = np.empty((n, k, 12))
+    for part, offset in ((top, 0), (~top, 6)):
+        values = p[part]
+        grid = np.quantile(values, np.linspace(0.0, 1.0, 65))
+        grid = np.maximum.accumulate(grid + 1e-12 * np.arange(65))
+        rank = np.interp(values, grid, np.linspace(0.0, 1.0, 65))
+        cosines = np.zeros((n, k, 6))
+        cosines[part] = np.cos(np.pi * np.outer(rank, np.arange(6.0)))
+        basis[..., offset : offset + 6] = cosines
+    basis -= basis.mean(axis=1, keepdims=True)
+    return basis
+
+
+def _pooled(
+    p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any], basis: np.ndarray
+) -> np.ndarray:
+    """Fit one function of p_ij for all classes, separate for the largest entry and the others."""
+    residual = hot - p
+    flat = [(basis[h].reshape(-1, basis.shape[2]), residual[h].ravel()) for h in held_out[:-1]]
+    grams, sums = np.array([x.T @ x for x, _ in flat]), np.array([r @ x for x, r in flat])
+    gram, side = without_each(grams, sums)
+    rough = np.diag(np.tile(1.0 + np.arange(6.0) ** 4 / 10.0, 2))
+    least = np.inf
+    for ridge in RIDGES[:4]:
+        b = np.linalg.solve(gram + ridge * rough, side[:, :, None])[:, :, 0]
+        loss = sum(c @ (g @ c - 2.0 * s) for c, g, s in zip(b, grams, sums))
+        if loss < least:
+            least, best = loss, b
+    out = np.empty((2, *p.shape))
+    np.matmul(basis, best[-1], out=out[1])
+    for h, coefficients in zip(held_out[:-1], best):
+        np.matmul(basis[h], coefficients, out=out[0, h])
+    out += p
+    return _on_simplex(out)
+
+
+def _local(
+    p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any], centre: np.ndarray
+) -> np.ndarray:
+    """Fit means of the residual around the rows of `centre`, predictions drawn from the sample."""
+    distance = np.maximum(
+        (p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0
+    )
+    third = min(3, len(centre) - 1)
+    width = np.partition(distance, third, axis=1)[:, third].mean() + 1e-6
+    x = softmax(-distance / (2.0 * width))
+    return _ridge(x, hot - p, held_out, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
+
+
+def _shifted(tempered: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
+    """Return the tempered predictions plus the mean residual of every class."""
+    out = np.empty_like(tempered)
+    ones, penalties = np.ones((len(hot), 1)), [np.array([ridge]) for ridge in RIDGES]
+    for part, q in enumerate(tempered):
+        out[part] = _ridge(ones, hot - q, held_out, penalties, q)[part]
+    return out

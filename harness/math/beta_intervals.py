@@ -1,0 +1,142 @@
+"""Intervals of the centres of Beta kernels, each replaced by a few nodes (see `beta_sums`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from scipy.special import digamma, gammaln
+
+from harness.math.near_pairs import log_normaliser
+
+ORDER = 17  # q; odd, so that the middle of an interval is a node
+WIDTH = 1.75  # width of an interval, in standard deviations of the kernel
+# The kernel is no Gaussian near 0 and 1: 3 intervals at either end are cut into 4 parts each.
+EDGE_INTERVALS, EDGE_PARTS = 3, 4
+ROUNDING = 2.0**-50
+CHUNK = 1 << 13  # samples, or exponentials in units of 2^5, at a time: they fit into the cache
+
+NODES = np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)  # nodes for centres
+# Maps moments sum_j w_j T_i(x_j) to weights of the nodes.
+TO_NODES = np.linalg.inv(chebvander(NODES, ORDER - 1)).T
+LEBESGUE = 4.0  # exceeds both Lebesgue constants, 2 / pi log(q + 1) + 1
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Sorted distinct centres.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n, 2)
+        Columns 1 - t and t.
+    weights : ndarray of shape (n, d, c)
+        Nonnegative weights of d groups. The first of a group is its counts; the others (the hits)
+        nowhere exceed it. A centre can be left out only with d = 1.
+    """
+
+    t: np.ndarray
+    weights: np.ndarray
+
+    def constants(self, b: float) -> np.ndarray:
+        """Return c(t), computed as in the direct sums."""
+        return log_normaliser(self.t, b)
+
+
+def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
+    """Merge equal rows of t (n, 2), adding weights (n, d, c); return Centres and row indices."""
+    _, first, index = np.unique(t[:, 1], return_index=True, return_inverse=True)
+    if len(first) == len(t):
+        order = np.argsort(t[:, 1], kind="stable")
+        return Centres(t[order], weights[order]), index
+    flat = weights.reshape(len(t), -1)
+    total = np.column_stack([np.bincount(index, column) for column in flat.T])
+    return Centres(t[first], total.reshape(len(first), *weights.shape[1:])), index
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of centres.
+
+    `middle`, `half` (half the width), `tilt` (theta0) and `top` (largest exponent) of each, (k,);
+    `mass` (k, d) and node weights `nodes` (k, q, d c) of exp(exponent - top). For every centre:
+    `number` of its interval, its position `x` in it, and that exponent.
+    """
+
+    middle: np.ndarray
+    half: np.ndarray
+    tilt: np.ndarray
+    top: np.ndarray
+    mass: np.ndarray
+    nodes: np.ndarray
+    number: np.ndarray
+    x: np.ndarray
+    exponent: np.ndarray
+
+
+def chebyshev(x: np.ndarray) -> np.ndarray:
+    """Return the first ORDER Chebyshev polynomials at x, (ORDER, len(x))."""
+    polynomials = np.empty((ORDER, len(x)))
+    polynomials[0], polynomials[1] = 1.0, x
+    twice = 2.0 * x
+    for i in range(2, ORDER):
+        np.multiply(twice, polynomials[i - 1], out=polynomials[i])
+        polynomials[i] -= polynomials[i - 2]
+    return polynomials
+
+
+def _edges(b: float, width: float) -> np.ndarray:
+    """Return interval edges in t, even in arcsin sqrt t, in which the kernel is sqrt(b) / 2 wide.
+
+    Intervals next to 0 and 1 are finer.
+    """
+    count = int(np.ceil(np.pi / (width * np.sqrt(b))))
+    edge = min(EDGE_INTERVALS, count)
+    fine = np.arange(0, edge * EDGE_PARTS) / EDGE_PARTS
+    positions = np.unique(np.concatenate([fine, np.arange(edge, count - edge + 1), count - fine]))
+    return np.sin(positions * (np.pi / 2.0 / count)) ** 2
+
+
+def group_centres(centres: Centres, constants: np.ndarray, b: float, width: float) -> Intervals:
+    """Group the sorted centres into intervals and compute their node weights."""
+    t, n = centres.t[:, 1], len(centres.t)
+    index = np.searchsorted(_edges(b, width)[1:-1], t, side="right")
+    first = np.flatnonzero(np.diff(index, prepend=-1))
+    last = np.append(first[1:], n)
+    number = np.repeat(np.arange(len(first)), last - first)
+    low, high = t[first], t[last - 1]
+    middle, half = (low + high) / 2.0, np.maximum((high - low) / 2.0, 1e-9 * b)
+    tilt = digamma(middle / b + 1.0) - digamma((1.0 - middle) / b + 1.0)
+    exponent = constants + tilt[number] * t / b
+    top = np.maximum.reduceat(exponent, first)
+    exponent -= top[number]
+    x = (t - middle[number]) / half[number]
+    d, c = centres.weights.shape[1:]
+    flat = centres.weights.reshape(n, d * c)
+    moments = np.zeros((len(first), ORDER, d * c))
+    for start in range(0, n, CHUNK):
+        stop = min(start + CHUNK, n)
+        series = chebyshev(x[start:stop])
+        weights = np.exp(exponent[start:stop])[:, None] * flat[start:stop]
+        for k in range(number[start], number[stop - 1] + 1):
+            rows = slice(max(first[k], start) - start, min(last[k], stop) - start)
+            moments[k] += series[:, rows] @ weights[rows]
+    return Intervals(
+        middle, half, tilt, top, moments[:, 0, ::c], TO_NODES @ moments, number, x, exponent
+    )
+
+
+def interpolation_bound(kappa: np.ndarray) -> np.ndarray:
+    """Return a bound of 4 sum_{i >= q} I_i(kappa), plus rounding.
+
+    It uses I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa / (2 (i +
+    1)); for a large kappa, a bound that holds for any interpolant.
+    """
+    kappa = np.minimum(np.abs(kappa), 600.0)
+    small = np.minimum(kappa, ORDER + 1.0)
+    logs = ORDER * np.log(np.maximum(small, 1e-12) / 2.0) - gammaln(ORDER + 1.0)
+    series = 8.0 * np.exp(logs + small * small / (4.0 * (ORDER + 1.0)))
+    return np.where(
+        kappa <= ORDER + 1.0, series, (1.0 + LEBESGUE) * np.exp(kappa)
+    ) + ROUNDING * np.exp(kappa)
