@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from harness.configure.settings import Settings
 from harness.evaluation import claims, items
@@ -331,8 +332,6 @@ def contrast(
     clusters are independent. The degrees of freedom of Student's t are those of the smaller number
     of clusters.
     """
-    from scipy.stats import t
-
     estimate, parts, used = 0.0, {}, []
     for column in columns:
         values = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from harness.configure.settings import Settings
 from harness.evaluation import items
@@ -148,8 +149,6 @@ def figure(
         ylim=(bottom, 0.9),
         yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom],
     )
-    from matplotlib.lines import Line2D
-
     shown = [Line2D([], [], label=f"{note}, below {limit:g}", **mark)]
     for text, line, face in (
         ("trained with it", "-", "0.2"),

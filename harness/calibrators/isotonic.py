@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.newton import normalised
@@ -68,8 +69,6 @@ def _one_versus_rest(
 
 def _fit_scalar(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
     """Fit the map of sorted probabilities (n,) to outcomes (n,) in {0, 1}."""
-    from scipy.optimize import isotonic_regression  # slow to import
-
     places, counts, sums = _pool(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
     flat = level[1:] == level[:-1]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from harness.calibrators.base import CalibrationMap, FitEach
@@ -186,8 +187,6 @@ def powers(logits: np.ndarray) -> np.ndarray:
 
 def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Minimise the mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
-    from scipy.optimize import minimize  # slow to import
-
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
     # the trust region is a ball, so all coordinates need the same size
     scale = np.maximum(np.abs(features).max(axis=0), 1.0)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
 
 from harness.calibrators.newton import Hessian, Objective, newton
 from harness.math.softmax import softmax
@@ -76,8 +77,6 @@ class SoftmaxFit:
         w: np.ndarray,
         dense: bool,
     ) -> np.ndarray:
-        from scipy.optimize import minimize  # slow to import
-
         options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):
             if self.scaling is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from harness.estimators.base import Estimate
@@ -55,8 +56,6 @@ class Corp:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the parts of the scores of predictions p (n,) for outcomes y (n,)."""
-        from scipy.optimize import isotonic_regression  # slow to import
-
         p, y = checked(p, y)
         values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
         hits = np.bincount(index, y, len(values))

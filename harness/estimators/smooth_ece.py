@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import dct
+from scipy.optimize import brentq
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
@@ -88,8 +90,6 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
 
     p_i is split linearly between the points 0, 1/grid, ..., 1.
     """
-    from scipy.fft import dct  # slow to import
-
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
     share = p * grid - left
     mass: np.ndarray = np.bincount(left, residual * (1.0 - share), grid + 1) + np.bincount(
@@ -101,8 +101,6 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
 
 def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
     """Return the L1 norm over [0, 1] of the residual smoothed with bandwidth sigma."""
-    from scipy.fft import dct  # slow to import
-
     # The factors of all higher coefficients are 0.
     low = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]
     smooth = np.zeros(len(spectrum))
@@ -113,8 +111,6 @@ def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
 
 def _fixed_point(spectrum: np.ndarray) -> float:
     """Return the sigma at which the smoothed norm equals sigma."""
-    from scipy.optimize import brentq  # slow to import
-
     whole = _smoothed(spectrum, 0.0)
     if whole == 0.0:
         return 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.optimize import nnls
 
 from harness.calibrators.base import Calibrator, fit_each
 from harness.math.notions import one_hot
@@ -70,8 +71,6 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
     >>> convex_weights(np.full(4, 0.5), np.array([1, 1, 1, 0]), np.full((1, 4), 1.0)).round(6)
     array([0.5])
     """
-    from scipy.optimize import nnls  # slow to import
-
     moves = (q - p).reshape(len(q), -1)
     gram = moves @ moves.T / len(p)
     target = moves @ (outcome - p).ravel() / len(p)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.spatial.distance import cdist, pdist
 
 from harness.errors import BadInputError
 from harness.math import beta_sums, near_pairs
@@ -187,8 +188,6 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
     elif gamma >= SHARP_GAMMA:
-        from scipy.spatial.distance import cdist  # slow to import
-
         distance = cdist(x, z, "sqeuclidean")
     else:
         distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
@@ -288,8 +287,6 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
     >>> round(median_distance(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), 4)
     1.4142
     """
-    from scipy.spatial.distance import pdist  # slow to import
-
     if rule not in MEDIAN_RULES:
         raise BadInputError(
             f"gamma is {rule!r}; allowed are a positive number and the rules "

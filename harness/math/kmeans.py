@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from harness.math import kmeans_kernels
+
 MAX_ITERATIONS = 300
 # Sum of the squared shifts of the centres, relative to the mean variance of a column.
 TOLERANCE = 1e-4
@@ -25,8 +27,6 @@ def fitted(
     points: (n, d). With fewer points than `bins` there is one cluster; with fewer distinct points
     there is one per distinct point.
     """
-    from harness.math import kmeans_kernels  # numba: slow to import
-
     # Copied, because read-only arrays would trigger another compilation.
     x = np.array(points, dtype=np.float64, order="C")
     bins = min(bins, len(np.unique(x, axis=0))) if len(x) >= bins > 1 else 1
@@ -46,8 +46,6 @@ def fitted(
 
 def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:
     """Return the fitted centres (bins, d)."""
-    from harness.math import kmeans_kernels  # numba: slow to import
-
     n, mean = len(points), points.mean(axis=0)
     x = points - mean
     tolerance = TOLERANCE * np.mean((x * x).sum(axis=0) / n)
@@ -71,8 +69,6 @@ def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray |
 
     Iterations end when no label changes or the centres hardly move.
     """
-    from harness.math import kmeans_kernels  # numba: slow to import
-
     labels, sizes = np.full(len(x), -1, dtype=np.int32), np.empty(len(centres), dtype=np.int64)
     for _ in range(MAX_ITERATIONS):
         centres, changed, moved = kmeans_kernels.update(

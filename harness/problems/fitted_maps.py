@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
 from harness.calibrators import Isotonic, StructuredMatrixScaling, Temperature
 from harness.calibrators.base import CalibrationMap
@@ -43,8 +44,6 @@ def _isotonic(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
 
 def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
     """Fit softmax(w_j log p_j + b_j) by the mean log-loss, with a ridge to w = 1, b = 0."""
-    from scipy.optimize import minimize  # slow to import
-
     z, (n, k) = _logs(p), p.shape
     rows, hit = np.arange(n), one_hot(y, k)
     mean_hit_logs, shares = (z * hit).sum(axis=0) / n, hit.mean(axis=0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 
 Curve: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
@@ -36,8 +37,6 @@ def crossings(
     >>> [round(root, 9) for root in crossings(np.cos, np.linspace(0.0, 6.0, 7))]
     [1.570796327, 4.71238898]
     """
-    from scipy.optimize import brentq  # slow to import
-
     values = function(grid)
     size = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
     intervals = np.flatnonzero((values[:-1] * values[1:] < 0.0) & (size > smallest))
@@ -49,8 +48,6 @@ def crossings(
 
 def minimum(function: Curve, low: float, high: float) -> float:
     """Return the minimum of a smooth function (m,) -> (m,) between two numbers."""
-    from scipy.optimize import minimize_scalar  # slow to import
-
     return float(
         minimize_scalar(
             lambda t: function(np.array([t]))[0],

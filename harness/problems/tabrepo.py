@@ -8,16 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from harness.common.paths import EXPERIMENTS
 from harness.errors import BadInputError
 from harness.sources import tabrepo
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -192,8 +190,6 @@ class TabRepoTasks:
 
     def _read_list(self, tasks: str) -> list[Task]:
         """Read [(dataset, fold, config, rows, classes)] from the csv, in its order."""
-        import pandas as pd  # slow to import
-
         path = task_list(tasks)
         frame = pd.read_csv(path)
         columns = ["dataset", "fold", "config"]

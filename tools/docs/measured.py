@@ -9,6 +9,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.judging.measured import measurements
+from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
 BINNING = {  # problem: name in the table
@@ -25,8 +26,6 @@ BINNING = {  # problem: name in the table
 
 @functools.cache
 def _records() -> pd.DataFrame:
-    from harness.records import baseline
-
     return baseline.load()
 
 
