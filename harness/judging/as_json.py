@@ -55,16 +55,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.common.version import VERSION
-from harness.judging.findings import Gains, HowFar, Interval, Judged
-from harness.judging.words import QUESTIONS
-
-if TYPE_CHECKING:
-    from harness.judging.judgement import Judgement
+from harness.judging.findings import QUESTIONS, Answers, Gains, HowFar, Interval, Judged
 
 SCHEMA = "calharness.judge"
 SCHEMA_VERSION = 1
@@ -74,7 +70,7 @@ LEFT_OUT = ("panels", "fitted")
 Row = tuple[str, float | None, float | None, str | None]  # name, value, level, reason
 
 
-def as_json(judgement: Judgement) -> dict[str, Any]:
+def as_json(judgement: Answers) -> dict[str, Any]:
     """Return the judgement by the schema of this module: dicts, lists, texts, numbers, None."""
     others = [
         {
@@ -129,7 +125,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def numbers(judgement: Judgement) -> dict[str, dict[str, Any]]:
+def numbers(judgement: Answers) -> dict[str, dict[str, Any]]:
     """Return {short name: {value, level, reason}}. The module's docstring lists the names."""
     table: dict[str, dict[str, Any]] = {}
     for name, value, level, reason in _rows(judgement):
@@ -139,7 +135,7 @@ def numbers(judgement: Judgement) -> dict[str, dict[str, Any]]:
     return table
 
 
-def _rows(judgement: Judgement) -> Iterator[Row]:
+def _rows(judgement: Answers) -> Iterator[Row]:
     yield from _rows_of_model(judgement)
     if judgement.gains is not None:
         yield from _rows_of_gains(judgement.gains)
@@ -168,7 +164,7 @@ def _interval(name: str, interval: Interval, reason: str | None = None) -> Itera
     yield f"{name}.high", interval.high, interval.level, reason or NO_END
 
 
-def _rows_of_model(judgement: Judgement) -> Iterator[Row]:
+def _rows_of_model(judgement: Answers) -> Iterator[Row]:
     """Rows of the first two answers."""
     for test in judgement.calibrated.tests if judgement.calibrated else ():
         rejected = None if test.rejected is None else float(test.rejected)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from harness.evaluation.reliability import Panel
     from harness.judging.saved import FittedMap
 
+QUESTIONS = {
+    "calibrated": "Is it calibrated?",
+    "how_far": "How far off is it, and how sure is that?",
+    "where": "Where is it off?",
+    "gains": "What would it gain to recalibrate?",
+    "versus": "Which model is better?",
+}
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -346,3 +354,37 @@ class Versus:
 
     sentence: str
     differences: tuple[PairedDifference, ...]
+
+
+# ---- All of them
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All answers about one file, or about several on the same rows.
+
+    An answer is None if its question was not asked or cannot be answered; `unanswered` then says
+    why. `others` are the answers about the second and further files, to questions 1 and 2 only.
+    """
+
+    data: Judged
+    level: float
+    seed: int
+    calibrated: Calibrated | None = None
+    how_far: HowFar | None = None
+    where: Where | None = None
+    gains: Gains | None = None
+    versus: Versus | None = None
+    others: tuple[Answers, ...] = ()
+    unanswered: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The answers by question, without those that are None."""
+        answers = {question: getattr(self, question) for question in QUESTIONS}
+        return {question: answer for question, answer in answers.items() if answer is not None}
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answers in one sentence each."""
+        return [answer.sentence for answer in self.answers.values()]

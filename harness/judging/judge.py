@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.calibrated import tests
 from harness.judging.data import aligned, from_arrays
-from harness.judging.findings import Judged
+from harness.judging.findings import QUESTIONS, Judged
 from harness.judging.gain import gains
 from harness.judging.howfar import errors
 from harness.judging.judgement import Judgement
 from harness.judging.versus import versus
 from harness.judging.where import where
-from harness.judging.words import QUESTIONS, as_sentence
+from harness.judging.words import as_sentence
 
 OnAnswer = Callable[[str, Any, Judged], None]
 FOR_EVERY_MODEL = ("calibrated", "how_far")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.common.version import VERSION
 from harness.common.wording import fitted
 from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.judging import pictures
-from harness.judging.findings import ClassFinding, GroupFinding
-from harness.judging.words import QUESTIONS
+from harness.judging.findings import QUESTIONS, Answers, ClassFinding, GroupFinding
 from harness.pages.templating import environment
-
-if TYPE_CHECKING:
-    from harness.judging.judgement import Judgement
 
 MARK = '<meta name="generator" content="calharness judge">'
 
 
-def html(judgement: Judgement) -> str:
+def html(judgement: Answers) -> str:
     """Return the page. The same judgement gives the same bytes: no date, machine or folder."""
     headline, tone = _headline(judgement)
     template = environment().get_template("judge.html.j2")
@@ -38,7 +33,7 @@ def html(judgement: Judgement) -> str:
     return page
 
 
-def _headline(judgement: Judgement) -> tuple[str, str]:
+def _headline(judgement: Answers) -> tuple[str, str]:
     """Return a few words on the first question, and their tone: bad, good or open.
 
     "No miscalibration was found" never stands above an interval that excludes 0: intervals of the
@@ -60,7 +55,7 @@ def _headline(judgement: Judgement) -> tuple[str, str]:
     return "No miscalibration was found", "good"
 
 
-def write(judgement: Judgement, path: str | Path) -> str:
+def write(judgement: Answers, path: str | Path) -> str:
     """Write the page, and return it.
 
     Raises

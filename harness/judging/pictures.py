@@ -11,7 +11,7 @@ import re
 import textwrap
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.common.wording import (
     DASH,
@@ -28,6 +28,7 @@ from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
 from harness.figures.style import COLOURS, pyplot
 from harness.judging.findings import (
+    Answers,
     Certified,
     ErrorEstimate,
     Gains,
@@ -36,9 +37,6 @@ from harness.judging.findings import (
     Versus,
     Where,
 )
-
-if TYPE_CHECKING:
-    from harness.judging.judgement import Judgement
 
 # Inches. Letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one.
 WIDTH = 4.6
@@ -77,7 +75,7 @@ class Line:
     kind: str = "point"
 
 
-def draw(judgement: Judgement) -> dict[str, Picture | None]:
+def draw(judgement: Answers) -> dict[str, Picture | None]:
     """Return all pictures by name; None if there is nothing to draw."""
     where, how_far = judgement.where, judgement.how_far
     gains, versus = judgement.gains, judgement.versus

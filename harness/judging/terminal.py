@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.common.wording import (
     clean,
@@ -22,11 +22,17 @@ from harness.common.wording import (
     is_known,
     notion_name,
 )
-from harness.judging.findings import Calibrated, Gains, HowFar, Interval, Judged, Versus, Where
-from harness.judging.words import QUESTIONS
-
-if TYPE_CHECKING:
-    from harness.judging.judgement import Judgement
+from harness.judging.findings import (
+    QUESTIONS,
+    Answers,
+    Calibrated,
+    Gains,
+    HowFar,
+    Interval,
+    Judged,
+    Versus,
+    Where,
+)
 
 WIDTH = 100
 INDENT = "   "
@@ -35,7 +41,7 @@ SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus
 DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}  # at most
 
 
-def text(judgement: Judgement, is_coloured: bool = False) -> str:
+def text(judgement: Answers, is_coloured: bool = False) -> str:
     """Return the whole text. With `is_coloured` the questions are bold."""
     lines = head(judgement.data, judgement.level)
     for question in QUESTIONS:
@@ -52,7 +58,7 @@ def head(data: Judged, level: float) -> list[str]:
     return [_cut(start, WIDTH - len(end)) + end]
 
 
-def tail(judgement: Judgement) -> list[str]:
+def tail(judgement: Answers) -> list[str]:
     """Return the line on how to get more."""
     names = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
     also = f" (also of{names})" if names else ""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.errors import BadInputError, guess
 from harness.judging.as_json import numbers
+from harness.judging.findings import Answers
 from harness.math.notions import NOTIONS
-
-if TYPE_CHECKING:
-    from harness.judging.judgement import Judgement
 
 # The first parts of all names, so that a typing error is found before anything is computed.
 HEADS = (
@@ -64,7 +61,7 @@ def parse(text: str) -> Threshold:
     return Threshold(name, value)
 
 
-def exceeded(judgement: Judgement, thresholds: Iterable[Threshold]) -> list[str]:
+def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
     """Return a sentence for each number that is above its limit.
 
     Raises

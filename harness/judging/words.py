@@ -7,14 +7,6 @@ from collections.abc import Sequence
 from harness.common.wording import decimals_of
 from harness.judging.findings import Interval
 
-QUESTIONS = {
-    "calibrated": "Is it calibrated?",
-    "how_far": "How far off is it, and how sure is that?",
-    "where": "Where is it off?",
-    "gains": "What would it gain to recalibrate?",
-    "versus": "Which model is better?",
-}
-
 
 def join_names(names: Sequence[str], most: int = 6) -> str:
     """Return the names as a list in a sentence; beyond `most` of them, say how many more there are.

@@ -18,8 +18,7 @@ from harness import BadInputError
 from harness.evaluation import reliability
 from harness.figures import reliability_plot
 from harness.judging import as_json, page, pictures, terminal, thresholds
-from harness.judging.findings import Interval
-from harness.judging.words import QUESTIONS
+from harness.judging.findings import QUESTIONS, Interval
 
 MAKERS = {
     "one file": lambda: judged.judgement(4, 200, drawn=1),
