@@ -31,12 +31,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta, norm, t
+from scipy.stats import norm, t
 
 from harness.common.wording import DASH, format_significant
 from harness.configure.settings import Settings
 from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
+from harness.evaluation.rates import clopper_pearson
 
 LEVEL = 0.99  # of all intervals, two-sided
 LEAST_VALUES = 11  # Student's interval of fewer values rests on their law, which is not known
@@ -166,10 +167,8 @@ def of_share(
     successes, trials = int(successes), int(trials)
     if not trials:
         return untested(why or NO_NUMBER, keys)
-    tail = (1 - level) / 2
-    low = beta.ppf(tail, successes, trials - successes + 1) if successes else 0.0
-    high = beta.ppf(1 - tail, successes + 1, trials - successes) if successes < trials else 1.0
-    return Statistic(successes / trials, low, high, where, tuple(keys), why, trials)
+    ends = clopper_pearson(successes, trials, level)
+    return Statistic(successes / trials, *ends, where, tuple(keys), why, trials)
 
 
 def exact(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+from scipy.special import betaincinv
 
 Z95 = 1.959963984540054  # the quantile of the normal distribution for a level of 95 %
 
@@ -28,6 +29,24 @@ def wilson(successes: Any, trials: Any) -> tuple[Any, Any]:
     middle, half = successes + Z95**2 / 2, Z95 * np.sqrt(spread + Z95**2 / 4)
     low, high = (middle - half) / (trials + Z95**2), (middle + half) / (trials + Z95**2)
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
+def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
+    """Return the exact interval of a probability from `count` events in n >= 1 trials.
+
+    Clopper and Pearson (1934). It is conservative where the probabilities differ between trials
+    (Hoeffding 1956).
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(0, 10, 0.95)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    tail = (1.0 - level) / 2.0
+    low = 0.0 if count == 0 else float(betaincinv(count, n - count + 1, tail))
+    high = 1.0 if count == n else float(betaincinv(count + 1, n - count, 1.0 - tail))
+    return low, high
 
 
 def mean_interval(values: ArrayLike, level: float) -> tuple[float, float, float]:

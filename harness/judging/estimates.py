@@ -12,9 +12,9 @@ from harness.common.wording import format_percent, is_known
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
 from harness.estimators.certified import CertifiedInterval
+from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.gaps import clopper_pearson
 from harness.judging.measured import MEASURED_LEVEL, coverage_rows, nearest_rows
 from harness.judging.words import as_sentence
 from harness.plan.components import load

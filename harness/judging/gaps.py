@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betaincinv, chdtrc, ndtri
+from scipy.special import chdtrc, ndtri
 
+from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import Interval
 
@@ -170,23 +171,6 @@ def folded_quantile(deviation: Array, tail: float) -> float:
     w = z + (z * z - 1.0) * skew / 6.0 + (z**3 - 3.0 * z) * excess / 24.0
     w -= (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
     return float(np.sqrt(2.0 / np.pi) * deviation.sum() + w * np.sqrt(variance))
-
-
-def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
-    """Return the interval of a probability from `count` events in n >= 1 rows.
-
-    Conservative where probabilities differ between rows (Hoeffding 1956).
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(0, 10, 0.95)
-    >>> low, round(high, 4)
-    (0.0, 0.3085)
-    """
-    tail = (1.0 - level) / 2.0
-    low = 0.0 if count == 0 else float(betaincinv(count, n - count + 1, tail))
-    high = 1.0 if count == n else float(betaincinv(count + 1, n - count, 1.0 - tail))
-    return low, high
 
 
 def _p_value(x: Array, hit: Integers, index: Integers, count: int) -> float:

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.special import stdtrit
 
 from harness.common.wording import format_count, format_percent
+from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
 from harness.judging.ece import estimate
 from harness.judging.estimates import UNAVAILABLE
 from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
-from harness.judging.gaps import clopper_pearson
 from harness.plan.components import load
 
 CLIP = 1e-12  # smallest probability in a log-loss of a row

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.common.wording import format_count, format_percent
+from harness.evaluation.rates import clopper_pearson
 from harness.evaluation.reliability import Curve, Panel, band_of, corp
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
@@ -16,7 +17,6 @@ from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judge
 from harness.judging.gaps import (
     LEAST,
     Gap,
-    clopper_pearson,
     count_impossible,
     count_p_value,
     describe,
