@@ -58,7 +58,7 @@ MODULES = (
 
 
 def predictions(n, k):
-    """Draw over-confident predictions and labels.
+    """Draw overconfident predictions and labels.
 
     Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2) with C ~ p^0.3.
     """

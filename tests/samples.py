@@ -1,4 +1,4 @@
-"""Samples for tests of calibrators: over-confident ones, and scalars that are odd."""
+"""Samples for tests of calibrators: overconfident ones, and scalars that are odd."""
 
 import numpy as np
 from scipy.special import expit, logit
@@ -9,13 +9,13 @@ def rng(seed=0):
 
 
 def scalars(n, seed=0):
-    """Over-confident predictions of the second of two classes, and labels."""
+    """Overconfident predictions of the second of two classes, and labels."""
     p = rng(seed).beta(0.5, 0.5, n)
     return p, (rng(seed + 100).random(n) < expit(0.4 * logit(p) + 0.3)).astype(int)
 
 
 def vectors(n, k, seed=0):
-    """Over-confident predictions of k classes, and labels; class 0 is more frequent than predicted."""
+    """Overconfident predictions of k classes, and labels; class 0 is more frequent than predicted."""
     p = rng(seed).dirichlet(np.full(k, 0.5), n)
     c = p**0.5 + 0.2 * (np.arange(k) == 0)
     return p, (

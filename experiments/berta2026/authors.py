@@ -93,7 +93,7 @@ class LogLoss(losses.LogLoss):
 
 
 def top_class_l1_split_at_half(f, c, side):
-    """Return the over- or under-confident part of E |f_t - C_t|, t = argmax f.
+    """Return the over- or underconfident part of E |f_t - C_t|, t = argmax f.
 
     The authors' library splits by the side of 1/2 on which f_t lies, as if t were one of two
     classes. `side` is "over" or "under"; f and c are (n, k).

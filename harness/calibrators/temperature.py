@@ -24,7 +24,7 @@ class Temperature:
         q(p) = softmax(beta log p),   scalars: q(p) = sigma(beta logit p),
         beta > 0 minimises the mean log-loss
 
-    Logs are floored at -87.336. 1 / beta is the temperature: above 1 it flattens over-confident
+    Logs are floored at -87.336. 1 / beta is the temperature: above 1 it flattens overconfident
     predictions.
 
     Notes

@@ -19,12 +19,12 @@ NOTIONS = {
 }
 ESTIMANDS = {
     "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
-    "linf": "largest error", "l1_over": "over-confident part of the L1 error",
-    "l1_under": "under-confident part of the L1 error", "l2_squared_over": "over-confident part of the squared error",
-    "l2_squared_under": "under-confident part of the squared error",
+    "linf": "largest error", "l1_over": "overconfident part of the L1 error",
+    "l1_under": "underconfident part of the L1 error", "l2_squared_over": "overconfident part of the squared error",
+    "l2_squared_under": "underconfident part of the squared error",
     "top_class_l1": "L1 error of the top class given the vector",
-    "top_class_l1_over": "over-confident part of the L1 error of the top class",
-    "top_class_l1_under": "under-confident part of the L1 error of the top class",
+    "top_class_l1_over": "overconfident part of the L1 error of the top class",
+    "top_class_l1_under": "underconfident part of the L1 error of the top class",
 }  # fmt: skip
 SCORES = {"brier": "Brier score", "log": "log-loss"}
 AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext

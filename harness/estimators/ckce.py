@@ -84,8 +84,8 @@ class CKCE:
     conjugate gradients with the preconditioner P reduce S = R - (K + c I) X. As the solution is X +
     A S,
 
-        ckce = tr(X' K X) + 2 tr(X' (I - c P) S)   up to   2 min(||X||, e ||P X||) ||S|| + ||S||^2 /
-        (4 c),
+        ckce = tr(X' K X) + 2 tr(X' (I - c P) S)
+        up to  2 min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c),
 
     because c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end when this bound,
     with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest possible value, ||R||^2 /

@@ -26,8 +26,8 @@ MIN_LABELS = 19  # smallest number of draws for which a p-value can be 0.05
 class Consistency(Resampling):
     """Test of calibration by any estimator: its value compared with values on calibrated labels.
 
-        p_value = (1 + #{b: T_b >= T}) / (resamples + 1),   T_b the value at the same p with labels
-        Y_b ~ p
+        p_value = (1 + #{b: T_b >= T}) / (resamples + 1)
+        T_b: the value at the same p with labels Y_b ~ p
 
     Parameters
     ----------

@@ -37,10 +37,10 @@ MAX_INTERVALS = 1_000_000
 class SKCE:
     """Squared kernel calibration error.
 
-        skce = ||E (e_Y - f) k(f, .)||^2,   estimated from h_ij = k(f_i, f_j) <r_i, r_j>,   r = e_y
-        - f
+        skce = ||E (e_Y - f) k(f, .)||^2
 
-    with the kernel k(f, f') 1{y = y'}, k(f, f') = f.f' + exp(-||f - f'||^2 / (2 gamma^2)); JKCE of
+    It is estimated from h_ij = k(f_i, f_j) <r_i, r_j>, r = e_y - f. Labels are compared by
+    1{y = y'}, and k(f, f') = f.f' + exp(-||f - f'||^2 / (2 gamma^2)). This is JKCE of
     moskvichev2025, eq. 7.
 
     Parameters

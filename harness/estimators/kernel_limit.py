@@ -30,8 +30,8 @@ class KernelLimit(_ProblemProperty):
     """Limit of the Dirichlet kernel estimator of a fixed bandwidth as n grows, for two classes.
 
         direct:  E D_F(r_h(f), f)
-        risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>,   r_h(g) = E[k_h(g; f) C] / E[k_h(g;
-        f)]
+        risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>
+        r_h(g) = E[k_h(g; f) C] / E[k_h(g; f)]
 
     Parameters
     ----------

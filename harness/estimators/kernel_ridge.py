@@ -47,10 +47,10 @@ class KernelRidge:
     With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2), K = Q diag(l) Q' on the n training
     samples, and their residuals U (n, d):
 
-        kkr:   h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'),   c = ridge n^1.5   (eqs. 28
-        to 31)
-        ukkr:  h(p, p') = <g(p), g(p')>,   g(p) = U' (K + c I)^-1 k(p),   c = ridge n^0.75   (eq.
-        32)
+        kkr:   h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'),   c = ridge n^1.5
+               (eqs. 28 to 31)
+        ukkr:  h(p, p') = <g(p), g(p')>,   g(p) = U' (K + c I)^-1 k(p),   c = ridge n^0.75
+               (eq. 32)
 
     that is, lambda = ridge n^-0.5 and ridge n^-0.25 in the paper. rms is the root, 0 for a negative
     estimate.

@@ -15,8 +15,9 @@ from harness.math.notions import checked, one_hot
 class NeighbourSharpness:
     """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness.
 
-        sum_j ybar_j (1 - ybar_j) - mean_i || e(y_i) - mean of e(y_l) over the neighbours l of i
-        ||^2
+        sum_j ybar_j (1 - ybar_j) - mean_i ||e(y_i) - m_i||^2
+
+    m_i is the mean of e(y_l) over the neighbours l of i.
 
     Neighbours are nearest in the log-odds against the last class: the activations themselves, if p
     is a softmax of them and of a 0. Ties are broken by the order of the rows. No bandwidth is

@@ -17,8 +17,8 @@ from harness.math.risk import ResidualGram, residuals, risk
 class RiskCurve:
     """Squared calibration error of the candidate of least calibration-estimation risk.
 
-        v_t(f) = f - C^t / sum_j C_j^t,   l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least
-        risk
+        v_t(f) = f - C^t / sum_j C_j^t
+        l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least risk
 
     With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should
     find it (gruber2025, Section 5.1 and Figure 1).

@@ -16,8 +16,8 @@ from harness.math.notions import checked, one_hot
 class RootBrier:
     """Upper confidence bound of the calibration error from the root of the Brier score.
 
-        l2_squared <= E ||p - e_Y||^2 <= scale * kl+( mean of ||p_i - e_i||^2 / scale, ln(1 / (1 -
-        level)) / n ) = high
+        l2_squared <= E ||p - e_Y||^2
+        high = scale * kl+( mean of ||p_i - e_i||^2 / scale, ln(1 / (1 - level)) / n )
 
     with scale 1 for scalars (one column), 2 for vectors, kl+(q, c) the largest a with kl(q || a) <=
     c. high is the bound of l2_squared, its root that of rms and of l2 (vectors) or l1 (scalars),

@@ -67,8 +67,8 @@ def _spiegelhalter(p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
 class ChiSquare:
     """Chi-square test over bins of equal mass, of the kind of Hosmer and Lemeshow.
 
-        X = sum_b (sum_{i in b} (y_i - p_i))^2 / sum_{i in b} p_i (1 - p_i),   p_value = P(chi^2_B
-        >= X)
+        X = sum_b (sum_{i in b} (y_i - p_i))^2 / sum_{i in b} p_i (1 - p_i)
+        p_value = P(chi^2_B >= X)
 
     with B the number of bins of positive variance.
 

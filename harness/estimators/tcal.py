@@ -19,10 +19,10 @@ BLOCK_ENTRIES = 1 << 17  # resampled labels at a time: 1 MB fits into the cache
 class TCal:
     """Debiased plug-in estimator on bins of equal width, and an adaptive test of calibration.
 
-        t_m = 1/n sum_{b=1..m} sum_{i != j in b} r_i r_j / (n_b - 1),   r = y - p;     l2_squared =
-        t_m of one m
-        p_value = (1 + #{resamples: T* >= T}) / (1 + resamples),   T = max over m = 2, 4, 8 ... of
-        t_m / s_m
+        t_m = 1/n sum_{b=1..m} sum_{i != j in b} r_i r_j / (n_b - 1),   r = y - p
+        l2_squared = t_m of one m
+        p_value = (1 + #{resamples: T* >= T}) / (1 + resamples)
+        T = max over m = 2, 4, 8 ... of t_m / s_m
 
     with s_m the standard deviation of t_m under calibration, given the predictions, and T* of
     labels drawn from the predictions. m goes up to 2^B, B = floor(2 log2(n / sqrt(ln n))), or until

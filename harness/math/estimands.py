@@ -6,31 +6,40 @@ estimators (means of bins).
 
 Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
 
-    l<p>                       E |f - C|, for every p             l2_squared   E (f - C)^2
-    rms                        sqrt(E (f - C)^2)                  kl           E KL(Ber(C) ||
-    Ber(f))
+    l<p>                       E |f - C|, for every p
+    l2_squared                 E (f - C)^2
+    rms                        sqrt(E (f - C)^2)
+    kl                         E KL(Ber(C) || Ber(f))
     linf                       ess sup |f - C|, the maximum calibration error
-    l1_over, l2_squared_over   the part where f is over-confident ..._under    where under-confident
-    brier                      E (f - Y)^2, scalar                logloss      E -log f_Y
-    refinement_l2_squared      E C (1 - C)                        refinement_kl   E entropy of
-    Ber(C)
-    sharpness_l2_squared       E (C - E C)^2                      sharpness_kl  E KL(Ber(C) || Ber(E
-    C))
+    l1_over, l2_squared_over   the part where f is overconfident
+    l1_under, l2_squared_under the part where f is underconfident
+    brier                      E (f - Y)^2
+    logloss                    E -log f_Y
+    refinement_l2_squared      E C (1 - C)
+    refinement_kl              E entropy of Ber(C)
+    sharpness_l2_squared       E (C - E C)^2
+    sharpness_kl               E KL(Ber(C) || Ber(E C))
 
-    binary: over-confident means farther from 1/2 than C on f's side of 1/2, or C across it;
-    f = 1/2 is neither (berta2026, Appendix C). top_label: over-confident means f > C.
+Binary, f is overconfident where it is farther from 1/2 than C on the same side, or C is on the
+other side; f = 1/2 is neither (berta2026, Appendix C). A top-label confidence is overconfident
+where f > C.
 
 Canonical notion, f and C of shape (n, k):
 
-    l<p>  E ||f - C||_p, any p >= 1 (not to the power p)
-    linf  E max_j |f_j - C_j|  (mean of the norm, as berta2026)
-    l2_squared  E ||f - C||_2^2       rms  its root          kl       E KL(C || f)
-    top_class_l1  E |f_t - C_t|, t = argmax f, C given the whole vector;
-    top_class_l1_over / _under by the sign of f_t - C_t;
-    top_class_l2_squared (_over, _under)  E (f_t - C_t)^2 and its parts
-    brier  E ||f - Y||^2              logloss  E -log f_Y
-    refinement_l2_squared  E sum_j C_j (1 - C_j)             refinement_kl   E entropy of C
-    sharpness_l2_squared   E ||C - E C||^2                   sharpness_kl    E KL(C || E C)
+    l<p>                       E ||f - C||_p, any p >= 1 (not to the power p)
+    linf                       E max_j |f_j - C_j| (mean of the norm, as berta2026)
+    l2_squared                 E ||f - C||_2^2
+    rms                        sqrt(E ||f - C||_2^2)
+    kl                         E KL(C || f)
+    top_class_l1               E |f_t - C_t|, t = argmax f, C given the whole vector
+    top_class_l1_over, _under  its parts, by the sign of f_t - C_t
+    top_class_l2_squared       E (f_t - C_t)^2, also with _over and _under
+    brier                      E ||f - Y||^2
+    logloss                    E -log f_Y
+    refinement_l2_squared      E sum_j C_j (1 - C_j)
+    refinement_kl              E entropy of C
+    sharpness_l2_squared       E ||C - E C||^2
+    sharpness_kl               E KL(C || E C)
 
 The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl.
 Refinement + sharpness is the refinement of the constant E C, the uncertainty of Y alone
@@ -45,25 +54,28 @@ user's own divergence (harness.math.divergences), truths unknown.
 Any notion, with a kernel that the estimator chooses (harness.estimators.kernel_errors), truths
 unknown:
 
-    ckce  squared Hilbert-Schmidt norm of the difference of the conditional mean operators
-          of e_Y and of f, given f
-    skce  squared norm of E (e_Y - f) k(f, .)            mmce  the norm, not squared, for scalars
-    ucme  mean square of that function at random places
-    laplace_kce  sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs, for scalars;
-    laplace_kce_squared its square
+    ckce                       squared Hilbert-Schmidt norm of the difference of the conditional
+                               mean operators of e_Y and of f, given f
+    skce                       squared norm of E (e_Y - f) k(f, .)
+    mmce                       the norm, not squared, for scalars
+    ucme                       mean square of that function at random places
+    laplace_kce                sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs,
+                               for scalars
+    laplace_kce_squared        its square
 
 interval_ce, for scalars: min over widths w of w + E sum over the intervals of a grid of width w,
 randomly placed, of |E (Y - f) 1{f in it}|. It is an upper bound of the distance of f from the
-nearest calibrated prediction, truths unknown. p_value, of any notion: the p-value of a test of the
-hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
+nearest calibrated prediction; truths are unknown. p_value, of any notion: the p-value of a test of
+the hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
 
 Scalar notions, defined by their estimators, truths unknown:
 
-    smooth_ece  L1 norm of the smoothed residual       ks, kuiper  largest, and range, of the
-    cumulative residual
-    ace_average  un-weighted mean over bins of |gap|   tace        classwise l1 over predictions
-    above a threshold
-    uncertainty_l2_squared, uncertainty_kl  refinement of E C
+    smooth_ece                 L1 norm of the smoothed residual
+    ks, kuiper                 largest absolute value and range of the cumulative residual
+    ace_average                unweighted mean over bins of |gap|
+    tace                       class-wise l1 over predictions above a threshold
+    uncertainty_l2_squared     refinement_l2_squared of the constant E C
+    uncertainty_kl             refinement_kl of the constant E C
 
 Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in
 the canonical one; on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
@@ -225,7 +237,7 @@ def pivot(notion: str) -> float:
 
 
 def _on_side(side: str, f: np.ndarray, c: np.ndarray, pivot: float) -> np.ndarray:
-    """Return the mask (n,) of over- or under-confident predictions."""
+    """Return the mask (n,) of over- or underconfident predictions."""
     over = np.where(f > pivot, c < f, np.where(f < pivot, c > f, False))
     return over if side == "over" else ~over & (f != pivot)
 

@@ -11,7 +11,7 @@ folds they are dependent, because the map of each fold is fitted on the labels o
   show no error.
 
 The bounds here hold whatever the dependence and however rare the errors. The price is width: for
-over-confident predictions, n = 10,000 and temperature scaling, `lower` lies 0.026 below the
+overconfident predictions, n = 10,000 and temperature scaling, `lower` lies 0.026 below the
 estimate with five folds and 0.018 with two; the textbook bound lies 0.006 below.
 """
 

@@ -54,8 +54,8 @@ def dirichlet_sums(
     k_b(z; t) is the density at z of Dir(t / b + 1) (popordanoska2024, eq. 12; for two columns the
     Beta kernel):
 
-        log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1)) - sum_j log Gamma(t_j / b
-        + 1)
+        log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
+                  - sum_j log Gamma(t_j / b + 1)
 
     Parameters
     ----------

@@ -3,11 +3,11 @@
 For a prediction f, a recalibrated q fitted on other samples, and the outcome y (berta2026, eq. 6
 and Prop. 1),
 
-    contribution = loss_f(f, y) - loss_f(q, y),      E[contribution] <= E[d(f, C)], with equality at
-    q = C.
+    contribution = loss_f(f, y) - loss_f(q, y)
+    E[contribution] <= E[d(f, C)], with equality at q = C.
 
 f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical).
-`pivot` as in `estimands.pivot`: it separates over- from under-confidence. `least(scalar)` is a
+`pivot` as in `estimands.pivot`: it separates over- from underconfidence. `least(scalar)` is a
 lower bound of every contribution; with it, bounded terms give a confidence bound
 (math.fold_confidence). A loss with unbounded terms has a method `for_bound` that replaces
 `contribution` for that purpose.
@@ -28,8 +28,8 @@ from harness.math.estimands import norm_name, p_norm
 class Lp:
     """Loss of the error E ||f - C||_p for p in [1, inf] (Prop. 1).
 
-        contribution = <u, y - f>,   u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1),   delta = q
-        - f
+        contribution = <u, y - f>
+        u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1),   delta = q - f
 
     and u = 0 where q = f; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|. A
     contribution lies in [-2^(1/p), 2^(1/p)] (canonical) or [-1, 1] (scalar, where all p agree).
@@ -153,7 +153,7 @@ class OneSided:
     ) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(
-                f"f has shape {f.shape}; over- and under-confidence need one probability per "
+                f"f has shape {f.shape}; over- and underconfidence need one probability per "
                 "sample "
                 "(n,). For vectors wrap the loss in TopClass."
             )
@@ -175,7 +175,7 @@ class TopClass:
     """`loss` on the top class t = argmax f: the scalars f_t, q_t and 1{Y = t}.
 
     q is still fitted on the whole vector, so that C_t is conditional on the whole vector. Over- and
-    under-confidence go by the sign of f_t - C_t.
+    underconfidence go by the sign of f_t - C_t.
     """
 
     loss: Lp | Squared | OneSided = field(default_factory=Lp)

@@ -2,8 +2,8 @@
 
 Given the original score s0, the perturbed score S has on [0, 1] the density
 
-    k(s | s0) = sech((s - s0) / h) / Z(s0),    Z(s0) = h [gd(s0 / h) + gd((1 - s0) / h)],    gd(x) =
-    2 atan(tanh(x / 2)).
+    k(s | s0) = sech((s - s0) / h) / Z(s0)
+    Z(s0) = h [gd(s0 / h) + gd((1 - s0) / h)],    gd(x) = 2 atan(tanh(x / 2))
 
 Whatever the law of s0 and eta0(s0) = E[Y | s0], the perturbed score has a density, and eta(s) = E[Y
 | S = s] is smooth with constants that are known before any data are seen: `slope_bound` and

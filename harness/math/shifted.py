@@ -16,8 +16,9 @@ def shifted_solutions(
 ) -> list[np.ndarray] | None:
     """Solve (A + c I) X = B for every shift c by the block Lanczos method.
 
-        X_c = Q (Q' A Q + c I)^-1 Q' B,   Q an orthonormal basis of the span of B, A B, ..., A^(s-1)
-        B
+        X_c = Q (Q' A Q + c I)^-1 Q' B
+
+    Q is an orthonormal basis of the span of B, A B, ..., A^(s-1) B.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Dirichlet(Generated):
 
     Notes
     -----
-    ----- Truths. Canonical: the mean over 16 scrambled Sobol sets of 2^15 points, with its standard
+    Truths. Canonical: the mean over 16 scrambled Sobol sets of 2^15 points, with its standard
     error. Class-wise and top-label truths condition on one number t: E[Y_j given p_j = t] and
     E[Y_top given max p = t] are means over the direction of the other coordinates, (1 - t)
     Dir(alpha 1_(k-1)), over Sobol points inside a quadrature over t.

@@ -59,7 +59,7 @@ class MovedMass(Generated):
 
     Notes
     -----
-    ----- Truths. t and a are independent, so E[right given t] is the mean of the two maps, weighted
+    Truths. t and a are independent, so E[right given t] is the mean of the two maps, weighted
     by the shares of the classes. Every top-label estimand except the supremum is an integral over
     t. With d = t - g(t), so are the canonical l1 = 2 E|d|, linf = E|d|, top_class_* and l2_squared.
     The latter is 2 E d^2 if one class receives the mass, else E d^2 (1 + s), where s is the mean

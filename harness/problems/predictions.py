@@ -90,7 +90,7 @@ class Predictions:
 
     Notes
     -----
-    ----- Cheap estimators get an interval from 200 random halves of the rows (bootstrap=N sets
+    Cheap estimators get an interval from 200 random halves of the rows (bootstrap=N sets
     another number for all estimators, 0 disables it; harness.estimators.Bootstrap documents the
     form and its measured coverage). The interval is for the true value, corrected for the bias that
     shows with fewer rows. The value of a biased estimator may therefore be outside of it.

@@ -28,7 +28,7 @@ class TemperedDirichlet(Generated):
         s ~ Dir(alpha 1_k),  C proportional to s^truth_power,  f proportional to s^prediction_power
 
     C = E[one-hot Y given f] is then proportional to f^(truth_power / prediction_power). Predictions
-    are over-confident if prediction_power is above truth_power.
+    are overconfident if prediction_power is above truth_power.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def peer(name, **settings):
 
 
 def sample(n=1500, seed=0):
-    """Over-confident, no ties, neither 0 nor 1."""
+    """Overconfident, no ties, neither 0 nor 1."""
     return Beta(map=LogitAffine(0.4, 0.3)).sample(n, default_rng(seed))
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from harness import BadInputError
 from harness.math import estimands
 
-# two equally likely predictions; f is over-confident in the first (0.8 against 0.6) and under-
+# two equally likely predictions; f is overconfident in the first (0.8 against 0.6) and under-
 # confident in the second
 F, C = np.array([0.8, 0.3]), np.array([0.6, 0.2])
 H = {c: -c * np.log(c) - (1 - c) * np.log(1 - c) for c in (0.2, 0.4, 0.6)}  # entropies of coins

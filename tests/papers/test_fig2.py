@@ -1,4 +1,4 @@
-"""Figure 2 and Table 2 of berta2026: over- and under-confidence, in closed form and through a small
+"""Figure 2 and Table 2 of berta2026: over- and underconfidence, in closed form and through a small
 run."""
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ def settings():
 
 
 def records(values=VALUES, estimator=FAITHFUL, n=5000, **more):
-    """Two replications on the over-confident problem; truths 0.1287, 0 and 0.1287."""
+    """Two replications on the overconfident problem; truths 0.1287, 0 and 0.1287."""
     rows = [
         {
             "key": f"{estimator}{rep}", "problem": "beta_overconfident_centred", "problem_key": "p", "notion": "binary", "n": n,
@@ -39,7 +39,7 @@ def records(values=VALUES, estimator=FAITHFUL, n=5000, **more):
 
 
 def test_table_2_clips_the_mean_beside_the_plain_one(settings):
-    """Under-confidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as
+    """Underconfidence -0.003 and 0.001: mean -0.001 +- 0.002; the paper prints such means as
     0.000."""
     table = table2.table(records(), settings)
     under = table.loc[("Over-confident", "under")]
@@ -122,7 +122,7 @@ def test_the_printed_table_is_the_authors_runs_clipped_and_rounded():
     ],
 )
 def test_true_parts_of_the_three_problems(name, over, under):
-    """The mixed problem is the over-confident one below 1/2 and the under-confident one above: half
+    """The mixed problem is the overconfident one below 1/2 and the underconfident one above: half
     of either."""
     problem = harness.load_problem(name)
     assert problem.truth("l1_over").value == pytest.approx(over, abs=1e-9)

@@ -117,7 +117,7 @@ def test_the_two_columns_and_their_root_are_the_correct_route():
         np.testing.assert_allclose(both, Lp(order).contribution(f, c, y), atol=1e-9)
 
 
-# Over- and under-confidence of the top class of more than two: by the sign of f - C, not by the side of 1/2
+# Over- and underconfidence of the top class of more than two: by the sign of f - C, not by the side of 1/2
 
 KINDS = {"overconfident_mc": "overconfident", "underconfident_mc": "underconfident"}
 
@@ -168,7 +168,7 @@ def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
 
 @pytest.mark.parametrize("kind, mistaken", [("overconfident", 0.729), ("underconfident", 0.790)])
 def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
-    """With ten classes the top probability is often below 1/2: 73 % of the over-confidence would be called under-confidence."""
+    """With ten classes the top probability is often below 1/2: 73 % of the overconfidence would be called underconfidence."""
     (f, c, y), vectors = top_class(kind)
     halves = {
         side: OneSided(Lp(1.0), side).contribution(f, c, y, pivot=0.5) for side in ("over", "under")
@@ -186,7 +186,7 @@ def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
 
 @pytest.mark.slow
 def test_our_top_class_estimates_go_by_the_sign():
-    """Those of the canonical notion, on a fitted map: nothing is called under-confident that is not."""
+    """Those of the canonical notion, on a fitted map: nothing is called underconfident that is not."""
     problem = harness.load_problem("dirichlet10_overconfident")
     p, y = problem.sample(4000, np.random.default_rng(33))
     found = harness.load_estimator("variational_temperature")(

@@ -17,10 +17,10 @@ BINNING = {  # problem: name in the table
     "ties_k3_calibrated": "calibrated, few distinct scores",
     "fitted_images_k10_wideresnet_focalloss": "Wide ResNet on CIFAR-10, focal loss (labels redrawn)",
     "fitted_tabular_k3_connect_4": "gradient boosting and others on a table (labels redrawn)",
-    "beta_overconfident": "over-confident",
-    "wavy_k2": "over- and under-confident in turn",
+    "beta_overconfident": "overconfident",
+    "wavy_k2": "over- and underconfident in turn",
     "stepped_k2": "piecewise constant",
-    "wavy_k3": "over- and under-confident in turn, 3 classes",
+    "wavy_k3": "over- and underconfident in turn, 3 classes",
 }
 
 

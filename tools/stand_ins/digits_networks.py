@@ -14,7 +14,7 @@ and the order of the batches.
     training      odd against even digits, trained far beyond the least validation loss (Figure 6):
                   train_, val_
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
-    networks      six architectures, five seeds, trained to over-confidence (Tables 2 and 5,
+    networks      six architectures, five seeds, trained to overconfidence (Tables 2 and 5,
                   Figure 8): val_, test_
     brightness    two architectures, five seeds: predictions for 1,000 images made darker and
                   brighter (moskvichev2025, Figure 4b), one file per level: `logits`, `labels`

@@ -33,12 +33,11 @@ class LipBkt(PerturbationBound):
     mean of eta - s by at most its oscillation, and E_B is the largest of 2^B means of variables in
     [-1, 1]. B = (2 (1 + L))^(2/3) (n / (2 ln 2))^(1/3).
 
-    With form "jensen" [D] it is, with B = (L / 0.64)^(2/3) n^(1/3) and delta_1 = delta_2 = delta /
-    2,
+    With form "jensen" [D], B = (L / 0.64)^(2/3) n^(1/3), delta_1 = delta_2 = delta / 2 and the
+    bound is
 
-        kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|) + sqrt(ln(1/delta_1) /
-        2n),
-             ln(1/delta_2) / n )
+        kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|)
+             + sqrt(ln(1/delta_1) / 2n),  ln(1/delta_2) / n )
 
     with etahat the label mean of the bucket and mean_i over its points.
 

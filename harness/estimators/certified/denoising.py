@@ -26,18 +26,17 @@ MODES = ("sharp", "basic")
 class TVKfold(VariationBound):
     """Upper bound by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
 
-        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ],   Z =
-        |etahat_k(s) - s|
+        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ]
+        Z = |etahat_k(s) - s|
 
     etahat_k is fitted to the m points of the other folds and judged on fold W_k. Every delta_1 is
     delta / (3 folds).
 
         etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1
-        lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)                                [P]
-        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V),   a = sqrt(ln(4/delta_1) / 2m)          [R: lambda;
-        D: the constants]
-        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)                             [D: the
-        paper's form is unknown]
+        lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)               [P]
+        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V)                         [R: lambda, D: constants]
+        a = sqrt(ln(4/delta_1) / 2m)
+        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)            [D: paper's form unknown]
 
     Equal scores are one group, and etahat_k continues as a step function. TVB bounds sqrt((1/m) sum
     (etahat_k - eta)^2); in mode "basic" it is a + sqrt(a^2 + 4 lambda V). PTB leads from the m
@@ -132,8 +131,8 @@ class TVKfold(VariationBound):
 class TVInsample(VariationBound):
     """Upper bound by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
 
-        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n ),   delta_1 = 0.9 delta, delta_2 =
-        0.1 delta
+        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n )
+        delta_1 = 0.9 delta,   delta_2 = 0.1 delta
 
     etahat and TVB are those of `TVKfold`, fitted to all n points. TVB bounds the error of etahat at
     the sample's scores. The transfer to the population is of |eta(s) - s|, which does not involve

@@ -19,7 +19,7 @@ class LowerPreq(CertifiedBound):
     """Lower bound of the L1 error without any assumption on eta [D].
 
         kl-( max(0, (1/n) sum phi_i (y_i - s_i) - sqrt((n - n_0) ln(1/delta_1) / 2) / n),
-        ln(1/delta_2) / n )
+             ln(1/delta_2) / n )
 
     It predicts the sign of eta - s epoch by epoch, with delta_1 = delta_2 = delta / 2. It uses CE
     >= E phi(S) (Y - S) for every |phi| <= 1. Given the scores, the sums are a martingale with

@@ -22,7 +22,7 @@ class BVWindow(VariationBound):
     """Upper bound by label means over rank windows [D]. Assumes TV(eta) <= variation.
 
         kl+( mean_j |etahat_j - s_j| + V max_t A_t + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
-        ln(1/delta_2) / n )
+             ln(1/delta_2) / n )
 
     delta_1 = delta_2 = delta / 2. etahat_j is the label mean over all points within `window` ranks
     of j's group of equal scores, j included. Groups stay whole, and a group of more than `window`

@@ -39,7 +39,7 @@ class NWKfold(PerturbationBound):
     """Upper bound by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed or smooth scores.
 
         kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
-        ln(1/delta_2) / n )
+             ln(1/delta_2) / n )
 
     delta_1 = delta_2 = delta / 2. The assumption is |eta'| <= L1 = 1/(2h) [P] and |eta''| <= L2. It
     holds for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
@@ -148,7 +148,7 @@ class NWJensen(PerturbationBound):
     """Upper bound by a Nadaraya-Watson smoother of all points [D]. Same assumption as `NWKfold`.
 
         kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
-        ln(1/delta_2) / n )
+             ln(1/delta_2) / n )
 
     delta_1 = delta_2 = delta / 2. Assumption, etahat, beta and c are those of `NWKfold`, without
     folds, the point itself included. By Jensen's inequality E[mean |etahat - s| given the scores]

@@ -43,7 +43,7 @@ class Identity:
 class LogitAffine:
     """g*(p) = sigma(slope logit p + intercept).
 
-    Over-confident for slope < 1, under-confident for slope > 1.
+    Overconfident for slope < 1, underconfident for slope > 1.
 
     Examples
     --------

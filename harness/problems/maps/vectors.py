@@ -11,7 +11,7 @@ import numpy as np
 class Power:
     """g*(p) proportional to p^exponent, elementwise.
 
-    Over-confident for exponent < 1, under-confident for exponent > 1.
+    Overconfident for exponent < 1, underconfident for exponent > 1.
 
     Examples
     --------
