@@ -126,7 +126,7 @@ def larger_error(
     if not len(both):
         return claims.untested(f"no cell of {estimator} is recorded")
     keys = [*one["keys"], *other["keys"]]
-    return claims.of_difference(
+    return claims.estimate_difference(
         both["a"], both["b"], keys, claims.PAPER, _compared(frames, len(both)), level
     )
 
@@ -176,7 +176,7 @@ def mean_of(
     if not len(mine):
         return claims.untested(f"no cell of {estimator} is recorded")
     why = f"{of}, " * bool(of) + _compared([numbers], len(mine))
-    return claims.of_mean(mine["error"], mine["keys"], claims.PAPER, why, level)
+    return claims.estimate_mean(mine["error"], mine["keys"], claims.PAPER, why, level)
 
 
 def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
@@ -187,7 +187,7 @@ def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
     if not len(both):
         return claims.untested(f"{ours} and {other} have no sample in common")
     keys = [*both["other_keys"], *both["keys"]]
-    return claims.of_difference(
+    return claims.estimate_difference(
         both["other_error"], both["error"], keys, claims.PAPER, _compared([numbers], len(both))
     )
 
@@ -214,11 +214,11 @@ def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
     by_claim = {}
     under, _, keys = part(CENTRED, "l1_under")
     note = f"WS CatBoost, n = 5,000, {len(under)} replications"
-    by_claim["no under-confidence in the over-confident scenario"] = claims.of_mean(
+    by_claim["no under-confidence in the over-confident scenario"] = claims.estimate_mean(
         under, keys, claims.PAPER, f"{note}; 0.0005 is what rounds to the printed 0.000"
     )
     over, truth, keys = part(CENTRED, "l1_over")
-    whole = claims.of_mean(
+    whole = claims.estimate_mean(
         over / truth - 1.0, keys, claims.PAPER, f"{note}; 5 % is our reading of matches"
     )
     by_claim["the over-confident part is the true error"] = absolute(whole)
@@ -226,7 +226,7 @@ def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
     level = claims.among(len(shares))
     why = f"{note}; 10 % is our reading of well separated"
     parts = [
-        absolute(claims.of_mean(value / truth - 1.0, keys, claims.PAPER, why, level))
+        absolute(claims.estimate_mean(value / truth - 1.0, keys, claims.PAPER, why, level))
         for value, truth, keys in shares
     ]
     by_claim["over- and under-confidence are separated"] = claims.largest(parts)

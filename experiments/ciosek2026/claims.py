@@ -90,7 +90,7 @@ def lowest_coverage(frame, estimators):
         why += f"; {table['without'].sum()} cells gave no bound"
     level = claims.among(len(table))
     parts = [
-        claims.of_share(round(share * samples), samples, keys, claims.OURS, level=level)
+        claims.estimate_share(round(share * samples), samples, keys, claims.OURS, level=level)
         for share, samples, keys in zip(table["coverage"], table["samples"], table["keys"])
     ]
     return claims.smallest(parts, why)
@@ -196,7 +196,7 @@ def _worst(rows, by, sign, more=""):
     worst = max(rows, key=lambda row: sign * row[by])
     level = claims.among(len(rows))
     parts = [
-        claims.of_estimate(
+        claims.attach_interval(
             row[by], row["se"], row.get("reps"), row["keys"], claims.OURS, level=level
         )
         for row in rows
@@ -218,7 +218,9 @@ def of_ece(frame):
         why = f"largest of the three: {problem}; the threshold of a tenth is ours"
         level = claims.among(len(FIRST_THREE))
         acceptable.append(
-            claims.of_mean(np.sign(error.mean()) * error, part["key"], claims.OURS, why, level)
+            claims.estimate_mean(
+                np.sign(error.mean()) * error, part["key"], claims.OURS, why, level
+            )
         )
     lacking = len(acceptable) < len(FIRST_THREE)
     none = claims.untested(f"needs samples of n = {LARGE:,} of the three functions")
@@ -226,7 +228,7 @@ def of_ece(frame):
         "15 bins do not converge on the fourth function": _not_closer(frame, ece.FIXED),
         "n^(1/3) bins do not converge on the fourth function": _not_closer(frame, ece.GROWING),
         "ECE is acceptable on the first three functions": none if lacking else claims.largest(acceptable),
-        "ECE is not an upper bound": claims.of_share(
+        "ECE is not an upper bound": claims.estimate_share(
             below.sum(), len(below), fixed["key"], claims.OURS,
             "our four functions; a bound of level 0.95 may be below on one sample in twenty",
         )
@@ -244,7 +246,7 @@ def _not_closer(frame, estimator):
         index="rep", columns="n", values="error"
     )
     error = (error * np.sign(error.mean())).reindex(columns=[LARGE, SMALL])
-    return claims.of_difference(
+    return claims.estimate_difference(
         error[LARGE],
         error[SMALL],
         mine["key"],
@@ -263,7 +265,7 @@ def of_auroc(records):
         if not len(part):
             return claims.untested(needed)
         ends = f"{len(part)} of them, {part['mean'].min():.4f} to {part['mean'].max():.4f}, median {part['mean'].median():.3f}"
-        return claims.of_mean(part["mean"], part["keys"], claims.OURS, f"{why}; {ends}")
+        return claims.estimate_mean(part["mean"], part["keys"], claims.OURS, f"{why}; {ends}")
 
     trained = at[at["panel"].isin(["logistic", "mlp"]) & at["aware"]]
     return {
@@ -304,7 +306,7 @@ def extreme(choose, frame, problems, estimator, n, why):
     ]
     level = claims.among(len(problems))
     parts = [
-        claims.of_mean(part["value"], part["key"], claims.OURS, f"{problem}; {why}", level)
+        claims.estimate_mean(part["value"], part["key"], claims.OURS, f"{problem}; {why}", level)
         for problem, part in frame.groupby("problem", sort=False)
     ]
     if len(parts) < len(problems):

@@ -142,7 +142,7 @@ def valley(records):
     at, *sides = (risks[:, fig1._nearest(thetas, theta)] for theta in (1.0, 0.5**0.5, 2.0**0.5))
     keys = items.with_number(records, "l2_squared")["key"]
     nearest = min(sides, key=np.mean)
-    return claims.of_difference(
+    return claims.estimate_difference(
         at, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500"
     )
 
@@ -156,7 +156,7 @@ def dropped(records):
     if not len(cells):
         return claims.untested(NOT_RUN)
     one = cells.iloc[0]
-    return claims.of_share(
+    return claims.estimate_share(
         round(one["saturated_share"] * one["n"]),
         one["n"],
         [one["key"]],
@@ -227,7 +227,7 @@ def marks(top):
     risk, rms = wide(top), wide(top, "rms")
     away = rms.sub(rms.median(axis=1), axis=0).abs()
     each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
-    return claims.of_mean(
+    return claims.estimate_mean(
         each, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
     )
 
@@ -236,7 +236,7 @@ def spread(top):
     """Test the largest difference of two root risks over their largest error, over networks."""
     risk, error = wide(top), wide(top, "root_risk_se")
     ratio = (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1) if len(risk) else []
-    return claims.of_mean(
+    return claims.estimate_mean(
         ratio, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
     )
 
@@ -245,7 +245,7 @@ def ranks(top):
     """Test the rank of the 15 bins by risk (5 is the worst) minus that of ukkr, over networks."""
     rows = wide(top).rank(axis=1)
     apart = rows["15 bins"] - rows["ukkr"] if len(rows) else []
-    return claims.of_mean(
+    return claims.estimate_mean(
         apart,
         top["key"],
         claims.OURS,
@@ -258,7 +258,7 @@ def dominance(top):
     rows = wide(top)
     first = rows.idxmin(axis=1).value_counts() if len(rows) else pd.Series({"none": 0})
     why = "five estimators on each network, corrected; most often the least: " + str(first.index[0])
-    return claims.of_share(
+    return claims.estimate_share(
         first.iloc[0], len(rows), top["key"], claims.OURS, why, claims.among(len(BASES))
     )
 
@@ -271,7 +271,7 @@ def lead(rows, best, data):
     risk, others = wide(rows), [base for base in BASES if base != best]
     level = claims.among(len(others))
     parts = [
-        claims.of_difference(risk[other], risk[best], rows["key"], claims.OURS, level=level)
+        claims.estimate_difference(risk[other], risk[best], rows["key"], claims.OURS, level=level)
         for other in others
     ]
     worst = min(parts, key=lambda part: part.value)
@@ -284,14 +284,14 @@ def printed_trend():
     both = printed()
     below, above = ((both["ukkr"] - both["kkr"]).mul(sign).lt(0).sum() for sign in (1, -1))
     why = f"as printed, {below} below and {above} above; the other {len(both) - below - above} of {len(both)} columns are equal"
-    return claims.of_share(below, below + above, (), claims.PAPER, why)
+    return claims.estimate_share(below, below + above, (), claims.PAPER, why)
 
 
 def least(canonical, base):
     """Test the share of the networks on which `base` has the smallest risk."""
     rows = wide(canonical, bases=ON_VECTORS)
     wins = rows.idxmin(axis=1).eq(base).sum() if len(rows) else 0
-    return claims.of_share(
+    return claims.estimate_share(
         wins,
         len(rows),
         canonical["key"],
@@ -304,7 +304,7 @@ def agreement(canonical):
     """Test the largest canonical estimate over the smallest, averaged over networks."""
     rows = wide(canonical, "rms", ON_VECTORS)
     ratio = rows.max(axis=1) / rows.min(axis=1) if len(rows) else []
-    return claims.of_mean(
+    return claims.estimate_mean(
         ratio,
         canonical["key"],
         claims.OURS,
@@ -322,7 +322,7 @@ def labels(records):
         columns=[MISALIGNED, ALIGNED]
     )
     ratio = both[MISALIGNED] / both[ALIGNED]
-    return claims.of_mean(
+    return claims.estimate_mean(
         ratio, cells["key"], claims.OURS, "the model of Figure 1 at n = 1,000, known truth"
     )
 
@@ -336,4 +336,4 @@ def cost(records):
         return claims.untested(NOT_RUN)
     ratio = np.log10(seconds[tuned].div(seconds["binned15"], axis=0)).mean()
     why = "DenseNet-40 and ResNet-110, a value per tuned estimator, CPU seconds of one thread here; a factor of ten is ours"
-    return claims.of_mean(ratio, cells["key"], claims.PAPER, why)
+    return claims.estimate_mean(ratio, cells["key"], claims.PAPER, why)

@@ -88,7 +88,9 @@ def synthetic_pairs(records):
             f"({worst}) to {by_pair.max():+.2f}"
         )
         pair = (by_metric["ckce"], by_metric[other], [*keys["ckce"], *keys[other]], PAPER, why)
-        by_claim[f"CKCE is more reliable than {name} at small n"] = claims.of_difference(*pair)
+        by_claim[f"CKCE is more reliable than {name} at small n"] = claims.estimate_difference(
+            *pair
+        )
     n = right.index.get_level_values("n").max()
     last = right.xs(n, level="n")
     used = fine[
@@ -96,7 +98,9 @@ def synthetic_pairs(records):
         & fine["problem"].isin({problem for pair in PAIRS.values() for problem in pair})
     ]
     parts = [
-        claims.of_share(last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1]))
+        claims.estimate_share(
+            last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1])
+        )
         for one in last
     ]
     why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
@@ -106,13 +110,13 @@ def synthetic_pairs(records):
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
     at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
     keys = {e: at.loc[at["estimator"].eq(e), "key"] for e in METRICS}
-    jkce = claims.of_mean(
+    jkce = claims.estimate_mean(
         bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours"
     )
     by_claim["JKCE is unbiased"] = claims.absolute(jkce)
     both = ("ckce", "simplex_ece")
     parts = [
-        claims.of_mean(
+        claims.estimate_mean(
             bias[e],
             keys[e],
             PAPER,
@@ -146,12 +150,14 @@ def networks(records):
     for other, name in (("skce", "JKCE"), ("simplex_ece", "ECE")):
         why = f"{in_order['ckce'].mean():.3f} against {in_order[other].mean():.3f}, {note}"
         pair = (in_order["ckce"], in_order[other], [*keys["ckce"], *keys[other]], OURS, why)
-        by_claim[f"CKCE ranks networks more consistently than {name}"] = claims.of_difference(*pair)
+        by_claim[f"CKCE ranks networks more consistently than {name}"] = claims.estimate_difference(
+            *pair
+        )
     best = max(("skce", "simplex_ece"), key=lambda e: first[e].mean())
     why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {note}"
     pair = (first["ckce"], first[best], [*keys["ckce"], *keys[best]], OURS, why)
-    by_claim["CKCE is the best at finding the marginal model"] = claims.of_difference(*pair)
-    by_claim["JKCE misses the order nearly half of the time"] = claims.of_mean(
+    by_claim["CKCE is the best at finding the marginal model"] = claims.estimate_difference(*pair)
+    by_claim["JKCE misses the order nearly half of the time"] = claims.estimate_mean(
         1.0 - in_order["skce"], keys["skce"], OURS, note
     )
     ranks = [full[e].rank() for e in METRICS]
@@ -252,14 +258,14 @@ def brightness(records):
             why = f"{data}, changes of brightness from -50 % to +50 %; the network that moves more"
             spreads = [values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)]
             parts = [
-                claims.of_mean(spread, keys[e], OURS, why, claims.among(len(spreads)))
+                claims.estimate_mean(spread, keys[e], OURS, why, claims.among(len(spreads)))
                 for spread in spreads
             ]
             by_claim["CKCE hardly moves with the brightness"] = claims.largest(parts)
     worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
     why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
     parts = [
-        claims.of_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels))
+        claims.estimate_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels))
         for at in apart["ckce"]
     ]
     by_claim["CKCE prefers one network at every brightness"] = claims.largest(parts)
@@ -268,7 +274,7 @@ def brightness(records):
     leads = [
         claims.largest(
             [
-                claims.of_mean(
+                claims.estimate_mean(
                     sign * apart["skce"][at], keys["skce"], OURS, why, claims.among(2 * levels)
                 )
                 for at in apart["skce"]
@@ -296,14 +302,18 @@ def own_cells(records):
         axis=1
     )
     why = f"2, 3, 5 and 10 intervals of every axis, n = 500, mean over {len(by_bins)} networks"
-    by_claim = {"ECE is sensitive to its bins": claims.of_mean(ratio, binned["key"], OURS, why)}
+    by_claim = {
+        "ECE is sensitive to its bins": claims.estimate_mean(ratio, binned["key"], OURS, why)
+    }
     few, many = "dirichlet3_overconfident", "dirichlet10_overconfident"
     keys = fine.loc[fine["estimator"].eq("skce") & fine["problem"].isin([few, many]), "key"]
     pair = (values["skce", few], values["skce", many])
     why = "{:.4f} against {:.4f}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500".format(
         *(v.mean() for v in pair)
     )
-    by_claim["JKCE falls with the number of classes"] = claims.of_difference(*pair, keys, OURS, why)
+    by_claim["JKCE falls with the number of classes"] = claims.estimate_difference(
+        *pair, keys, OURS, why
+    )
     return by_claim
 
 

@@ -103,7 +103,7 @@ def of_printed_tables(records, settings):
         "isotonic may harm KL": claims.exact(
             harmed, 0, (), PAPER, "Table 2, six networks on CIFAR-100"
         ),
-        "isotonic keeps the accuracy, printed": claims.of_difference(
+        "isotonic keeps the accuracy, printed": claims.estimate_difference(
             *loss,
             (),
             PAPER,
@@ -163,7 +163,7 @@ def of_simulations(records, settings):
     few = few[few["truth"].isna() & few["n"].lt(few_last)]
     why = "three networks on CIFAR-10, h = 0.02, a value per network: the mean of five orders of the images; 10 % is ours"
     own_value = (
-        claims.of_mean(few["drift"].abs(), few["keys"], OURS, why)
+        claims.estimate_mean(few["drift"].abs(), few["keys"], OURS, why)
         if len(few)
         else absent("fig5_offline")
     )
@@ -182,7 +182,7 @@ def least_clear(fine, first, second, name, why):
     reps = fine[fine["estimator"].eq(second)].groupby(["problem", "n"])["rep"].nunique()
     level = claims.among(len(gaps))
     parts = [
-        claims.of_estimate(r.gap, r.se, reps[r.Index], (), PAPER, level=level)
+        claims.attach_interval(r.gap, r.se, reps[r.Index], (), PAPER, level=level)
         for r in gaps.itertuples()
     ]
     mine = fine[fine["estimator"].isin([first, second])]
@@ -202,7 +202,7 @@ def relative(rows, where, name, why):
     level = claims.among(len(rows))
     parts = [
         claims.absolute(
-            claims.of_estimate(r.relative, r.relative_se, r.reps, r.keys, where, level=level)
+            claims.attach_interval(r.relative, r.relative_se, r.reps, r.keys, where, level=level)
         )
         for r in rows.itertuples()
     ]
@@ -308,7 +308,7 @@ def change(fine, estimand, data, first, second, by, why, name):
     wide = mine.pivot_table(index=by, columns="method", values="value").reindex(
         columns=[first, second]
     )
-    return claims.of_difference(wide[first], wide[second], mine["key"], OURS, why)
+    return claims.estimate_difference(wide[first], wide[second], mine["key"], OURS, why)
 
 
 def of_networks(records, settings):
@@ -324,7 +324,7 @@ def of_networks(records, settings):
         columns="CE_KL"
     )
     why = f"{len(alike)} networks on digits and CIFAR-10; of each the smaller of its two correlations; 0.9 is ours"
-    mean = claims.of_mean(alike.min(axis=1), rows["keys"], OURS, why)
+    mean = claims.estimate_mean(alike.min(axis=1), rows["keys"], OURS, why)
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
 
 
@@ -348,9 +348,9 @@ def of_training(records, settings):
             .mean()
         )
         why = "five networks on digits, h = 0.005: share of 14 epochs at which the estimates of the four hidden layers fall"
-        of_networks = claims.of_mean(falls, mine["key"], OURS, why)
+        of_networks = claims.estimate_mean(falls, mine["key"], OURS, why)
         if falls.nunique() == 1:  # of which a mean would have an interval without width
-            of_networks = claims.of_share(
+            of_networks = claims.estimate_share(
                 falls.eq(1.0).sum(), len(falls), mine["key"], OURS, f"{why}, the same for each"
             )
         by_claim[order] = of_networks
@@ -358,12 +358,12 @@ def of_training(records, settings):
     changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], part_settings)
     if len(changes):
         why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
-        by_claim[only] = claims.of_mean(
+        by_claim[only] = claims.estimate_mean(
             changes["refinement"], changes["keys"], OURS, f"{why}; 0.01 nats is ours"
         )
-        by_claim[grows] = claims.of_mean(changes["error"], changes["keys"], OURS, why)
+        by_claim[grows] = claims.estimate_mean(changes["error"], changes["keys"], OURS, why)
         why = "five networks on digits, validation images, as published; the mean of the distances without sign; ten epochs is ours"
-        by_claim[stop] = claims.of_mean(
+        by_claim[stop] = claims.estimate_mean(
             (changes["least loss"] - changes["least error"]).abs(), changes["keys"], OURS, why
         )
     return by_claim

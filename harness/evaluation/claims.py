@@ -12,7 +12,7 @@ claims, and is an item made of the functions here:
         rows = records[records["estimator"].eq("binned15")]
         over = rows["value"] - rows["truth"]
         why = "one problem, 40 replications"
-        return {"ECE overestimates": claims.of_mean(over, rows["key"], claims.OURS, why)}
+        return {"ECE overestimates": claims.estimate_mean(over, rows["key"], claims.OURS, why)}
 
     render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
@@ -109,7 +109,7 @@ def among(parts: int) -> float:
     return 1.0 - (1.0 - LEVEL) / max(parts, 1)
 
 
-def of_mean(
+def estimate_mean(
     values: Iterable[float],
     keys: Iterable[Any],
     where: str,
@@ -120,11 +120,11 @@ def of_mean(
 
     t has N - 1 degrees of freedom. NaN values are left out. Fewer than LEAST_VALUES values decide
     nothing: their interval is infinite, and `why` says so. For outcomes that are right or wrong use
-    `of_share`. For `level` see `among`.
+    `estimate_share`. For `level` see `among`.
 
     Examples
     --------
-    >>> of_mean(range(1, 12), (), OURS)
+    >>> estimate_mean(range(1, 12), (), OURS)
     Statistic(value=6.0, low=2.830..., high=9.169..., where='ours', keys=(), why=None, cells=11)
     """
     numbers = np.asarray(list(values), dtype=float)
@@ -132,10 +132,10 @@ def of_mean(
     if not len(numbers):
         return untested(why or NO_NUMBER, keys)
     error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.inf
-    return of_estimate(numbers.mean(), error, len(numbers), keys, where, why, level)
+    return attach_interval(numbers.mean(), error, len(numbers), keys, where, why, level)
 
 
-def of_difference(
+def estimate_difference(
     first: Iterable[float],
     second: Iterable[float],
     keys: Iterable[Any],
@@ -143,11 +143,11 @@ def of_difference(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return `of_mean` of the paired differences first - second, without pairs that have a NaN."""
-    return of_mean(np.subtract(list(first), list(second)), keys, where, why, level)
+    """Return `estimate_mean` of the differences first - second, without pairs that have a NaN."""
+    return estimate_mean(np.subtract(list(first), list(second)), keys, where, why, level)
 
 
-def of_share(
+def estimate_share(
     successes: int,
     trials: int,
     keys: Iterable[Any],
@@ -161,7 +161,7 @@ def of_share(
 
     Examples
     --------
-    >>> of_share(10, 10, (), OURS)
+    >>> estimate_share(10, 10, (), OURS)
     Statistic(value=1.0, low=0.5887..., high=1.0, where='ours', keys=(), why=None, cells=10)
     """
     successes, trials = int(successes), int(trials)
@@ -180,10 +180,10 @@ def exact(
     level: float = LEVEL,
 ) -> Statistic:
     """Return a number with a known standard error (0 if exact) and the interval of the normal law."""
-    return of_estimate(value, error, None, keys, where, why, level)
+    return attach_interval(value, error, None, keys, where, why, level)
 
 
-def of_estimate(
+def attach_interval(
     value: float,
     error: float,
     reps: float | None,
@@ -199,7 +199,7 @@ def of_estimate(
 
     Examples
     --------
-    >>> of_estimate(6.0, 1.0, 11, (), OURS)
+    >>> attach_interval(6.0, 1.0, 11, (), OURS)
     Statistic(value=6.0, low=2.830..., high=9.169..., where='ours', keys=(), why=None, cells=11)
     """
     cells = None
@@ -211,6 +211,10 @@ def of_estimate(
             few = f"{cells} value{'s' * (cells != 1)}, too few for an interval"
             why = f"{why}; {few}" if why else few
     return Statistic(value, value - half, value + half, where, tuple(keys), why, cells)
+
+
+of_mean, of_difference = estimate_mean, estimate_difference  # former names
+of_share, of_estimate = estimate_share, attach_interval
 
 
 def absolute(statistic: Statistic) -> Statistic:

@@ -30,25 +30,27 @@ def paper(tmp_path, monkeypatch):
 def statistics(paper):
     return {
         "the area falls little": claims.exact(0.004, 0.0005, ["b"], claims.OURS, "of our networks"),
-        "kde is an outlier": claims.of_mean([4.0, 5.0, 6.0, 5.0] * 3, ["a", "c"], claims.PAPER),
-        "two orders are alike": claims.of_share(9, 12, [("a", "b"), ("a",)], claims.PAPER),
+        "kde is an outlier": claims.estimate_mean(
+            [4.0, 5.0, 6.0, 5.0] * 3, ["a", "c"], claims.PAPER
+        ),
+        "two orders are alike": claims.estimate_share(9, 12, [("a", "b"), ("a",)], claims.PAPER),
         "networks differ": claims.untested("ImageNet's pictures are needed."),
     }
 
 
 def test_a_mean_has_students_interval():
     """1 to 11: sd sqrt(11), so 6 +- t(0.995, 10) with t = 3.169."""
-    mean = claims.of_mean([*range(1, 12), np.nan], pd.Series(["k", "l", "k"]), claims.OURS)
+    mean = claims.estimate_mean([*range(1, 12), np.nan], pd.Series(["k", "l", "k"]), claims.OURS)
     assert (mean.value, mean.low, mean.high) == pytest.approx((6.0, 6 - 3.1692727, 6 + 3.1692727))
     assert mean.keys == ("k", "l") and mean.cells == 11
-    none = claims.of_mean([np.nan], ["k"], claims.OURS)
+    none = claims.estimate_mean([np.nan], ["k"], claims.OURS)
     assert np.isnan(none.value) and none.why and none.keys == ("k",)
 
 
 @pytest.mark.parametrize("values", [[0.3], [1.0, 2.0, 3.0], range(10)])
 def test_ten_values_or_fewer_have_no_interval_and_decide_nothing(paper, values):
     name = "kde is an outlier"
-    mean = claims.of_mean(values, (), claims.OURS, "ours")
+    mean = claims.estimate_mean(values, (), claims.OURS, "ours")
     assert (mean.low, mean.high) == (-np.inf, np.inf) and str(len(values)) in mean.why
     row = claims.judged({name: mean}, SETTINGS).set_index("row").loc[name]
     assert row["verdict"] == "undecided" and np.isnan([row["low"], row["high"]]).all()
@@ -65,14 +67,14 @@ def test_an_exact_number_decides_without_an_interval(paper, value, verdict):
 def test_a_difference_is_paired():
     """Values that vary much with a constant difference of 1: an interval without width."""
     first = np.array([10.0, -5.0, 3.0, np.nan, *range(8)])
-    paired = claims.of_difference(first + 1, first, (), claims.OURS)
+    paired = claims.estimate_difference(first + 1, first, (), claims.OURS)
     assert (paired.value, paired.low, paired.high, paired.cells) == pytest.approx((1, 1, 1, 11))
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (10, 10), (3, 10), (50, 90)])
 def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
     """At each end the binomial law gives half a percent to what was seen and beyond."""
-    found = claims.of_share(successes, trials, (), claims.OURS)
+    found = claims.estimate_share(successes, trials, (), claims.OURS)
     assert found.value == successes / trials and found.cells == trials
     assert (
         found.low == 0
@@ -87,7 +89,7 @@ def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
 
 
 def test_a_share_of_nothing_is_no_number():
-    assert np.isnan(claims.of_share(0, 0, (), claims.OURS).value)
+    assert np.isnan(claims.estimate_share(0, 0, (), claims.OURS).value)
 
 
 def test_a_number_with_its_error_has_the_normal_interval():
@@ -101,7 +103,7 @@ def test_the_worst_of_many_has_an_interval_of_its_own():
     """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
     held = np.random.default_rng(0).binomial(200, 0.95, size=20)
     parts = [
-        claims.of_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20))
+        claims.estimate_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20))
         for i, k in enumerate(held)
     ]
     worst = claims.smallest(parts)
@@ -134,7 +136,7 @@ def test_enough_digits_are_shown_to_see_the_side(paper):
         (lambda: claims.Statistic(1.0, 2.0, 3.0, claims.OURS), "value 1.0"),
         (lambda: claims.Statistic(1.0, 0.0, 3.0, "theirs"), "where is 'theirs'"),
         (lambda: claims.Statistic(np.nan, np.nan, np.nan, claims.OURS), "why is empty"),
-        (lambda: claims.of_share(5, 4, (), claims.OURS), "value 1.25"),
+        (lambda: claims.estimate_share(5, 4, (), claims.OURS), "value 1.25"),
         (lambda: claims.exact(1.0, -0.1, (), claims.OURS), "interval"),
     ],
 )

@@ -9,7 +9,7 @@ from harness.experiments.berta2026 import aggregation, claims, legacy
 
 from harness.configure.compose import compose
 from harness.evaluation import reproduction
-from harness.evaluation.claims import OURS, PAPER, of_difference, of_mean
+from harness.evaluation.claims import OURS, PAPER, estimate_difference, estimate_mean
 from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 CLAIMS = reproduction.reported("berta2026", ["claims"])
@@ -58,7 +58,7 @@ def test_errors_are_averaged_within_a_replication():
     result = claims.mean_of(
         claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV
     )
-    expected = of_mean([0.01, 0.011, 0.012], (), OURS)
+    expected = estimate_mean([0.01, 0.011, 0.012], (), OURS)
     assert (result.value, result.low, result.high) == pytest.approx(
         (expected.value, expected.low, expected.high)
     )
@@ -75,7 +75,7 @@ def test_nearer_is_of_absolute_errors_on_the_same_samples():
     """|0.03 + r / 1000| - |-0.01 + r / 1000| = 0.02 + 2 r / 1000."""
     both = claims.errors(estimates({claims.ECE: 0.03, claims.CV: -0.01}, ["p"]), "l1")
     result = claims.nearer(both, claims.CV, claims.ECE)
-    expected = of_difference([0.03, 0.031, 0.032], [0.01, 0.009, 0.008], (), OURS)
+    expected = estimate_difference([0.03, 0.031, 0.032], [0.01, 0.009, 0.008], (), OURS)
     assert (result.value, result.low) == pytest.approx((expected.value, expected.low))
     assert claims.nearer(both, claims.CV, claims.CELLS_30).why
 
@@ -88,7 +88,7 @@ def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
         ignore_index=True,
     )
     result = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
-    expected = of_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
+    expected = estimate_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
     assert (result.value, result.high) == pytest.approx((expected.value, expected.high))
     assert result.why.startswith("q, ") and result.where == PAPER
     assert claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.ECE).why
