@@ -1,6 +1,6 @@
 """An experiment: its configuration is planned, its cells are computed.
 
-`harness.commands.recorded` reads its records, `harness.commands.drawing` draws them.
+`harness.records.recorded` reads its records, `harness.commands.drawing` draws them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.commands.recorded import Recorded
 from harness.configure import record_sources, sweeps, variations
 from harness.configure.compose import compose, out_folder
 from harness.configure.settings import Settings
@@ -17,6 +16,7 @@ from harness.execute import run, truths
 from harness.plan import pending
 from harness.plan import plan as planning
 from harness.records import reader, stored
+from harness.records.recorded import Recorded
 from harness.records.states import States
 
 Points = list[tuple[dict[str, Any], Settings]]  # of a sweep: values by path, and settings

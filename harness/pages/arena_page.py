@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -27,12 +27,10 @@ from harness.pages.templating import environment
 from harness.plan.components import Component
 from harness.problems.base import ProblemSpec
 from harness.records import truths
-
-if TYPE_CHECKING:
-    from harness.commands.experiment import Experiment
+from harness.records.recorded import Recorded
 
 
-def save(experiment: Experiment, frame: pd.DataFrame) -> list[Path]:
+def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     """Draw and write everything, and return the paths.
 
     These are <stem>.png (regret against cost) and the other figures, <stem>.csv (the leaderboard)
@@ -122,7 +120,7 @@ def save(experiment: Experiment, frame: pd.DataFrame) -> list[Path]:
     return [*files, *cards.values(), page]
 
 
-def _problems(experiment: Experiment) -> dict[str, Component]:
+def _problems(experiment: Recorded) -> dict[str, Component]:
     """Return the problems of all experiments that the page shows, by id."""
     plans = (member.plan for member in experiment.family)
     return {problem.id: problem for plan in plans for problem in plan.problems.values()}
@@ -169,7 +167,7 @@ def _pictures(
         )
 
 
-def table(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table of the terminal: the five best estimators of every notion and estimand."""
     problems = _problems(experiment)
     classes = {name: ProblemSpec.of(problem.object).classes for name, problem in problems.items()}

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -22,10 +22,8 @@ from harness.configure import catalogue, options, variations
 from harness.configure.settings import Settings
 from harness.evaluation import missing, papers, reproduction
 from harness.pages.templating import LONG, environment, inline
+from harness.records.recorded import Recorded
 from harness.records.schema import has_number
-
-if TYPE_CHECKING:
-    from harness.commands.experiment import Experiment
 
 KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; a run writes the others
 MAX_ROWS = 1000  # of paper against ours on the page; reproduction.csv holds all
@@ -42,7 +40,7 @@ Names = Mapping[str, str]
 
 
 def save(
-    experiment: Experiment,
+    experiment: Recorded,
     records: pd.DataFrame,
     files: Sequence[Path],
     wide: pd.DataFrame,
@@ -56,7 +54,8 @@ def save(
 
     Parameters
     ----------
-    experiment : Experiment
+    experiment : Recorded
+        The experiment and its records.
     records, wide, compared : DataFrame
         Its records, its wide table, and the paper's numbers beside ours, or None.
     files : list of Path
@@ -124,7 +123,7 @@ def _inline(files: Sequence[Path], labelled_by: str) -> str:
 
 
 def _place(
-    experiment: Experiment, paper: papers.Paper | None, settings: Settings
+    experiment: Recorded, paper: papers.Paper | None, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the place of a page among the items of its paper; None for a variation."""
     if not paper or experiment.is_variation:

@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.commands.configured import Configured
 from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.plan.components import Component
+from harness.plan.configured import Configured
 from harness.records import imported, parts, reader, schema
 from harness.records.truths import missing_truths
 
