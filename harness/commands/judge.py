@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.commands.base import Command
-from harness.commands.judge_arguments import READER, files_and_reader, one_value_each
-from harness.commands.judge_outputs import STDOUT, Outputs
+from harness.commands.judge_arguments import READER, STDOUT, files_and_reader, one_value_each
 from harness.common.escaping import unescaped
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
     from harness.judging.findings import Judged
-    from harness.judging.judgement import Judgement
 
 
 class JudgeCommand(Command):
@@ -99,64 +97,44 @@ def command(
     Exit status: 0 fine, 1 a number is above its limit (or no map gained, so that none is saved),
     2 wrong input, 130 interrupted.
     """
-    from harness.judging import thresholds
+    from harness.commands import judge_outputs
+    from harness.judging import terminal, thresholds
     from harness.judging.data import from_file
+    from harness.judging.judge import judge_data
 
     if not 0.5 <= level < 1.0:
         raise BadInputError(f"--level is {level}; a number in [0.5, 1) is needed, such as 0.95.")
     files, reader = files_and_reader(words or [])
-    limits = tuple(thresholds.parse(text) for text in fail_above or [])
-    outputs = Outputs(html, json, save_calibrator)
-    outputs.check()
-    first = from_file(files[0], group=group or [], **reader)
-    printer = Printer(first, level, quiet=json == STDOUT)
-    from harness.judging.judge import judge_data  # takes a second, while the head is read
+    limits = [thresholds.parse(text) for text in fail_above or []]
+    options = {"page": html, "JSON": json, "map": save_calibrator}
+    outputs = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
+    judge_outputs.check(outputs)
 
+    def show(lines: Sequence[str]) -> None:
+        """Print lines as they are: questions may be bold, and texts of the data are clean."""
+        if json != STDOUT and lines:
+            print(*lines, sep="\n", file=unescaped(sys.stdout), flush=True)
+
+    def show_answer(question: str, answer: Any, model: Judged) -> None:
+        """Print the answer about the first file, or the reason (a text) why there is none."""
+        if model.name == first.name:
+            show(terminal.answer_lines(question, answer, sys.stdout.isatty()))
+
+    first = from_file(files[0], group=group or [], **reader)
+    show(terminal.head(first, level))
     data = [first, *(from_file(path, **reader) for path in files[1:])]
-    judgement = judge_data(data, level=level, seed=seed, on_answer=printer.print_answer)
+    judgement = judge_data(data, level=level, seed=seed, on_answer=show_answer)
     exceeded = thresholds.exceeded(judgement, limits)
-    printer.print_end(judgement, list(outputs.write(judgement)))
+    if json == STDOUT:
+        print(judge_outputs.json_text(judgement))
+    show(judge_outputs.write(judgement, outputs) or terminal.tail(judgement))
     status = 0
     if save_calibrator is not None and (not judgement.gains or not judgement.gains.fitted):
-        print(f"no map is saved to {save_calibrator}: {_why_no_map(judgement)}", file=sys.stderr)
+        gains = judgement.gains
+        why = gains.sentence if gains else judgement.unanswered["gains"]
+        print(f"no map is saved to {save_calibrator}: {why}", file=sys.stderr)
         status = 1
     for sentence in exceeded:
         print(f"exceeded: {sentence}", file=sys.stderr)
         status = 1
     return status
-
-
-class Printer:
-    """Print the answers about the first file, each as soon as it is known."""
-
-    def __init__(self, data: Judged, level: float, quiet: bool) -> None:
-        from harness.judging import terminal
-
-        self.quiet, self.name = quiet, data.name
-        self.print_lines(terminal.head(data, level))
-
-    def print_lines(self, lines: Sequence[str]) -> None:
-        """Print lines, unless the output is JSON."""
-        for line in lines if not self.quiet else ():
-            # not escaped, as a terminal shows questions in bold; texts from the data are clean
-            print(line, file=unescaped(sys.stdout))
-        sys.stdout.flush()
-
-    def print_answer(self, question: str, answer: Any, data: Judged) -> None:
-        """Print the lines of an answer, or of the reason (a text) why there is none."""
-        from harness.judging import terminal
-
-        if data.name == self.name:
-            self.print_lines(terminal.answer_lines(question, answer, sys.stdout.isatty()))
-
-    def print_end(self, judgement: Judgement, written: Sequence[str]) -> None:
-        """Print the lines on the files that were written, or how to write some."""
-        from harness.judging import terminal
-
-        self.print_lines(written or terminal.tail(judgement))
-
-
-def _why_no_map(judgement: Judgement) -> str:
-    if judgement.gains is None:
-        return judgement.unanswered.get("gains", "the question of recalibration has no answer.")
-    return judgement.gains.sentence

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from harness.commands.judge_outputs import STDOUT
 from harness.errors import BadInputError, guess
 
+STDOUT = "-"
 READER = (
     "labels",
     "probabilities",

@@ -69,12 +69,12 @@ def write(judgement: Answers, path: str | Path) -> str:
     return page
 
 
-def refuse_other_files(path: str | Path) -> None:
-    """Raise BadInputError if `path` is a folder, or a file that `write` did not make."""
+def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:
+    """Raise BadInputError if `path` is a folder, or a file without the mark of this kind."""
     path = Path(path)
     if path.is_dir():
-        raise BadInputError(f"{path} is a folder; name a file, such as report.html.")
-    if path.exists() and MARK not in path.read_bytes()[:2000].decode("utf-8", "replace"):
+        raise BadInputError(f"{path} is a folder; name a file.")
+    if path.exists() and mark not in path.read_bytes()[:2000].decode("utf-8", "replace"):
         raise BadInputError(
-            f"{path} exists and is no page of judge; it is not overwritten: give another name."
+            f"{path} exists and is no {kind} of judge; it is not overwritten: give another name."
         )

@@ -91,14 +91,19 @@ def test_confidences_need_an_option_that_the_message_names(cli, calls, tmp_path)
     assert cli("judge", str(path), "top_label=true")[0] == 0 and calls["judged"][0].confidences
 
 
-def test_lines_are_printed_as_answers_arrive(preds, calls, monkeypatch):
-    printed = []
-    monkeypatch.setattr(
-        command.Printer, "print_lines", lambda self, lines: printed.append("".join(lines))
-    )
+def test_lines_are_printed_as_answers_arrive(preds, calls, monkeypatch, capsys):
+    answer, printed = calls["answer"], []
+
+    def judge_data(judged, *, on_answer, **_):
+        for question in ("calibrated", "how_far"):
+            printed.append(capsys.readouterr().out)
+            on_answer(question, answer.answers[question], judged[0])
+        return answer
+
+    monkeypatch.setattr(judge, "judge_data", judge_data)
     command.command([preds])
-    assert printed[0].startswith("preds.csv")
-    assert [lines[:2] for lines in printed[1:5]] == ["1.", "2.", "3.", "4."]
+    assert printed[0].startswith("preds.csv") and printed[1].startswith("1. ")
+    assert capsys.readouterr().out.startswith("2. ")
 
 
 def test_options_reach_the_judgement(cli, preds, calls):
