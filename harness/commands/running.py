@@ -1,0 +1,140 @@
+"""Runs: plan, compute and draw a configuration, or the jobs of a line with flags of Hydra."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from typing import Any
+
+import hydra
+import pandas as pd
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+
+from harness.commands import drawing, file_diagrams, multirun, profile, summary
+from harness.commands.base import short_path
+from harness.commands.experiment import Experiment
+from harness.common.paths import CONF
+from harness.configure import compose as composing
+from harness.configure import hydra_source
+from harness.configure.settings import Settings
+from harness.errors import BadInputError
+from harness.execute import supervise
+from harness.execute.run import RunInterruptedError
+
+
+def run(words: list[str]) -> int:
+    """Run the words of a command line. Return the exit status."""
+    if any(word.startswith("-") for word in words):
+        return _run_hydra(words)
+    return _run_settings(composing.compose(words))
+
+
+def _run_settings(settings: Settings) -> int:
+    """Plan, compute and draw a composed configuration. Return the exit status."""
+    began = time.time()
+    with profile.stage("plan"):
+        experiment = Experiment.of_settings(settings)
+    summary.announce(experiment)
+    for line in file_diagrams.notes(experiment):
+        print(line)
+    counts, frame, status = _compute(experiment, experiment.name)
+    failed = frame.loc[frame["status"].eq("failed"), "key"].nunique()
+    missing = experiment.missing(frame) - failed
+    if missing > 0:
+        print(
+            f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` "
+            "draws once they are there"
+        )
+    if missing <= 0 or settings.shards == 1:
+        with profile.stage("figures"):
+            status = max(status, summary.finish(experiment, frame, redraw=counts["todo"] > 0))
+    if settings.profile:
+        table = profile.table(experiment.records(), began)
+        path = experiment.folder / f"{experiment.stem}_profile.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table.to_csv(path, index=False)
+        print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
+    return status
+
+
+def _compute(experiment: Experiment, name: str) -> tuple[dict[str, Any], pd.DataFrame, int]:
+    """Compute the missing cells and print a summary. Return counts, records and exit status."""
+    started = time.monotonic()
+    with profile.stage("compute"):
+        counts = experiment.compute()
+    with profile.stage("read"):
+        frame = experiment.records(to_draw=True)
+    print(
+        f"{name}: {counts['cells']:,} cells, {counts['done']:,} done before, "
+        f"{counts['todo']:,} computed, {counts['skipped']:,} skipped, {counts['failed']:,} failed"
+        f"{summary.imported(experiment, frame)}, {time.monotonic() - started:.1f} s"
+    )
+    status = max(summary.print_failures(frame, counts), int(counts["failed"] > 0))
+    return counts, frame, status
+
+
+def _run_hydra(arguments: list[str]) -> int:
+    """Run a line that has flags of Hydra: -m, --cfg and others. Return the exit status."""
+    arguments = composing.check_flags(arguments)
+    hydra_source.register()
+    given = get_args_parser().parse_args(arguments)
+    constant = multirun.parse(given.overrides, searches=True)[0]
+    if given.multirun:
+        if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
+            raise BadInputError(
+                "profile=true is of one run; leave out -m, or profile one of its jobs."
+            )
+        multirun.current = multirun.Multirun(given.overrides)
+        for experiment in multirun.current.experiments:
+            summary.announce(experiment)
+    if not multirun.current or multirun.current.searches:
+        # checks the configuration before Hydra calls code that it names
+        composing.compose(constant)
+    composing.check_hydra_choices(constant, given.overrides)
+    statuses = [0]
+
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+    def job(cfg: Any) -> float | None:
+        config = HydraConfig.get()
+        plain = composing.plain(cfg, config.runtime.choices.get("experiment"))
+        settings = composing.settings_of(plain, given.overrides)
+        if given.multirun:
+            return _run_job(settings, list(config.overrides.task), config.job.num)
+        statuses.append(_run_settings(settings))
+        return None
+
+    sys.argv = [sys.argv[0], *composing.free_paths(arguments)]
+    logging.getLogger("hydra").setLevel(logging.WARNING)  # each job prints its own summary
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors, and prints none
+    try:
+        with composing.hydra_mistakes(arguments):
+            job()
+        if multirun.current:
+            return multirun.current.draw(summary.finish_recorded)
+        return max(statuses)
+    finally:
+        multirun.current = None
+
+
+def _run_job(settings: Settings, overrides: list[str], number: int) -> float | None:
+    """Compute the cells of a job of a multirun.
+
+    The process that was called draws when all jobs have ended. A launcher may start jobs in other
+    processes, where `multirun.current` is None. Returns the number that a searching sweeper
+    minimises.
+    """
+    experiment = Experiment.of_settings(settings)
+    whole = multirun.current
+    name = f"job {number + 1} ({', '.join(overrides)})"
+    try:
+        status = _compute(experiment, whole.job_name(number, overrides) if whole else name)[2]
+    except RunInterruptedError as stop:
+        # after any other exception Hydra would start the next job
+        kind = supervise.TerminatedError if stop.terminated else KeyboardInterrupt
+        raise kind(str(stop)) from None
+    if whole:
+        whole.note(settings, overrides, status)
+    return drawing.mean_rmse(experiment) if whole is None or whole.searches else None
