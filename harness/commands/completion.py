@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.configure import catalogue
 from harness.configure.options import GROUPS, ids, option
+from harness.sources.packs import packs
 
 VALUES = {
     "notion": ("binary", "top_label", "classwise", "canonical", "all", "main"),
@@ -58,8 +59,6 @@ def experiment_of_paper(incomplete: str = "") -> list[str]:
 
 def pack(incomplete: str) -> list[str]:
     """Return the packs of data and their groups."""
-    from harness.sources.packs import packs
-
     known = packs()
     groups = dict.fromkeys(entry.group for entry in known.values() if entry.group)
     return [*groups, *known, "tabrepo"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -147,22 +148,19 @@ def tabrepo_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[t
     """
     if datasets and not table1:
         return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
-    import pandas as pd
-
-    files = sorted(EXPERIMENTS.glob("*/table1_tasks.csv"))
-    listed = pd.concat([pd.read_csv(path, dtype={"dataset": str}) for path in files])[
-        ["dataset", "fold"]
-    ].drop_duplicates()
-    for column, option, chosen in (
-        ("dataset", "--datasets", pd.Series(datasets, dtype=str)),
-        ("fold", "--folds", pd.Series(folds, dtype=int)),
-    ):
-        unknown = chosen[~chosen.isin(listed[column])]
-        if len(unknown):
-            raise BadInputError(f"{option} has {unknown.iloc[0]}, which Table 1 does not have.")
-        if len(chosen):
-            listed = listed[listed[column].isin(chosen)]
-    return [(str(dataset), int(fold)) for dataset, fold in listed.itertuples(index=False)]
+    listed: dict[tuple[str, int], None] = {}  # ordered, each once
+    for path in sorted(EXPERIMENTS.glob("*/table1_tasks.csv")):
+        with path.open(encoding="utf-8") as file:
+            listed |= {(row["dataset"], int(row["fold"])): None for row in csv.DictReader(file)}
+    for position, option, chosen in ((0, "--datasets", datasets), (1, "--folds", folds)):
+        unknown = [name for name in chosen if name not in {task[position] for task in listed}]
+        if unknown:
+            raise BadInputError(f"{option} has {unknown[0]}, which Table 1 does not have.")
+    return [
+        (dataset, fold)
+        for dataset, fold in listed
+        if (not datasets or dataset in datasets) and (not folds or fold in folds)
+    ]
 
 
 def _row(name: str, size: int | None, state: str, licence: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.commands import file_diagrams
 from harness.commands.drawing_parts import draw_parts
@@ -20,9 +22,6 @@ from harness.evaluation.sweep_tables import SweepResults
 from harness.figures import figure_files
 from harness.pages import arena_page
 from harness.pages import page as pages
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rendered = tuple[list[Path], dict[str, dict[str, int]], list[str]]
 

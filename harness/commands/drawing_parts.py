@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from harness.commands.experiment import Experiment
 from harness.configure import variations
@@ -14,10 +17,6 @@ from harness.evaluation import rankings, reproduction, tables
 from harness.evaluation.selection import label
 from harness.evaluation.sweep_tables import SweepResults
 from harness.figures import plots, ranking_plot, sweep_plots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 MOST_CHARACTERS = 200  # of an error in a note
 

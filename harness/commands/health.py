@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.commands.experiment import Experiment
 from harness.commands.health_parts import Line, examine_parts, read_run
 from harness.common import buckets
 from harness.common.tables import text_table
@@ -125,8 +126,6 @@ def _repair(out: Path) -> list[str]:
 
 
 def _missing_cells(out: Path, overrides: list[str]) -> Iterator[Line]:
-    from harness.commands.experiment import Experiment
-
     experiment = Experiment.of([*overrides, f"out={out}"])
     frame = experiment.records(to_draw=True)
     missing = experiment.missing(frame)

@@ -7,13 +7,13 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.commands.base import short_path
+from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-
-if TYPE_CHECKING:
-    from harness.evaluation.papers import Item, Paper
+from harness.evaluation import counted, papers, reproduction
+from harness.evaluation.papers import Item, Paper
 
 
 def print_papers(words: list[str]) -> None:
@@ -21,9 +21,6 @@ def print_papers(words: list[str]) -> None:
 
     Raises BadInputError if there is no such item.
     """
-    from harness.configure.compose import out_folder
-    from harness.evaluation import counted, papers
-
     folder = out_folder(None)
     blocks = []
     for paper in papers.every():
@@ -52,8 +49,6 @@ def _has_words(paper: Paper, item: Item, words: list[str]) -> bool:
 
 def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str]:
     """Yield the content of an item, how it was run, its verdicts, missing parts, and its page."""
-    from harness.evaluation import counted, papers, reproduction
-
     yield item.about
     yield f"run: {item.how}"
     if rows is not None:

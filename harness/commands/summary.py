@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.commands import drawing
 from harness.commands.base import short_path
@@ -12,9 +14,6 @@ from harness.common.tables import text_table
 from harness.configure.figure import FORMATS
 from harness.evaluation import missing, reproduction
 from harness.pages import index, own_results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_SHOWN = 200  # numbers of a table that fits on a screen
 KINDS = {  # of the files of a result

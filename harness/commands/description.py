@@ -1,0 +1,161 @@
+"""The description of an id: docstrings, parameters, declared properties, truths, cells."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.calibrators.base import CalibratorSpec
+from harness.commands import completion
+from harness.common.paths import CACHE
+from harness.common.tables import text_table
+from harness.common.wording import format_count
+from harness.configure import catalogue, options
+from harness.configure.compose import compose
+from harness.configure.options import GROUPS
+from harness.configure.settings import Settings
+from harness.errors import BadInputError, guess
+from harness.estimators.base import EstimatorSpec
+from harness.math import estimands
+from harness.plan import components, parts
+from harness.plan import plan as planning
+from harness.problems.base import ProblemSpec, members_of, truth_of
+
+WIDTH = 118  # columns of the description of an experiment
+LABEL = 12  # columns of its labels
+HEAD = ("parameter", "value", "default", "type", "meaning")
+# Declared properties that are printed, and the class that reads them.
+PROPERTIES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "problem": (ProblemSpec, ("classes", "notions", "default_n", "default_reps", "version")),
+    "estimator": (
+        EstimatorSpec,
+        ("notions", "estimands", "determinism", "max_n", "max_classes", "revision"),
+    ),
+    "calibrator": (CalibratorSpec, ("determinism", "max_n", "max_classes")),
+}
+
+
+def describe(name: str) -> None:
+    """Print the description of an id, or of an own class.
+
+    Raises BadInputError if there is no such id.
+    """
+    name = name.removeprefix("harness.calibrators.")
+    group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
+    if group is None and "." in name and "=" not in name:
+        print(f"{name}\n")
+        node: dict[str, Any] = {"_target_": name}
+        item = components.build("estimator", name.rpartition(".")[2], node)
+        _describe("problem" if hasattr(item, "sample") else "estimator", item, node, {})
+        return
+    if group is None:
+        raise BadInputError(
+            f"there is no {name!r}{guess(name, completion.any_id(''))}; "
+            "`calharness list problems|estimators|experiments|calibrators` shows all, "
+            "and an own class is module.Class."
+        )
+    print(f"{group} {name}\n")
+    if group != "calibrator":
+        print(f"{options.text(group, name)}\n")
+    if group == "experiment":
+        _describe_experiment(name)
+    else:
+        meanings = {} if group == "calibrator" else options.option(group, name).meaning
+        _describe(group, *parts.made_of(group, name), meanings)
+
+
+def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, str]) -> None:
+    """Print docstrings, parameters, declared properties, and the truths of a problem."""
+    for part in parts.parts_in(item, node, meanings):
+        print(f"{part.path}{part.title}: {part.doc or 'no docstring'}\n")
+        if part.rows:
+            print(f"{text_table(part.rows, head=HEAD)}\n")
+    try:
+        ids = list(members_of(item) or ())
+        if ids:
+            ends = ids[0] if len(ids) == 1 else f"from {ids[0]} to {ids[-1]}"
+            print(f"{format_count(len(ids), 'problem')}, {ends}")
+            return
+        reader, attributes = PROPERTIES[group]
+        spec = reader.of(item)
+        for attribute in attributes:
+            value = getattr(spec, attribute)
+            if value is not None:
+                text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+                print(f"{attribute:<14}{text}")
+        for notion in spec.default_notions if group == "problem" else ():
+            for name in estimands.names(notion):
+                truth = truth_of(item, name, notion)
+                if truth is not None:
+                    value = f"{truth.value:.10g} ± {truth.error:.1g}"
+                    print(f"{notion:<10} {name:<24} {value}  {truth.method}")
+    except BadInputError as error:  # a problem without its file
+        print(error)
+
+
+def _describe_experiment(name: str) -> None:
+    settings = compose([f"experiment={name}"])
+    reasons = Counter[str]()
+    try:
+        plan = planning.plan(settings)
+        reasons.update(plan.skips.values())
+        runnable = len(plan.cells) - len(plan.skips)
+        cells = (
+            f"{len(plan.cells):,}, of which {runnable:,} run here "
+            f"and {len(plan.skips):,} are skipped"
+        )
+    except BadInputError as error:  # a family without files
+        cells = str(error)
+    for label, text in _experiment_rows(settings, cells):
+        print(
+            textwrap.fill(
+                text,
+                WIDTH,
+                initial_indent=f"{label:<{LABEL}}",
+                subsequent_indent=" " * LABEL,
+                break_on_hyphens=False,
+            )
+        )
+    for reason, count in reasons.most_common():
+        print(f"{'':<{LABEL}}{count:,} cells: {reason}")
+
+
+def _experiment_rows(settings: Settings, cells: str) -> Iterator[tuple[str, str]]:
+    """Yield (label, text) of an experiment."""
+    yield "title", settings.title or ""
+    yield "problems", ", ".join(settings.problem)
+    yield "estimators", ", ".join(settings.estimator)
+    for label in ("n", "reps", "notion"):
+        value: Any = getattr(settings, label)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        yield label, "the problem's default" if value is None else str(value)
+    if settings.paper:
+        items = ", ".join(settings.compare or [])
+        yield "paper", f"{settings.paper}, compared with {items} of its reported numbers"
+    yield "cells", cells
+    paths = list(dict.fromkeys(_paths(settings.problem)))
+    if paths:
+        yield "files", "; ".join(f"{path} ({_state(path)})" for path in paths)
+    yield "run", f"calharness experiment={settings.experiment}"
+
+
+def _state(path: str) -> str:
+    folders = [Path.cwd(), CACHE, Path(os.environ.get("CALHARNESS_DATA", ".")).expanduser()]
+    return "present" if any((folder / path).exists() for folder in folders) else "absent"
+
+
+def _paths(node: Any) -> Iterator[str]:
+    """Yield all files and folders that the configuration of problems names."""
+    children = node if isinstance(node, list) else []
+    if isinstance(node, dict):
+        path = node.get("path") or node.get("folder")
+        if isinstance(path, str):
+            yield path
+        children = list(node.values())
+    for child in children:
+        yield from _paths(child)
