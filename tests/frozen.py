@@ -218,10 +218,10 @@ def _text(number: float | None) -> str:
 
 def verdicts() -> dict:
     """{paper: {source: {verdict: number of rows}}} of the stored results."""
-    from harness.evaluation.reproduction import counts_by_source
+    from harness.evaluation.outcomes import count_by_source
 
     stored = sorted((ROOT / "results").glob("*/reproduction.csv"))
-    return {path.parent.name: counts_by_source(pd.read_csv(path)) for path in stored}
+    return {path.parent.name: count_by_source(pd.read_csv(path)) for path in stored}
 
 
 def judge_schema() -> dict:

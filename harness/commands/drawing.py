@@ -15,7 +15,7 @@ from harness.commands.experiment import Experiment
 from harness.configure import variations
 from harness.configure.settings import as_list
 from harness.errors import BadInputError
-from harness.evaluation import rankings, reproduction, tables
+from harness.evaluation import outcomes, rankings, reproduction, tables
 from harness.evaluation.selection import figure_estimands
 from harness.evaluation.summary import evaluate
 from harness.evaluation.sweep_tables import SweepResults
@@ -77,7 +77,7 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     page = pages.save(
         experiment, frame, files, parts.wide, compared, experiment.page, caption, diagrams, lines
     )
-    verdicts = {} if compared is None else reproduction.counts_by_source(compared)
+    verdicts = {} if compared is None else outcomes.count_by_source(compared)
     return [*files, page], verdicts, notes
 
 

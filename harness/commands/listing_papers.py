@@ -12,7 +12,7 @@ from typing import Any
 from harness.commands.base import short_path
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError
-from harness.evaluation import counted, papers, reproduction
+from harness.evaluation import outcomes, papers, verdicts
 from harness.evaluation.papers import Item, Paper
 
 
@@ -27,7 +27,7 @@ def print_papers(words: list[str]) -> None:
         items = [item for item in paper.items.values() if _has_words(paper, item, words)]
         if not items:
             continue
-        rows = counted.rows(folder, paper.id)
+        rows = outcomes.read_rows(folder, paper.id)
         lines = _wrap(paper.id, [paper.title, paper.citation, paper.address], "  ")
         for item in items:
             lines += _wrap(f"  {item.name}", _describe(paper, item, rows, folder), "      ")
@@ -52,10 +52,10 @@ def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str
     yield item.about
     yield f"run: {item.how}"
     if rows is not None:
-        for source, counts in reproduction.counts_by_source(
-            counted.once(rows, item.experiments)
+        for source, counts in outcomes.count_by_source(
+            outcomes.drop_repeats(rows, item.experiments)
         ).items():
-            yield f"{source}: {reproduction.counts_text(counts)}"
+            yield f"{source}: {verdicts.counts_text(counts)}"
     if item.needs:
         yield f"missing: {item.needs}"
     if item.command:

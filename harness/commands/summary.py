@@ -12,7 +12,8 @@ from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.tables import text_table
 from harness.configure.figure import FORMATS
-from harness.evaluation import missing, reproduction
+from harness.evaluation import missing
+from harness.evaluation.verdicts import counts_text
 from harness.pages import index, own_results
 
 MOST_SHOWN = 200  # numbers of a table that fits on a screen
@@ -129,7 +130,7 @@ def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
 
 def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
     """Draw and write a result, and print its files."""
-    files, verdicts, notes = drawing.render(experiment, frame)
+    files, counts, notes = drawing.render(experiment, frame)
     for note in notes:
         print(f"  note: {note}")
     rows = []
@@ -137,12 +138,10 @@ def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
         same = [p for p in files if p.suffix in endings and p.stem == experiment.stem]
         others = f" ({', '.join(path.suffix for path in same[1:])})" if len(same) > 1 else ""
         rows.append((kind, f"{short_path(same[0])}{others}"))
-    if verdicts:
+    if counts:
         compared = [short_path(path) for path in files if path.stem.startswith("reproduction")]
-        counts = "; ".join(
-            f"{source}: {reproduction.counts_text(n)}" for source, n in verdicts.items()
-        )
-        rows.append(("paper vs ours", f"{', '.join(compared)}: {counts}"))
+        texts = (f"{source}: {counts_text(count)}" for source, count in counts.items())
+        rows.append(("paper vs ours", f"{', '.join(compared)}: {'; '.join(texts)}"))
     if experiment.is_paper_item:
         rows.append(("all results", short_path(index.save(experiment.out))))
     elif experiment.is_variation:

@@ -9,29 +9,7 @@ known truth, so that no estimate is behind it).
 A column '<column> (standard error)' is the printed standard error of that column's number, and
 answered by the error of ours. A row of source `claim` is a conclusion of the paper: its value is a
 threshold, its unit above or below, and ours is a statistic with an interval
-(harness.evaluation.claims).
-
-power is half the width of the range that would have been accepted as agreement, relative to the
-reported number: 0.02 is a test to 2 %. It has three digits, exists where a number was judged, and
-is infinite where the reported number is 0.
-
-verdict of a number
-    identical               |ours - reported| <= precision / 2 + 1e-9
-    within error            |difference| <= t * sqrt(plus_minus^2 + error^2), t the two-sided 0.1 %
-                            quantile of Student's t with Welch's degrees of freedom: one in a
-                            thousand true reproductions is called different. Never given where both
-                            sides share their random draws: there only equality agrees.
-    differs                 otherwise
-    no test                 one of the two first, but of no worth: power, to its three digits, is
-                            above 0.5, or the reported number is 0. A number such as 0.001 that is
-                            printed to 0.001 has power 0.5, and is tested.
-    not reproducible here   no number of ours, or one of something else (other data, other
-                            hardware), or one replication and so no error to judge by; with reason
-verdict of a claim
-    holds                   the whole interval of our statistic is on the claimed side
-    fails                   it is on the other side, the threshold included
-    undecided               the threshold is inside
-An exact number has no interval and is on one side. A statistic of 10 values or fewer is undecided.
+(harness.evaluation.claims). harness.evaluation.verdicts defines the verdicts.
 """
 
 from __future__ import annotations
@@ -43,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from harness.common.paths import EXPERIMENTS
 from harness.common.writing import difference, whole_file, write_csv
 from harness.errors import BadInputError
+from harness.evaluation import verdicts
 
 KEY = ["item", "row", "column"]
 COLUMNS = [
@@ -61,27 +39,14 @@ SOURCES = {
     "authors' data": "a file that the authors published",
     "read off a figure": "measured in the paper's figure, to the precision of the reading",
     RECOMPUTED[0]: "not in the paper: the authors' published code, run again",
-    RECOMPUTED[
-        1
-    ]: "not in the paper: code written from the paper by others than the authors and this project",
+    RECOMPUTED[1]: (
+        "not in the paper: code written from the paper by others than the authors and this project"
+    ),
     CLAIM: "a sentence of the paper",
 }
 SIDES = ("above", "below")
 STANDARD_ERROR, STANDARD_DEVIATION = " (standard error)", " (standard deviation)"
-VERDICTS = {
-    "identical": "equal to the reported number to its printed precision, or to 1e-9",
-    "within error": "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)",
-    "differs": "the difference is larger than that",
-    "no test": "an agreement of no worth: more than half of the reported number would have been accepted, or that number is 0",
-    "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
-    "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
-    "undecided": "the 99 % interval of our statistic has the threshold inside, or too few values for one",
-    "not reproducible here": "there is no number of ours, or none that can be judged, for the reason given",
-}
-UNJUDGED = "not reproducible here"
-LARGEST_POWER = 0.5  # above it, an agreement says nothing
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
-DIFFERS_BELOW = 0.001  # two-sided probability, under equality, of a verdict "differs"
 TRUTH = "True value"
 REMEDY = "mend the file, or put back the one of the repository"
 
@@ -236,20 +201,10 @@ def compare(
     frame = frame.astype({name: float for name in ("ours", "error", "reps", "low", "high")})
     frame["difference"] = difference(frame["ours"], frame["reported"])
 
-    # Verdicts. A number with a `why` of its own is not judged.
-    claim, other = frame["source"].eq(CLAIM), frame["why"].notna()
-    spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
-    accepted = _accepted(frame, spread * (not same_draws_as_paper))
-    power = _power(frame, accepted)
-    frame["verdict"] = np.where(
-        claim, _verdicts_of_claims(frame), _verdicts(frame, accepted, power)
-    )
-    frame.loc[other & ~claim, "verdict"] = UNJUDGED
+    claims = frame["source"].eq(CLAIM)
+    frame = verdicts.judge(frame, claims, same_draws_as_paper)
     no_interval = ~np.isfinite(frame["high"] - frame["low"]) | frame["low"].eq(frame["high"])
     frame.loc[no_interval, ["low", "high"]] = np.nan
-    frame["power"] = power.where(frame["verdict"].ne(UNJUDGED) & ~claim)
-    has_error = (spread > 1e-12) & frame["error"].notna()
-    frame["z"] = (frame["difference"] / spread).where(has_error & ~claim & ~other)
 
     why = [_reason(row, reasons or {}, computed, same_draws_as_paper) for row in frame.itertuples()]
     frame["reason"] = pd.Series(why, frame.index, dtype=object)  # None, never NaN, for no reason
@@ -337,7 +292,7 @@ def _reason(
         if abs(row.ours) <= row.precision / 2 + 1e-9:
             return "0 is compared with 0"
         return "the reported number is 0, of which any difference is more than half"
-    if row.verdict != UNJUDGED:
+    if row.verdict != verdicts.UNJUDGED:
         return None
     if np.isnan(row.reported):
         if row.source == "read off a figure":
@@ -354,85 +309,7 @@ def _reason(
     return "this experiment does not compute it"
 
 
-def _accepted(frame: pd.DataFrame, spread: pd.Series) -> pd.Series:
-    """Return the largest |ours - reported| that agrees.
-
-    `spread` is the standard error of the difference, 0 where only equality agrees. A number without
-    an error of ours has to be equal as well.
-    """
-    a2, b2 = frame["plus_minus"].fillna(0.0) ** 2, frame["error"].fillna(0.0) ** 2
-    dof_a, dof_b = frame["reported_reps"].fillna(np.inf) - 1, frame["reps"].fillna(np.inf) - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        dof = (a2 + b2) ** 2 / (a2**2 / dof_a + b2**2 / dof_b)
-    allowed = stdtrit(np.clip(dof.fillna(1e6), 1.0, 1e6), 1 - DIFFERS_BELOW / 2) * spread
-    return np.maximum(_equal(frame), allowed.where(frame["error"].notna(), 0.0))
-
-
-def _power(frame: pd.DataFrame, accepted: pd.Series) -> pd.Series:
-    """Return `accepted` relative to the reported number, to three digits.
-
-    Without the rounding, the 1e-9 of `_equal` would make 0.5 more than half.
-    """
-    with np.errstate(divide="ignore"):
-        return (accepted / frame["reported"].abs()).map(lambda share: float(f"{share:.3g}"))
-
-
-def _equal(frame: pd.DataFrame) -> pd.Series:
-    return frame["precision"].fillna(0.0) / 2 + 1e-9
-
-
-def _verdicts(frame: pd.DataFrame, accepted: pd.Series, power: pd.Series) -> Any:
-    size = frame["difference"].abs()
-    missing, no_error = frame["ours"].isna() | frame["reported"].isna(), frame["error"].isna()
-    equal, agrees = size <= _equal(frame), size <= accepted
-    return np.select(
-        [missing, no_error & ~equal, (power > LARGEST_POWER) & agrees, equal, agrees],
-        [UNJUDGED, UNJUDGED, "no test", "identical", "within error"],
-        "differs",
-    )
-
-
-def _verdicts_of_claims(frame: pd.DataFrame) -> Any:
-    above = frame["unit"].eq("above")
-    holds = (frame["low"] > frame["reported"]).where(above, frame["high"] < frame["reported"])
-    fails = (frame["high"] <= frame["reported"]).where(above, frame["low"] >= frame["reported"])
-    return np.select(
-        [frame["ours"].isna(), holds, fails], [UNJUDGED, "holds", "fails"], "undecided"
-    )
-
-
-# Counts and files
-
-
-def counts(compared: pd.DataFrame) -> dict[str, int]:
-    """Return the number of rows per verdict, in the order of VERDICTS."""
-    numbers = compared["verdict"].value_counts()
-    return {verdict: int(numbers.get(verdict, 0)) for verdict in VERDICTS}
-
-
-def counts_by_source(compared: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """Return {source: {verdict: number of rows}} without zeros, in order of SOURCES, VERDICTS."""
-    tables = {
-        source: {verdict: n for verdict, n in counts(rows).items() if n}
-        for source, rows in compared.groupby("source")
-    }
-    return {source: tables[source] for source in SOURCES if source in tables}
-
-
-def counts_text(verdicts: Mapping[str, int]) -> str:
-    """Return {verdict: count} as a text.
-
-    Examples
-    --------
-    >>> counts_text({"identical": 12, "differs": 3, "no test": 0})
-    '12 identical, 3 differ'
-    """
-    plural = {"differs": "differ", "holds": "hold", "fails": "fail"}
-    return ", ".join(
-        f"{n:,} {plural.get(verdict, verdict) if n > 1 else verdict}"
-        for verdict, n in verdicts.items()
-        if n
-    )
+# Files
 
 
 def save(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:

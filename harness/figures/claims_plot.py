@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from harness.common.wording import format_significant
 from harness.configure.settings import Settings
-from harness.evaluation import claims, reproduction
+from harness.evaluation import claims, verdicts
 from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -87,7 +87,7 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.text(-1.17, -0.4, "claim, and statistic", **head)
     ax.text(1.04, -0.4, "found [99 % interval], claimed, verdict", **head)
     drawing.set_label(
-        f"Claims of the paper ({reproduction.counts_text(reproduction.counts(judged))}): each statistic "
+        f"Claims of the paper ({verdicts.counts_text(verdicts.count(judged))}): each statistic "
         "with its 99 % interval, by the distance from the threshold towards the claimed side, in "
         "units of the largest distance in its row; shaded: where the claim holds. A claim holds "
         "where the whole interval is there, and fails where all of it is on the other side."

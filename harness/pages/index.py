@@ -12,14 +12,14 @@ import pandas as pd
 from harness.common.wording import format_number, is_known
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.evaluation import counted, papers, reproduction
+from harness.evaluation import outcomes, papers, reproduction, verdicts
 from harness.pages.templating import environment
 
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
 # what the templates explain
 MEANINGS: dict[str, Any] = {
-    "outcomes": counted.OUTCOMES, "verdicts": reproduction.VERDICTS,
+    "outcomes": outcomes.OUTCOMES, "verdicts": verdicts.VERDICTS,
     "sources": reproduction.SOURCES, "how": papers.HOW,
 }  # fmt: skip
 
@@ -44,15 +44,15 @@ def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> di
     total = {
         name: _in_order(sum((Counter(one["counts"][name]) for one in sections), Counter()), words)
         for name, words in (
-            ("printed", counted.OUTCOMES),
-            ("others", reproduction.VERDICTS),
-            ("claims", reproduction.VERDICTS),
+            ("printed", outcomes.OUTCOMES),
+            ("others", verdicts.VERDICTS),
+            ("claims", verdicts.VERDICTS),
         )
     }
     hows = Counter(entry["item"].how for one in sections for entry in one["items"])
     return {
         "sections": sections, "total": total, "ways": _in_order(hows, papers.HOW),
-        "findings": strongest(known), "counted": counted.sentence(total["printed"]), **MEANINGS,
+        "findings": strongest(known), "counted": outcomes.sentence(total["printed"]), **MEANINGS,
     }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
         paper; items; claims; claims_page; counts: {printed: {outcome: number}, others and claims:
         {verdict: number}}.
     """
-    rows = counted.rows(folder, paper.id)
+    rows = outcomes.read_rows(folder, paper.id)
     claims = _claims(paper, rows)
     page = papers.page(paper, paper.items["claims"], folder) if "claims" in paper.items else None
     return {
@@ -87,15 +87,15 @@ def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
         "claims": claims,
         "claims_page": _link(page, folder),
         "counts": {
-            "printed": _in_order(counted.outcomes(rows, paper.id), counted.OUTCOMES),
-            "others": {} if rows is None else counted.others(counted.once(rows)),
+            "printed": _in_order(outcomes.count_outcomes(rows, paper.id), outcomes.OUTCOMES),
+            "others": outcomes.count_others(rows),
             "claims": _in_order(Counter(claim["verdict"] for claim in claims)),
         },
     }
 
 
 def _in_order(
-    counts: Mapping[str, int], words: Iterable[str] = reproduction.VERDICTS
+    counts: Mapping[str, int], words: Iterable[str] = verdicts.VERDICTS
 ) -> dict[str, int]:
     """Sort {word: number} in the order of `words`, other words last; leave out zeros."""
     order = [*words, *counts]
@@ -106,7 +106,9 @@ def _item(
     paper: papers.Paper, item: papers.Item, rows: pd.DataFrame | None, folder: Path
 ) -> dict[str, Any]:
     counts = (
-        {} if rows is None else reproduction.counts_by_source(counted.once(rows, item.experiments))
+        {}
+        if rows is None
+        else outcomes.count_by_source(outcomes.drop_repeats(rows, item.experiments))
     )
     counts.pop(reproduction.CLAIM, None)
     page = papers.page(paper, item, folder)
@@ -134,7 +136,7 @@ def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, st
         return []
     judged: dict[str, Any] = {}
     if rows is not None:
-        claims = counted.once(rows[rows["source"].eq(reproduction.CLAIM)])
+        claims = outcomes.drop_repeats(rows[rows["source"].eq(reproduction.CLAIM)])
         judged = claims.set_index("row").to_dict("index")
     return [
         _claim(claim, judged.get(claim["row"], {"verdict": "not tested yet"}))

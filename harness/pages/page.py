@@ -20,7 +20,7 @@ from harness.common.wording import axis_name, format_number, format_printed, for
 from harness.common.writing import whole_file
 from harness.configure import catalogue, options, variations
 from harness.configure.settings import Settings
-from harness.evaluation import missing, papers, reproduction
+from harness.evaluation import missing, outcomes, papers, reproduction, verdicts
 from harness.pages.templating import LONG, environment, inline
 from harness.records.recorded import Recorded
 from harness.records.schema import has_number
@@ -96,7 +96,7 @@ def save(
                   for i, (title, text, drawn) in enumerate(diagrams, 1)],
         heading=axis_name(estimand) + colon + rest, table=_wide_table(wide, settings),
         sections=sections, how=papers.HOW, inf=math.inf,
-        verdict_meanings=_used(reproduction.VERDICTS, compared, "verdict"),
+        verdict_meanings=_used(verdicts.VERDICTS, compared, "verdict"),
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
         statuses={status: count for status, count in statuses.items() if count},
         reasons=missing.causes(lacking, settings),
@@ -219,8 +219,6 @@ def sections_of(
         (optional columns), shared (sentences on what all rows have in common), causes [(mark,
         number of rows, reason)], total.
     """
-    if "source" not in compared:
-        compared = compared.assign(source="")
     reported = reproduction.reported(str(paper_id), list(dict.fromkeys(compared["item"])))
     columns = [name for name in ("place", "quote", "precision") if name in reported]
     compared = compared.drop(columns=columns, errors="ignore").join(
@@ -261,14 +259,9 @@ def _section(part: pd.DataFrame, plain: Names) -> dict[str, Any]:
             row["reported"], row["plus_minus"], row.get("precision")
         )
         row["power_text"] = format_tolerance(row.get("power"))
-    order = [*reproduction.SOURCES, *part["source"]]
-    counts = [
-        (source, {v: n for v, n in reproduction.counts(of_source).items() if n})
-        for source, of_source in part.groupby("source", sort=False)
-    ]
     shown, shared = _optional_columns(pd.DataFrame(rows))
     return {
-        "counts": sorted(counts, key=lambda pair: order.index(pair[0])), "rows": rows,
+        "counts": list(outcomes.count_by_source(part).items()), "rows": rows,
         "shown": shown, "shared": shared, "total": len(part),
         "causes": [(marks[reason], count, reason) for reason, count in reasons.items()],
     }  # fmt: skip

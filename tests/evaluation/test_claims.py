@@ -7,7 +7,7 @@ from scipy import stats
 
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluation import claims, reproduction, tables
+from harness.evaluation import claims, outcomes, reproduction, tables
 from harness.figures import claims_plot, figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
@@ -158,7 +158,7 @@ def test_claims_are_judged_in_the_papers_order(statistics):
         found["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()]
         and found["reps"].to_list()[2] == 12
     )
-    assert reproduction.counts_by_source(found) == {
+    assert outcomes.count_by_source(found) == {
         "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1},
     }
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInputError
-from harness.evaluation import counted, papers, reproduction
+from harness.evaluation import outcomes, papers, reproduction
 from harness.pages import index
 
 YAML = """
@@ -153,12 +153,12 @@ def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
 
 
 def test_a_number_counts_once_by_who_judges_it(results):
-    rows = counted.rows(results, "moskvichev2025")
-    once = counted.once(rows)
-    assert len(once) == 5 and counted.others(once) == {"within error": 1}
+    rows = outcomes.read_rows(results, "moskvichev2025")
+    once = outcomes.drop_repeats(rows)
+    assert len(once) == 5 and outcomes.count_others(rows) == {"within error": 1}
     order = ["moskvichev2025_table1_offline", "moskvichev2025_table1"]
-    of_item = counted.once(rows, order)
-    assert reproduction.counts_by_source(of_item) == {
+    of_item = outcomes.drop_repeats(rows, order)
+    assert outcomes.count_by_source(of_item) == {
         "printed": {"not reproducible here": 1},
         "recomputed by independent code": {"within error": 1},
     }
@@ -168,21 +168,23 @@ def test_a_number_counts_once_by_who_judges_it(results):
 def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
     """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
     paper()
-    found, names = counted.rows(results, "moskvichev2025"), list(counted.OUTCOMES)
-    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
-    assert counted.outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
+    found, names = outcomes.read_rows(results, "moskvichev2025"), list(outcomes.OUTCOMES)
+    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
+    assert outcomes.count_outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
     lines = [
         line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]
     ]
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
         "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
     )
-    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
     monkeypatch.setattr(
-        counted.options, "option", lambda *of: type("Option", (), {"config": {"records_from": [1]}})
+        outcomes.options,
+        "option",
+        lambda *of: type("Option", (), {"config": {"records_from": [1]}}),
     )
-    assert counted.outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
 
 
 def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results):

@@ -18,7 +18,7 @@ from harness.configure.compose import compose
 from harness.configure.figure import Labels
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluation import missing, reproduction, tables
+from harness.evaluation import missing, reproduction, tables, verdicts
 from harness.evaluation.latex import latex
 from harness.figures import plots
 from harness.pages.page import sections_of as sections
@@ -124,7 +124,7 @@ def reported_value():
 
 
 @pytest.mark.parametrize(
-    ("off_by", "verdict"),
+    ("off_by", "expected"),
     [
         (0.0, "identical"),
         (5e-10, "identical"),
@@ -134,12 +134,12 @@ def reported_value():
         (-0.1, "differs"),
     ],
 )
-def test_verdicts(ours, off_by, verdict):
+def test_verdicts(ours, off_by, expected):
     r = reported_value()
     ours["value"] = r["value"] + off_by
     compared = reproduction.compare(ours, "berta2026", ["fig1"])
     row = compared[compared["row"].eq(r["row"]) & compared["column"].eq(r["column"])].iloc[0]
-    assert row["verdict"] == verdict and row["difference"] == pytest.approx(off_by, abs=1e-12)
+    assert row["verdict"] == expected and row["difference"] == pytest.approx(off_by, abs=1e-12)
     assert row["z"] == pytest.approx(row["difference"] / np.hypot(r["plus_minus"], 0.001))
     assert len(compared) == 180 and (compared["verdict"] == "not reproducible here").sum() == 179
     assert (
@@ -149,53 +149,35 @@ def test_verdicts(ours, off_by, verdict):
     )
 
 
+def verdict(ours, reported=1.0, plus_minus=0.0, error=0.0, reps=np.inf, precision=0.0):
+    """Verdict on one number of ours beside one that ten replications gave."""
+    number = {
+        "reported": reported, "plus_minus": plus_minus, "reported_reps": 10, "unit": "",
+        "precision": precision, "ours": ours, "error": error, "reps": reps, "why": None,
+        "difference": ours - reported, "low": np.nan, "high": np.nan,
+    }  # fmt: skip
+    return verdicts.judge(pd.DataFrame([number]), pd.Series([False]))["verdict"].item()
+
+
 def test_within_error_is_welchs_t():
-    """Ten runs of ours and ten of theirs with equal errors s: 18 degrees of freedom, the 0.1 % quantile 3.92 times s sqrt 2."""
-    base = {
-        "plus_minus": [0.01],
-        "error": [0.01],
-        "reported_reps": [10],
-        "reps": [10],
-        "reported": [1.0],
-        "precision": [0.0],
-    }
-    for z, verdict in ((3.91, "within error"), (3.94, "differs")):
-        size = z * 0.01 * np.sqrt(2)
-        table = pd.DataFrame({**base, "ours": [size], "difference": [size]})
-        accepted = reproduction._accepted(table, np.hypot(table["plus_minus"], table["error"]))
-        assert (
-            reproduction._verdicts(table, accepted, reproduction._power(table, accepted))[0]
-            == verdict
-        )
+    """Ten runs each with equal errors s: 18 degrees of freedom, the 0.1 % quantile 3.92 s sqrt 2."""
+    for z, expected in ((3.91, "within error"), (3.94, "differs")):
+        ours = 1.0 + z * 0.01 * np.sqrt(2)
+        assert verdict(ours, plus_minus=0.01, error=0.01, reps=10) == expected
 
 
 def test_printed_precision_counts_as_identical():
-    """0.128 printed to three decimals: 0.1284 is identical, 0.1286 is not."""
-    table = pd.DataFrame(
-        {
-            "plus_minus": 0.0,
-            "error": 0.0,
-            "reported_reps": 10,
-            "reps": np.inf,
-            "reported": 0.128,
-            "precision": 0.001,
-            "ours": [0.1284, 0.1286],
-        }
-    )
-    table["difference"] = table["ours"] - table["reported"]
-    accepted = reproduction._accepted(table, pd.Series([0.0, 0.0]))
-    assert list(reproduction._verdicts(table, accepted, reproduction._power(table, accepted))) == [
-        "identical",
-        "differs",
-    ]
+    """A number printed as 0.128: 0.1284 is identical, 0.1286 is not."""
+    for ours, expected in ((0.1284, "identical"), (0.1286, "differs")):
+        assert verdict(ours, 0.128, precision=0.001) == expected
 
 
 def test_one_replication_is_not_judged(ours):
     """Without a Monte Carlo error of ours there is no verdict of difference, unless the numbers are equal."""
-    for off_by, verdict in ((0.0, "identical"), (0.5, "not reproducible here")):
+    for off_by, expected in ((0.0, "identical"), (0.5, "not reproducible here")):
         table = ours.assign(value=reported_value()["value"] + off_by, error=np.nan, reps=1)
         row = reproduction.compare(table, "berta2026", ["fig1"]).dropna(subset="ours").iloc[0]
-        assert row["verdict"] == verdict
+        assert row["verdict"] == expected
     assert row["reason"] == "one replication has no Monte Carlo error to judge by" and np.isnan(
         row["z"]
     )
@@ -326,7 +308,7 @@ def test_the_experiment_as_configured_fills_the_ledger(out):
         experiment,
         plan=replace(experiment.plan, cells=[c for c in experiment.plan.cells if c.rep < 2]),
     ).compute(quiet=True)
-    files, verdicts, notes = drawing.render(experiment, experiment.records())
+    files, counts, notes = drawing.render(experiment, experiment.records())
     assert (
         experiment.folder == out / "moskvichev2025"
         and not notes
@@ -335,7 +317,7 @@ def test_the_experiment_as_configured_fills_the_ledger(out):
     table = pd.read_csv(out / "moskvichev2025" / "reproduction.csv")
     assert (
         table["experiment"].eq("moskvichev2025_fig1").all()
-        and len(table) == sum(sum(held.values()) for held in verdicts.values()) > 0
+        and len(table) == sum(sum(held.values()) for held in counts.values()) > 0
     )
 
 

@@ -20,7 +20,7 @@ from harness.commands.experiment import Experiment
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
-from harness.evaluation import reproduction
+from harness.evaluation import reproduction, verdicts
 from harness.math import two_class_laws
 from harness.problems import CovariateShift, Points, UniformModel
 
@@ -320,7 +320,7 @@ def run(name, *overrides):
     table = pd.read_csv(experiment.folder / "reproduction.csv").query(
         "experiment == @experiment.name"
     )
-    return table, reproduction.counts(table)
+    return table, verdicts.count(table)
 
 
 @pytest.mark.slow
@@ -354,7 +354,7 @@ def ask(name, *overrides):
     table = reproduction.compare(
         ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons
     )
-    return table, reproduction.counts(table)
+    return table, verdicts.count(table)
 
 
 @pytest.mark.slow

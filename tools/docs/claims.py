@@ -9,7 +9,14 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.configure.catalogue import papers
-from harness.evaluation import counted, reproduction
+from harness.evaluation.outcomes import (
+    OUTCOMES,
+    count_by_source,
+    count_outcomes,
+    drop_repeats,
+    read_rows,
+    sentence,
+)
 
 RESULTS = DOCS.parent / "results"
 COUNTED = {
@@ -31,8 +38,8 @@ def verdicts() -> str:
     """Return a table of the numbers of every paper, each once, by source and verdict."""
     rows = []
     for paper in papers():
-        numbers = counted.once(counted.rows(RESULTS, paper))
-        for source, by_verdict in reproduction.counts_by_source(numbers).items():
+        numbers = drop_repeats(read_rows(RESULTS, paper))
+        for source, by_verdict in count_by_source(numbers).items():
             if source != "claim":
                 counts = (str(by_verdict.get(verdict, "")) for verdict in HEADINGS)
                 rows.append([paper, source, *counts])
@@ -41,11 +48,11 @@ def verdicts() -> str:
 
 def outcomes() -> str:
     """Return one sentence on the printed numbers of all papers."""
-    total = dict.fromkeys(counted.OUTCOMES, 0)
+    total = dict.fromkeys(OUTCOMES, 0)
     for paper in papers():
-        for name, number in counted.outcomes(counted.rows(RESULTS, paper), paper).items():
+        for name, number in count_outcomes(read_rows(RESULTS, paper), paper).items():
             total[name] += number
-    return textwrap.fill(f"{counted.sentence(total)}.", 135)
+    return textwrap.fill(f"{sentence(total)}.", 135)
 
 
 def failing() -> str:

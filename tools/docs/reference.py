@@ -16,7 +16,7 @@ from harness.common.paths import CONF
 from harness.configure import rules
 from harness.configure.figure import Figure
 from harness.configure.settings import Settings
-from harness.evaluation import reproduction
+from harness.evaluation.verdicts import VERDICTS
 
 
 def commands() -> str:
@@ -77,7 +77,7 @@ def verdicts() -> str:
     """Return a table of the verdicts on numbers and claims."""
     return table(
         ["verdict", "meaning"],
-        [[f"`{name}`", meaning] for name, meaning in reproduction.VERDICTS.items()],
+        [[f"`{name}`", meaning] for name, meaning in VERDICTS.items()],
     )
 
 
