@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from harness.plan import components, pending
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.records import reader
+from harness.records import baseline, reader
 from harness.records.baseline import Baseline
 from harness.records.truths import read_truths, write_truths
 
@@ -78,8 +79,10 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
     for key, known in comparison.arena.truths().items():
         if key in {problem.key for problem in plan.problems.values()}:
             write_truths(out, key, {**known, **read_truths(out, key)})
-    in_baseline = set(comparison.arena.records["key"])
-    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in in_baseline])
+    keys = {cell.key for cell in plan.cells}
+    stored_cells = chain.from_iterable(arena.cells for arena in comparison.arena.plans.values())
+    keys -= {cell.key for cell in stored_cells if cell.key in keys}
+    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key in keys])
     first = _first_cells(comparison, todo)
     if comparison.is_recordable:
         counts, findings = _compute_supervised(comparison, todo, first)
@@ -211,30 +214,43 @@ def _store_truths(plan: Plan, out: Path) -> None:
 def records(comparison: Comparison) -> pd.DataFrame:
     """Return the records to compare: of the plan, and for an estimator of all others on its draws.
 
-    Raises BadInputError if no truth is known.
+    Texts are categories. Raises BadInputError if no truth is known.
     """
-    plan, known = comparison.plan, comparison.arena.records
-    estimands = comparison.request.estimand
-    for column in ("problem", "notion"):  # few of the arena's rows are of this comparison
-        known = known[known[column].isin({getattr(cell, column) for cell in plan.cells})]
-    if estimands:
-        known = known[known["estimand"].isin(estimands) | known["estimand"].isna()]
+    plan, request = comparison.plan, comparison.request
     keys = {cell.key for cell in plan.cells}
-    own = reader.load_records(comparison.out, keys, categories=False)
-    parts = [own, known[known["key"].isin(keys - set(own["key"]))]]
-    if comparison.request.group == "estimator":
-        draws = pd.MultiIndex.from_tuples(_draws(plan.cells))
-        is_here = pd.MultiIndex.from_frame(known[["problem", "notion", "n", "rep"]]).isin(draws)
-        parts.append(known[is_here & ~known["key"].isin(keys)])
-    frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    frame = frame[frame["truth"].notna() | frame["estimand"].isna()]
-    if estimands:
-        frame = frame[frame["estimand"].isin(estimands) | frame["estimand"].isna()]
+    # the draws of a plan are all combinations of these
+    draws = {
+        name: {getattr(cell, name) for cell in plan.cells}
+        for name in ("problem", "notion", "n", "rep")
+    }
+    own = reader.load_records(comparison.out, keys, baseline.COMPARED)
+
+    def is_compared(rows: pd.DataFrame) -> pd.Series:
+        """Return the mask of the baseline's rows that share a draw and an estimand with `own`."""
+        mask = _has_truth(rows, request.estimand)
+        for name, values in draws.items():
+            mask &= rows[name].isin(values)
+        # a failed cell counts for all estimands of its estimator: one row of each tells them
+        repeated = rows[mask].duplicated(["estimator", "notion", "estimand"])
+        repeated = repeated.reindex(rows.index, fill_value=False)
+        is_shared = rows["estimand"].isin(set(own["estimand"])) | rows["estimand"].isna()
+        return mask & (is_shared | ~repeated)
+
+    known = comparison.arena.records(baseline.COMPARED, is_compared)
+    known = known[~known["key"].isin(set(own["key"]))]
+    if request.group == "problem":
+        known = known[known["key"].isin(keys)]
+    frame = baseline.joined([own[_has_truth(own, request.estimand)], known])
     if not frame["estimand"].notna().any():
+        estimands = request.estimand
         names = f" of {', '.join(estimands)}" if estimands else ""
         raise BadInputError(f"no truth{names} is known here, so that nothing can be compared.")
     return frame
 
 
-def _draws(cells: Iterable[Cell]) -> set[tuple[str, str, int, int]]:
-    return {(cell.problem, cell.notion, cell.n, cell.rep) for cell in cells}
+def _has_truth(rows: pd.DataFrame, estimands: Sequence[str]) -> pd.Series:
+    """Return the mask of the rows with a truth, of these estimands if any, or without an estimate."""
+    mask = rows["truth"].notna()
+    if estimands:
+        mask &= rows["estimand"].isin(estimands)
+    return mask | rows["estimand"].isna()

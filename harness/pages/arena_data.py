@@ -69,10 +69,11 @@ def read() -> ArenaResults | None:
         stored = baseline.read()
     except BadInputError:
         return None
-    settings = arena.settings(stored.records, stored.families, stored.classes)
+    records = stored.records(baseline.COMPARED)
+    settings = arena.settings(records, stored.families, stored.classes)
     problems = [item for plan in stored.plans.values() for item in plan.problems.items()]
     keys = {name: problem.key for name, problem in problems}
-    return ArenaResults(settings, stored.families, keys, int(stored.records["key"].nunique()))
+    return ArenaResults(settings, stored.families, keys, int(records["key"].nunique()))
 
 
 def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:

@@ -11,7 +11,8 @@ truths. A file whose cells are not those of today's arena is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,20 +39,24 @@ from harness.records import reader, schema, stored
 
 WHOLE = "arena_index"  # the experiment whose `records_of` names the parts of the arena
 REMEDY = "`calharness compare --rebuild` computes what is missing, which may take hours and is resumed by the same command"
+COMPARED = (  # columns of records that `harness.evaluation.arena` reads
+    "key", "problem", "notion", "n", "rep", "estimator", "seed", "estimand", "value", "low",
+    "high", "kind", "status", "cpu_seconds", "truth", "truth_error",
+)  # fmt: skip
 OTHER = "other"  # family of a problem that is in no family of the arena
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The arena's records and what they belong to.
+    """The arena's stored records and what they belong to.
 
-    records    as `load_records` returns them, with truths
+    folder     the folder of the stored records
     families   {family: [problem ids]}
     classes    {problem id: number of classes}
     plans      {experiment: plan of its stored records}
     """
 
-    records: pd.DataFrame
+    folder: Path
     families: dict[str, list[str]]
     classes: dict[str, int]
     plans: dict[str, Plan]
@@ -61,14 +66,31 @@ class Baseline:
         families = (family for family, members in self.families.items() if problem in members)
         return next(families, OTHER)
 
+    def records(
+        self, columns: Iterable[str] = stored.COLUMNS, choose: stored.Choice | None = None
+    ) -> pd.DataFrame:
+        """Return the records with truths, as `load_records` does. Texts are categories.
+
+        `columns` and `choose` (see `stored.frame_of`) save memory: there are a million rows.
+        """
+        wanted = list(columns)
+        frames = []
+        for name, plan in self.plans.items():
+            path = stored.path_of(self.folder, name)
+            frames.append(stored.frame_of(path, plan, {*wanted, "key", "estimand"}, choose))
+        frame = joined(frames)
+        twice = frame.duplicated(["key", "estimand"])
+        frame = frame[wanted]
+        return frame[~twice].reset_index(drop=True) if twice.any() else frame
+
     def truths(self) -> dict[str, dict[str, Any]]:
-        """Return {problem key: {"notion|estimand": [truth, error, method]}}."""
-        columns = ["problem_key", "notion", "estimand", "truth", "truth_error"]
-        rows = self.records.dropna(subset=["truth"]).drop_duplicates(columns[:3])
+        """Return {problem key: {"notion|estimand": [truth, error, method]}} of the known truths."""
         truths: dict[str, dict[str, Any]] = {}
-        for key, notion, name, value, error in rows[columns].to_numpy():
-            pair = f"{notion}|{name}"
-            truths.setdefault(key, {})[pair] = [value, error, "the arena's baseline"]
+        for name in self.plans:
+            content = stored.metadata(stored.path_of(self.folder, name))
+            for key, pairs in content["truths"].items():
+                known = {pair: truth for pair, truth in pairs.items() if truth}
+                truths.setdefault(key, {}).update(known)
         return truths
 
 
@@ -162,7 +184,7 @@ def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
 
 
 def read(folder: str | Path | None = None) -> Baseline:
-    """Read the baseline.
+    """Read the description and the plans of the baseline; `Baseline.records` reads its records.
 
     Raises
     ------
@@ -170,36 +192,48 @@ def read(folder: str | Path | None = None) -> Baseline:
         If it is absent or broken, or if its cells are not those of today's arena.
     """
     where = folder_of(folder)
-    frames, plans = [], {}
+    plans = {}
     for name in experiments():
         path, settings = stored.path_of(where, name), settings_of(name)
         if not path.is_file():
             raise BadInputError(f"there is no baseline of {name} in {where}; {REMEDY}.")
-        try:
+        with _naming(where):
             plans[name] = stored.plan_of(path, settings, partial(planning.plan, settings))
-            frames.append(stored.frame_of(path, plans[name]))
-        except BadInputError as error:
-            raise BadInputError(
-                f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
-            ) from error
+            stored.check_plan(path, plans[name])
     content = _read_description(where)
-    frame = _joined(frames).drop_duplicates(["key", "estimand"], ignore_index=True)
-    return Baseline(frame, content["families"], content["classes"], plans)
-
-
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all frames. Texts stay categories, which `pandas.concat` would expand."""
-    columns: dict[str, Any] = {}
-    for name in frames[0]:
-        parts = [frame[name] for frame in frames]
-        is_text = isinstance(parts[0].dtype, pd.CategoricalDtype)
-        columns[name] = union_categoricals(parts) if is_text else np.concatenate(parts)
-    return pd.DataFrame(columns)
+    return Baseline(where, content["families"], content["classes"], plans)
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
     """Return the records of the baseline, as `load_records` does, with truths."""
-    return read(folder).records
+    return read(folder).records()
+
+
+def joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of frames with the same columns.
+
+    Texts stay categories, in alphabetical order; `pandas.concat` would expand them.
+    """
+    columns: dict[str, Any] = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            parts = [p.cat.rename_categories(p.cat.categories.astype(object)) for p in parts]
+            columns[name] = union_categoricals(parts, sort_categories=True)
+        else:
+            columns[name] = np.concatenate(parts)
+    return pd.DataFrame(columns, copy=False)
+
+
+@contextmanager
+def _naming(where: Path) -> Iterator[None]:
+    """Name the folder of the baseline and the remedy in a BadInputError of the block."""
+    try:
+        yield
+    except BadInputError as error:
+        raise BadInputError(
+            f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
+        ) from error
 
 
 def _read_description(where: Path) -> dict[str, Any]:
@@ -297,8 +331,12 @@ def problem_plan(
     BadInputError
         If no estimator is cheap.
     """
-    rows = baseline.records.dropna(subset=["value"])
-    costs = rows[rows["n"].eq(rows["n"].max())].groupby("estimator")["cpu_seconds"].mean()
+    rows = baseline.records(["n", "estimator", "value", "cpu_seconds"]).dropna(subset=["value"])
+    costs = (
+        rows[rows["n"].eq(rows["n"].max())]
+        .groupby("estimator", observed=True)["cpu_seconds"]
+        .mean()
+    )
     estimators: dict[str, Any] = {}
     for plan in reversed(baseline.plans.values()):
         estimators |= plan.settings.estimator

@@ -10,20 +10,18 @@ peak_mb and the time of writing are left out. Truths and provenance are in the f
 compressed JSON.
 
 If a plan depends on data (a family has as many problems as there are files), the metadata also
-describe the plan: its problems with keys and parameters, and how they are sampled. So results can
-be drawn where the data are absent or others. Such a file is refused if the configuration, an
-estimator, or a problem that needs no data has changed.
+describe the plan (harness.records.stored_plan). So results can be drawn where the data are absent
+or others.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import re
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +38,12 @@ from harness.common.version import VERSION
 from harness.common.writing import stated_error, whole_file
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.plan.cells import Block, Cell, Cells, Draws
-from harness.plan.components import Component
-from harness.plan.plan import Plan, chosen
-from harness.problems.base import ProblemSpec
+from harness.math.notions import NOTIONS
+from harness.plan.cells import Cell
+from harness.plan.plan import Plan
 from harness.records import provenance, schema
 from harness.records.parts import KEY, write_table
+from harness.records.stored_plan import describe, described_plan
 from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
@@ -53,18 +51,13 @@ EXACT = 20_000  # rows up to which diagnostics are stored to the last digit
 TEXTS = ("estimand", "kind", "status", "reason", "run_id")
 NUMBERS = ("value", "low", "high", "level")
 TIMES = ("seconds", "cpu_seconds")
+DIAGNOSTICS = ("template", "numbers")
+CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand")
+Choice = Callable[[pd.DataFrame], pd.Series]
+TRUTH_OF = ["problem_key", "notion", "estimand"]
+COLUMNS = (*schema.COLUMNS, *schema.TRUTHS)
 RUN_FIELDS = ("state", "seconds", "git", "processor", "versions")  # of runs/<run id>.json
-CONFIGURATION = (
-    "problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking",
-)  # fmt: skip
 _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Stand-in for a problem on data that may be absent. Nothing is drawn from it."""
-
-    rows_of_a_file: bool
 
 
 def plan_digest(plan: Plan) -> str:
@@ -142,7 +135,7 @@ def _packed_metadata(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> 
         "truths": {key: stored for key, stored in truths.items() if stored},
         "runs": {id: _stored_run(out, id) for id in sorted(frame["run_id"].dropna().unique())},
     }
-    if description := _describe_plan(plan):
+    if description := describe(plan):
         content["made_of"] = description
     return base64.b85encode(zlib.compress(json.dumps(content, sort_keys=True).encode(), 9))
 
@@ -152,71 +145,6 @@ def _stored_run(out: Path, run_id: str) -> dict[str, Any]:
     run = provenance.read(out, run_id)
     kept = {name: run[name] for name in RUN_FIELDS if name in run}
     return {**kept, "config": {"name": run.get("config", {}).get("name")}}
-
-
-def _describe_plan(plan: Plan) -> dict[str, Any] | None:
-    """Return a description from which `plan_of` makes a plan that depends on data.
-
-    None for a plan that does not. Sweeps and rankings have no description.
-    """
-    of_data = {name: has_data(problem.object) for name, problem in plan.problems.items()}
-    if not any(of_data.values()) or plan.points or plan.settings.ranking:
-        return None
-    if not plan.settings.estimator.keys() >= plan.estimators.keys():
-        return None
-    cells_of: dict[str, list[Cell]] = {name: [] for name in plan.problems}
-    for cell in plan.cells:
-        cells_of[cell.problem].append(cell)
-    entries, blocks = [], []
-    for name, cells in cells_of.items():
-        problem = plan.problems[name]
-        entry = {
-            "name": name,
-            "key": problem.key,
-            "parameters": problem.parameters,
-            "origin": problem.origin,
-            "data": of_data[name],
-            "rows_of_a_file": ProblemSpec.of(problem.object).rows_of_a_file,
-            "reps": list(dict.fromkeys(cell.rep for cell in cells)),
-            "n": list(dict.fromkeys(cell.n for cell in cells)),
-            "notions": list(dict.fromkeys(cell.notion for cell in cells)),
-            "estimators": list(dict.fromkeys(cell.estimator for cell in cells)),
-        }
-        entries.append(entry)
-        blocks.append(_block(entry, plan.settings.seed, plan.estimators))
-    if Cells(blocks) != plan.cells:
-        return None
-    return {
-        "configuration": _configuration_digest(plan.settings),
-        "problems": entries,
-        "estimators": list(plan.estimators),
-        "all_rows": sorted(plan.all_rows),
-    }
-
-
-def _block(entry: dict[str, Any], seed: int, estimators: dict[str, Component]) -> Block:
-    """Return the cells of a described problem."""
-    keys = {name: estimators[name].key for name in entry["estimators"]}
-    draws = Draws(entry["reps"], entry["n"])
-    return Block(entry["name"], entry["key"], seed, draws, entry["notions"], keys)
-
-
-def _configuration_digest(settings: Settings) -> str:
-    """Return a digest of the settings that determine the cells."""
-    values = settings.to_dict()
-    chosen_values = {name: values[name] for name in CONFIGURATION}
-    return digest(json.dumps(chosen_values, sort_keys=True, default=str))
-
-
-def has_data(value: Any) -> bool:
-    """Return True if a problem, or a problem inside it, is made of data, present or absent."""
-    if isinstance(value, (list, tuple)):
-        return any(has_data(item) for item in value)
-    declared = any(
-        getattr(value, name, None) for name in ("fingerprint", "rows_of_a_file", "unavailable")
-    )
-    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
-    return declared or any(has_data(getattr(value, field.name)) for field in fields)
 
 
 # Read
@@ -245,8 +173,8 @@ def metadata(path: Path) -> dict[str, Any]:
 def plan_of(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Plan:
     """Return the plan of a stored file.
 
-    This is the plan of `make_plan`, unless the stored plan depends on data, which may be absent
-    here. Then it is the stored plan, with the cells that were skipped then.
+    This is the plan of `make_plan`, unless the file describes its plan. Then it is the described
+    one, with the cells that were skipped then.
 
     Raises
     ------
@@ -257,47 +185,28 @@ def plan_of(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Pl
     description = content.get("made_of")
     if description is None:
         return make_plan()
-    plan: Plan | None
+    here: Plan | None
     try:
-        plan = make_plan()
+        here = make_plan()
     except BadInputError:  # without its data not even the problems are known
-        plan = None
-    refusal = BadInputError(_refused(path, content, plan))
-    if description["configuration"] != _configuration_digest(settings):
-        raise refusal
-    estimators = chosen("estimator", settings.estimator)
-    entries = description["problems"]
-    without_data = {entry["origin"] for entry in entries if not entry["data"]}
-    configs = {name: settings.problem[name] for name in without_data}
-    configured = chosen("problem", configs) if configs else {}
-    problems: dict[str, Component] = {}
-    for entry in entries:
-        name, key, parameters = entry["name"], entry["key"], entry["parameters"]
-        if entry["data"]:  # the same data have the same key
-            here = plan.problems.get(name) if plan else None
-            is_same = here is None or here.parameters != parameters or here.key == key
-        else:
-            is_same = name in configured and configured[name].key == key
-        if not is_same or not estimators.keys() >= set(entry["estimators"]):
-            raise refusal
-        stand_in = Elsewhere(entry["rows_of_a_file"])
-        problems[name] = Component(name, {}, stand_in, parameters, key, entry["origin"], key)
-    cells = Cells([_block(entry, settings.seed, estimators) for entry in entries])
-    stored_plan = Plan(
-        settings,
-        problems,
-        {name: estimators[name] for name in description["estimators"]},
-        cells,
-        all_rows=frozenset((name, n) for name, n in description["all_rows"]),
-    )
-    if plan_digest(stored_plan) != content["plan"]:
-        raise refusal
-    rows = pq.read_table(path, columns=["cell", "status", "reason"]).to_pylist()
-    ordered = list(cells)
-    skipped = [row for row in rows if row["status"] == "skipped"]
-    return replace(
-        stored_plan, reasons={ordered[row["cell"]].kind: row["reason"] for row in skipped}
-    )
+        here = None
+    plan = described_plan(description, settings, here)
+    if plan is None or plan_digest(plan) != content["plan"]:
+        raise BadInputError(_refused(path, content, here))
+    filters = [("status", "=", "skipped")]
+    skips = pq.read_table(path, columns=["cell", "reason"], filters=filters)
+    reasons = dict(zip(skips["cell"].to_pylist(), skips["reason"].to_pylist()))
+    kinds = {
+        cell.kind: reasons[number] for number, cell in enumerate(plan.cells) if number in reasons
+    }
+    return replace(plan, reasons=kinds)
+
+
+def check_plan(path: Path, plan: Plan) -> None:
+    """Raise BadInputError if the stored cells are not those of the plan."""
+    content = metadata(path)
+    if content["plan"] != plan_digest(plan):
+        raise BadInputError(_refused(path, content, plan))
 
 
 def _refused(path: Path, content: dict[str, Any], plan: Plan | None) -> str:
@@ -324,11 +233,14 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     BadInputError
         If the stored cells are not those of the plan.
     """
-    frame, content = _decoded(path, plan, diagnostics=True)
+    content = metadata(path)
+    check_plan(path, plan)
+    frame = _decoded(path, plan, [*schema.COLUMNS])
     for name in TEXTS:
         texts = {text: escape(text) for text in frame[name].dropna().unique()}
         frame[name] = frame[name].map(texts)
-    frame["written"] = 1e-3  # anything computed here is later
+    frame = frame.assign(written=1e-3)  # anything computed here is later
+    frame = frame.reindex(columns=list(schema.COLUMNS))
     columns = [
         pa.array(frame[field.name].tolist(), field.type, from_pandas=True)
         for field in schema.schema()
@@ -344,69 +256,109 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     return len(frame)
 
 
-def frame_of(path: Path, plan: Plan) -> pd.DataFrame:
-    """Return the stored records of a plan with truths, as `load_records` does.
+def frame_of(
+    path: Path, plan: Plan, columns: Iterable[str] = COLUMNS, choose: Choice | None = None
+) -> pd.DataFrame:
+    """Return stored records of a plan with truths, as `load_records` does. Texts are categories.
 
-    Texts are categories. Diagnostics and columns that are not stored are empty.
-
-    Raises
-    ------
-    BadInputError
-        If the stored cells are not those of the plan.
+    Parameters
+    ----------
+    path : path
+        The stored file.
+    plan : Plan
+        Its plan (`check_plan`).
+    columns : iterable of str
+        The wanted columns, in this order. Columns that are not stored are empty.
+    choose : callable, optional
+        Returns the mask of the wanted rows, given their columns CHOSEN_BY.
     """
-    frame, content = _decoded(path, plan, diagnostics=False)
-    keys = ["problem_key", "notion", "estimand"]
-    truths = [
-        (key, *pair.split("|"), float(truth[0]), stated_error(float(truth[1])))
-        for key, stored in content["truths"].items()
-        for pair, truth in stored.items()
+    wanted = [*columns]
+    rows = None
+    if choose is not None:
+        rows = choose(_with_truths(path, _decoded(path, plan, CHOSEN_BY)))
+    frame = _with_truths(path, _decoded(path, plan, {*wanted, *TRUTH_OF}, rows))
+    return frame.reindex(columns=wanted)
+
+
+def _with_truths(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return stored records with the columns of truths."""
+    truths = {
+        (key, *pair.split("|")): (float(truth[0]), stated_error(float(truth[1])))
+        for key, pairs in metadata(path)["truths"].items()
+        for pair, truth in pairs.items()
         if truth
-    ]
+    }
     # look up each combination once: rows are many, combinations few
-    numbers = frame.groupby(keys, observed=True, sort=False, dropna=False).ngroup().to_numpy()
-    combinations = frame.loc[np.unique(numbers, return_index=True)[1], keys].astype(object)
-    known = pd.DataFrame(truths, columns=[*keys, *schema.TRUTHS])
-    known = combinations.merge(known.astype(dict.fromkeys(keys, object)), on=keys, how="left")
-    return frame.assign(**{name: known[name].to_numpy()[numbers] for name in schema.TRUTHS})
+    numbers = frame.groupby(TRUTH_OF, observed=True, sort=False, dropna=False).ngroup()
+    combinations = frame.loc[~numbers.duplicated(), TRUTH_OF].itertuples(index=False, name=None)
+    known = np.array([truths.get(row, (np.nan, np.nan)) for row in combinations]).reshape(-1, 2)
+    columns = dict(zip(schema.TRUTHS, known[numbers.to_numpy()].T))
+    return frame.assign(**columns)
 
 
-def _decoded(path: Path, plan: Plan, diagnostics: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of a stored file with the columns of records, and its metadata."""
-    content = metadata(path)
-    if content["plan"] != plan_digest(plan):
-        raise BadInputError(_refused(path, content, plan))
-    more = ["template", "numbers"] if diagnostics else []
-    table = pq.read_table(path, columns=["cell", *TEXTS, *NUMBERS, *TIMES, *more])
-    cells = pd.DataFrame(list(plan.cells), columns=list(Cell._fields))
-    cells = cells.astype(dict.fromkeys(("key", "notion"), "category"))
+def _decoded(
+    path: Path, plan: Plan, columns: Collection[str], rows: pd.Series | None = None
+) -> pd.DataFrame:
+    """Return rows of a stored file, by a mask, with these columns of records."""
+    cells = _cell_table(plan)
+    names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
+    if "value" in columns:
+        names = list(dict.fromkeys([*names, "low", "high"]))
+    with_diagnostics = "diagnostics" in columns
+    table = pq.read_table(path, columns=[*names, *DIAGNOSTICS] if with_diagnostics else names)
+    if rows is not None:
+        table = table.filter(pa.array(rows))
+    position = table["cell"].to_numpy()
+    frame: dict[str, Any] = {}
+
+    # columns of the cell
+    if "key" in columns:
+        distinct, codes = np.unique(position, return_inverse=True)
+        keys = [key.decode() for key in cells["key"][distinct]]
+        frame["key"] = pd.Categorical.from_codes(codes.astype(np.int32), keys)
+    frame["notion"] = pd.Categorical(NOTIONS).take(cells["notion"][position])
+    for name in ("n", "rep", "seed"):
+        frame[name] = cells[name][position]
     for group, components in (("problem", plan.problems), ("estimator", plan.estimators)):
-        names = cells[group]
-        for column, field in (
-            (group, "id"),
-            (f"{group}_key", "key"),
-            (f"{group}_parameters", "parameters"),
-        ):
-            values = {name: getattr(component, field) for name, component in components.items()}
-            cells[column] = names.map(values).astype("category")
-    frame = cells.iloc[table["cell"].to_numpy()].reset_index(drop=True)
-    for name in TEXTS:
-        frame[name] = table[name].to_pandas(strings_to_categorical=True)
-    for name in NUMBERS:
-        frame[name] = table[name].to_pandas().to_numpy(dtype=float)
-    bound = frame["high"].fillna(frame["low"])
-    frame["value"] = frame["value"].mask(table["value"].is_null().to_numpy(), bound)
-    for name in TIMES:
-        frame[name] = _rounded(table[name].to_pandas().to_numpy(dtype=float), 3)
-    frame["diagnostics"] = None
-    if diagnostics:
+        codes = cells[group][position]
+        for name, field in (("", "id"), ("_key", "key"), ("_parameters", "parameters")):
+            texts = [getattr(component, field) for component in components.values()]
+            frame[f"{group}{name}"] = pd.Categorical(texts).take(codes)
+
+    # columns of the estimate
+    for name in names[1:]:
+        if name in TEXTS:
+            frame[name] = table[name].to_pandas(strings_to_categorical=True).array
+            continue
+        frame[name] = table[name].to_numpy().astype(float)
+        if name in TIMES:
+            frame[name] = _rounded(frame[name], 3)
+    if "value" in columns:
+        bound = np.where(np.isnan(frame["high"]), frame["low"], frame["high"])
+        frame["value"] = np.where(table["value"].is_null().to_numpy(), bound, frame["value"])
+    if with_diagnostics:
         exact = table.schema.field("numbers").type.value_type == pa.float64()
         pairs = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
         frame["diagnostics"] = [
             text and _joined(text, numbers or [], exact) for text, numbers in pairs
         ]
-    frame = frame.reindex(columns=list(schema.COLUMNS))
-    kinds = {name: kind for name, kind in schema.COLUMNS.items() if kind != "str"}
-    return frame.astype({name: schema.dtype(kind) for name, kind in kinds.items()}), content
+    return pd.DataFrame({name: frame[name] for name in columns if name in frame}, copy=False)
+
+
+def _cell_table(plan: Plan) -> NDArray[Any]:
+    """Return the cells of a plan as a structured array, with positions of names instead of names.
+
+    As tuples, the 312,000 cells of the arena took 350 MB.
+    """
+    problem = {name: position for position, name in enumerate(plan.problems)}
+    estimator = {name: position for position, name in enumerate(plan.estimators)}
+    notion = {name: position for position, name in enumerate(NOTIONS)}
+    rows = (
+        (c.key, problem[c.problem], notion[c.notion], c.n, c.rep, estimator[c.estimator], c.seed)
+        for c in plan.cells
+    )
+    kinds = ("S16", np.int32, np.int8, np.int64, np.int64, np.int32, np.int64)
+    return np.fromiter(rows, dtype=[*zip(Cell._fields, kinds)], count=len(plan.cells))
 
 
 def _rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from harness.commands import app as commands
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
 from harness.execute.run import RunInterruptedError
-from harness.records import schema, stored
+from harness.records import schema, stored, stored_plan
 
 OWN = [
     "problem=[beta_wavy,beta_calibrated]",
@@ -226,7 +226,7 @@ def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
     given, folder, experiment = nets
     path = stored.path_of(folder, "nets")
     named = experiment.plan.estimators if group == "estimators" else experiment.plan.problems
-    plain = stored.chosen
+    plain = stored_plan.chosen
     for name in named:
         changed = named[name]._replace(key="0" * 16)
         plan = (
@@ -238,7 +238,7 @@ def test_a_changed_estimator_or_problem_is_refused(nets, monkeypatch, group):
         def with_changed(kind, nodes, c=changed):
             return {n: c if n == c.id else m for n, m in plain(kind, nodes).items()}
 
-        monkeypatch.setattr(stored, "chosen", with_changed)
+        monkeypatch.setattr(stored_plan, "chosen", with_changed)
         with pytest.raises(BadInputError, match="have changed"):
             stored.plan_of(path, experiment.settings, lambda plan=plan: plan)
 
