@@ -38,7 +38,7 @@ def keep_latest(function: Callable) -> Callable:
     return remembering
 
 
-def cells_of(
+def make_cells(
     records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]
 ) -> pd.DataFrame:
     """Return one row per cell, the input of the other functions here.
@@ -46,9 +46,9 @@ def cells_of(
     Parameters
     ----------
     records : DataFrame
-        As of `harness.load_records`.
+        From `harness.load_records`.
     settings : Settings
-        The configuration, for the labels of the estimators.
+        The configuration; it has the labels of the estimators.
     estimands : iterable of str
         The estimands that become columns, NaN where the cell gave no number.
     parameters : sequence of str
@@ -58,7 +58,7 @@ def cells_of(
     -------
     DataFrame
         key, problem, notion, n, rep, estimator (its label), seconds, the parameters, the estimands,
-        SECONDS (NaN where the cell gave no number), and sample: which data the cell saw.
+        SECONDS (NaN where the cell gave no number), and sample, which names the data of the cell.
 
     Raises
     ------
@@ -66,8 +66,8 @@ def cells_of(
         If a problem lacks one of the parameters.
     """
     once = records.drop_duplicates("problem")
-    known = once[["problem"]].join(items.parameters(once, "problem", *parameters))
-    for row in known.to_dict("records"):
+    problems = once[["problem"]].join(items.parameters(once, "problem", *parameters))
+    for row in problems.to_dict("records"):
         absent = [name for name in parameters if pd.isna(row[name])]
         if absent:
             raise BadInputError(
@@ -81,7 +81,7 @@ def cells_of(
     cells = records.drop_duplicates("key")[
         ["key", "problem", "notion", "n", "rep", "estimator", "seconds"]
     ]
-    cells = cells.merge(known, on="problem").join(values, on="key")
+    cells = cells.merge(problems, on="problem").join(values, on="key")
     cells[SECONDS] = (cells["seconds"] * 1000 / cells["n"]).where(cells["key"].isin(fine["key"]))
     cells["sample"] = (
         cells["problem"]
@@ -160,14 +160,16 @@ def incomplete_groups(
 
 def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
     """Return the `reference` estimators that have a number in at least one cell."""
-    known = set(cells.dropna(subset=SECONDS)["estimator"])
-    return [name for name in reference if name in known]
+    present = set(cells.dropna(subset=SECONDS)["estimator"])
+    return [name for name in reference if name in present]
 
 
 def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
-    """Means in percent of the largest one of their group (berta2026, Table 1).
+    """Return means in percent of the largest one of their group (berta2026, Table 1).
 
-        100 max(mean, 0) / m,   m the largest mean of the `reference` estimators in the group
+        100 max(mean, 0) / m
+
+    m is the largest mean of the `reference` estimators in the group.
 
     An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive
     has no shares (all NaN).
@@ -196,12 +198,12 @@ def shares(
     Parameters
     ----------
     cells : DataFrame
-        As of `cells_of`.
+        From `make_cells`.
     columns : mapping
         {name of the column: (notion, estimand)}.
     primary : mapping
-        {notion: estimand}, by which groups are chosen: those whose largest mean of it is above
-        `least`, for every estimand.
+        {notion: estimand}. Only groups whose largest mean of this estimand is above `least` are
+        kept, in all columns of the notion.
     by, reference
         As for `group_means` and `shares_of_largest`.
 
@@ -248,7 +250,8 @@ def ranked(
     number last.
     """
     parts = [
-        over_groups(of, names, cluster).assign(grouping=grouping) for grouping, of in tables.items()
+        over_groups(table, names, cluster).assign(grouping=grouping)
+        for grouping, table in tables.items()
     ]
     chosen = parts[0][parts[0]["column"].isin(list(percentages))]
     mean = chosen.groupby("estimator")["mean"].mean().reindex(names)
@@ -262,28 +265,40 @@ def ranked(
 
 
 def three_ways(
-    long: pd.DataFrame, groupings: Sequence[str], of_clusters: str, percentages: Iterable[str]
+    long: pd.DataFrame, groupings: Sequence[str], cluster_grouping: str, percentages: Iterable[str]
 ) -> pd.DataFrame:
-    """`over_groups` of one or more groupings (the column `grouping`) as numbers with an error.
+    """Return the numbers of `ranked` with an error, for three kinds of averages.
+
+    Parameters
+    ----------
+    long : DataFrame
+        From `ranked`, with the column `grouping`.
+    groupings : sequence of str
+        The groupings; the first has all columns, the others only `percentages`.
+    cluster_grouping : str
+        Name of one more grouping: the mean of the means of the first grouping's clusters.
+    percentages : iterable of str
+        Columns in percent.
 
     Returns
     -------
     DataFrame
         grouping, estimator, column, value, error, clustered (the error for dependent groups),
-        number (of groups) and short (which says so where another estimator has more groups): all
-        rows of the first grouping; of the columns in `percentages` also the mean of its clusters'
-        means with their number, as the grouping `of_clusters`, and the other groupings.
+        number (of groups) and short, a note if another estimator has more groups.
     """
     plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
     other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
-    means = long.assign(grouping=of_clusters, se_clustered=np.nan, **other)[plain & percent]
+    means = long.assign(grouping=cluster_grouping, se_clustered=np.nan, **other)[plain & percent]
     frame = pd.concat([long[plain], means, long[~plain & percent]], ignore_index=True)
     names = {"mean": "value", "se": "error", "se_clustered": "clustered", "groups": "number"}
     frame = frame.rename(columns=names).drop(columns=["clusters", "cluster_mean", "cluster_se"])
     most = frame.groupby(["grouping", "column"])["number"].transform("max")
     text = "over {} of {} groups: it lacks some of their estimates"
     return frame.assign(
-        short=[text.format(n, of) if n < of else None for n, of in zip(frame["number"], most)]
+        short=[
+            text.format(number, largest) if number < largest else None
+            for number, largest in zip(frame["number"], most)
+        ]
     )
 
 
@@ -309,16 +324,14 @@ def table(
     return text_tables.wide(rows, index, heading, [*first, "groups"])
 
 
-def keys_of(
+def keys_by_row(
     cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]
 ) -> list[tuple[str, ...]]:
     """Return the keys of the cells with a number, for every row (estimator, notions)."""
-    known = (
-        cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
-    )
+    keys = cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
     return [
-        tuple(key for one in of for key in known.get((name, one), ()))
-        for name, of in zip(estimators, notions)
+        tuple(key for notion in row for key in keys.get((name, notion), ()))
+        for name, row in zip(estimators, notions)
     ]
 
 
@@ -334,17 +347,17 @@ def bootstrap_ranks(
     Parameters
     ----------
     tables : mapping
-        {column: DataFrame (groups, estimators)}, as of `shares`. A resample takes whole clusters,
-        the same ones for all tables; where two tables have no cluster in common, the clusters of
-        each are resampled among themselves.
+        {column: DataFrame (groups, estimators)}, from `shares`. A resample takes whole clusters,
+        the same ones for all tables. Clusters that only later tables have are resampled among
+        themselves.
     names : sequence of str
         The estimators, at least two; larger means rank first.
     cluster : str
-        The index level that says which cluster a group is of.
+        Index level that names the cluster of a group.
     resamples : int
-        How many.
+        Number of resamples.
     seed : int
-        Of the resamples.
+        Seed of the resamples.
 
     Returns
     -------
@@ -362,20 +375,20 @@ def bootstrap_ranks(
     [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
     """
     rng = np.random.default_rng(seed)
-    weights: dict[
-        Hashable, np.ndarray
-    ] = {}  # of a cluster: how often each resample has it; first the sample itself, once each
+    # {cluster: how often each resample has it}; entry 0 is the sample itself, with all ones
+    weights: dict[Hashable, np.ndarray] = {}
     totals = []
     for values in tables.values():
-        of = values.index.get_level_values(cluster)
-        new = [one for one in dict.fromkeys(of) if one not in weights]
+        clusters = values.index.get_level_values(cluster)
+        new = [name for name in dict.fromkeys(clusters) if name not in weights]
         if new:
             drawn = rng.multinomial(len(new), [1 / len(new)] * len(new), size=resamples)
             weights |= dict(zip(new, np.vstack([np.ones(len(new), dtype=int), drawn]).T))
         sums, counts = (
-            frame.groupby(of).sum() for frame in (values[list(names)], values[list(names)].notna())
+            frame.groupby(clusters).sum()
+            for frame in (values[list(names)], values[list(names)].notna())
         )
-        times = np.stack([weights[one] for one in sums.index], axis=1)
+        times = np.stack([weights[name] for name in sums.index], axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             totals.append((times @ sums.to_numpy()) / (times @ counts.to_numpy()))
     means = np.mean(totals, axis=0)
@@ -424,17 +437,17 @@ def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFra
     Examples
     --------
     >>> import pandas as pd
-    >>> found = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0]}), ["x", "y"])
-    >>> found.loc["a", ["mean", "se", "se_clustered"]].tolist()
+    >>> means = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0]}), ["x", "y"])
+    >>> means.loc["a", ["mean", "se", "se_clustered"]].tolist()
     [2.0, 1.0, 1.0]
     """
-    of_group = pd.Series(list(clusters), index=values.index)
+    cluster = pd.Series(list(clusters), index=values.index)
     rows = {}
     for name in values:
         x = values[name].dropna()
-        by_cluster = x.groupby(of_group[x.index].to_numpy())
+        by_cluster = x.groupby(cluster[x.index].to_numpy())
         n, g = len(x), by_cluster.ngroups
-        means, sums = by_cluster.mean(), (x - x.mean()).groupby(of_group[x.index].to_numpy()).sum()
+        means, sums = by_cluster.mean(), (x - x.mean()).groupby(cluster[x.index].to_numpy()).sum()
         rows[name] = {
             "groups": n,
             "mean": x.mean(),

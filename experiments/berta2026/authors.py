@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,23 +22,8 @@ from harness.math.notions import checked
 from harness.problems import Beta
 from harness.problems.base import Wrapper
 
-GRID = (
-    200,
-    264,
-    350,
-    462,
-    612,
-    809,
-    1069,
-    1414,
-    1870,
-    2473,
-    3270,
-    4324,
-    5719,
-    7562,
-    10000,
-)  # their sample sizes
+# sample sizes of the authors' scripts
+GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 7562, 10000)
 
 
 class AuthorsSeed:
@@ -46,7 +32,7 @@ class AuthorsSeed:
     The authors' scripts seed everything with this integer.
     """
 
-    def replication_rng(self, rep):
+    def replication_rng(self, rep: int) -> int:
         return rep
 
 
@@ -61,13 +47,15 @@ class Variational(AuthorsSeed, estimators.Variational):
     at the same seed.
     """
 
-    def partitions(self, p, y, rng):
+    def partitions(
+        self, p: np.ndarray, y: np.ndarray, rng: Any
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for seed in range(rng, rng + self.repeats):
             fold = folds_of_scikit_learn(y, self.folds, self.stratified, seed)
             yield fold, cross_fit(self.calibrator, p, y, fold, seed)
 
 
-def folds_of_scikit_learn(y, folds, stratified, seed):
+def folds_of_scikit_learn(y: np.ndarray, folds: int, stratified: bool, seed: int) -> np.ndarray:
     """Return the fold in which scikit-learn's splitter holds out every sample; 0 for one fold."""
     fold = np.zeros(len(y), dtype=np.int64)
     if folds == 1:
@@ -78,7 +66,7 @@ def folds_of_scikit_learn(y, folds, stratified, seed):
 
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer samples than folds
+        warnings.simplefilter("ignore", UserWarning)  # a class has fewer samples than folds
         for j, (_, held_out) in enumerate(splitter.split(y, y)):
             fold[held_out] = j
     return fold
@@ -88,11 +76,13 @@ def folds_of_scikit_learn(y, folds, stratified, seed):
 class LogLoss(losses.LogLoss):
     """`harness.math.losses.LogLoss` with the prediction f also clipped to [floor, 1 - floor]."""
 
-    def contribution(self, f, q, y, pivot=0.5):
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
         return super().contribution(np.clip(f, self.floor, 1.0 - self.floor), q, y, pivot)
 
 
-def top_class_l1_split_at_half(f, c, side):
+def top_class_l1_split_at_half(f: np.ndarray, c: np.ndarray, side: str) -> float:
     """Return the over- or underconfident part of E |f_t - C_t|, t = argmax f.
 
     The authors' library splits by the side of 1/2 on which f_t lies, as if t were one of two
@@ -118,7 +108,7 @@ class LegacyStream(AuthorsSeed, Wrapper):
     default_n = sizes = GRID
     n_max = GRID[-1]
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(rng, (int, np.integer)):
             raise BadInputError(
                 f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed."
@@ -130,13 +120,13 @@ class LegacyStream(AuthorsSeed, Wrapper):
         p, y = _chain(self.problem, int(rng))[n]
         return p.copy(), y.copy()
 
-    def posterior(self, p):
+    def posterior(self, p: np.ndarray) -> np.ndarray:
         return self.problem.posterior(p)
 
-    def truth(self, estimand, notion=None):
+    def truth(self, estimand: str, notion: str | None = None) -> Any:
         return self.problem.truth(estimand, notion or self.default_notions[0])
 
-    def authors_truth(self, estimand, seed):
+    def authors_truth(self, estimand: str, seed: int) -> float:
         """Return the Monte Carlo truth of the authors' script at this seed (column TRUE).
 
         It is l1; for vectors also l2.
@@ -144,12 +134,12 @@ class LegacyStream(AuthorsSeed, Wrapper):
         return _authors_truths(self.problem, int(seed))[estimand]
 
 
-def _truth_of_draws(problem, p):
+def _truth_of_draws(problem: Any, p: np.ndarray) -> np.ndarray:
     c = problem.posterior(p)
     return c if c.ndim == 1 else c / c.sum(axis=1, keepdims=True)
 
 
-def _predictions(problem, stream, n):
+def _predictions(problem: Any, stream: np.random.RandomState, n: int) -> np.ndarray:
     is_vector = hasattr(problem, "alpha")
     return (
         stream.dirichlet(np.full(problem.classes, problem.alpha), n)
@@ -158,14 +148,14 @@ def _predictions(problem, stream, n):
     )
 
 
-def _truth_draws(problem, stream):
+def _truth_draws(problem: Any, stream: np.random.RandomState) -> dict[str, np.ndarray]:
     """Return {estimand: predictions over which the script averages}, the first draws of a seed."""
     names = ("l1", "l2") if hasattr(problem, "alpha") else ("l1",)
     return {name: _predictions(problem, stream, 100_000) for name in names}
 
 
 @lru_cache(maxsize=4)
-def _authors_truths(problem, seed):
+def _authors_truths(problem: Any, seed: int) -> dict[str, float]:
     notion = problem.default_notions[0]
     draws = _truth_draws(problem, np.random.RandomState(seed))
     return {
@@ -175,7 +165,7 @@ def _authors_truths(problem, seed):
 
 
 @lru_cache(maxsize=2)
-def _chain(problem, seed):
+def _chain(problem: Any, seed: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Return all draws of one seed that follow those of the truth, {n: (p, y)}."""
     stream = np.random.RandomState(seed)
     _truth_draws(problem, stream)
@@ -187,7 +177,7 @@ def _chain(problem, seed):
             p,
             stream.binomial(1, c)
             if c.ndim == 1
-            else np.array([stream.multinomial(1, one).argmax() for one in c]),
+            else np.array([stream.multinomial(1, row).argmax() for row in c]),
         )
     return draws
 
@@ -196,8 +186,8 @@ def _chain(problem, seed):
 class MonteCarloTruth(AuthorsSeed):
     """Monte Carlo truth that the authors' script drew before the samples of this seed.
 
-    It is the mean of d(f, C) over 100,000 draws: l1, and for vectors also l2. For a problem that is
-    not a LegacyStream it is what the script would have drawn. It exists for Beta and Dirichlet.
+    It is the mean of d(f, C) over 100,000 draws: l1, and for vectors also l2. A problem that is not
+    a LegacyStream is drawn as the script would draw it. Only Beta and Dirichlet laws are possible.
     """
 
     notions = ("binary", "canonical")
@@ -208,7 +198,9 @@ class MonteCarloTruth(AuthorsSeed):
     wants = ("problem",)
     needs_posterior = True
 
-    def __call__(self, p, y, rng, problem=None):
+    def __call__(
+        self, p: np.ndarray, y: np.ndarray, rng: Any, problem: Any = None
+    ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if not hasattr(problem, "authors_truth"):
             problem = LegacyStream(problem)
@@ -227,12 +219,12 @@ class QuadraticScaling(calibrators.QuadraticScaling):
     logits in float32, which changes some signs of q - f.
     """
 
-    def logits(self, p):
-        p = p.astype(np.float32)  # before 1 - p: what rounds to 1 is as far out as a float32 can be
+    def logits(self, p: np.ndarray) -> np.ndarray:
+        p = p.astype(np.float32)  # before 1 - p, so that a p that rounds to 1 has the largest logit
         below, above = np.log(np.maximum(np.stack([1.0 - p, p]), np.finfo(np.float32).tiny))
         return (above - below).astype(np.float64)
 
-    def coefficients(self, p, y):
+    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
         from sklearn.linear_model import LogisticRegression
 
         if len(np.unique(y)) < 2:
@@ -252,23 +244,23 @@ class _BoostingScheme:
     untrained model then predicts p / (1 + p), as in their synthetic runs.
     """
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.init not in ("logit", "log"):
             raise BadInputError(f"init is {self.init!r}; allowed are 'logit' and 'log'.")
 
-    def start(self, p):
+    def start(self, p: np.ndarray) -> np.ndarray:
         return floored_log(p) if self.init == "log" else super().start(p)
 
-    def inner_fold_of(self, y, folds, rng):
-        stratified = (
-            np.bincount(y).max() >= folds
-        )  # scikit-learn refuses more folds than the largest class has samples
-        return folds_of_scikit_learn(
-            y, folds, stratified, as_seed(rng) if self.inner_seed is None else self.inner_seed
-        )
+    def inner_fold_of(
+        self, y: np.ndarray, folds: int, rng: np.random.Generator | int
+    ) -> np.ndarray:
+        # scikit-learn refuses more folds than the largest class has samples
+        stratified = bool(np.bincount(y).max() >= folds)
+        seed = as_seed(rng) if self.inner_seed is None else self.inner_seed
+        return folds_of_scikit_learn(y, folds, stratified, seed)
 
-    def scaling(self, p):
+    def scaling(self, p: np.ndarray) -> Any:
         return QuadraticScaling() if p.ndim == 1 else super().scaling(p)
 
 
@@ -285,7 +277,12 @@ class CatBoost(_BoostingScheme, calibrators.CatBoost):
     init: str = "logit"
     inner_seed: int | None = 0
 
-    def pools(self, pool, whole, chosen):
+    def pools(
+        self,
+        pool: Callable[[np.ndarray], Any],
+        whole: Callable[[], Any],
+        chosen: tuple[np.ndarray, np.ndarray],
+    ) -> Iterator[Any]:
         return map(pool, chosen)
 
 
@@ -300,6 +297,8 @@ class LightGBM(_BoostingScheme, calibrators.LightGBM):
     init: str = "logit"
     inner_seed: int | None = 0
 
-    def datasets(self, data, whole, held_out):
-        learned = data(~held_out)
-        return learned, data(held_out, learned)
+    def datasets(
+        self, data: Callable[..., Any], whole: Callable[[], Any], held_out: np.ndarray
+    ) -> Any:
+        learning = data(~held_out)
+        return learning, data(held_out, learning)

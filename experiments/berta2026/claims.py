@@ -7,7 +7,7 @@ a larger one. The errors on Table 1 are clustered by data set.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -50,23 +50,27 @@ FIG1, FIG3, TABLE1, TABLE2 = (
 )
 
 
-def statistics(records, settings) -> dict[str, Statistic]:
+def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, Statistic]:
     """Return {name in reported.csv: statistic} for every claim."""
-    of = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
-    return {**of_figures(of[FIG1], of[FIG3]), **of_parts(of[TABLE2]), **of_shares(of[TABLE1])}
+    parts = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
+    return {
+        **claims_on_figures(parts[FIG1], parts[FIG3]),
+        **claims_on_parts(parts[TABLE2]),
+        **claims_on_shares(parts[TABLE1]),
+    }
 
 
 render, table, summary, reproduced_claims = claims_plot.item_functions(statistics)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the claims, and the counts of data sets, models and runs that the text gives.
 
     The counts are compared with those of the published runs.
     """
     published = records[records["experiment"].eq(TABLE1)]
     return pd.concat(
-        [reproduced_claims(records, settings), counted(published)],
+        [reproduced_claims(records, settings), count_runs(published)],
         ignore_index=True,
     )
 
@@ -74,25 +78,29 @@ def reproduced(records, settings):
 # Figures 1 and 3
 
 
-def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
+def claims_on_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3).
 
     Both frames are records.
     """
-    one, three = errors(fig1, "l1"), errors(fig3, "l2")
-    mis_1 = one[one["problem"].isin([OVER, SHIFTED])]
+    binary, multiclass = errors(fig1, "l1"), errors(fig3, "l2")
+    mis_1 = binary[binary["problem"].isin([OVER, SHIFTED])]
     mis_3, calibrated_3 = (
-        three[three["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3)
+        multiclass[multiclass["problem"].isin(names)] for names in (MISCALIBRATED_3, CALIBRATED_3)
     )
     by_claim = {
-        "cross-validation gives a lower bound, binary": by_problem(claims.largest, one, CV),
-        "cross-validation gives a lower bound, multiclass": by_problem(claims.largest, three, CV),
-        "isotonic regression in sample overestimates": by_problem(claims.smallest, one, IN_SAMPLE),
-        "binned ECE overestimates": mean_of(one, ECE),
-        "binning overestimates at n = 10,000, multiclass": mean_of(
+        "cross-validation gives a lower bound, binary": by_problem(claims.largest, binary, CV),
+        "cross-validation gives a lower bound, multiclass": by_problem(
+            claims.largest, multiclass, CV
+        ),
+        "isotonic regression in sample overestimates": by_problem(
+            claims.smallest, binary, IN_SAMPLE
+        ),
+        "binned ECE overestimates": mean_error(binary, ECE),
+        "binning overestimates at n = 10,000, multiclass": mean_error(
             mis_3[mis_3["n"].eq(MANY)], CELLS_15
         ),
-        "binning with 30 cells overestimates at n = 10,000": mean_of(
+        "binning with 30 cells overestimates at n = 10,000": mean_error(
             mis_3[mis_3["n"].eq(MANY)], CELLS_30
         ),
         "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
@@ -103,15 +111,14 @@ def of_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
             mis_3[mis_3["n"].eq(MANY)], CV, CELLS_15
         ),
     }
-    calibrated = one[one["problem"].eq(CALIBRATED)]
-    few, many = (one[one["n"].eq(n)] for n in (FEW, MANY))
+    calibrated = binary[binary["problem"].eq(CALIBRATED)]
+    few, many = (binary[binary["n"].eq(n)] for n in (FEW, MANY))
     by_claim["isotonic regression in sample: more so with few samples"] = larger_error(
         few, many, IN_SAMPLE
     )
-    others = [one[one["problem"].eq(p)] for p in (OVER, SHIFTED)]
-    parts = [
-        larger_error(calibrated, other, IN_SAMPLE, claims.among(len(others))) for other in others
-    ]
+    miscalibrated = [binary[binary["problem"].eq(p)] for p in (OVER, SHIFTED)]
+    level = claims.among(len(miscalibrated))
+    parts = [larger_error(calibrated, part, IN_SAMPLE, level) for part in miscalibrated]
     by_claim["isotonic regression in sample: more so when calibrated"] = claims.smallest(parts)
     return by_claim
 
@@ -121,17 +128,19 @@ def larger_error(
 ) -> Statistic:
     """Compare the mean over replications of estimate - truth in two parts (first - second)."""
     frames = (first, second)
-    one, other = (per_replication(frame, estimator) for frame in frames)
-    both = pd.concat([one["error"].rename("a"), other["error"].rename("b")], axis=1).dropna()
-    if not len(both):
+    means = [per_replication(frame, estimator) for frame in frames]
+    errors_by_rep = [mean["error"].rename(i) for i, mean in enumerate(means)]
+    pairs = pd.concat(errors_by_rep, axis=1).dropna()
+    if not len(pairs):
         return claims.untested(f"no cell of {estimator} is recorded")
-    keys = [*one["keys"], *other["keys"]]
-    return claims.estimate_difference(
-        both["a"], both["b"], keys, claims.PAPER, _compared(frames, len(both)), level
-    )
+    keys = [key for mean in means for key in mean["keys"]]
+    why = _describe(frames, len(pairs))
+    return claims.estimate_difference(pairs[0], pairs[1], keys, claims.PAPER, why, level)
 
 
-def by_problem(choose, numbers: pd.DataFrame, estimator: str) -> Statistic:
+def by_problem(
+    choose: Callable[[list[Statistic]], Statistic], numbers: pd.DataFrame, estimator: str
+) -> Statistic:
     """Choose the largest or smallest (`choose`) of the problems' means of estimate - truth.
 
     A bound must hold on every problem, so the slack on one problem must not hide a violation on
@@ -140,7 +149,7 @@ def by_problem(choose, numbers: pd.DataFrame, estimator: str) -> Statistic:
     problems = numbers.loc[numbers["estimator"].eq(estimator), "problem"].unique()
     level = claims.among(len(problems))
     parts = [
-        mean_of(numbers[numbers["problem"].eq(problem)], estimator, problem, level)
+        mean_error(numbers[numbers["problem"].eq(problem)], estimator, problem, level)
         for problem in problems
     ]
     if not parts:
@@ -165,17 +174,20 @@ def per_replication(numbers: pd.DataFrame, estimator: str, value: str = "error")
     return means[means["cells"].eq(means["cells"].max())]
 
 
-def mean_of(
-    numbers: pd.DataFrame, estimator: str, of: str | None = None, level: float = claims.LEVEL
+def mean_error(
+    numbers: pd.DataFrame,
+    estimator: str,
+    problem: str | None = None,
+    level: float = claims.LEVEL,
 ) -> Statistic:
     """Test the mean of estimate - truth over replications.
 
-    `of` names the problem if it is one of several.
+    `problem` is named in the text if it is one of several.
     """
     mine = per_replication(numbers, estimator)
     if not len(mine):
         return claims.untested(f"no cell of {estimator} is recorded")
-    why = f"{of}, " * bool(of) + _compared([numbers], len(mine))
+    why = f"{problem}, " * bool(problem) + _describe([numbers], len(mine))
     return claims.estimate_mean(mine["error"], mine["keys"], claims.PAPER, why, level)
 
 
@@ -183,31 +195,31 @@ def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
     """Test the mean of |error of the other| - |error of ours| on the same samples."""
     far = numbers.assign(size=numbers["error"].abs())
     first, second = per_replication(far, other, "size"), per_replication(far, ours, "size")
-    both = first.add_prefix("other_").join(second, how="inner")
-    if not len(both):
+    pairs = first.add_prefix("other_").join(second, how="inner")
+    if not len(pairs):
         return claims.untested(f"{ours} and {other} have no sample in common")
-    keys = [*both["other_keys"], *both["keys"]]
+    keys = [*pairs["other_keys"], *pairs["keys"]]
     return claims.estimate_difference(
-        both["other_error"], both["error"], keys, claims.PAPER, _compared([numbers], len(both))
+        pairs["other_error"], pairs["error"], keys, claims.PAPER, _describe([numbers], len(pairs))
     )
 
 
-def _compared(frames, reps):
+def _describe(frames: Iterable[pd.DataFrame], reps: int) -> str:
     """Describe the data behind a statistic of the figures."""
     numbers = pd.concat(frames)
     problems, sizes = numbers["problem"].nunique(), numbers["n"].nunique()
-    of = f"{problems} problem{'s' * (problems > 1)} at {sizes} sample size{'s' * (sizes > 1)}"
-    return f"{of}, averaged in each of {reps} replications"
+    text = f"{problems} problem{'s' * (problems > 1)} at {sizes} sample size{'s' * (sizes > 1)}"
+    return f"{text}, averaged in each of {reps} replications"
 
 
 # Table 2
 
 
-def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
+def claims_on_parts(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on over- and under-confidence of warm-started CatBoost."""
     stored = items.with_number(records[records["estimator"].eq(TREES)])
 
-    def part(problem, estimand):
+    def part(problem: str, estimand: str) -> tuple[np.ndarray, np.ndarray, pd.Series]:
         mine = stored[stored["problem"].eq(problem) & stored["estimand"].eq(estimand)]
         return mine["value"].to_numpy(), mine["truth"].to_numpy(), mine["key"]
 
@@ -236,7 +248,7 @@ def of_parts(records: pd.DataFrame) -> dict[str, Statistic]:
 # Table 1
 
 
-def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
+def claims_on_shares(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on Table 1 with the authors' published runs.
 
     Differences are in percentage points of the largest estimate.
@@ -264,9 +276,9 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
         "warm-started CatBoost is the best without a GPU": (None, [*table1.COLUMNS]),
     }
     if not items.with_number(records).shape[0]:
-        needed = f"it needs the authors' published runs (experiment={TABLE1})"
-        return {name: claims.untested(needed) for name in names}
-    tables, keys = shares_of(records)
+        why = f"it needs the authors' published runs (experiment={TABLE1})"
+        return {name: claims.untested(why) for name in names}
+    tables, keys = shares_by_column(records)
     by_claim = {
         name: contrast(tables, weights, columns)
         for name, (weights, columns) in names.items()
@@ -281,9 +293,9 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
                 )
             )
     note = "one of the four simple methods, against the trees without a warm start"
-    one = by_claim["temperature scaling is less accurate than trees"]
+    temperature = by_claim["temperature scaling is less accurate than trees"]
     by_claim["temperature scaling is less accurate than trees"] = replace(
-        one, why=f"{one.why}; {note}"
+        temperature, why=f"{temperature.why}; {note}"
     )
     by_claim["foundation models recover most"] = smallest_lead(
         tables, FOUNDATION, [*TREE_BASED, *SIMPLE]
@@ -292,14 +304,14 @@ def of_shares(records: pd.DataFrame) -> dict[str, Statistic]:
     by_claim["warm-started CatBoost is the best without a GPU"] = smallest_lead(
         tables, ["WS CatBoost"], others
     )
-    return {name: replace(one, keys=keys) for name, one in by_claim.items()}
+    return {name: replace(statistic, keys=keys) for name, statistic in by_claim.items()}
 
 
-def shares_of(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+def shares_by_column(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
     """Return Table 1's percentages of every group, by column, and the keys of the cells."""
     used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
     used = used[used["estimator"].isin(CLASSIFIERS)]
-    cells = aggregation.cells_of(
+    cells = aggregation.make_cells(
         used, Settings.from_dict({}), ["l1", "l2", "l2_squared"], table1.BY[table1.APART]
     )
     by = table1.BY[table1.PAPER]
@@ -332,33 +344,38 @@ def contrast(
     clusters are independent. The degrees of freedom of Student's t are those of the smaller number
     of clusters.
     """
-    estimate, parts, used = 0.0, {}, []
+    estimate, used = 0.0, []
+    parts: dict[str, pd.Series] = {}
     for column in columns:
         values = (
             (tables[column][list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
         )
         estimate += values.mean() / len(columns)
         used.append(len(values))
-        of = (values - values.mean()).groupby(level="dataset").sum() / (len(values) * len(columns))
+        sums = (values - values.mean()).groupby(level="dataset").sum()
+        sums /= len(values) * len(columns)
         notion = table1.COLUMNS[column][0]
-        parts[notion] = parts[notion].add(of, fill_value=0.0) if notion in parts else of
+        parts[notion] = parts[notion].add(sums, fill_value=0.0) if notion in parts else sums
     variance = sum(len(part) / (len(part) - 1) * (part**2).sum() for part in parts.values())
     clusters = min(map(len, parts.values()))
     half = t.ppf((1 + level) / 2, clusters - 1) * np.sqrt(variance)
-    counts = " + ".join(map(str, used))
-    note = f"{counts} groups (data set, model) of {' + '.join(str(len(part)) for part in parts.values())} data sets"
+    groups = " + ".join(map(str, used))
+    data_sets = " + ".join(str(len(part)) for part in parts.values())
+    note = f"{groups} groups (data set, model) of {data_sets} data sets"
     return Statistic(estimate, estimate - half, estimate + half, claims.PAPER, (), note, sum(used))
 
 
-def smallest_lead(tables, leaders: list[str], others: list[str]) -> Statistic:
+def smallest_lead(
+    tables: Mapping[str, pd.DataFrame], leaders: list[str], others: list[str]
+) -> Statistic:
     """Test the smallest lead, in the mean of the four percentages, of a leader over another."""
-    pairs = [difference([one], [other]) for one in leaders for other in others]
+    pairs = [difference([leader], [other]) for leader in leaders for other in others]
     level = claims.among(len(pairs))
     parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]
     return replace(claims.smallest(parts), cells=parts[0].cells)
 
 
-def counted(records: pd.DataFrame) -> pd.DataFrame:
+def count_runs(records: pd.DataFrame) -> pd.DataFrame:
     """Return the item `text`: data sets, model families and mean number of published runs."""
     rows = []
     once = records.drop_duplicates(["problem", "notion", "rep"])

@@ -1,5 +1,8 @@
 """Figure 1: isotonic recalibration and equal-mass binning on three binary problems (L1)."""
 
+import pandas as pd
+
+from harness.configure.settings import Settings
 from harness.figures import plots
 
 from . import legacy
@@ -7,5 +10,5 @@ from . import legacy
 render = plots.convergence
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return legacy.reproduced(records, settings, "l1")

@@ -1,5 +1,9 @@
 """Figure 2: the three simulated problems, with the numbers of Table 2."""
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -9,7 +13,7 @@ from . import table2
 table, reproduced = table2.table, table2.reproduced
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw the problems above and Table 2 below.
 
     Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f).
@@ -23,8 +27,8 @@ def render(records, settings):
         ax.plot([0, 1], [0, 1], color="0.2", linewidth=0.8, label="calibrated")
         cells = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
         f, c = (
-            cells[[name for name in cells if str(name).startswith(of)]].to_numpy().ravel()
-            for of in ("f ", "c ")
+            cells[[name for name in cells if str(name).startswith(prefix)]].to_numpy().ravel()
+            for prefix in ("f ", "c ")
         )
         ax.plot(f, c, ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")
         ax.set(title=label(settings, "problem", problem), xlabel="prediction $f$", box_aspect=1)

@@ -4,9 +4,13 @@ The printed numbers, other ways of averaging and of choosing groups, estimators 
 leaves out, and the uncertainty of the ranking.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
@@ -16,13 +20,12 @@ from .table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
 ONCE, TEN = "repeated rows once", "tasks with ten partitions"
-BESIDE = (
-    "beside the ten"  # estimators that are not in Table 1, in percent of the largest of the ten
-)
+# estimators that are not in Table 1, in percent of the largest of the ten
+OTHERS = "beside the ten"
 RANK, RESAMPLES = "rank by the mean of the four (95 %)", 5000
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw Table 1's percentages and the rank.
 
     Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
@@ -60,7 +63,7 @@ def render(records, settings):
 
 
 @aggregation.keep_latest
-def summary(records, settings):
+def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return one row per grouping, classifier and column, as table1.summary.
 
     Groupings: the paper's groups, folds apart, other filters, and the estimators that are not in
@@ -70,8 +73,10 @@ def summary(records, settings):
     """
     cells, reference = table1.measured(records, settings)
 
-    def shares(of, least=LEAST, by=PAPER):
-        return aggregation.shares(of, COLUMNS, PRIMARY, BY[by], reference, least)
+    def shares(
+        some: pd.DataFrame, least: float = LEAST, by: str = PAPER
+    ) -> dict[str, pd.DataFrame]:
+        return aggregation.shares(some, COLUMNS, PRIMARY, BY[by], reference, least)
 
     first = cells["rep"].lt(PARTITIONS)
     partitions = (
@@ -87,23 +92,23 @@ def summary(records, settings):
     }
     ten = aggregation.ranked(tables, reference, "dataset", COLUMNS)
     others = [name for name in dict.fromkeys(cells["estimator"]) if name not in reference]
-    beside = aggregation.ranked({BESIDE: tables[PAPER]}, others, "dataset", COLUMNS)
+    extra = aggregation.ranked({OTHERS: tables[PAPER]}, others, "dataset", COLUMNS)
     ranks = aggregation.bootstrap_ranks(
         {name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES
     )
     ranks = ranks.reset_index().assign(grouping=PAPER)
-    frame = pd.concat([ten, beside[beside["groups"].gt(0)]], ignore_index=True).merge(
+    frame = pd.concat([ten, extra[extra["groups"].gt(0)]], ignore_index=True).merge(
         ranks, "left", ["grouping", "estimator"]
     )
     return frame.rename(columns={"estimator": "classifier"})
 
 
-def _numbers(records, settings):
+def _numbers(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     frame = summary(records, settings)
     return aggregation.three_ways(frame, list(dict.fromkeys(frame["grouping"])), MEANS, COLUMNS)
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (grouping, classifier) with ours, its errors, the printed number and the rank.
 
     The errors are the standard error and (in brackets) that clustered by data set. The rank by the
@@ -112,11 +117,11 @@ def table(records, settings):
     theirs = reproduction.reported("berta2026", settings.compare).set_index(["row", "column"])
     ours = _numbers(records, settings)
     ours["row"] = _rows(ours, ours["grouping"].replace(PAPER, ""))
-    both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
+    joined = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
     heading = (
         "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
     )
-    wide = aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
+    wide = aggregation.table(joined, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
     ranks = summary(records, settings).query("grouping == @PAPER").drop_duplicates("classifier")
     texts = {
         (PAPER, r.classifier): f"{r.rank:.0f} ({r.rank_low:.0f} to {r.rank_high:.0f})"
@@ -126,33 +131,33 @@ def table(records, settings):
     return wide
 
 
-def _rows(numbers, groupings):
+def _rows(numbers: pd.DataFrame, groupings: Iterable[str]) -> list[str]:
     return [
         f"{name}, {grouping}" if grouping else name
         for name, grouping in zip(numbers["classifier"], groupings)
     ]
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our numbers for the items of `compare`.
 
-    They are of the same runs as the paper's.
+    They come from the same runs as the paper's.
     """
     cells, _ = table1.measured(records, settings)
     ours = _numbers(records, settings)
-    ours["keys"] = aggregation.keys_of(
+    ours["keys"] = aggregation.keys_by_row(
         cells, ours["classifier"], map(table1.notions, ours["column"])
     )
     printed = ours[ours["grouping"].eq(PAPER)]
     full = ours.assign(row=_rows(ours, ours["grouping"].replace(PAPER, "unrounded")))
-    named = {
+    rows_by_item = {
         "table1": printed.assign(row=printed["classifier"]),
         "table1_sensitivity": full,
         "table1_filters": full,
     }
     return items.joined(
         [
-            named[item].rename(columns={"number": "reps"}).assign(item=item)
+            rows_by_item[item].rename(columns={"number": "reps"}).assign(item=item)
             for item in settings.compare
         ]
     )

@@ -1,6 +1,7 @@
 """Reader of the authors' published runs behind Table 1 (pack berta2026_published_runs)."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 
@@ -37,7 +38,7 @@ PARTITIONS = 10
 IN_SAMPLE = "overfitted_"
 
 
-def read(path):
+def read(path: Path) -> pd.DataFrame:
     """Return the records of the file.
 
     A cell is one row of the file and one classifier; an estimate is one of its losses. A problem is
@@ -57,37 +58,41 @@ def read(path):
     table["problem_parameters"] = [json.dumps(row) for row in once]
     frames = []
     for kind, losses in LOSSES.items():
-        own = table[table["task"].eq(kind)]
+        rows_of_kind = table[table["task"].eq(kind)]
         for name, label in CLASSIFIERS.items():
             for prefix in ("", IN_SAMPLE):
                 classifier = prefix + name
                 columns = {
                     f"ERT_{loss}_{classifier}": e
                     for loss, e in losses.items()
-                    if f"ERT_{loss}_{classifier}" in own
+                    if f"ERT_{loss}_{classifier}" in rows_of_kind
                 }
-                if own[list(columns)].notna().any(axis=None):  # else of the other kind alone
+                if (
+                    rows_of_kind[list(columns)].notna().any(axis=None)
+                ):  # else of the other kind only
                     frames += [
-                        _estimates(own, column, e, kind, classifier, label)
+                        _estimates(rows_of_kind, column, e, kind, classifier, label)
                         for column, e in columns.items()
                     ]
         if kind == "multiclass":
             frames.append(
-                _estimates(own, "top_class_ECE", "l1", kind, "top_class", "Binning").assign(
-                    notion="top_label"
-                )
+                _estimates(
+                    rows_of_kind, "top_class_ECE", "l1", kind, "top_class", "Binning"
+                ).assign(notion="top_label")
             )
     return pd.concat(frames, ignore_index=True)
 
 
-def _estimates(table, column, estimand, kind, classifier, label):
+def _estimates(
+    table: pd.DataFrame, column: str, estimand: str, kind: str, classifier: str, label: str
+) -> pd.DataFrame:
     """Return one estimand of one classifier for all rows of a table."""
     seconds = table.get(f"time_{classifier}", float("nan"))
-    named = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
+    estimator = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
     records = table[["problem", "problem_parameters", "rep"]].assign(
         n=table["n_samples"].astype(int), value=table[column]
     )
     reason = table[column].isna().map({True: "the authors' table has no number here", False: None})
     return records.assign(
-        notion=NOTIONS[kind], estimator=named, estimand=estimand, seconds=seconds, reason=reason
+        notion=NOTIONS[kind], estimator=estimator, estimand=estimand, seconds=seconds, reason=reason
     )

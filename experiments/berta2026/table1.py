@@ -6,9 +6,15 @@ and replications of a group (data set, configuration). Clip at 0. Keep the group
 groups. Seconds are per 1,000 samples, over all groups.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import items, reproduction
 from harness.evaluation.selection import label
@@ -30,13 +36,12 @@ SMALLEST = 300  # tasks with at most this many samples are left out
 LEAST = 0.02  # groups whose largest primary error is at most this are left out
 GROUPS = {"binary": 696, "canonical": 241}  # groups of the paper, before this filter
 PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
-PARTITIONS = (
-    "partitions apart"  # mean of the tables of single replications +- its standard error over these
-)
+# mean of the tables of single replications, with its standard error over the replications
+PARTITIONS = "partitions apart"
 BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw the four percentages.
 
     Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
@@ -60,7 +65,9 @@ def render(records, settings):
     return figure
 
 
-def percentages(axes, rows, names, paper):
+def percentages(
+    axes: Sequence[Axes], rows: pd.DataFrame, names: list[str], paper: str
+) -> dict[str, str]:
     """Draw the four panels of one grouping with the paper's numbers.
 
     Return the texts of the legend by label.
@@ -69,11 +76,11 @@ def percentages(axes, rows, names, paper):
     look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {
         "color": COLOURS[1]
     }
-    own = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
+    look_of_ours = panels.look(0, label="ours", shift=-0.18, capsize=0.0, elinewidth=0.9)
     for ax, column in zip(axes, COLUMNS):
-        read, ours = (frame[frame["column"].eq(column)] for frame in (theirs, rows))
-        panels.named_marks(ax, read, "row", names, "value", "plus_minus", **look)
-        two_errors(ax, ours, "classifier", names, "clustered error", **own)
+        printed_rows, ours = (frame[frame["column"].eq(column)] for frame in (theirs, rows))
+        panels.named_marks(ax, printed_rows, "row", names, "value", "plus_minus", **look)
+        two_errors(ax, ours, "classifier", names, "clustered error", **look_of_ours)
         right = max(100.0, ax.get_xlim()[1])
         ax.set(title=column, xticks=np.arange(0.0, right + 1.0, 25.0), xlim=(0.0, right))
         panels.name_rows(ax, names, 0.55, 0.6)
@@ -84,7 +91,9 @@ def percentages(axes, rows, names, paper):
     }
 
 
-def two_errors(ax, part, by, names, text, **how):
+def two_errors(
+    ax: Axes, part: pd.DataFrame, by: str, names: list[str], text: str, **how: Any
+) -> None:
     """Draw `panels.named_marks` of mean and se, and se_clustered as a pale bar named `text`.
 
     A row without a mean is marked "no number".
@@ -101,10 +110,10 @@ def two_errors(ax, part, by, names, text, **how):
 
 
 @aggregation.keep_latest
-def measured(records, settings):
-    """Return `aggregation.cells_of` of the large tasks, and the classifiers of the maximum.
+def measured(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, list[str]]:
+    """Return `aggregation.make_cells` of the large tasks, and the classifiers of the maximum.
 
-    The latter are those of this run that are in the paper's table.
+    The classifiers of the maximum are those of this run that are in the paper's table.
     """
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
@@ -112,7 +121,7 @@ def measured(records, settings):
             f"no cell has a binary or canonical notion and more than {SMALLEST} samples; "
             "Table 1 uses only such cells."
         )
-    cells = aggregation.cells_of(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
+    cells = aggregation.make_cells(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
     reference = [
         name for name in dict.fromkeys(printed()["row"]) if name in set(cells["estimator"])
     ]
@@ -125,7 +134,7 @@ def measured(records, settings):
 
 
 @aggregation.keep_latest
-def summary(records, settings):
+def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return one row per grouping, classifier and column, from mean_and_errors().
 
     Classifiers are sorted by the mean of the four percentages. `groups` is 0 without a number.
@@ -141,9 +150,9 @@ def summary(records, settings):
         for grouping, by in BY.items()
     }
     ranked = aggregation.ranked(tables, names, "dataset", COLUMNS)
-    known = cells.dropna(subset=TIME)
-    reps = known["rep"].unique()
-    if len(reps) > 1 and known.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
+    complete = cells.dropna(subset=TIME)
+    reps = complete["rep"].unique()
+    if len(reps) > 1 and complete.groupby(BY[APART])["rep"].nunique().eq(len(reps)).all():
         alone = [
             aggregation.shares(
                 cells[cells["rep"].eq(r)], COLUMNS, PRIMARY, BY[PAPER], reference, LEAST
@@ -157,12 +166,14 @@ def summary(records, settings):
     return ranked.rename(columns={"estimator": "classifier"})
 
 
-def _over_partitions(tables, names):
+def _over_partitions(
+    tables: Iterable[Mapping[str, pd.DataFrame]], names: list[str]
+) -> pd.DataFrame:
     """Average the tables of single partitions; `groups` counts the partitions.
 
     The standard error is that over the partitions.
     """
-    means = pd.concat([aggregation.over_groups(of, names, "dataset") for of in tables])
+    means = pd.concat([aggregation.over_groups(table, names, "dataset") for table in tables])
     rows = (
         means.groupby(["estimator", "column"], sort=False)["mean"]
         .agg(groups="count", mean="mean", se="sem")
@@ -173,15 +184,15 @@ def _over_partitions(tables, names):
     )
 
 
-def _three_ways(records, settings):
+def _three_ways(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the numbers of the paper's grouping, means over data sets, and folds apart.
 
-    The last two only for the percentages.
+    The last two exist only for the percentages.
     """
     return aggregation.three_ways(summary(records, settings), list(BY), MEANS, COLUMNS)
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (grouping, classifier): ours, the paper's number and the numbers of groups.
 
     Ours is mean ± standard error (error clustered by data set). For the mean over data sets the
@@ -194,14 +205,14 @@ def table(records, settings):
     ours["row"] = [
         c if g == PAPER else f"{c}, {g}" for c, g in zip(ours["classifier"], ours["grouping"])
     ]
-    both = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
+    joined = ours.join(theirs[["value", "plus_minus"]].add_prefix("paper_"), on=["row", "column"])
     heading = (
         "share of the largest estimate: mean ± standard error over groups (clustered by data set)"
     )
-    return aggregation.table(both, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
+    return aggregation.table(joined, ["grouping", "classifier"], [*COLUMNS, TIME], heading)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our numbers for the items of `compare`.
 
     A number is not judged if settings.reasons names its column, if the largest estimate is over
@@ -219,62 +230,74 @@ def reproduced(records, settings):
         else lost.get(r.classifier, "no group has its estimates in full")
         for r in ours.itertuples()
     ]
-    ours["keys"] = aggregation.keys_of(cells, ours["classifier"], map(notions, ours["column"]))
+    ours["keys"] = aggregation.keys_by_row(cells, ours["classifier"], map(notions, ours["column"]))
     full = ours["classifier"] + ", " + ours["grouping"].replace(PAPER, "unrounded")
-    of_item = {
+    rows_by_item = {
         "table1": ours.assign(row=ours["classifier"])[ours["grouping"].eq(PAPER)],
         "table1_sensitivity": ours.assign(row=full),
     }
     return items.joined(
         [
-            of_item[item].rename(columns={"number": "reps"}).assign(item=item)
+            rows_by_item[item].rename(columns={"number": "reps"}).assign(item=item)
             for item in settings.compare
         ]
     )
 
 
-def notions(column):
+def notions(column: str) -> list[str]:
+    """Return the notions whose cells are behind a column."""
     return list(PRIMARY) if column == TIME else [COLUMNS[column][0]]
 
 
-def _unlike(cells, reference, column):
+def _unlike(cells: pd.DataFrame, reference: list[str], column: str) -> str | None:
     """Return the reason why a column of ours differs in kind from the paper's, or None."""
     for notion in notions(column):
-        mine = len(_largest(cells, reference, notion))
-        if mine < GROUPS[notion]:
-            return f"ours is over {mine} groups, the paper's over {GROUPS[notion]} (before small errors are left out)"
+        groups = len(_largest(cells, reference, notion))
+        if groups < GROUPS[notion]:
+            return (
+                f"ours is over {groups} groups, the paper's over {GROUPS[notion]} "
+                "(before small errors are left out)"
+            )
     if column == TIME:
         return None
-    ten, here = printed()["row"].nunique(), len(aggregation.with_numbers(cells, reference))
-    if here < ten:
-        return f"ours is relative to the largest of {here} classifiers, theirs of {ten}"
-    of_notion = cells[cells["notion"].eq(COLUMNS[column][0])]
-    short = aggregation.incomplete_groups(of_notion, COLUMNS[column][1], BY[PAPER], reference)
-    return (
-        f"in {short} groups ours is relative to the largest of fewer than {ten} classifiers"
-        if short
-        else None
-    )
+    theirs = printed()["row"].nunique()
+    ours = len(aggregation.with_numbers(cells, reference))
+    if ours < theirs:
+        return f"ours is relative to the largest of {ours} classifiers, theirs of {theirs}"
+    notion, estimand = COLUMNS[column]
+    cells = cells[cells["notion"].eq(notion)]
+    short = aggregation.incomplete_groups(cells, estimand, BY[PAPER], reference)
+    if short:
+        return (
+            f"in {short} groups ours is relative to the largest of fewer than {theirs} classifiers"
+        )
+    return None
 
 
-def _largest(cells, reference, notion):
+def _largest(cells: pd.DataFrame, reference: list[str], notion: str) -> pd.Series:
+    """Return the largest primary error of every group of a notion."""
     return aggregation.largest_means(
         cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference
     )
 
 
-def counts(records, settings):
+def counts(records: pd.DataFrame, settings: Settings) -> str:
     """Describe the data behind the figure."""
     cells, reference = measured(records, settings)
     largest = {name: _largest(cells, reference, notion) for notion, name in NAMES.items()}
-    texts = [f"{name} {(of > LEAST).sum()} of {len(of)}" for name, of in largest.items()]
+    texts = [
+        f"{name} {(errors > LEAST).sum()} of {len(errors)}" for name, errors in largest.items()
+    ]
     small = records.loc[records["n"].le(SMALLEST), "problem"].nunique()
     left_out = f"\n{small} tasks with at most {SMALLEST} samples left out" if small else ""
     classifiers = len(aggregation.with_numbers(cells, reference))
-    return f"groups with an error above {LEAST}: {', '.join(texts)}; largest of {classifiers} classifiers{left_out}"
+    return (
+        f"groups with an error above {LEAST}: {', '.join(texts)}; "
+        f"largest of {classifiers} classifiers{left_out}"
+    )
 
 
-def printed():
+def printed() -> pd.DataFrame:
     """Return the paper's table without the rows of standard errors."""
     rows = reproduction.reported("berta2026", ["table1"])
     return rows[~rows["column"].str.endswith(reproduction.STANDARD_ERROR)]

@@ -1,14 +1,21 @@
-"""Table 2: over- and under-confidence (L1 and its two parts) on three problems, n = 5,000."""
+"""Table 2: over- and underconfidence (L1 and its two parts) on three problems, n = 5,000."""
 
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items, reproduction, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
 
-PAPER, N = "WS CatBoost", 5000  # the printed numbers' column in reported.csv, and their sample size
+PAPER, N = "WS CatBoost", 5000  # column of the printed numbers in reported.csv, sample size
 PARTS = {"l1_over": "over", "l1_under": "under", "l1": "total"}
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     problems = list(settings.problem)
     figure, (axes,) = panels.grid(1, len(problems), 2.0, sharex=True, sharey=True)
     draw_parts(figure, axes, problems, records, settings)
@@ -17,7 +24,13 @@ def render(records, settings):
     return figure
 
 
-def draw_parts(figure, axes, problems, records, settings):
+def draw_parts(
+    figure: Figure,
+    axes: Sequence[Axes],
+    problems: Sequence[str],
+    records: pd.DataFrame,
+    settings: Settings,
+) -> None:
     """Draw one panel per problem with over, under and total, and the legend above.
 
     Estimates ± standard error are below each other. A vertical stroke is the truth. An open diamond
@@ -33,8 +46,10 @@ def draw_parts(figure, axes, problems, records, settings):
     for ax, problem in zip(axes, problems):
         mine = measured[measured["problem"].eq(problem)]
         shift = panels.dodged(ax, mine, "part", parts, "column", styles)
-        read = theirs[theirs["row"].isin(mine["row"])]
-        panels.named_marks(ax, read, "part", parts, "value", "plus_minus", shift=shift, **paper)
+        printed_rows = theirs[theirs["row"].isin(mine["row"])]
+        panels.named_marks(
+            ax, printed_rows, "part", parts, "value", "plus_minus", shift=shift, **paper
+        )
         true_values(ax, mine, "part", parts)
         panels.name_rows(ax, parts, 0.55, 0.55)
         ax.grid(axis="y", visible=True)
@@ -43,7 +58,7 @@ def draw_parts(figure, axes, problems, records, settings):
     panels.legend(figure, axes[0], first=["true value", "paper"])
 
 
-def true_values(ax, frame, by, names):
+def true_values(ax: Axes, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:
     """Draw the column `truth` as a vertical stroke in the row of every name."""
     for i, name in enumerate(names):
         truth = frame.loc[frame[by].eq(name), "truth"].head(1)
@@ -51,7 +66,7 @@ def true_values(ax, frame, by, names):
         ax.vlines(truth, i - 0.45, i + 0.45, **style)
 
 
-def numbers(records, settings):
+def numbers(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Evaluate L1 and its two parts, with the row of the paper ('Over-confident, under').
 
     Problems are in the experiment's order. The row names n if it is not the paper's.
@@ -71,7 +86,7 @@ def numbers(records, settings):
     )
 
 
-def without(records, settings):
+def without(records: pd.DataFrame, settings: Settings) -> list[pd.DataFrame]:
     """Return the reasons of estimators without any number on a problem."""
     lost = records[records["estimand"].isna()]
     return [
@@ -80,21 +95,21 @@ def without(records, settings):
     ]
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (problem, part): truth, the paper's value (clipped at 0), and all estimators.
 
     An estimator has mean ± standard error, and the mean clipped as in the paper.
     """
-    estimates, theirs, at = numbers(records, settings), printed(), ["{row}"]
-    rows = text_tables.entries(estimates, at, "truth", "truth", None)
-    text_tables.entries(estimates, at, "paper", text=lambda r: "–", into=rows)
+    estimates, theirs, index = numbers(records, settings), printed(), ["{row}"]
+    rows = text_tables.entries(estimates, index, "truth", "truth", None)
+    text_tables.entries(estimates, index, "paper", text=lambda r: "–", into=rows)
     text_tables.entries(
-        theirs[theirs["row"].isin(estimates["row"])], at, "paper", "value", None, 3, into=rows
+        theirs[theirs["row"].isin(estimates["row"])], index, "paper", "value", None, 3, into=rows
     )
-    text_tables.entries(estimates, at, "{column}", into=rows)
+    text_tables.entries(estimates, index, "{column}", into=rows)
     text_tables.entries(
         estimates.assign(mean=estimates["mean"].clip(lower=0.0)),
-        at,
+        index,
         "{column}, clipped",
         error=None,
         digits=3,
@@ -111,7 +126,7 @@ def table(records, settings):
     return text_tables.wide(rows, ["problem", "part"], heading, ["truth", "paper", *names])
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our numbers for the items of `compare`.
 
     `table2` is printed after clipping the means at 0, so only there ours are clipped. `over_under`
@@ -128,7 +143,7 @@ def reproduced(records, settings):
     )
 
 
-def printed():
+def printed() -> pd.DataFrame:
     """Return the printed estimates, without the truths."""
     estimates = reproduction.reported("berta2026", ["table2"])
     return estimates[estimates["column"].eq(PAPER)]

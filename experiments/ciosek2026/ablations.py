@@ -1,10 +1,15 @@
 """Power of the coverage tests: bounds computed again with one term left out.
 
-The problems were made to break them. A bound adds worst cases, so most terms can be left out on
-most problems without a miss. A term counts as detected if the bound without it covers less than 1 -
-delta - 3 standard errors.
+The problems were made to break the bounds. A bound adds worst cases, so on most problems most terms
+can be left out without a miss. A term counts as detected if the bound without it covers less than
+1 - delta - 3 standard errors.
 """
 
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
@@ -12,7 +17,7 @@ from . import bounds, coverage_plot
 from .terms import VARIANTS
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw a coverage_plot.variants_panel per problem, at the largest n."""
     frame = coverage_plot.without_terms(records)
     frame = frame[frame["n"].eq(frame["n"].max())]
@@ -21,7 +26,7 @@ def render(records, settings):
     }
     variants = [variant for variant in VARIANTS if variant in set(frame["variant"])]
 
-    def draw(ax, problem):
+    def draw(ax: Axes, problem: str) -> None:
         coverage_plot.variants_panel(ax, frame[frame["problem"].eq(problem)], names, variants)
         ax.set_title(bounds.function(problem, settings))
 
@@ -35,13 +40,13 @@ def render(records, settings):
     return panels.each(items.chosen(settings, frame, "problem"), draw, **shape)
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return coverage with all terms and without each, and the detected terms.
 
     Rows are (problem, bound, n, level). The last rows have the lowest coverage over all problems,
     by bound.
     """
-    frame, rows = bounds.named(coverage_plot.without_terms(records), settings), {}
+    frame, rows = bounds.with_names(coverage_plot.without_terms(records), settings), {}
     for (function, bound, n, level), part in frame.groupby(
         ["function", "bound", "n", "level"], sort=False
     ):
@@ -60,18 +65,18 @@ def table(records, settings):
     )
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return coverages, rows '<problem id>, n = <n>, level <level>'.
 
     Columns are '<estimator id>, <variant>'. The transfer alone is also at level 0.5.
     """
-    of_it = (
+    names = (
         ["problem", "estimator", "variant"],
         "{problem}, n = {n}, level {level:g}",
         "{estimator}, {variant}",
     )
     shares = coverage_plot.shares(
-        coverage_plot.without_terms(records), *of_it, settings.reasons.get("prototype")
+        coverage_plot.without_terms(records), *names, settings.reasons.get("prototype")
     )
-    half = coverage_plot.shares(coverage_plot.without_terms(records, 0.5), *of_it)
+    half = coverage_plot.shares(coverage_plot.without_terms(records, 0.5), *names)
     return items.answers(items.together(shares, half), settings)

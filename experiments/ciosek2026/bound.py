@@ -6,21 +6,24 @@ change of the error by the perturbation; it is at most 4 G / pi h = 1.166 h.
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 from . import bounds, drawing, rates
 
-AT, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
-LEVEL = 0.02  # of the bound that the paper reaches at n = AT
+LAST_N, SHIFT, PAPER_STYLE = 10_000_000, "mean_shift", "nw_kfold_first_order"
+LEVEL = 0.02  # of the bound that the paper reaches at n = LAST_N
 
 
-def measured(records):
-    """Return the numbers of the bounds; and by problem E|S - S0| as `value`, and `h`.
+def measured(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the numbers of the bounds, and E|S - S0| (`value`) and `h` by problem.
 
-    NaN if a problem does not know them.
+    The last two are NaN if a problem does not know them.
     """
     frame = bounds.measured(records)
     shift = frame[frame["estimator"].eq(SHIFT)].drop_duplicates("problem").set_index("problem")
@@ -32,7 +35,7 @@ def measured(records):
     return frame[frame["estimator"].ne(SHIFT)], moved.astype(float)
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw one panel per problem: mean bounds against n (log-log).
 
     Bounds of 0 are on the lower edge. Dashed: the true value, if known. Dotted: E|S - S0|. The
@@ -50,7 +53,7 @@ def render(records, settings):
         "zorder": 5,
     }
 
-    def draw(ax, problem):
+    def draw(ax: Axes, problem: str) -> None:
         mine, distance = frame[frame["problem"].eq(problem)], moved["value"][problem]
         drawing.means(ax, mine, bounds.looks(mine, settings), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
@@ -71,7 +74,7 @@ def render(records, settings):
         if pd.notna(distance):
             ax.axhline(distance, color="0.2", linestyle=":", linewidth=1.0, label="$E|S - S_0|$")
         ax.plot(
-            AT,
+            LAST_N,
             items.printed(settings, "bound")["value"].iloc[0],
             "D",
             label="paper, $n = 10^7$",
@@ -85,10 +88,10 @@ def render(records, settings):
     )
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (problem, bound): mean bound at every n, true value, h, E|S - S0| and 1.166 h."""
     frame, moved = measured(records)
-    means = bounds.named(
+    means = bounds.with_names(
         items.means(frame, ["problem", "estimator", "truth", "n"]).sort_values("n"), settings
     )
     rows = text_tables.entries(means, ("{function}", "{bound}"), "n = {n:,}")
@@ -106,22 +109,22 @@ def table(records, settings):
     return text_tables.wide(rows, ["predictions", "bound"], heading, rates.size_columns(frame))
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the paper-style bound at n = 10^7, and the samples needed for 0.02.
 
     Both are of other predictions and therefore not judged.
     """
     frame, why = measured(records)[0], settings.reasons["data"]
     frame = frame[frame["estimator"].eq(PAPER_STYLE)]
-    asked = items.printed(settings)[["row", "column"]]
-    at_end = items.means(frame[frame["n"].eq(AT)], ["estimator"])
+    printed = items.printed(settings)[["row", "column"]]
+    at_end = items.means(frame[frame["n"].eq(LAST_N)], ["estimator"])
     ours = items.numbers(
-        asked[asked["row"].str.endswith(f"n = {AT:,}")].merge(at_end, "cross"),
+        printed[printed["row"].str.endswith(f"n = {LAST_N:,}")].merge(at_end, "cross"),
         "{row}",
         "{column}",
         why=why,
     )
-    sizes = needed(frame)
+    sizes = samples_needed(frame)
     if sizes.notna().all() and len(sizes):
         most = pd.DataFrame([{"value": sizes.max(), "keys": tuple(frame["key"])}])
         row = items.numbers(
@@ -131,7 +134,7 @@ def reproduced(records, settings):
     return items.answers(ours, settings, why)
 
 
-def needed(frame) -> pd.Series:
+def samples_needed(frame: pd.DataFrame) -> pd.Series:
     """Return by problem the n at which the mean bound is `LEVEL`.
 
     It is interpolated linearly in the logarithms; NaN if the level is not reached.

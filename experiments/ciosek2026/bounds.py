@@ -1,9 +1,11 @@
 """Names, styles and numbers that the items on certified bounds share."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures.style import COLOURS
@@ -17,35 +19,34 @@ ESTIMATORS = pd.read_csv(Path(__file__).with_name("estimators.csv"), dtype=str).
 )
 
 
-def lookup(estimator: str, column: str, otherwise=None):
+def lookup(estimator: str, column: str, otherwise: Any = None) -> Any:
     """Return the entry of ESTIMATORS for an estimator, or `otherwise`."""
     return ESTIMATORS[column].dropna().get(estimator, otherwise)
 
 
-def name(estimator: str, settings) -> str:
+def name(estimator: str, settings: Settings) -> str:
     """Return the name of an estimator in figures: configured, from ESTIMATORS, or its id."""
-    given = label(settings, "estimator", estimator)
-    return given if given != estimator else lookup(estimator, "name", estimator)
+    configured = label(settings, "estimator", estimator)
+    return configured if configured != estimator else lookup(estimator, "name", estimator)
 
 
-def plain(estimator: str, settings) -> str:
+def plain(estimator: str, settings: Settings) -> str:
     """Return the name of an estimator in tables, without mathematics."""
     return (
         name(estimator, settings).replace("$", "").replace("h^2", "h²").replace("^{1/3}", "^(1/3)")
     )
 
 
-def function(problem: str, settings) -> str:
+def function(problem: str, settings: Settings) -> str:
     """Return the name of a problem: configured, or like 'sine' or 'sine, perturbed'."""
-    given, base = label(settings, "problem", problem), problem.removesuffix("_perturbed")
-    return (
-        given
-        if given != problem
-        else base.removeprefix("score_").replace("_", " ") + ", perturbed" * (base != problem)
-    )
+    configured = label(settings, "problem", problem)
+    if configured != problem:
+        return configured
+    base = problem.removesuffix("_perturbed")
+    return base.removeprefix("score_").replace("_", " ") + ", perturbed" * (base != problem)
 
 
-def named(frame, settings):
+def with_names(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Sort a frame as configured; add `function` of the problem and `bound` of the estimator."""
     frame = items.in_order(frame, settings)
     functions = [function(problem, settings) for problem in frame["problem"]]
@@ -54,7 +55,7 @@ def named(frame, settings):
     )
 
 
-def looks(frame, settings) -> dict[str, dict]:
+def looks(frame: pd.DataFrame, settings: Settings) -> dict[str, dict[str, Any]]:
     """Return {estimator: name and style for plot}; markers are open if the line is not solid."""
     rows = {}
     for i, e in enumerate(items.chosen(settings, frame)):
@@ -69,6 +70,6 @@ def looks(frame, settings) -> dict[str, dict]:
     return rows
 
 
-def measured(records):
-    """rates.excess of the L1 records that carry a number."""
+def measured(records: pd.DataFrame) -> pd.DataFrame:
+    """Return `rates.excess` of the L1 records that have a number."""
     return rates.excess(items.with_number(records, "l1"))

@@ -1,15 +1,21 @@
 """Conclusions of the paper as tests on our functions, networks and tables.
 
-The paper's own are not available. For a claim on several functions, sizes or networks the worst one
-is tested, with intervals that hold for all of them at once (claims.among), because the worst of
-many is also an extreme by chance.
+The paper's functions and networks are not available. A claim on several functions, sizes or
+networks is tested on the worst of them. Their intervals hold for all of them at once
+(claims.among), because the worst of many is extreme by chance as well.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from harness.configure.settings import Settings
 from harness.evaluation import claims, items
+from harness.evaluation.claims import Statistic
 from harness.figures import claims_plot
 
 from . import bound, convergence, ece, perturbation, rates
@@ -23,14 +29,14 @@ ANY_LAW = ("ciosek2026_coverage_adversarial", "ciosek2026_coverage_waves")
 SMALL, LARGE = 1000, 1_000_000
 
 
-def statistics(records, settings) -> dict[str, claims.Statistic]:
+def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.Statistic]:
     """Return {claim: statistic}."""
     fine = items.with_number(records)
 
-    def of(*names):
+    def select(*names: str) -> pd.DataFrame:
         return fine[fine["experiment"].isin(names)]
 
-    rising = of("ciosek2026_convergence")
+    rising = select("ciosek2026_convergence")
     return {
         "bounds hold": lowest_coverage(
             records[records["experiment"].eq("ciosek2026_coverage")], PAPERS
@@ -47,15 +53,15 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
             2,
             "the least upper bound is 1/2, a third of the paper's constant",
         ),
-        **of_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
-        **of_ece(ece.estimates(of("ciosek2026_ece"))),
-        **of_auroc(of("ciosek2026_perturbation")),
+        **claims_on_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
+        **claims_on_ece(ece.estimates(select("ciosek2026_ece"))),
+        **claims_on_auroc(select("ciosek2026_perturbation")),
         "0.02 is reached at ten million samples": extreme(
             claims.largest,
             rising,
             CALIBRATED,
             NW,
-            bound.AT,
+            bound.LAST_N,
             "simulated scores; 0.025 is what rounds to 0.02",
         ),
         "0.02 needs ten million samples": extreme(
@@ -67,7 +73,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
             "our bound by Jensen's inequality, derived under the paper's assumption",
         ),
         "training with the perturbation is cheap": claims.untested(
-            "needs training times of networks with and without the perturbation, which no record holds"
+            "needs training times of networks with and without the perturbation; no record has them"
         ),
     }
 
@@ -75,7 +81,7 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
 render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
-def lowest_coverage(frame, estimators):
+def lowest_coverage(frame: pd.DataFrame, estimators: Sequence[str]) -> Statistic:
     """Test the smallest coverage over problems, sizes and these estimators.
 
     Cells without a bound are not counted, but the text names their number.
@@ -85,7 +91,10 @@ def lowest_coverage(frame, estimators):
     if not len(table):
         return claims.untested("needs samples of functions with a known calibration error")
     worst = table.sort_values(["coverage", "margin"]).iloc[0]
-    why = f"lowest of {len(table)} settings: {worst['problem']}, {worst['estimator']}, n = {worst['n']:,}"
+    why = (
+        f"lowest of {len(table)} settings: {worst['problem']}, {worst['estimator']}, "
+        f"n = {worst['n']:,}"
+    )
     if table["without"].sum():
         why += f"; {table['without'].sum()} cells gave no bound"
     level = claims.among(len(table))
@@ -96,30 +105,35 @@ def lowest_coverage(frame, estimators):
     return claims.smallest(parts, why)
 
 
-def derivative(weights, outcomes, order, why):
+def derivative(weights: list[float], outcomes: list[float], order: int, why: str) -> Statistic:
     """Return the largest derivative of eta near a score, in units of h, to about 1e-6.
 
-    It is by central differences. The original scores are d h below, at and d h above the score, d
-    up to 3, and have these weights given the score.
+    It is computed by central differences. Three original scores lie d h below, at and d h above the
+    score, with d up to 3. `weights` are their probabilities given the score.
     """
     x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
     for d in np.linspace(0.5, 3.0, 26):
         places = np.array([-d, 0.0, d])
-        up, at, down = (
+        above, middle, below = (
             _eta(x + move, places, np.array(weights) * np.cosh(places), outcomes)
             for move in (step, 0.0, -step)
         )
-        change = (up - down) / (2.0 * step) if order == 1 else (up - 2.0 * at + down) / step**2
+        if order == 1:
+            change = (above - below) / (2.0 * step)
+        else:
+            change = (above - 2.0 * middle + below) / step**2
         most = max(most, np.abs(change).max())
     return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 3 h away; {why}")
 
 
-def _eta(x, places, weights, outcomes):
+def _eta(
+    x: np.ndarray, places: np.ndarray, weights: np.ndarray, outcomes: list[float]
+) -> np.ndarray:
     mass = weights / np.cosh(x - places)
     return mass @ outcomes / mass.sum(axis=1)
 
 
-def of_bounds(frame):
+def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on the paper's three bounds on the four functions."""
     names = [
         "NW is tightest",
@@ -140,26 +154,28 @@ def of_bounds(frame):
         if set(wide) == set(PAPERS) and len(wide) > 1:
             truth = part["truth"].iloc[0]
             for other in (TV, LIP):
-                of_it = {
+                place = {
                     "where": f"{NAMES[other]}, {problem}, n = {n:,}",
                     "keys": tuple(part["key"]),
                 }
                 tight.append(
-                    {**rates.ratio_of_means(wide[NW].to_numpy(), wide[other].to_numpy()), **of_it}
+                    {**rates.ratio_of_means(wide[NW].to_numpy(), wide[other].to_numpy()), **place}
                 )
             excess = (wide - truth).to_numpy().T[[wide.columns.get_loc(e) for e in (LIP, NW)]]
-            times.append({**rates.ratio_of_means(*excess), **of_it})
+            times.append({**rates.ratio_of_means(*excess), **place})
     results = [
         _worst(tight, "mean", 1),
         _worst(times, "mean", 1, "; 2 as what several times begins with is ours"),
     ]
-    both = slopes[slopes["estimator"].eq(TV)].merge(
+    pairs = slopes[slopes["estimator"].eq(TV)].merge(
         slopes[slopes["estimator"].eq(NW)], on="problem", suffixes=("", "_nw")
     )
-    steeper = both.assign(
-        mean=both["slope"] - both["slope_nw"], se=np.hypot(both["se"], both["se_nw"]), where=both["problem"],
-        keys=both["keys"] + both["keys_nw"],
-    )  # fmt: skip
+    steeper = pairs.assign(
+        mean=pairs["slope"] - pairs["slope_nw"],
+        se=np.hypot(pairs["se"], pairs["se_nw"]),
+        where=pairs["problem"],
+        keys=pairs["keys"] + pairs["keys_nw"],
+    )
     results.append(_worst(steeper.to_dict("records"), "mean", -1))
     for estimator in PAPERS:
         low, high = convergence.paper_range(estimator)
@@ -185,7 +201,7 @@ def of_bounds(frame):
     return dict(zip(names, results))
 
 
-def _worst(rows, by, sign, more=""):
+def _worst(rows: list[dict[str, Any]], by: str, sign: int, more: str = "") -> Statistic:
     """Test the largest (`sign` 1) or smallest (-1) of several numbers with errors `se`.
 
     Student's t is used for rows with `reps`. The intervals hold for all rows at once.
@@ -202,12 +218,11 @@ def _worst(rows, by, sign, more=""):
         for row in rows
     ]
     which = "largest" if sign > 0 else "smallest"
-    return (claims.largest if sign > 0 else claims.smallest)(
-        parts, f"{which} of {len(rows)}: {worst['where']}{more}"
-    )
+    choose = claims.largest if sign > 0 else claims.smallest
+    return choose(parts, f"{which} of {len(rows)}: {worst['where']}{more}")
 
 
-def of_ece(frame):
+def claims_on_ece(frame: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on the binned estimates on the unperturbed functions."""
     at_end = frame[frame["n"].eq(LARGE) & frame["problem"].isin((FOURTH, *FIRST_THREE))]
     fixed = at_end[at_end["estimator"].eq(ece.FIXED)]
@@ -227,15 +242,20 @@ def of_ece(frame):
     return {
         "15 bins do not converge on the fourth function": _not_closer(frame, ece.FIXED),
         "n^(1/3) bins do not converge on the fourth function": _not_closer(frame, ece.GROWING),
-        "ECE is acceptable on the first three functions": none if lacking else claims.largest(acceptable),
+        "ECE is acceptable on the first three functions": (
+            none if lacking else claims.largest(acceptable)
+        ),
         "ECE is not an upper bound": claims.estimate_share(
-            below.sum(), len(below), fixed["key"], claims.OURS,
+            below.sum(),
+            len(below),
+            fixed["key"],
+            claims.OURS,
             "our four functions; a bound of level 0.95 may be below on one sample in twenty",
-        )
-    }  # fmt: skip
+        ),
+    }
 
 
-def _not_closer(frame, estimator):
+def _not_closer(frame: pd.DataFrame, estimator: str) -> Statistic:
     """Compare the distance of the mean estimate from the truth at LARGE and at SMALL, on FOURTH."""
     mine = frame[
         frame["problem"].eq(FOURTH)
@@ -255,26 +275,27 @@ def _not_closer(frame, estimator):
     )
 
 
-def of_auroc(records):
+def claims_on_auroc(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test claims on the cost of the perturbation."""
     frame = perturbation.curves(records)
-    at = frame[frame["h"].eq(perturbation.CLAIMED)]
+    claimed = frame[frame["h"].eq(perturbation.CLAIMED)]
 
-    def mean_of(panel, why, needed):
-        part = at[at["panel"].eq(panel)]
+    def mean_decrease(panel: str, why: str, without: str) -> Statistic:
+        part = claimed[claimed["panel"].eq(panel)]
         if not len(part):
-            return claims.untested(needed)
-        ends = f"{len(part)} of them, {part['mean'].min():.4f} to {part['mean'].max():.4f}, median {part['mean'].median():.3f}"
+            return claims.untested(without)
+        low, high, median = part["mean"].min(), part["mean"].max(), part["mean"].median()
+        ends = f"{len(part)} of them, {low:.4f} to {high:.4f}, median {median:.3f}"
         return claims.estimate_mean(part["mean"], part["keys"], claims.OURS, f"{why}; {ends}")
 
-    trained = at[at["panel"].isin(["logistic", "mlp"]) & at["aware"]]
+    trained = claimed[claimed["panel"].isin(["logistic", "mlp"]) & claimed["aware"]]
     return {
-        "AUROC at h = 2^-6, image networks": mean_of(
+        "AUROC at h = 2^-6, image networks": mean_decrease(
             "cifar10",
             "interval over the networks, on the same test rows",
             "needs the files cifar_logits/cifar10_*.npz",
         ),
-        "AUROC at h = 2^-6, tables": mean_of(
+        "AUROC at h = 2^-6, tables": mean_decrease(
             "tabular",
             "interval over the kinds of models, on the same tables",
             "needs `calharness data make tabular_oof`",
@@ -284,7 +305,7 @@ def of_auroc(records):
     }
 
 
-def _end(part, sign):
+def _end(part: pd.DataFrame, sign: int) -> Statistic:
     """Test the largest (`sign` 1) or smallest (-1) mean decrease, over classes, tables or seeds."""
     part = part[part["members"].gt(1)]
     if not len(part):
@@ -299,7 +320,14 @@ def _end(part, sign):
     return _worst(rows, "mean", sign, "; a value per class, table or seed")
 
 
-def extreme(choose, frame, problems, estimator, n, why):
+def extreme(
+    choose: Callable[[list[Statistic]], Statistic],
+    frame: pd.DataFrame,
+    problems: Sequence[str],
+    estimator: str,
+    n: int,
+    why: str,
+) -> Statistic:
     """Choose the largest or smallest (`choose`) of the mean estimates of these problems at n."""
     frame = frame[
         frame["estimator"].eq(estimator) & frame["n"].eq(n) & frame["problem"].isin(problems)

@@ -4,10 +4,15 @@ The items show the distance above the truth and its rate. The paper prints the r
 slopes over four functions that are not known.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
@@ -17,7 +22,7 @@ THE_FOUR = ("score_sine", "score_sigmoid", "score_steps", "score_waves")
 ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw one panel per function: mean of bound - CE against n.
 
     A cross marks a vacuous bound (1). Grey: the paper's rate -1/3. Below: the slopes of the paper's
@@ -27,7 +32,7 @@ def render(records, settings):
     looks = bounds.looks(frame[frame["kind"].eq("upper")], settings)
     drawn = frame[frame["estimator"].isin(looks)]
 
-    def draw(ax, problem):
+    def draw(ax: Axes, problem: str) -> None:
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
         drawing.means(ax, mine, looks, "excess")
         vacuous = (
@@ -64,7 +69,7 @@ def render(records, settings):
     return figure
 
 
-def slopes_panel(ax, records, settings, names):
+def slopes_panel(ax: Axes, records: pd.DataFrame, settings: Settings, names: Sequence[str]) -> None:
     """Draw the slopes of the paper's three bounds over the printed ranges (open bars)."""
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope")
     ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
@@ -91,8 +96,10 @@ def slopes_panel(ax, records, settings, names):
         for k, problem in enumerate(names):
             mine = fits[fits["estimator"].eq(estimator) & fits["problem"].eq(problem)]
             text = bounds.function(problem, settings).removesuffix(", perturbed") if not y else None
-            at = y + 0.5 * ((k + 0.5) / len(names) - 0.5)
-            ax.plot(mine["slope"], [at] * len(mine), label=text, **panels.look(k, markersize=3.5))
+            height = y + 0.5 * ((k + 0.5) / len(names) - 0.5)
+            ax.plot(
+                mine["slope"], [height] * len(mine), label=text, **panels.look(k, markersize=3.5)
+            )
     panels.name_rows(ax, [bounds.lookup(estimator, "paper") for estimator in ours])
     ax.set_xlim(-0.6, -0.14)
     ax.set_xlabel(r"slope of $\log$(bound $-$ CE) on $\log n$")
@@ -106,19 +113,19 @@ def slopes_panel(ax, records, settings, names):
     )
 
 
-def reported_theory(name):
+def reported_theory(name: str) -> float:
     """Return the exponent that the paper proves for a bound."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
-    return printed[name, THEORY]
+    return float(printed[name, THEORY])
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return slopes and mean bounds by function and bound.
 
     Slopes: over all n, over the first and the last decade, in theory, and the paper's range.
     """
     means, rows = (
-        bounds.named(items.evaluated(records, settings, "l1").sort_values("n"), settings),
+        bounds.with_names(items.evaluated(records, settings, "l1").sort_values("n"), settings),
         {},
     )
     fits = rates.excess_slopes(items.with_number(records, "l1")).set_index(["problem", "estimator"])
@@ -137,15 +144,15 @@ def table(records, settings):
     return text_tables.wide(rows, ["function", "bound"], heading)
 
 
-def paper_range(estimator):
+def paper_range(estimator: str) -> tuple[float, float]:
     """Return the (steepest, flattest) slope of the paper's bound of that form; NaN without one."""
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
-    return tuple(
-        float(printed.get((bounds.lookup(estimator, "paper"), end), np.nan)) for end in ENDS
-    )
+    name = bounds.lookup(estimator, "paper")
+    low, high = (float(printed.get((name, end), np.nan)) for end in ENDS)
+    return low, high
 
 
-def verdict(slope, estimator):
+def verdict(slope: float, estimator: str) -> str:
     """Return inside, steeper or flatter than the paper's range; a dash without slope or range."""
     low, high = paper_range(estimator)
     if pd.isna(slope) or pd.isna(low):
@@ -155,7 +162,7 @@ def verdict(slope, estimator):
     return "flatter" if slope > high else "inside"
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return slopes next to the paper's, and the mean bounds.
 
     The steepest and flattest slope over THE_FOUR are of other functions than the paper's. Their
@@ -177,13 +184,11 @@ def reproduced(records, settings):
         last, "{bound}", THEORY, "value", None, None, why=settings.reasons["theory"]
     )
     slopes = items.together(slopes, limits)
-    others, means = (
-        [item for item in settings.compare if item != "slopes"],
-        rates.numbers_by_id(records, settings, "l1"),
-    )
+    other_items = [item for item in settings.compare if item != "slopes"]
+    means = rates.numbers_by_id(records, settings, "l1")
     return items.joined(
         [
             items.answers(slopes, settings, items=["slopes"]),
-            items.answers(means, settings, items=others),
+            items.answers(means, settings, items=other_items),
         ]
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from harness.evaluation import items
 from harness.figures import panels
@@ -26,21 +27,21 @@ def figure(
     total: str,
     problems: str,
     lines: Iterable[tuple[float, Look]] = (),
-):
+) -> Figure:
     """Draw CPU seconds of a cell against n (left) and of all cells by estimator (right).
 
     Parameters
     ----------
-    found : DataFrame
-        As of `cells`.
+    rows : DataFrame
+        From `cells`.
     looks : mapping
         {id of an estimator: its label, colour, marker and line}, in the order of the bars.
     total : str
-        The name of the bar of the sum; there is none for one estimator.
+        Name of the bar of the sum, which is absent for one estimator.
     problems : str
-        What the problems are, as in 'functions'.
+        Plural noun for the problems, such as 'functions'.
     lines : iterable of (seconds, look)
-        Upright lines beside the bars; none for seconds of NaN.
+        Vertical lines; none for seconds of NaN.
     """
     if not len(rows):
         return panels.nothing()

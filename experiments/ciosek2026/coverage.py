@@ -4,18 +4,22 @@ Nearly all always cover, because they add the worst cases of several terms. `abl
 this can and cannot detect.
 """
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.records.schema import has_number
 
 from . import bounds, coverage_plot, rates
 
 
-def measured(records):
+def measured(records: pd.DataFrame) -> pd.DataFrame:
     """Return `rates.coverage` of the L1 error."""
     return rates.coverage(records[records["estimand"].eq("l1") | ~has_number(records)])
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw coverage_plot.figure of every bound."""
     frame = measured(records)
     names = {
@@ -24,23 +28,23 @@ def render(records, settings):
     return coverage_plot.figure(frame, names, items.chosen(settings, frame, "problem"))
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return coverage_plot.entries by problem, bound and level."""
-    frame = bounds.named(measured(records), settings)
+    frame = bounds.with_names(measured(records), settings)
     parts = frame.groupby(["function", "bound", frame["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
     heading = "share of samples whose bound holds the true value"
     return text_tables.wide(rows, ["problem", "bound", "level"], heading, rates.size_columns(frame))
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return coverages and mean bounds at the level of this run.
 
     Rows are '<problem id>, n = <n>'; columns '<estimator id>, coverage' and '<estimator id>'.
     """
-    of_it = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
+    names = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
     others = settings.reasons.get("prototype")
-    shares = coverage_plot.shares(measured(records), *of_it, others)
+    shares = coverage_plot.shares(measured(records), *names, others)
     return items.answers(
         items.together(shares, rates.numbers_by_id(records, settings, "l1")), settings, others
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from harness.common import wording
 from harness.evaluation import items
@@ -16,7 +18,7 @@ from . import rates
 from .terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 
 
-def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]):
+def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]) -> Figure:
     """Draw the distance of bounds from the true value (left) and the smallest coverage (right).
 
     Left, for every estimator, n (colour) and problem: the closest of all samples, and a line from
@@ -25,8 +27,8 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
     Parameters
     ----------
-    found : DataFrame
-        As of `rates.coverage`.
+    frame : DataFrame
+        From `rates.coverage`.
     names : mapping
         {id of an estimator: its name}, in the order of the rows; others are not drawn.
     problems : sequence of str
@@ -43,15 +45,15 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     )
     place = {name: (i + 0.5) / len(problems) - 0.5 for i, name in enumerate(problems)}
     for j, (n, mine) in enumerate(frame.groupby("n")):
-        at = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
-        at += 0.7 * 0.84 / len(sizes) * mine["problem"].map(place)
+        heights = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
+        heights += 0.7 * 0.84 / len(sizes) * mine["problem"].map(place)
         to_mean = {
             "linewidth": 0.7,
             "alpha": 0.55,
             "label": "from the closest sample (mark) to the mean",
         }
-        left.hlines(at, mine["margin"], mean[mine.index], color=COLOURS[j], **to_mean)
-        left.plot(mine["margin"], at, label=f"$n$ = {n:,}", **panels.look(j, markersize=2.6))
+        left.hlines(heights, mine["margin"], mean[mine.index], color=COLOURS[j], **to_mean)
+        left.plot(mine["margin"], heights, label=f"$n$ = {n:,}", **panels.look(j, markersize=2.6))
     below = min(-1e-3, 1.6 * frame["margin"].min())
     left.axvspan(below, 0.0, color="0.5", alpha=0.12, linewidth=0, label="not covered")
     left.axvline(0.0, color="0.2", linewidth=0.9)
@@ -94,10 +96,9 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 def entries(part: pd.DataFrame) -> dict[str, str]:
     """Return a row of a table from the sizes of one problem, estimator and level.
 
-    `part` is from `rates.coverage`.
-
-    Coverage at every n, samples, the smallest that passes, the verdict, the closest margin, the
-    share of vacuous bounds, the true value (CE), mean bounds at the largest n.
+    `part` is from `rates.coverage`. The row has coverage at every n, samples, the smallest coverage
+    that passes, the verdict, the closest margin, the share of vacuous bounds, the true value (CE)
+    and mean bounds at the largest n.
     """
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
@@ -123,15 +124,15 @@ def shares(
 
     Parameters
     ----------
-    found : DataFrame
-        As of `rates.coverage` or `without_terms`.
+    frame : DataFrame
+        From `rates.coverage` or `without_terms`.
     by : sequence of str
-        What the lowest coverage is taken by.
+        Columns that define the groups of the lowest coverage.
     row, column : str
-        As of `items.numbers`.
+        As for `items.numbers`.
     why : str, optional
-        Why reported coverages are of other problems of the kind: beside them stands the lowest over
-        n, in rows '<problem id>'.
+        Reason why reported coverages belong to other problems of the kind. The lowest coverage over
+        n is then added, in rows '<problem id>'.
     """
     frame = frame.assign(
         error=np.sqrt(frame["coverage"] * (1.0 - frame["coverage"]) / frame["samples"])
@@ -153,15 +154,16 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
     Parameters
     ----------
     records : DataFrame
-        Those without a number, diagnostics or truth are left out.
+        Records; those without a number, diagnostics or truth are left out.
     level : float, optional
-        Of the transfer alone, at this level instead of the records'.
+        Confidence level of the transfer alone, the only variant that is then returned. Default: all
+        variants at the level of the records.
 
     Returns
     -------
     DataFrame
-        As of `rates.coverage`, by `variant` too; detected: whether the coverage is too small to
-        pass.
+        As from `rates.coverage`, also by `variant`, with the column `detected`: True if the
+        coverage is too small to pass.
     """
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
     fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(
@@ -179,7 +181,7 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
 
 
 def variants_panel(
-    ax, frame: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
+    ax: Axes, frame: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
 ) -> None:
     """Draw the coverage of every bound with all terms and without each, as numbers in fields.
 
@@ -188,8 +190,8 @@ def variants_panel(
 
     Parameters
     ----------
-    found : DataFrame
-        As of `without_terms`, of one problem and n.
+    frame : DataFrame
+        From `without_terms`, for one problem and n.
     names : mapping
         {id of an estimator: its name}, in the order of the rows; others are not drawn.
     variants : sequence of str
@@ -197,24 +199,18 @@ def variants_panel(
     """
     rows = list(names)
     for r in frame[frame["estimator"].isin(rows) & frame["variant"].isin(variants)].itertuples():
-        at = list(variants).index(r.variant), rows.index(r.estimator)
+        x, y = list(variants).index(r.variant), rows.index(r.estimator)
         colour = (
             pale(COLOURS[1], 0.35 + 0.4 * (1.0 - r.coverage))
             if r.detected
             else pale(COLOURS[0], 0.16)
         )
-        ax.add_patch(
-            pyplot().Rectangle((at[0] - 0.47, at[1] - 0.45), 0.94, 0.9, color=colour, linewidth=0)
-        )
-        text = (
-            "1"
-            if r.coverage == 1.0
-            else "0"
-            if r.coverage == 0.0
-            else f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
-        )
+        ax.add_patch(pyplot().Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, color=colour, linewidth=0))
+        text = f"{np.floor(1e3 * r.coverage) / 1e3:.3f}".lstrip("0")
+        if r.coverage in (0.0, 1.0):
+            text = f"{r.coverage:.0f}"
         weight = "bold" if r.detected else "normal"
-        ax.text(*at, text, ha="center", va="center", fontsize=6.5, weight=weight)
+        ax.text(x, y, text, ha="center", va="center", fontsize=6.5, weight=weight)
     ax.set_xticks(
         range(len(variants)),
         variants,
@@ -239,13 +235,15 @@ def variants_entries(part: pd.DataFrame, judged: pd.DataFrame) -> dict[str, str]
     detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(
         columns=[*VARIANTS]
     )
-    seen = detected.eq(True).any()
-    names = [v.removeprefix("without ") for v in VARIANTS if seen[v] and v.startswith("without ")]
+    is_detected = detected.eq(True).any()
+    names = [
+        v.removeprefix("without ") for v in VARIANTS if is_detected[v] and v.startswith("without ")
+    ]
     if (detected[EMPIRICAL].eq(True) & detected[ALONE].eq(False)).any():
         names.append("transfer (where alone)")
     row = {r.variant: f"{r.coverage:.4f}" for r in part.itertuples()} | {
         "smallest that passes": f"{part['least'].min():.4f}"
     }
     return row | {
-        "detected": "the bound itself fails" if seen[FULL] else ", ".join(names) or "none"
+        "detected": "the bound itself fails" if is_detected[FULL] else ", ".join(names) or "none"
     }

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 
-def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str) -> None:
+def means(
+    ax: Axes, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str
+) -> None:
     """Draw a line per estimator: the mean of the column `value` against n, on logarithmic axes.
 
     `looks` maps the id of an estimator to its label, colour, marker and line, as plot takes them.
@@ -21,7 +24,9 @@ def means(ax, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value
     ax.set(xscale="log", yscale="log")
 
 
-def band(ax, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how) -> None:
+def band(
+    ax: Axes, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how: Any
+) -> None:
     """Draw `value` against n in a pale band from `low` to `high`. An empty frame draws nothing.
 
     `how` goes to plot and must hold the colour.
@@ -33,7 +38,7 @@ def band(ax, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how
         ax.plot(part["n"], part[value], **how)
 
 
-def guide(ax, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
+def guide(ax: Axes, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
     """Draw a grey line of this slope on logarithmic axes, over the sizes n of the frame.
 
     It starts below the smallest positive `value` at the smallest n. Without such a value, or with

@@ -6,8 +6,11 @@ the price of its width.
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
@@ -16,13 +19,11 @@ from . import bounds, rates
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
-INTERVALS = (
-    "certified_interval",
-    "certified_interval_perturbed",
-)  # the last that a problem has is shown
+# the last one that a problem has is shown
+INTERVALS = ("certified_interval", "certified_interval_perturbed")
 
 
-def estimates(records):
+def estimates(records: pd.DataFrame) -> pd.DataFrame:
     """Return the records of the heuristic: 15 bins, and n^(1/3) bins (rounded) under one name."""
     numbers = bounds.measured(records)
     binned = numbers[numbers["estimator"].str.fullmatch(r"binned\d+")]
@@ -33,7 +34,7 @@ def estimates(records):
     return pd.concat([binned[binned["estimator"].eq(FIXED)], growing], ignore_index=True)
 
 
-def intervals(records):
+def intervals(records: pd.DataFrame) -> pd.DataFrame:
     """Return `mean_intervals` of the last of INTERVALS that a problem has."""
     numbers = bounds.measured(records[records["estimator"].isin(INTERVALS)])
     return rates.mean_intervals(
@@ -41,7 +42,7 @@ def intervals(records):
     )
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw one panel per function, all values divided by the true value.
 
     Mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n.
@@ -50,11 +51,11 @@ def render(records, settings):
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
     means = means.assign(mean=means["mean"] / means["truth"], sd=means["sd"] / means["truth"])
     true = heuristic.groupby("problem")["truth"].first()
-    of_truth = cells["problem"].map(true).astype(float)  # without a number there is no type either
-    cells[["low", "high"]] = cells[["low", "high"]].astype(float).div(of_truth, axis=0)
+    relative = cells["problem"].map(true).astype(float)  # without a number there is no type either
+    cells[["low", "high"]] = cells[["low", "high"]].astype(float).div(relative, axis=0)
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
-    def draw(ax, problem):
+    def draw(ax: Axes, problem: str) -> None:
         band, mine = (frame[frame["problem"].eq(problem)] for frame in (cells, means))
         ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):
@@ -74,7 +75,7 @@ def render(records, settings):
     )
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (function, n): truth, mean estimates with their errors, interval, coverage."""
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
@@ -98,9 +99,9 @@ def table(records, settings):
     return text_tables.wide(rows, ["function", "n"], heading, first)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return mean estimates, rows '<problem id>, n = <n>'; the paper gives no number."""
-    both = pd.concat(
+    rows = pd.concat(
         [estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True
     )
-    return items.answers(rates.numbers_by_id(both, settings, "l1"), settings)
+    return items.answers(rates.numbers_by_id(rows, settings, "l1"), settings)

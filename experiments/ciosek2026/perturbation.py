@@ -8,7 +8,9 @@ so the effect of training counts too.
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.math.sech_noise import width_of
@@ -17,7 +19,7 @@ from . import perturbations, rates
 
 LIMIT = 0.001  # "< 0.001" at h = 2^-6
 CLAIMED, NOTABLE = 2.0**-6, 2.0**-4
-KINDS = (  # how a base's id is read; the panel of the third is `tabular`
+KINDS = (  # patterns of ids; the panel of the third is `tabular`
     r"perturbed_networks/(?P<series>\w+)_(?P<panel>logistic|mlp)_seed\d+",
     r"(?P<panel>cifar10)_one_vs_rest/(?P<series>.+)/class\d+",
     r"\w+/\d+/(?P<series>[^_]+)_.*",
@@ -32,7 +34,7 @@ NEAREST = {
 }
 
 
-def curves(records):
+def curves(records: pd.DataFrame) -> pd.DataFrame:
     """Return perturbations.decreases of the AUROC.
 
     A series is a data set or network; its members are classes, tables or seeds.
@@ -40,7 +42,7 @@ def curves(records):
     return perturbations.decreases(records, "auroc", KINDS, "tabular")
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw perturbations.figure with dotted lines at the widths 2^-6 and 2^-4."""
     widths, note = (CLAIMED, NOTABLE), "paper, three other networks at $h = 2^{-6}$"
     return perturbations.figure(
@@ -48,7 +50,7 @@ def render(records, settings):
     )
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (predictions, training): AUROC, its decrease at every width, and a verdict.
 
     The verdict is on a decrease below 0.001 at h = 2^-6.
@@ -75,14 +77,14 @@ def table(records, settings):
     return text_tables.wide(rows, ["predictions", "of", "trained"], heading, ["AUROC", *widths])
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the means of the most similar predictions.
 
     They are compared with the limits of the paper's networks, which are other networks.
     """
     frame, rows = curves(records), []
-    for asked in items.printed(settings).itertuples():
-        name, _, width = asked.row.partition(", h = ")
+    for printed in items.printed(settings).itertuples():
+        name, _, width = printed.row.partition(", h = ")
         mine = frame.query(NEAREST.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(width_of(width))]
         none = items.first_reason(records) if name in NEAREST and not len(mine) else None
@@ -93,6 +95,6 @@ def reproduced(records, settings):
         )
         keys = tuple(key for keys in mine.get("keys", ()) for key in keys)
         rows.append(
-            (asked.item, asked.row, asked.column, *mean, none or settings.reasons[name], keys)
+            (printed.item, printed.row, printed.column, *mean, none or settings.reasons[name], keys)
         )
     return pd.DataFrame(rows, columns=items.ANSWER)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from harness.configure.settings import Settings
@@ -26,27 +27,27 @@ def decreases(
     Parameters
     ----------
     records : DataFrame
-        Records of `harness.problems.Perturbations` and `PerturbedNetworks`, with the scores as they
-        are.
+        Records of `harness.problems.Perturbations` and `PerturbedNetworks`, with unperturbed
+        scores.
     estimand : str
-        Whose numbers are compared.
+        Estimand whose values are compared.
     kinds : sequence of str
-        Regular expressions over the ids of the predictions as they are, with the groups `series`
-        and, unless the panel is `otherwise`, `panel`; the first that fits holds. An id that none
-        fits is a panel and a series of its own.
+        Regular expressions for the ids of unperturbed predictions, with the groups `series` and
+        `panel` (without `panel`, the panel is `otherwise`). The first match counts. An id without a
+        match is a separate panel and series.
     otherwise : str
-        The panel of the kinds that do not name one.
+        Panel of the kinds without a group `panel`.
 
     Returns
     -------
     DataFrame
-        By panel, series, aware (whether the predictions were trained with the perturbation) and h:
-        the mean decrease over the members of a series, sd, members, se (over the members, over the
-        draws for one), raw, the mean of the scores as they are, and keys. Ascending in h.
+        One row per panel, series, aware (True if trained with the perturbation) and h, ascending in
+        h. Columns: mean, the decrease averaged over the members of a series; sd; members; se (over
+        the members; for one member over the draws); raw, the mean without perturbation; keys.
     """
     fine = items.with_number(records, estimand)
-    named = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
-    fine = fine.join(named.astype({"h": float, "aware": bool})).astype({"value": float})
+    parts = pd.DataFrame(map(parts_of_id, fine["problem"]), fine.index, ["base", "aware", "h"])
+    fine = fine.join(parts.astype({"h": float, "aware": bool})).astype({"value": float})
     raw = items.means(fine[fine["h"].isna()], ["base"]).set_index("base").add_prefix("raw_")
     rows = items.means(fine[fine["h"].notna()], ["base", "aware", "h"]).join(
         raw, on="base", how="inner"
@@ -78,7 +79,7 @@ def figure(
     limit: float,
     widths: Sequence[float],
     note: str,
-):
+) -> Figure:
     """Draw a panel per kind of predictions, with a line per series over h.
 
     Solid lines: trained with the perturbation. Dashed lines: perturbed afterwards. If a panel has
@@ -86,17 +87,17 @@ def figure(
 
     Parameters
     ----------
-    found : DataFrame
-        As of `decreases`.
+    rows : DataFrame
+        From `decreases`.
     titles : mapping
         {panel: its title}, in order.
     limit : float
         The decrease below which the axis is linear, and grey.
     widths : sequence of float
-        Widths that a dotted line marks; at the first an open mark with an arrow says that a
+        Widths with a dotted line. At the first one, an open mark with an arrow shows that a
         decrease below the limit is reported.
-    said : str
-        Who reports it, for the legend.
+    note : str
+        Text of the legend that says who reports it.
     """
     drawn = [name for name in titles if rows["panel"].eq(name).any()]
     if not drawn:
@@ -112,12 +113,16 @@ def figure(
                 text = f"{len(numbers)} sets of predictions" if numbers[series] == 0 else None
                 ax.plot(part["h"], part["mean"], color="0.45", linewidth=0.6, alpha=0.8, label=text)
                 continue
-            named = aware or not mine["aware"].any()
+            has_name = aware or not mine["aware"].any()
             look = panels.look(
                 numbers[series], aware, "-" if aware else (0, (3, 2)), markeredgewidth=0.7
             )
             panels.curve(
-                ax, part, "h", label=label(settings, "problem", series) if named else None, **look
+                ax,
+                part,
+                "h",
+                label=label(settings, "problem", series) if has_name else None,
+                **look,
             )
         ax.axhspan(-1.0, limit, color="0.5", alpha=0.12, linewidth=0)
         for width in widths:
@@ -149,17 +154,17 @@ def figure(
         ylim=(bottom, 0.9),
         yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom],
     )
-    shown = [Line2D([], [], label=f"{note}, below {limit:g}", **mark)]
+    handles = [Line2D([], [], label=f"{note}, below {limit:g}", **mark)]
     for text, line, face in (
         ("trained with it", "-", "0.2"),
         ("perturbed afterwards", (0, (3, 2)), "white"),
     ):
-        shown.append(
+        handles.append(
             Line2D(
                 [], [], color="0.2", marker="o", linestyle=line, markerfacecolor=face, label=text
             )
         )
-    figure.legend(handles=shown, loc="outside upper center", ncols=3, handlelength=2.6)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=2.6)
     figure.supxlabel("width $h$ of the perturbation", fontsize=8)
     figure.supylabel(ylabel, fontsize=8)
     return figure

@@ -36,8 +36,9 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
     rows["covered"] = rows["margin"] >= -rows["truth_error"].fillna(0.0)
     rows["vacuous"] = rows["high"].fillna(1.0).ge(1.0 - 1e-9) & rows["low"].fillna(0.0).le(0.0)
     table = rows.groupby(by, sort=False).agg(
-        samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"), truth=("truth", "first"),
-        low=("low", "mean"), high=("high", "mean"), vacuous=("vacuous", "mean"), keys=("key", tuple),
+        samples=("covered", "size"), coverage=("covered", "mean"), margin=("margin", "min"),
+        truth=("truth", "first"), low=("low", "mean"), high=("high", "mean"),
+        vacuous=("vacuous", "mean"), keys=("key", tuple),
     ).reset_index()  # fmt: skip
     without = records[~has_number(records)].drop_duplicates("key").groupby(by[:3]).size()
     places = zip(table["problem"], table["estimator"], table["n"])
@@ -115,15 +116,16 @@ def log_slope(wide: pd.DataFrame) -> dict[str, float]:
     y = np.log10(values.mean(axis=0))
     fit |= {"slope": weights @ y, "first": _decade(x, y), "last": _decade(x[::-1], y[::-1])}
     if count > 1:
-        others = (values.sum(axis=0) - values) / (count - 1)
-        if (others > 0.0).all():
-            fit["se"] = _jackknife(np.log10(others) @ weights)
+        left_out = (values.sum(axis=0) - values) / (count - 1)
+        if (left_out > 0.0).all():
+            fit["se"] = _jackknife(np.log10(left_out) @ weights)
     return fit
 
 
-def _jackknife(each: np.ndarray) -> float:
+def _jackknife(values: np.ndarray) -> float:
     """Return the standard error of a statistic from its values without one replication each."""
-    return np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum())
+    n = len(values)
+    return np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum())
 
 
 def _decade(x: np.ndarray, y: np.ndarray) -> float:
@@ -244,8 +246,8 @@ def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
     The slope with its error, and its first n if sizes are left out; then the slopes over the first
     and the last decade.
     """
-    known = fit["left_out"] and not np.isnan(fit["slope"])
-    first = f" (n ≥ {fit['n_min']:,.0f})" if known else ""
+    is_partial = fit["left_out"] and not np.isnan(fit["slope"])
+    first = f" (n ≥ {fit['n_min']:,.0f})" if is_partial else ""
     decades = {f"{end} decade": format_fixed(fit[end], digits=3) for end in ("first", "last")}
     return {"slope": format_fixed(fit["slope"], fit["se"], 3) + first, **decades}
 
@@ -266,14 +268,14 @@ def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> p
 
 
 def wall_clock(records: pd.DataFrame, settings: Settings) -> float:
-    """Return the wall-clock seconds of the runs behind the records, with drawing the samples.
+    """Return the wall-clock seconds of the runs behind the records, sampling included.
 
-    NaN unless all of them were finished runs of this very experiment.
+    NaN unless all of them are finished runs of this experiment.
     """
     ids = records["run_id"].dropna().unique()
     runs = [provenance.read(out_folder(settings.out), run_id) for run_id in ids]
-    of_this = all(
+    all_finished = all(
         run.get("config", {}).get("name") == settings.name and run.get("state") == "finished"
         for run in runs
     )
-    return float(sum(run["seconds"] for run in runs)) if runs and of_this else float("nan")
+    return float(sum(run["seconds"] for run in runs)) if runs and all_finished else float("nan")

@@ -5,7 +5,9 @@ this is for one function or for all.
 """
 
 import pandas as pd
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures.style import COLOURS
 
@@ -14,12 +16,12 @@ from . import bounds, costs, rates
 PRINTED = "64 repeats, n up to 10,000,000"
 
 
-def printed(settings) -> float:
+def printed(settings: Settings) -> float:
     """Return the paper's seconds."""
-    return items.printed(settings, "study")["value"].iloc[0]
+    return float(items.printed(settings, "study")["value"].iloc[0])
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw costs.figure of the bounds, with the wall-clock seconds and the paper's."""
     frame, wall, paper = (
         costs.cells(records),
@@ -35,7 +37,7 @@ def render(records, settings):
     )
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return seconds at every n and in total.
 
     Rows: each bound, all bounds, one function (mean), wall clock, and the paper's.
@@ -61,7 +63,7 @@ def table(records, settings):
     return text_tables.wide(rows, ["what"], heading, rates.size_columns(frame))
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return CPU seconds of all cells; not judged, because the hardware differs."""
     frame, why = costs.cells(records), settings.reasons["seconds"]
     total = {

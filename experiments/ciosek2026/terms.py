@@ -9,12 +9,17 @@ from harness.math.concentration import kl_upper
 
 FULL, ALONE, EMPIRICAL = "all terms", "transfer alone", "empirical term alone"
 _OTHER_TERMS = ("bernstein", "bias", "deviation")  # all terms but the empirical one
-VARIANTS = {  # the terms left out, and the diagnostic that all bounds have from which they can be
-    FULL: ((), "empirical"), "without bias": (("bias",), "bias"), "without TVB": (("tvb",), "ptb"),
-    "without PTB": (("ptb",), "ptb"), "without deviation": (("deviation",), "deviation"),
-    "without Bernstein": (("bernstein",), "ptb"), "without transfer": (("transfer",), "before_transfer"),
-    ALONE: (_OTHER_TERMS, "before_transfer"), EMPIRICAL: ((*_OTHER_TERMS, "transfer"), "empirical"),
-}  # fmt: skip
+VARIANTS = {  # {variant: (terms left out, a diagnostic of all bounds that have these terms)}
+    FULL: ((), "empirical"),
+    "without bias": (("bias",), "bias"),
+    "without TVB": (("tvb",), "ptb"),
+    "without PTB": (("ptb",), "ptb"),
+    "without deviation": (("deviation",), "deviation"),
+    "without Bernstein": (("bernstein",), "ptb"),
+    "without transfer": (("transfer",), "before_transfer"),
+    ALONE: (_OTHER_TERMS, "before_transfer"),
+    EMPIRICAL: ((*_OTHER_TERMS, "transfer"), "empirical"),
+}
 
 
 def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) -> float:
@@ -38,14 +43,14 @@ def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) 
 
 
 def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
-    """Return {variant: the bound without its terms} for the VARIANTS that the bound has.
+    """Return {variant: bound without the terms of the variant} for the terms that it has.
 
     Diagnostics of NaN count as absent. "transfer alone" is kl+(empirical, ln(1/delta) / n), delta =
     1 - level. It is a bound by itself where the empirical term is CE_n.
     """
-    known = {name: value for name, value in diagnostics.items() if not math.isnan(value)}
-    alone = {**known, "delta_2": 1.0 - level}
-    possible = {v: left_out for v, (left_out, name) in VARIANTS.items() if name in known}
+    finite = {name: value for name, value in diagnostics.items() if not math.isnan(value)}
+    alone = {**finite, "delta_2": 1.0 - level}
+    possible = {v: left_out for v, (left_out, name) in VARIANTS.items() if name in finite}
     return {
-        v: from_terms(alone if v == ALONE else known, left_out) for v, left_out in possible.items()
+        v: from_terms(alone if v == ALONE else finite, left_out) for v, left_out in possible.items()
     }

@@ -1,8 +1,11 @@
 """Ratios of derived to paper-style bounds on the same samples, under the same assumption."""
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
@@ -11,19 +14,21 @@ from . import bounds, drawing, rates
 
 FROM = 10_000  # the claim is for n from here on
 PAIRS = {  # (derived, paper-style): colour, line and marker
-    ("nw_jensen", "nw_kfold_first_order"): (0, "-", "o"), ("nw_jensen", "nw_kfold_ciosek2026"): (5, "--", "^"),
-    ("tv_insample", "tv_kfold"): (1, "-", "s"), ("bv_window", "tv_kfold"): (3, "-", "X"),
+    ("nw_jensen", "nw_kfold_first_order"): (0, "-", "o"),
+    ("nw_jensen", "nw_kfold_ciosek2026"): (5, "--", "^"),
+    ("tv_insample", "tv_kfold"): (1, "-", "s"),
+    ("bv_window", "tv_kfold"): (3, "-", "X"),
     ("lip_bkt_jensen", "lip_bkt"): (2, "-", "D"),
-}  # fmt: skip
+}
 
 
-def ratios(records, settings) -> pd.DataFrame:
+def ratios(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rates.paired_ratios of the pairs that the experiment has."""
     pairs = [pair for pair in PAIRS if set(pair) <= set(settings.estimator)]
     return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), settings, "problem")
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw one panel per function: ratio of the means against n.
 
     The band spans the smallest and the largest ratio on one sample.
@@ -34,7 +39,7 @@ def render(records, settings):
         max(1.15, 1.05 * frame["largest"].max()),
     )
 
-    def draw(ax, problem):
+    def draw(ax: Axes, problem: str) -> None:
         for pair, (colour, dash, marker) in PAIRS.items():
             line, text = (
                 frame["pair"].eq(" / ".join(pair)),
@@ -55,7 +60,7 @@ def render(records, settings):
     return panels.each(items.chosen(settings, frame, "problem"), draw, **more)
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return ratios of the means and largest ratios by function and pair, with a verdict."""
     rows = {}
     for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):
@@ -73,7 +78,7 @@ def table(records, settings):
     return text_tables.wide(rows, ["function", "derived / paper-style"], heading)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return ratios of means: rows '<problem id>, n = <n>', columns '<derived> / <paper-style>'."""
     return items.answers(
         items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings

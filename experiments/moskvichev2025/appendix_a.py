@@ -4,6 +4,10 @@ Exact values against p, the paper's formulas (that of ECE exchanges p and 1 - p)
 the estimator's ridge on CKCE.
 """
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.estimators.population_metrics import SIZES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
@@ -14,32 +18,35 @@ from . import drawing, metrics
 METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 
 
-def exact(records):
+def exact(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the exact values by p and metric."""
     return _with_p(metrics.by_diagnostic(records, "population", weights="weights"))
 
 
-def printed(settings):
+def printed(settings: Settings) -> pd.DataFrame:
+    """Return the values of the paper\'s formulas by p."""
     frame = items.printed(settings, "appendix_a")
     return frame.assign(p=frame["row"].str.removeprefix("p = ").astype(float))
 
 
-def estimates(records, settings):
+def estimates(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the mean estimates by p, n and metric."""
     return items.means(
         _with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"]
     )
 
 
-def _with_p(frame):
+def _with_p(frame: pd.DataFrame) -> pd.DataFrame:
     p = [float(weights[0]) for weights in frame["weights"]]
     return frame.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
-def render(records, settings):
-    known, means, formulas = exact(records), estimates(records, settings), printed(settings)
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
+    population, means, formulas = exact(records), estimates(records, settings), printed(settings)
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
         drawing.column_line(left, formulas, metric, "p", **panels.look(i, filled=False))
-        drawing.column_line(left, known, metric, "p", color=COLOURS[i], label=metric)
+        drawing.column_line(left, population, metric, "p", color=COLOURS[i], label=metric)
     left.plot([], [], **panels.look(0, filled=False, label="paper's formula") | {"color": "0.4"})
     left.set(
         title="exact values, no ridge",
@@ -50,20 +57,21 @@ def render(records, settings):
     left.text(0.78, 0.2, "paper: ECE = 0.4 - 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.text(0.7, 0.37, "exact: ECE = 0.2 + 0.2 p", ha="right", fontsize=6.5, color=COLOURS[2])
     left.legend(ncols=2, loc="upper center")
-    drawing.column_line(right, known, "CKCE", "p", color="0.2", linestyle="--", label="no ridge")
+    drawing.column_line(
+        right, population, "CKCE", "p", color="0.2", linestyle="--", label="no ridge"
+    )
     for i, n in enumerate(SIZES):
         drawing.column_line(
             right,
-            known,
+            population,
             RIDGE.format(n),
             "p",
             color=COLOURS[i],
             label=rf"$n = 10^{{{len(str(n)) - 1}}}$",
         )
         mine = means[means["column"].eq("CKCE, 1{p = q}") & means["n"].eq(n)]
-        mine = mine.assign(
-            p=mine["p"] + 0.008 * (i - 1)
-        )  # side by side: the bars would hide each other
+        # side by side, because the bars would hide each other
+        mine = mine.assign(p=mine["p"] + 0.008 * (i - 1))
         panels.curve(
             right,
             mine,
@@ -84,15 +92,15 @@ def render(records, settings):
     return figure
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows p: exact values, the paper's ECE formula, CKCE with its ridge, mean estimates."""
-    known, formulas, first = (
+    population, formulas, first = (
         exact(records),
         printed(settings),
         [*METRICS, FORMULA, RIDGE.format(1000)],
     )
     rows = text_tables.entries(
-        known[known["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None
+        population[population["column"].isin(first)], ["{p:.2f}"], "{column}", "value", None
     )
     text_tables.entries(
         formulas[formulas["column"].eq("ECE")], ["{p:.2f}"], FORMULA, "value", None, into=rows
@@ -103,6 +111,6 @@ def table(records, settings):
     return text_tables.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return exact values, compared with the paper's formulas and an independent computation."""
     return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, settings)

@@ -5,13 +5,16 @@ smallest value. Trials of one draw are averaged first, so that the values of a t
 draws.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from harness.configure.settings import Settings
 from harness.evaluation import claims, items, rankings
-from harness.evaluation.claims import OURS, PAPER
+from harness.evaluation.claims import OURS, PAPER, Statistic
 from harness.figures import claims_plot
 
 from . import appendix_a, fig4a, fig4b, metrics
@@ -33,12 +36,14 @@ SETS = (
 INTERVALS = ("simplex_ece2", "simplex_ece", "simplex_ece5", "simplex_ece10")
 
 
-def of(records, experiment):
+def select(records: pd.DataFrame, experiment: str) -> pd.DataFrame:
     """Return the records of one experiment of the paper."""
     return records[records["experiment"].eq(f"moskvichev2025_{experiment}")]
 
 
-def wide(records, estimators=METRICS):
+def wide(
+    records: pd.DataFrame, estimators: Mapping[str, str] = METRICS
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the values of these estimators by (n, rep), one column per (estimator, problem)."""
     fine = items.with_number(records)
     fine = fine[fine["estimand"].eq(fine["estimator"].map(estimators))]
@@ -47,7 +52,7 @@ def wide(records, estimators=METRICS):
     ), fine
 
 
-def statistics(records, settings):
+def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, Statistic]:
     """Return {claim: statistic}, without claims that lack records."""
     parts = {
         "fig2": synthetic_pairs,
@@ -55,17 +60,17 @@ def statistics(records, settings):
         "fig4a": covariate_shift,
         "appendix_a": toy,
         "fig4b_offline": brightness,
-        "claims": own_cells,
+        "claims": additional_cells,
     }
     by_claim = {}
     for experiment, part in parts.items():
-        stored = of(records, experiment)
+        stored = select(records, experiment)
         if stored["status"].eq("ok").any():
             by_claim |= part(stored)
     return by_claim
 
 
-def synthetic_pairs(records):
+def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test Figure 2: which metric tells a calibrated model from one that is not."""
     values, fine = wide(records)
     right = pd.concat(
@@ -84,8 +89,8 @@ def synthetic_pairs(records):
         by_pair = (small["ckce"] - small[other]).mean()
         worst = by_pair.idxmin()
         why = (
-            f"mean over n = 20, 50, 100 and the four pairs of a draw; by pair from {by_pair[worst]:+.2f} "
-            f"({worst}) to {by_pair.max():+.2f}"
+            "mean over n = 20, 50, 100 and the four pairs of a draw; "
+            f"by pair from {by_pair[worst]:+.2f} ({worst}) to {by_pair.max():+.2f}"
         )
         pair = (by_metric["ckce"], by_metric[other], [*keys["ckce"], *keys[other]], PAPER, why)
         by_claim[f"CKCE is more reliable than {name} at small n"] = claims.estimate_difference(
@@ -99,42 +104,42 @@ def synthetic_pairs(records):
     ]
     parts = [
         claims.estimate_share(
-            last[one].sum(), len(last), (), PAPER, level=claims.among(last.shape[1])
+            last[pair].sum(), len(last), (), PAPER, level=claims.among(last.shape[1])
         )
-        for one in last
+        for pair in last
     ]
     why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
     least = replace(claims.smallest(parts, why), keys=tuple(used["key"]), cells=len(last))
     by_claim["All three metrics tell the pairs apart at large n"] = least
     n, true = SMALL, "dirichlet10_peaked_true"
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
-    at = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
-    keys = {e: at.loc[at["estimator"].eq(e), "key"] for e in METRICS}
+    true_rows = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
+    keys = {e: true_rows.loc[true_rows["estimator"].eq(e), "key"] for e in METRICS}
     jkce = claims.estimate_mean(
         bias["skce"], keys["skce"], PAPER, f"n = {n}; a quarter of a standard deviation is ours"
     )
     by_claim["JKCE is unbiased"] = claims.absolute(jkce)
-    both = ("ckce", "simplex_ece")
+    biased = ("ckce", "simplex_ece")
     parts = [
         claims.estimate_mean(
             bias[e],
             keys[e],
             PAPER,
             f"n = {n}; the less biased of the two, {NAMES[e]}",
-            claims.among(len(both)),
+            claims.among(len(biased)),
         )
-        for e in both
+        for e in biased
     ]
     by_claim["CKCE and ECE are biased"] = claims.smallest(parts)
     return by_claim
 
 
-def networks(records):
+def networks(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test Figure 3 on other networks: the order of four models in each trial."""
     values, fine = wide(records)
     n = values.index.get_level_values("n")
     full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
-    of_trials = fine[fine["n"].eq(n.min())]
+    trial_rows = fine[fine["n"].eq(n.min())]
     in_order = {
         e: _by_trial(trials[e], [rankings.by_value(dict(full[e][list(models)])) for models in SETS])
         for e in METRICS
@@ -142,7 +147,7 @@ def networks(records):
     first = {
         e: _by_trial(trials[e], [((MARGINAL,), models[1:]) for models in SETS]) for e in METRICS
     }
-    keys = {e: of_trials.loc[of_trials["estimator"].eq(e), "key"] for e in METRICS}
+    keys = {e: trial_rows.loc[trial_rows["estimator"].eq(e), "key"] for e in METRICS}
     by_claim, note = (
         {},
         f"mean over two sets of four models, {len(trials):,} trials of the same rows",
@@ -176,18 +181,18 @@ def networks(records):
     return by_claim
 
 
-def _by_trial(values, orders):
+def _by_trial(values: pd.DataFrame, orders: Iterable[Any]) -> pd.Series:
     """Return by trial the share of the sets that are in these orders."""
     return pd.concat([rankings.is_ordered(values, order) for order in orders], axis=1).mean(axis=1)
 
 
-def covariate_shift(records):
+def covariate_shift(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test Figure 4a: population values, which the estimates follow, by location."""
-    known = metrics.by_diagnostic(records, "population", **fig4a.SHIFT)
-    keys = tuple(known["key"].unique())
-    ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
-    others = {name: ratio[column] for name, column in fig4a.METRICS.items() if name != "CKCE"}
-    least = min(others, key=others.get)
+    population = metrics.by_diagnostic(records, "population", **fig4a.SHIFT)
+    keys = tuple(population["key"].unique())
+    ratio = population.groupby("column")["value"].agg(lambda v: v.max() / v.min())
+    other_ratios = {name: ratio[column] for name, column in fig4a.METRICS.items() if name != "CKCE"}
+    least = min(other_ratios, key=other_ratios.get)
     ridges = {r: ratio[f"CKCE, ridge {r:g}"] for r in sorted(fig4a.RIDGES)}
     path = ", ".join(f"{value:.2g} with {ridge:g}" for ridge, value in reversed(ridges.items()))
     smallest = min(ridges)
@@ -198,7 +203,7 @@ def covariate_shift(records):
             f"{note}, with the ridge n^(-1/4) of n = 1,000",
         ),
         "JKCE and ECE are sensitive to covariate shift": (
-            others[least],
+            other_ratios[least],
             f"{note}; the less sensitive of the two, {least}",
         ),
         "CKCE is constant because the conditional laws are": (
@@ -211,16 +216,22 @@ def covariate_shift(records):
     }
 
 
-def toy(records):
+def toy(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test Appendix A with the estimator's ridge at n = 1,000."""
-    known = appendix_a.exact(records)
-    keys = tuple(known["key"].unique())
-    ratio = known.groupby("column")["value"].agg(lambda v: v.max() / v.min())
+    population = appendix_a.exact(records)
+    keys = tuple(population["key"].unique())
+    ratio = population.groupby("column")["value"].agg(lambda v: v.max() / v.min())
     ckce, jkce, ece = ratio[appendix_a.RIDGE.format(1000)], ratio["JKCE"], ratio["ECE"]
-    note = f"exact values at p = 0.05 to 0.95 with the ridge of n = 1,000; CKCE {ckce:.2f}, JKCE {jkce:.2f}, ECE {ece:.2f}"
+    note = (
+        "exact values at p = 0.05 to 0.95 with the ridge of n = 1,000; "
+        f"CKCE {ckce:.2f}, JKCE {jkce:.2f}, ECE {ece:.2f}"
+    )
     later = ratio[appendix_a.RIDGE.format(10**8)]
-    own = ratio["CKCE, kernel of Section 3.2, ridge of n = 1,000"]
-    why = f"exact values at p = 0.05 to 0.95; with the kernel of Section 3.2 {own:.2f}, with the ridge of n = 10^8 {later:.2f}"
+    section_3_2 = ratio["CKCE, kernel of Section 3.2, ridge of n = 1,000"]
+    why = (
+        f"exact values at p = 0.05 to 0.95; with the kernel of Section 3.2 {section_3_2:.2f}, "
+        f"with the ridge of n = 10^8 {later:.2f}"
+    )
     return {
         "CKCE without a ridge ignores the marginal law": claims.exact(
             ratio["CKCE"], 0.0, keys, PAPER, "exact values at p = 0.05 to 0.95"
@@ -235,15 +246,18 @@ def toy(records):
     }
 
 
-def brightness(records):
+def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
     """Test Figure 4b on digits: two networks of five seeds, eleven changes of brightness."""
     fine = items.with_number(records, list(fig4b.SHOWN), "canonical")
-    named = fine["problem"].str.extract(fig4b.NAME)
+    parts_of_name = fine["problem"].str.extract(fig4b.NAME)
     fine = fine.assign(
-        network=named["network"], seed=named["seed"], percent=named["percent"].astype(float)
+        network=parts_of_name["network"],
+        seed=parts_of_name["seed"],
+        percent=parts_of_name["percent"].astype(float),
     )
     keys = {e: fine.loc[fine["estimand"].eq(e), "key"] for e in fig4b.SHOWN}
-    by_claim, apart, data = {}, {}, "two fully connected networks of five seeds on digits"
+    by_claim: dict[str, Statistic] = {}
+    apart, data = {}, "two fully connected networks of five seeds on digits"
     for e in fig4b.SHOWN:
         values = fine[fine["estimand"].eq(e)].pivot(
             index="seed", columns=["network", "percent"], values="value"
@@ -251,9 +265,8 @@ def brightness(records):
         first, second = dict.fromkeys(values.columns.get_level_values("network"))
         at_zero = values.xs(0.0, axis=1, level="percent").mean()
         preferred, other = sorted((first, second), key=at_zero.get)
-        apart[e] = (
-            values[preferred] - values[other]
-        ) / values.mean().mean()  # below 0: the preferred network is better
+        # below 0 where the preferred network is better
+        apart[e] = (values[preferred] - values[other]) / values.mean().mean()
         if e == "ckce":
             why = f"{data}, changes of brightness from -50 % to +50 %; the network that moves more"
             spreads = [values[net].max(axis=1) / values[net].min(axis=1) for net in (first, second)]
@@ -265,8 +278,8 @@ def brightness(records):
     worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
     why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
     parts = [
-        claims.estimate_mean(apart["ckce"][at], keys["ckce"], OURS, why, claims.among(levels))
-        for at in apart["ckce"]
+        claims.estimate_mean(apart["ckce"][percent], keys["ckce"], OURS, why, claims.among(levels))
+        for percent in apart["ckce"]
     ]
     by_claim["CKCE prefers one network at every brightness"] = claims.largest(parts)
     mean = apart["skce"].mean()
@@ -275,9 +288,9 @@ def brightness(records):
         claims.largest(
             [
                 claims.estimate_mean(
-                    sign * apart["skce"][at], keys["skce"], OURS, why, claims.among(2 * levels)
+                    sign * apart["skce"][percent], keys["skce"], OURS, why, claims.among(2 * levels)
                 )
-                for at in apart["skce"]
+                for percent in apart["skce"]
             ]
         )
         for sign in (1.0, -1.0)
@@ -286,8 +299,8 @@ def brightness(records):
     return by_claim
 
 
-def own_cells(records):
-    """Test cells of this experiment.
+def additional_cells(records: pd.DataFrame) -> dict[str, Statistic]:
+    """Test claims with the additional cells of this experiment.
 
     ECE by the number of intervals on six networks, and JKCE by the number of classes.
     """
@@ -308,9 +321,8 @@ def own_cells(records):
     few, many = "dirichlet3_overconfident", "dirichlet10_overconfident"
     keys = fine.loc[fine["estimator"].eq("skce") & fine["problem"].isin([few, many]), "key"]
     pair = (values["skce", few], values["skce", many])
-    why = "{:.4f} against {:.4f}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500".format(
-        *(v.mean() for v in pair)
-    )
+    means = " against ".join(f"{v.mean():.4f}" for v in pair)
+    why = f"{means}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500"
     by_claim["JKCE falls with the number of classes"] = claims.estimate_difference(
         *pair, keys, OURS, why
     )

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from harness.figures.style import COLOURS
 
 
-def column_line(ax, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how) -> None:
+def column_line(
+    ax: Axes, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how: Any
+) -> None:
     """Draw the rows of one `column` as a line over the column `x`; `how` goes to plot."""
     rows = frame[frame["column"].eq(column)]
     ax.plot(rows[x], rows[value], **how)
 
 
 def dots_and_mean(
-    ax, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value"
+    ax: Axes, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value"
 ) -> None:
     """Draw the values of every name as a column of dots, with a stroke at their mean."""
     for i, name in enumerate(names):
@@ -29,7 +33,7 @@ def dots_and_mean(
     ax.grid(axis="x", visible=False)
 
 
-def histograms(ax, trials: pd.DataFrame, full: pd.DataFrame, models: Sequence[str]) -> None:
+def histograms(ax: Axes, trials: pd.DataFrame, full: pd.DataFrame, models: Sequence[str]) -> None:
     """Draw a histogram of the trials per model, and its value on all rows (dashed).
 
     Parameters

@@ -5,7 +5,10 @@ panels show all three metrics in every replication; the paper shows only CKCE.
 """
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -15,7 +18,7 @@ from harness.records.schema import has_number
 from . import drawing, metrics
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     frame = metrics.values(records, settings)
     if not len(frame):
         return panels.nothing()
@@ -38,12 +41,12 @@ def render(records, settings):
             f", CKCE {value:.4f}" for value in ckce["value"]
         )
         for cells in items.diagnostics(drawn).to_dict("records"):
-            at, share = (
-                [cells.get(f"0/{b}/{what}", np.nan) for b in range(10)]
-                for what in ("mean", "share")
+            mean, share = (
+                [cells.get(f"0/{b}/{column}", np.nan) for b in range(10)]
+                for column in ("mean", "share")
             )
             axes[0].plot(
-                at,
+                mean,
                 share,
                 color=COLOURS[i],
                 marker=panels.look(i)["marker"],
@@ -64,7 +67,7 @@ def render(records, settings):
     return figure
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows by model: mean ± standard deviation, and the first replication, by metric."""
     frame = metrics.values(records, settings)
     rows = text_tables.entries(
@@ -80,6 +83,6 @@ def table(records, settings):
     )
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     frame = items.means(metrics.values(records, settings), ["model", "column"])
     return metrics.answers([items.numbers(frame, "{model}", "{column}")], records, settings)

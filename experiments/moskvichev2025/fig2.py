@@ -4,6 +4,10 @@ Two calibrated models (true probabilities, 1/10 for every class) are compared wi
 (flattened, sharpened).
 """
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items, rankings
 from harness.figures import ranking_plot
 
@@ -12,15 +16,16 @@ from . import metrics
 summary, table = rankings.summary, rankings.table
 
 
-def scored(records, settings):
+def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the scores of the rankings, one estimand per estimator."""
     return rankings.one_estimand(rankings.of_settings(records, settings), settings)
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     return ranking_plot.shares(scored(records, settings), settings, per_row=2)
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return shares ('true < over, n = 20') and mean estimates ('true, n = 20')."""
     shares, means = (
         rankings.numbers(scored(records, settings), records, settings),

@@ -4,10 +4,16 @@ The shares tell how often a metric orders all four as on all images. With severa
 models (settings.ranking.sets) there is a row of panels per set.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from harness.configure.settings import Settings
 from harness.evaluation import items, rankings, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -26,7 +32,7 @@ LEGEND = {
 SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
-def named_sets(records, settings):
+def named_sets(records: pd.DataFrame, settings: Settings) -> dict[str, Sequence[str]]:
     """Return {prefix of a row's name: problem ids}: 'set A: ', or '' for a single set."""
     several = settings.ranking.sets
     return {
@@ -35,11 +41,11 @@ def named_sets(records, settings):
     }
 
 
-def scored(records, settings):
+def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return shares of trials in two orders, with the columns `row`, `share_of` and `of_set`.
 
     ALL: all models of a set are ordered as on all rows. FIRST: the marginal model is before all
-    others.
+    networks.
     """
     trials, full = rankings.split(records, settings)
     orders = {}
@@ -49,24 +55,29 @@ def scored(records, settings):
         orders[name + FIRST] = (marginal, tuple(p for p in models if p not in marginal))
     numbers = rankings.one_estimand(rankings.score(trials, orders), settings)
     numbers = rankings.numbers(numbers, trials, settings).rename(columns={"order": "row"})
-    what = [
-        (row.removesuffix(of), of) for row in numbers["row"] for of in SHARES if row.endswith(of)
+    names = [
+        (row.removesuffix(share), share)
+        for row in numbers["row"]
+        for share in SHARES
+        if row.endswith(share)
     ]
-    return numbers.assign(of_set=[name for name, _ in what], share_of=[of for _, of in what])
+    return numbers.assign(
+        of_set=[name for name, _ in names], share_of=[share for _, share in names]
+    )
 
 
-def both(records, settings):
+def values_of_parts(records: pd.DataFrame, settings: Settings) -> list[pd.DataFrame]:
     """Return the values of the trials, and those on all rows."""
     return [metrics.values(part, settings) for part in rankings.split(records, settings)]
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw a row of panels per set.
 
     The first panels show the distributions of the estimates on 500 rows and, dashed, the values on
     all rows, by metric. The last shows the shares of trials, with the paper's.
     """
-    trials, full = both(records, settings)
+    trials, full = values_of_parts(records, settings)
     if not len(trials):
         return panels.nothing()
     sets, shares, columns = (
@@ -81,36 +92,36 @@ def render(records, settings):
         width_ratios=[*[1.0] * len(columns), 0.85],
     )
     for row, (name, models) in enumerate(sets.items()):
-        of_set = axes[row]
-        there = [label(settings, "problem", p) for p in models]
-        for ax, column in zip(of_set, columns):
-            mine, known = (
-                frame[frame["column"].eq(column) & frame["model"].isin(there)]
+        row_axes = axes[row]
+        names = [label(settings, "problem", p) for p in models]
+        for ax, column in zip(row_axes, columns):
+            mine, on_all_rows = (
+                frame[frame["column"].eq(column) & frame["model"].isin(names)]
                 for frame in (trials, full)
             )
-            drawing.histograms(ax, mine, known, there)
+            drawing.histograms(ax, mine, on_all_rows, names)
             ax.set_title("" if row else column)
             ax.set_xlabel(
                 f"{column} of {int(mine['n'].iloc[0])} rows" if row + 1 == len(sets) else ""
             )
-        of_set[0].set_ylabel(f"{name}share of trials")
-        of_set[0].legend(
+        row_axes[0].set_ylabel(f"{name}share of trials")
+        row_axes[0].legend(
             loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.3, **LEGEND
         )
-        _shares(of_set[-1], shares[shares["of_set"].eq(name)], settings, columns)
+        _shares(row_axes[-1], shares[shares["of_set"].eq(name)], settings, columns)
     axes[-1, -1].set_xlabel("share of trials")
     panels.legend(figure, axes[:, -1], 3)
     return figure
 
 
-def _shares(ax, shares, settings, columns):
+def _shares(ax: Axes, shares: pd.DataFrame, settings: Settings, columns: Sequence[str]) -> None:
     """Draw the shares of one set, and (open) the paper's shares of its own networks."""
     theirs = items.printed(settings, "fig3")
     theirs = theirs[theirs["row"].eq(ALL)]
-    for i, (of, text) in enumerate(SHARES.items()):
+    for i, (share, text) in enumerate(SHARES.items()):
         how = panels.look(i, label=text, shift=0.3 * i - 0.1)
         panels.named_marks(
-            ax, shares[shares["share_of"].eq(of)], "column", columns, "share", "error", **how
+            ax, shares[shares["share_of"].eq(share)], "column", columns, "share", "error", **how
         )
     paper = panels.look(
         3, filled=False, color="0.3", markersize=6, label="all four in order: the paper's networks"
@@ -120,13 +131,13 @@ def _shares(ax, shares, settings, columns):
     ax.set(xlim=(-0.05, 1.05))
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return shares of trials with the paper's, then values by model and metric.
 
     Values are those on all rows, and mean ± standard deviation over the trials.
     """
 
-    def share(r):
+    def share(r: Any) -> str:
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
     rows = text_tables.entries(
@@ -143,26 +154,30 @@ def table(records, settings):
         3,
         into=rows,
     )
-    trials, full = both(records, settings)
+    trials, full = values_of_parts(records, settings)
     for model in items.labels(settings, "problem"):
-        here, there = (
+        on_all_rows, in_trials = (
             frame[frame["model"].eq(model)]
             for frame in (full, items.means(trials, ["model", "n", "column"]))
         )
-        text_tables.entries(here, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows)
-        text_tables.entries(there, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows)
+        text_tables.entries(
+            on_all_rows, ["{model}", "all rows"], "{column}", "value", None, 5, into=rows
+        )
+        text_tables.entries(
+            in_trials, ["{model}", "n = {n}"], "{column}", "mean", "sd", 5, into=rows
+        )
     heading = "share of trials [95 % Wilson interval]; estimates: mean ± standard deviation"
     return text_tables.wide(rows, ["", "rows"], heading, items.labels(settings, "estimator"))
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return shares, means and values on all rows.
 
     For other networks (settings.reasons["networks"]) the paper's numbers only get the reason.
     """
-    trials, full = both(records, settings)
+    trials, full = values_of_parts(records, settings)
     full = full.assign(rank=full.groupby("column")["value"].rank(method="first"))
-    shares, others = scored(records, settings), settings.reasons.get("networks")
+    shares, networks = scored(records, settings), settings.reasons.get("networks")
     ours = [
         items.numbers(shares, "{row}", "{column}", "share", "error", "trials"),
         items.numbers(
@@ -170,7 +185,7 @@ def reproduced(records, settings):
         ),
         items.exact(full, "{model}, all rows", "{column}"),
     ]
-    if not others:
+    if not networks:
         return metrics.answers(
             [*ours, items.exact(full, "rank of {model} on all rows", "{column}", "rank")],
             records,
@@ -182,16 +197,16 @@ def reproduced(records, settings):
         .agg(lambda s: " and ".join(f"{v:.3f}" for v in s))
     )
     note = {
-        (ALL, column): f"{others}, of which two sets have {values}"
+        (ALL, column): f"{networks}, of which two sets have {values}"
         for column, values in in_order.items()
     }
     recomputed = [item for item in settings.compare if item != "fig3"]
-    asked = items.answers(
-        items.together(), settings, lambda row, column: note.get((row, column), others), ["fig3"]
+    printed = items.answers(
+        items.together(), settings, lambda row, column: note.get((row, column), networks), ["fig3"]
     )
     return items.joined(
         [
             metrics.answers(ours, records, replace(settings, compare=recomputed)),
-            asked.assign(error=np.nan),
+            printed.assign(error=np.nan),
         ]
     )

@@ -8,9 +8,13 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.special import expit
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
@@ -18,7 +22,7 @@ from harness.figures.style import COLOURS
 
 from . import drawing, metrics
 
-METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: what it converges to}
+METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: its limit}
 SHIFT = {
     "alpha": "location",
     "scale": "scale",
@@ -32,8 +36,10 @@ SYMBOLS = {
 }
 
 
-def curves(records, settings):
-    """(population values, means, single values) by alpha and column."""
+def curves(
+    records: pd.DataFrame, settings: Settings
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return population values, mean estimates and single estimates, by alpha and column."""
     frame = (
         metrics.values(records, settings, "location")
         .rename(columns={"location": "alpha"})
@@ -46,13 +52,13 @@ def curves(records, settings):
     )
 
 
-def render(records, settings):
-    known, means, frame = curves(records, settings)
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
+    population, means, frame = curves(records, settings)
     if not len(frame):
         return panels.nothing()
     figure, axes = panels.grid(2, 2, 4.7)
     setting, drawn, exact, estimated = axes.flat
-    _setting(setting, known)
+    _setting(setting, population)
     for i, (metric, limit) in enumerate(METRICS.items()):
         drawing.column_line(
             drawn,
@@ -64,7 +70,7 @@ def render(records, settings):
         )
         drawing.column_line(drawn, means, metric, "alpha", "mean", color=COLOURS[i], label=metric)
         drawing.column_line(
-            drawn, known, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9
+            drawn, population, limit, "alpha", color=COLOURS[i], linestyle="--", linewidth=0.9
         )
     for i, ridge in enumerate(RIDGES):
         text = (
@@ -73,7 +79,7 @@ def render(records, settings):
             else rf"$\lambda = 10^{{{int(np.log10(ridge))}}}$"
         )
         drawing.column_line(
-            exact, known, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text
+            exact, population, f"CKCE, ridge {ridge:g}", "alpha", color=COLOURS[i], label=text
         )
     for i, column in enumerate(
         c for c in items.labels(settings, "estimator", means["column"]) if c.startswith("CKCE")
@@ -104,13 +110,14 @@ def render(records, settings):
     return figure
 
 
-def _symbols(name):
+def _symbols(name: str) -> str:
+    """Return a name with ridge and gamma as mathematical symbols."""
     return SYMBOLS.get(
         name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name))
     )
 
 
-def _setting(ax, known):
+def _setting(ax: Axes, population: pd.DataFrame) -> None:
     """Draw the two functions of x, and the law of x at three locations.
 
     The parameters are those that all problems share.
@@ -122,7 +129,7 @@ def _setting(ax, known):
         ylim=(0, 1),
     )
     x = np.linspace(-1.0, 1.0, 401)
-    for shift in known.head(1).itertuples():
+    for shift in population.head(1).itertuples():
         ax.plot(x, expit(shift.truth_slope * x), color="0.2", label="$P(Y = 1|x)$")
         ax.plot(x, expit(shift.model_slope * x), color="0.2", linestyle="--", label="$Q(Y = 1|x)$")
         for i, alpha in enumerate((-0.75, 0.0, 0.5)):
@@ -138,12 +145,12 @@ def _setting(ax, known):
         ax.legend(loc="upper left")
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows by metric: smallest and largest value over alpha, and their ratio.
 
     They are for the mean estimates and for the population.
     """
-    known, means, _ = curves(records, settings)
+    population, means, _ = curves(records, settings)
     rows = {}
     for column in items.labels(settings, "estimator", means["column"]):
         line = means[means["column"].eq(column)]
@@ -152,7 +159,7 @@ def table(records, settings):
             **metrics.extremes(line, "mean", "alpha"),
             "sd of one draw, %": wording.format_fixed(noise, digits=0),
         }
-    for column, line in known.groupby("column", sort=False):
+    for column, line in population.groupby("column", sort=False):
         rows["population", column.replace("ridge", f"gamma {GAMMA:g}, ridge")] = metrics.extremes(
             line, "value", "alpha"
         )
@@ -161,15 +168,18 @@ def table(records, settings):
     )
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return mean estimates, or population values for items named '..._population'."""
-    known, means, _ = curves(records, settings)
+    population, means, _ = curves(records, settings)
     row = "alpha = {alpha:+.2f}"
-    exact, estimated = items.exact(known, row, "{column}"), items.numbers(means, row, "{column}")
+    exact, estimated = (
+        items.exact(population, row, "{column}"),
+        items.numbers(means, row, "{column}"),
+    )
     ours = {item: exact if item.endswith("_population") else estimated for item in settings.compare}
     return items.joined(
         [
-            metrics.answers([of], records, replace(settings, compare=[item]))
-            for item, of in ours.items()
+            metrics.answers([numbers], records, replace(settings, compare=[item]))
+            for item, numbers in ours.items()
         ]
     )

@@ -7,8 +7,13 @@ Problems are files named
 (tools/stand_ins: imagenet_brightness, digits_networks).
 """
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -20,18 +25,18 @@ COUNTED = "smaller than the others at"
 SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
 
 
-def measured(records, settings):
+def measured(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return means over the seeds by title, network and percent, in the order of the labels.
 
     The standard error is NaN for one seed.
     """
     fine = items.with_number(records, list(SHOWN), "canonical")
-    named = fine["problem"].str.extract(NAME)
-    networks = [label(settings, "problem", name) for name in named["network"]]
+    parts = fine["problem"].str.extract(NAME)
+    networks = [label(settings, "problem", name) for name in parts["network"]]
     frame = fine.assign(
-        title=fine["estimand"].map(SHOWN), network=networks, percent=named["percent"].astype(float)
+        title=fine["estimand"].map(SHOWN), network=networks, percent=parts["percent"].astype(float)
     )
-    frame = items.means(frame[named["network"].notna()], ["title", "network", "percent"])
+    frame = items.means(frame[parts["network"].notna()], ["title", "network", "percent"])
     order = [*SHOWN.values(), *settings.labels.problem.values(), *sorted(set(networks))]
     frame = frame.sort_values("percent", kind="stable")
     return frame.sort_values(
@@ -39,7 +44,7 @@ def measured(records, settings):
     )
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw CKCE (left) and JKCE (right), each on its own scale from 0."""
     lines = measured(records, settings)
     if not len(lines):
@@ -61,23 +66,23 @@ def render(records, settings):
     return figure
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows (estimator, network): values at the darkest, unchanged and brightest images.
 
     The last columns are the largest over the smallest value, and the number of levels at which the
     network has the smallest value.
     """
 
-    def entry(r):
+    def entry(r: Any) -> str:
         return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if not np.isnan(r.se) else "")
 
     lines, rows = measured(records, settings), {}
     for title, mine in lines.groupby("title", sort=False):
         for network, line in mine.groupby("network", sort=False):
             low, high, percent = line["mean"].min(), line["mean"].max(), line["percent"]
-            shown = line[percent.isin([percent.min(), 0.0, percent.max()])]
+            selected = line[percent.isin([percent.min(), 0.0, percent.max()])]
             text_tables.entries(
-                shown, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows
+                selected, ["{title}", "{network}"], "{percent:+g} %", text=entry, into=rows
             )
             ratio, smaller = (
                 f"{high / low:.2f}" if low > 0 else "–",
@@ -94,13 +99,13 @@ def table(records, settings):
     )
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Count the levels at which the paper's better network has the smaller value."""
     lines = measured(records, settings)
-    asked = items.printed(settings)[["item", "row", "column"]]
-    mine = [lines[lines["title"].eq(column)] for column in asked["column"]]
+    printed = items.printed(settings)[["item", "row", "column"]]
+    mine = [lines[lines["title"].eq(column)] for column in printed["column"]]
     several = lines["network"].nunique() > 1
-    return asked.assign(
+    return printed.assign(
         value=[
             metrics.times_smallest(part, lines["network"].iloc[0], *BY)
             if several and len(part)

@@ -4,37 +4,47 @@ CKCE, JKCE (the unbiased SKCE of the same kernel) and ECE (three intervals per c
 estimand each, so an estimator identifies its value.
 """
 
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
 from harness.common.wording import DASH
+from harness.configure.settings import Settings
 from harness.evaluation import items, rankings
 
-BESIDES = ("bins", "population")  # estimators of what is drawn beside the metrics
+NO_METRICS = ("bins", "population")  # estimators whose values are drawn but are no metrics
 
 
-def values(records, settings, *parameters):
+def values(records: pd.DataFrame, settings: Settings, *parameters: str) -> pd.DataFrame:
     """Return records with a number, one estimand per estimator.
 
     Columns `model` and `column` are labels; `parameters` of the problems are added.
     """
     fine = items.with_number(records)
-    numbers = rankings.one_estimand(fine[~fine["estimator"].isin(BESIDES)], settings)
+    numbers = rankings.one_estimand(fine[~fine["estimator"].isin(NO_METRICS)], settings)
     numbers = (
         numbers.join(items.parameters(numbers, "problem", *parameters)) if parameters else numbers
     )
     return items.in_order(items.labelled(numbers, settings), settings)
 
 
-def answers(frames, records, settings, whys=None):
+def answers(
+    frames: Iterable[pd.DataFrame],
+    records: pd.DataFrame,
+    settings: Settings,
+    whys: Mapping[str, str | None] | None = None,
+) -> pd.DataFrame:
     """Return our numbers for `compare`.
 
-    settings.reasons["data"] is the reason why they are of something else. Reported numbers that the
-    frames lack are answered by whys[row], else by the reason of a cell without a number.
+    settings.reasons["data"] is the reason why their data differ from the paper's. A reported number
+    without one of ours gets the reason whys[row], or that of a cell without a number.
     """
     default = items.first_reason(records)
     ours = items.together(*frames).assign(why=settings.reasons.get("data"))
     return items.answers(ours, settings, lambda row, column: (whys or {}).get(row, default))
 
 
-def by_diagnostic(records, estimator, **columns):
+def by_diagnostic(records: pd.DataFrame, estimator: str, **columns: str) -> pd.DataFrame:
     """Return the diagnostics of one estimator at the largest n, one row per problem and diagnostic.
 
     `columns` is {column: parameter of the problem}. The columns of the result are these, key (of
@@ -42,13 +52,15 @@ def by_diagnostic(records, estimator, **columns):
     """
     rows = items.with_number(records[records["estimator"].eq(estimator)])
     rows = rows[rows["n"].eq(rows["n"].max())].drop_duplicates("problem")
-    named = items.parameters(rows, "problem", *columns.values()).set_axis(list(columns), axis=1)
-    named = named.assign(key=rows["key"]).join(items.diagnostics(rows))
-    table = named.melt([*columns, "key"], var_name="column")
+    parameters = items.parameters(rows, "problem", *columns.values()).set_axis(
+        list(columns), axis=1
+    )
+    frame = parameters.assign(key=rows["key"]).join(items.diagnostics(rows))
+    table = frame.melt([*columns, "key"], var_name="column")
     return table.sort_values(next(iter(columns)), kind="stable", ignore_index=True)
 
 
-def extremes(frame, value, place):
+def extremes(frame: pd.DataFrame, value: str, place: str) -> dict[str, str]:
     """Return a row of a table: smallest and largest `value`, their `place`, and their ratio.
 
     >>> import pandas as pd
@@ -66,7 +78,7 @@ def extremes(frame, value, place):
     }
 
 
-def times_smallest(frame, name, by, place, value="mean"):
+def times_smallest(frame: pd.DataFrame, name: str, by: str, place: str, value: str = "mean") -> int:
     """Count the places at which one series has a smaller value than every other.
 
     Series are told apart by the column `by`. A place where one of them has no value does not count;

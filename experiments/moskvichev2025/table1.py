@@ -4,8 +4,11 @@ The models are networks and the marginal model.
 """
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from harness.common import wording
+from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.figures import panels
@@ -16,11 +19,12 @@ from . import metrics
 SCALES = {"accuracy": 1.0, "cross entropy": 1.0, "CKCE": 10.0, "JKCE": 100.0, "ECE": 1.0}
 
 
-def scale(column):
+def scale(column: str) -> float:
+    """Return the factor of a column of the table."""
     return SCALES[column.split(",")[0]]  # 'JKCE, gamma 0.6' has that of JKCE
 
 
-def measured(records, settings):
+def measured(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return values in the table's scale at the largest n, which is all rows.
 
     For published confidences only the accuracy is known.
@@ -34,7 +38,9 @@ def measured(records, settings):
     return numbers.drop_duplicates(["model", "column"], keep="last")
 
 
-def both(records, settings):
+def numbers_and_models(
+    records: pd.DataFrame, settings: Settings
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Return our values, the paper's, and the models of the rows.
 
     The models are those of both. If the networks differ, ours come first and the paper's follow.
@@ -46,14 +52,14 @@ def both(records, settings):
     theirs = list(dict.fromkeys(printed["model"]))
     if not settings.reasons.get("data"):
         return numbers, printed, theirs
-    beside = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
-    printed = printed[printed["model"].isin(beside)].assign(
-        model=lambda frame: frame["model"].map(beside)
+    renamed = {model: f"{model} (paper)" for model in theirs if model.startswith("CIFAR-10")}
+    printed = printed[printed["model"].isin(renamed)].assign(
+        model=lambda frame: frame["model"].map(renamed)
     )
-    return numbers, printed, [*items.labels(settings, "problem"), *beside.values()]
+    return numbers, printed, [*items.labels(settings, "problem"), *renamed.values()]
 
 
-def pairs_of(numbers, printed):
+def pair_values(numbers: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     """Pair the paper's values with ours; `differs` if ours rounds to another number."""
     pairs = printed.merge(
         numbers[["model", "column", "value"]], on=["model", "column"], suffixes=("", "_ours")
@@ -63,13 +69,13 @@ def pairs_of(numbers, printed):
     )
 
 
-def render(records, settings):
+def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw one panel per column of the table: ours full, the paper's open.
 
     Both numbers are written where they differ at the printed digits.
     """
-    numbers, printed, models = both(records, settings)
-    pairs = pairs_of(numbers, printed)
+    numbers, printed, models = numbers_and_models(records, settings)
+    pairs = pair_values(numbers, printed)
     figure, (axes,) = panels.grid(1, len(SCALES), 0.75 + 0.2 * len(models), sharey=True)
     paper = panels.look(3, filled=False, color="0.4", markersize=5, label="paper")
     for ax, (column, factor) in zip(axes, SCALES.items()):
@@ -100,9 +106,9 @@ def render(records, settings):
     return figure
 
 
-def table(records, settings):
+def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return rows by model: the paper's number / ours."""
-    numbers, printed, models = both(records, settings)
+    numbers, printed, models = numbers_and_models(records, settings)
     ours, theirs = (frame.set_index(["model", "column"])["value"] for frame in (numbers, printed))
     alike = not settings.reasons.get("data")
     rows = {model: {} for model in models}
@@ -113,28 +119,27 @@ def table(records, settings):
                 "-0.0000", "0.0000"
             )
             reported = wording.format_fixed(theirs.get((model, column), np.nan), digits=3)
-            rows[model][name] = (
-                f"{reported} / {mine}"
-                if alike
-                else reported
-                if model in set(printed["model"])
-                else mine
-            )
+            if alike:
+                rows[model][name] = f"{reported} / {mine}"
+            else:
+                rows[model][name] = reported if model in set(printed["model"]) else mine
     return text_tables.wide(
         rows, ["model"], "paper / ours" if alike else "on all rows; the last rows are the paper's"
     )
 
 
-def reproduced(records, settings):
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     ours = items.exact(measured(records, settings), "{model}", "{column}")
     lost = records[
         ~records["problem"].isin(records.loc[has_number(records), "problem"])
     ].drop_duplicates("problem")
     whys = {label(settings, "problem", r.problem): r.reason for r in lost.itertuples()}
     data, imagenet = (settings.reasons.get(name) for name in ("data", "imagenet"))
-    asked = [
+    answered = [
         row
         for row in items.printed(settings)["row"]
         if data or (imagenet and row.startswith("ImageNet"))
     ]
-    return metrics.answers([ours], records, settings, whys | dict.fromkeys(asked, data or imagenet))
+    return metrics.answers(
+        [ours], records, settings, whys | dict.fromkeys(answered, data or imagenet)
+    )

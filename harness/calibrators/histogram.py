@@ -18,7 +18,9 @@ RULES = ("mass", "width")
 class HistogramBinning:
     """Share of ones in the bin of the prediction; one-versus-rest for vectors.
 
-        q(p) = (ones in the bin of p + s) / (samples in it + k s),   s = smoothing, k = 2 for scalars
+        q(p) = (ones in the bin of p + s) / (samples in it + k s)
+
+    s is the smoothing, and k = 2 for scalars.
 
     An empty bin gives 1/k. Vectors: one q_j per class, on bins of p_j against 1{y = j}; each row is
     divided by its sum.

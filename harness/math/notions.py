@@ -1,11 +1,11 @@
 """Notions of calibration: the only place where predictions are validated and reduced.
 
-| notion      | p given                    | reduced p | reduced y            | judged               |
-|-------------|----------------------------|-----------|----------------------|----------------------|
-| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}       | P(Y = 1 given p)     |
-| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 = top correct | P(Y = top given max) |
-| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators    | mean of the binaries |
-| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1       | E[e_Y given vector]  |
+| notion      | p given                    | reduced p | reduced y           | judged              |
+|-------------|----------------------------|-----------|---------------------|---------------------|
+| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}      | P(Y = 1 given p)    |
+| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 if top right | P(right given max)  |
+| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators   | mean over classes   |
+| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1      | E[e_Y given vector] |
 """
 
 from __future__ import annotations

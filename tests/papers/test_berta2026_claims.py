@@ -55,7 +55,7 @@ def published(values, notion, sets=4, rep=0):
 def test_errors_are_averaged_within_a_replication():
     """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values,
     not twelve."""
-    result = claims.mean_of(
+    result = claims.mean_error(
         claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV
     )
     expected = estimate_mean([0.01, 0.011, 0.012], (), OURS)
@@ -68,7 +68,7 @@ def test_errors_are_averaged_within_a_replication():
 def test_a_replication_that_lacks_a_cell_is_left_out():
     records = estimates({claims.CV: 0.01}, ["p", "q"])
     lacking = records.drop(records.index[records["rep"].eq(2)][0])
-    assert claims.mean_of(claims.errors(lacking, "l1"), claims.CV).cells == 2
+    assert claims.mean_error(claims.errors(lacking, "l1"), claims.CV).cells == 2
 
 
 def test_nearer_is_of_absolute_errors_on_the_same_samples():
@@ -148,7 +148,7 @@ def table():
 
 
 def test_shares_of_the_largest_of_the_published_runs(table):
-    result = claims.of_shares(table)
+    result = claims.claims_on_shares(table)
     assert result["warm start helps proper errors, binary"].value == pytest.approx(40.0)
     assert result["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
     assert result["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
@@ -163,7 +163,7 @@ def test_shares_of_the_largest_of_the_published_runs(table):
 
 def test_counts_of_the_text(table):
     again = table.assign(rep=1)
-    result = claims.counted(pd.concat([table, again, table.assign(rep=10)])).set_index(
+    result = claims.count_runs(pd.concat([table, again, table.assign(rep=10)])).set_index(
         ["row", "column"]
     )["value"]
     assert result.to_dict() == {

@@ -294,7 +294,7 @@ def test_binned_estimates_that_stay_away_are_told_from_those_that_come_closer():
 
 
 def test_the_largest_mean_bound_decides_whether_a_level_is_reached():
-    rows = [{"problem": p, "estimator": NW, "n": bound.AT, "rep": i, "value": v + 1e-4 * i}
+    rows = [{"problem": p, "estimator": NW, "n": bound.LAST_N, "rep": i, "value": v + 1e-4 * i}
             for p, v in zip(claims.CALIBRATED, (0.01, 0.03)) for i in range(3)]  # fmt: skip
     result = statistics(rows, "ciosek2026_convergence")["0.02 is reached at ten million samples"]
     assert result.value == pytest.approx(0.0301) and claims.CALIBRATED[1] in result.why
@@ -607,9 +607,9 @@ def test_the_samples_that_a_bound_needs_are_between_the_sizes_and_unknown_where_
         {"estimator": NW, "n": n, "value": v}
         for n, v in ((1000, 0.04), (10_000, 0.02), (100_000, 0.01))
     ]
-    assert bound.needed(records(rows))[SINE] == pytest.approx(10_000)
+    assert bound.samples_needed(records(rows))[SINE] == pytest.approx(10_000)
     assert (
-        bound.needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE)))
+        bound.samples_needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE)))
         .isna()
         .all()
     )

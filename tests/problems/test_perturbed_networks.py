@@ -137,7 +137,7 @@ def test_the_slope_is_finite_where_scores_are_0_and_1():
 
 
 def test_training_is_of_the_seed_and_the_width_alone():
-    rows = made.rows_of("digits_odd")
+    rows = made.load_rows("digits_odd")
     x, y = rows.x[:120], rows.y[:120]
     plain, again, other = (made.train(replace(TINY, seed=s), x, y) for s in (0, 0, 1))
     assert (plain[0][0] == again[0][0]).all() and (plain[0][0] != other[0][0]).any()
@@ -146,7 +146,7 @@ def test_training_is_of_the_seed_and_the_width_alone():
 
 
 def test_training_with_the_perturbation_lowers_the_loss_that_it_sees():
-    rows = made.rows_of("breast_cancer")
+    rows = made.load_rows("breast_cancer")
     one, h = replace(TINY, hidden=(), epochs=5), 2.0**-3
     u = np.random.default_rng(0).random(len(rows.test_y))
     losses = [
@@ -197,7 +197,7 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
 def test_a_table_that_is_not_at_hand_is_refused(monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     with pytest.raises(BadInputError, match="uci_csv/spambase.csv"):
-        made.rows_of("spambase")
+        made.load_rows("spambase")
 
 
 # the item

@@ -288,7 +288,7 @@ def test_columns_become_numbers_and_labels_0_to_k_minus_1():
     x = frame(
         text=["b", "a", None, "b"], number=[1.0, np.nan, 5.0, 3.0], flag=[True, False, True, True], constant=[7, 7, 7, 7]
     )  # fmt: skip
-    table = tabular.prepared("t", x, ["no", "yes", "perhaps", "no"] * 30, 5000)
+    table = tabular.prepare("t", x, ["no", "yes", "perhaps", "no"] * 30, 5000)
     assert table.x[:4].tolist() == [[1, 1, 1], [0, 3, 0], [-1, 5, 1], [1, 3, 1]]
     assert table.y[:4].tolist() == [0, 2, 1, 0] and table.classes == 3
     for labels in (
@@ -297,12 +297,12 @@ def test_columns_become_numbers_and_labels_0_to_k_minus_1():
         [False, True, True, False],
         pd.Categorical(["u", "v", "v", "u"]),
     ):
-        assert tabular.prepared("t", x, list(labels) * 30, 5000).y[:4].tolist() == [0, 1, 1, 0]
+        assert tabular.prepare("t", x, list(labels) * 30, 5000).y[:4].tolist() == [0, 1, 1, 0]
 
 
 def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
     x = pd.DataFrame({"row": np.arange(1000.0)})
-    first, again = (tabular.prepared("t", x, np.arange(1000) % 2, 200) for _ in range(2))
+    first, again = (tabular.prepare("t", x, np.arange(1000) % 2, 200) for _ in range(2))
     assert (
         len(first.y) == 200 and (first.x == again.x).all() and (first.x[:, 0] % 2 == first.y).all()
     )
@@ -321,7 +321,7 @@ def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
 )
 def test_what_is_no_classification_table_is_refused(labels, said):
     with pytest.raises(BadInputError, match=said):
-        tabular.prepared("t", frame(x=[1.0, 2.0]), list(labels) * (120 // len(labels)), 5000)
+        tabular.prepare("t", frame(x=[1.0, 2.0]), list(labels) * (120 // len(labels)), 5000)
 
 
 def test_a_folder_of_files_is_gone_through_with_reasons(tmp_path, capsys):

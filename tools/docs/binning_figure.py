@@ -1,9 +1,11 @@
-"""Figure of docs/explanation/binning.md: errors cancel inside bins; the error by 15 bins as n grows."""
+"""Figure of docs/explanation/binning.md: errors cancel in bins; the error by 15 bins against n."""
 
 from __future__ import annotations
 
+import matplotlib
 import numpy as np
 from marks import DOCS
+from matplotlib import pyplot as plt
 
 import harness
 from harness.estimators import Binned
@@ -29,22 +31,23 @@ def caption() -> str:
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
-        "![Above: the true difference between outcome and prediction oscillates, and its mean in each of 15 bins is nearer "
-        f"zero. Below: the 15-bin error of a calibrated model falls from {noise[0]:.2f} to {noise[-1]:.3f} as n grows and never "
-        f"reaches 0; that of the oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}."
+        "![Above: the true difference between outcome and prediction oscillates, and its mean in "
+        "each of 15 bins is nearer zero. Below: the 15-bin error of a calibrated model falls from "
+        f"{noise[0]:.2f} to {noise[-1]:.3f} as n grows and never reaches 0; that of the "
+        f"oscillating model ends at {waves[-1]:.3f}, below its true error of {truth:.3f}."
         "](binning.svg)\n\n"
-        f"*Above: the true calibration map of `{WAVES}` (line), and what 15 bins can see of it (bars): inside a bin, errors of "
-        f"either sign cancel. Below: mean of {SAMPLES} samples. The calibrated model (`{NOISE}`, true error 0) is given "
-        f"{noise[0]:.3f} at n = {SIZES[0]}, {noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at n = {SIZES[-1]:,}; the "
-        f"oscillating one (true error {truth:.4f}) {waves[0]:.3f}, {waves[2]:.3f} and {waves[-1]:.4f}: with more data it is not "
-        "the truth that it tends to. `python tools/docs/binning_figure.py` draws it.*"
+        f"*Above: the true calibration map of `{WAVES}` (line) and its means in 15 bins (bars): "
+        f"inside a bin, errors of either sign cancel. Below: mean of {SAMPLES} samples. The "
+        f"estimate for the calibrated model (`{NOISE}`, true error 0) is {noise[0]:.3f} at "
+        f"n = {SIZES[0]}, {noise[2]:.3f} at n = {SIZES[2]:,} and {noise[-1]:.4f} at "
+        f"n = {SIZES[-1]:,}. For the oscillating model (true error {truth:.4f}) it is "
+        f"{waves[0]:.3f}, {waves[2]:.3f} and {waves[-1]:.4f}: more data do not lead to the truth. "
+        "`python tools/docs/binning_figure.py` draws the figure.*"
     )
 
 
 def draw() -> None:
     """Write docs/explanation/binning.svg."""
-    import matplotlib
-
     matplotlib.use("svg")
     style = {
         "font.size": 9,
@@ -53,8 +56,6 @@ def draw() -> None:
         "axes.spines.right": False,
     }
     matplotlib.rcParams.update(style)
-    from matplotlib import pyplot as plt
-
     figure, (above, below) = plt.subplots(2, 1, figsize=(4.4, 5.4), layout="constrained")
     waves = harness.load_problem(WAVES)
     p = np.linspace(0.001, 0.999, 1_999)
@@ -62,8 +63,8 @@ def draw() -> None:
     above.axhline(0.0, color="0.6", lw=0.8)
     above.plot(p, residual, color="#0072B2", lw=1.2, label="true C − p")
     drawn, _ = waves.sample(400_000, np.random.default_rng(0))
-    bin_of = np.minimum((drawn * BINS).astype(int), BINS - 1)
-    height = np.bincount(bin_of, waves.posterior(drawn) - drawn) / np.bincount(bin_of)
+    index = np.minimum((drawn * BINS).astype(int), BINS - 1)
+    height = np.bincount(index, waves.posterior(drawn) - drawn) / np.bincount(index)
     above.bar(
         (np.arange(BINS) + 0.5) / BINS,
         height,

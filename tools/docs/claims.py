@@ -74,7 +74,8 @@ def failing() -> str:
         ]
         command = f"`calharness report experiment={paper}_claims`"
         parts.append(
-            f"### Claims of {paper}\n\n{head} {command} draws all of them.\n\n{table(columns, rows)}"
+            f"### Claims of {paper}\n\n{head} {command} draws all of them.\n\n"
+            f"{table(columns, rows)}"
         )
     return "\n\n".join(parts)
 

@@ -1,8 +1,8 @@
-"""Every estimator on four points, for docs/explanation/glossary.md. Numbers are kept in four_points.csv.
+"""Every estimator on four points, for docs/explanation/glossary.md.
 
-An estimator that cannot run in this environment (another library, a file of weights) keeps its rows
-in four_points.csv. A number that differs by rounding alone keeps its text, so that another processor
-changes nothing.
+Numbers are kept in four_points.csv. An estimator that cannot run in this environment (another
+library, a file of weights) keeps its rows. A number that differs only by rounding keeps its text,
+so that another processor changes nothing.
 """
 
 from __future__ import annotations
@@ -27,23 +27,29 @@ Row = dict[str, str]
 FAMILIES = {  # heading: modules of the estimators' classes
     "Scores and their parts": ("anchors", "accuracy", "auroc", "corp"),
     "Bins": (
-        "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased", "scaling_binning", "tcal", "interval_ce",
-        "berta2026.authors", "popordanoska2024.authors",
+        "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased",
+        "scaling_binning", "tcal", "interval_ce", "berta2026.authors", "popordanoska2024.authors",
     ),
-    "Cumulative and smoothed residuals": ("cumulative", "smooth_ece", "laplace_kernel", "kde_top_label"),
-    "Kernel regression and kernel errors": ("dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce"),
+    "Cumulative and smoothed residuals": (
+        "cumulative", "smooth_ece", "laplace_kernel", "kde_top_label",
+    ),
+    "Kernel regression and kernel errors": (
+        "dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce",
+    ),
     "What recalibration gains": ("variational", "stacking", "root_brier"),
     "Tuned by the calibration-estimation risk": ("tuned", "gruber2025.authors", "risk_curve"),
     "Learned": ("best",),
     "Certified bounds": ("certified",),
     "Tests": ("score_tests", "skce_block_test"),
-    "Intervals and tests around another estimator": ("resampling", "subsampling", "consistency", "bootstrap"),
+    "Intervals and tests around another estimator": (
+        "resampling", "subsampling", "consistency", "bootstrap",
+    ),
     "Other libraries": ("peers",),
 }  # fmt: skip
 
 
 def outcome(name: str) -> list[Row]:
-    """Return the rows of an estimator: one per estimand, or one with the reason why there is none."""
+    """Return the rows of an estimator: one per estimand, or one with the reason for their absence."""
     estimator = harness.load_estimator(name)
     spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ("binary", "top_label", "classwise", "canonical") if n in spec.notions)
@@ -98,23 +104,26 @@ def stored() -> dict[str, list[Row]]:
 
 
 def current(names: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the rows of estimators: stored ones if they are equal or the estimator cannot run here."""
-    kept = stored()
+    """Yield the rows of estimators.
+
+    They are the stored ones if they are equal or the estimator cannot run here.
+    """
+    before = stored()
     for name in names:
         can_run = EstimatorSpec.of(harness.load_estimator(name)).unavailable is None
-        fresh = outcome(name) if can_run or name not in kept else kept[name]
-        yield name, kept[name] if name in kept and same(fresh, kept[name]) else fresh
+        fresh = outcome(name) if can_run or name not in before else before[name]
+        yield name, before[name] if name in before and same(fresh, before[name]) else fresh
 
 
 def write() -> dict[str, list[Row]]:
     """Compute all estimators that can run here, and write four_points.csv."""
-    rows_of = dict(current(harness.list_estimators()))
+    rows_by_name = dict(current(harness.list_estimators()))
     with FILE.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for rows in rows_of.values():
+        for rows in rows_by_name.values():
             writer.writerows(rows)
-    return rows_of
+    return rows_by_name
 
 
 def family(name: str) -> str:
@@ -129,10 +138,10 @@ def family(name: str) -> str:
     )
 
 
-def text(rows_of: dict[str, list[Row]]) -> str:
+def text(rows_by_name: dict[str, list[Row]]) -> str:
     """Return the tables of all estimators, those with the same outcome in one row."""
     grouped: dict[str, dict[tuple[str, str], list[str]]] = {title: {} for title in FAMILIES}
-    for name, rows in rows_of.items():
+    for name, rows in rows_by_name.items():
         grouped[family(name)].setdefault((rows[0]["notion"], _outcome(rows)), []).append(name)
     parts = []
     for title, outcomes in grouped.items():

@@ -30,7 +30,7 @@ def _records() -> pd.DataFrame:
 
 
 def binning() -> str:
-    """Return the mean L1 error by 15 bins of equal width, by problem and n, with its standard error."""
+    """Return mean L1 errors by 15 bins of equal width with standard errors, by problem and n."""
     records = _records()
     is_binned = records["estimator"].eq("binned15") & records["estimand"].eq("l1")
     records = records[is_binned & records["value"].notna()]
@@ -80,18 +80,23 @@ def coverage() -> str:
 
 
 def matches(quantity: str, start: str) -> bool:
-    """Return True if a quantity belongs to a row. Bounds by `best_lower` are not those of `best`."""
+    """Return True if a quantity belongs to a row.
+
+    Bounds by `best_lower` are not those of `best`.
+    """
     if start.startswith("."):
         return start in quantity
     return quantity.startswith(start) and not quantity.endswith("best_lower")
 
 
 def regret() -> str:
-    """Return the estimators of least mean regret by notion and estimand, of results/arena/index.csv."""
+    """Return the estimators of least mean regret by notion and estimand.
+
+    They are read from results/arena/index.csv.
+    """
     index = pd.read_csv(RESULTS / "arena" / "index.csv")
-    index = index[
-        index["share"].eq(1) & index["rank"].notna()
-    ]  # answers in all settings, no oracle
+    # estimators that answer in all settings, without oracles
+    index = index[index["share"].eq(1) & index["rank"].notna()]
     parts = []
     for (notion, estimand), group in index.groupby(["notion", "estimand"], sort=False):
         rows = []

@@ -22,9 +22,10 @@ def machine() -> str:
     left_out = ", ".join(name for name, version in versions if not version)
     lacking = f" Not installed, and left out: {left_out}." if left_out else ""
     return (
-        f"Measured on {about['date']} in one run of {about['cpu_seconds']:,} CPU seconds: {about['processor']}, {about['cores']} "
-        f"cores of which every call takes one, Python {about['python']}, {packages}.{lacking} The load was "
-        f"{about['load_before']} when the run began and {about['load_after']} when it ended."
+        f"Measured on {about['date']} in one run of {about['cpu_seconds']:,} CPU seconds: "
+        f"{about['processor']}, {about['cores']} cores of which every call takes one, "
+        f"Python {about['python']}, {packages}.{lacking} The load was {about['load_before']} when "
+        f"the run began and {about['load_after']} when it ended."
     )
 
 
@@ -32,20 +33,21 @@ def peers() -> str:
     """Return a table of all quantities, at the largest n at which both libraries were measured."""
     lines = []
     for quantity, rows in _rows().groupby("what", sort=False):
-        of_n = rows[
+        comparable = rows[
             rows["notion"].eq(rows["notion"].iloc[0])
             & rows["k"].eq(rows["k"].iloc[0])
             & rows["cpu_seconds"].notna()
         ]
-        ours = of_n[of_n["who"].eq("ours")].drop_duplicates("n").set_index("n")
-        for who, mine in of_n.groupby("who", sort=False):
+        ours = comparable[comparable["who"].eq("ours")].drop_duplicates("n").set_index("n")
+        for who, mine in comparable.groupby("who", sort=False):
             row = mine[mine["n"].isin(ours.index)].nlargest(1, "n").iloc[0]
+            exponents = rows[rows["who"].eq(who)].iloc[0]
             times = row["cpu_seconds"] / ours.loc[row["n"], "cpu_seconds"]
             lines.append([
-                quantity if who == "ours" else "", who, f"{row['n']:,}", str(row["k"]), _seconds(row["cpu_seconds"]),
-                "" if who == "ours" else f"{times:.2g}", _plain(row["peak_mb"]),
+                quantity if who == "ours" else "", who, f"{row['n']:,}", str(row["k"]),
+                _seconds(row["cpu_seconds"]), "" if who == "ours" else f"{times:.2g}", _plain(row["peak_mb"]),
                 "" if who == "ours" else f"{row['difference']:.1g}",
-                *(_plain(rows.loc[rows["who"].eq(who), f"exponent_{name}"].iloc[0], 2) for name in "nk"),
+                *(_plain(exponents[f"exponent_{name}"], 2) for name in "nk"),
             ])  # fmt: skip
     columns = [
         "what",

@@ -1,4 +1,4 @@
-"""Train small networks on scikit-learn's bundled digits, and store their predictions during training.
+"""Train small networks on scikit-learn's digits, and store their predictions during training.
 
 They stand in for the networks of popordanoska2024 and moskvichev2025, whose files are not at hand:
 fully connected ReLU networks, plain stochastic gradient descent on the cross-entropy, in float64 on
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,7 @@ from harness.errors import BadInputError
 
 from . import training
 from .imagenet_brightness import LEVELS, brightened, level_name
-from .training import activations, backward, first_weights
+from .training import Weights, activations, backward, first_weights
 
 RECIPE = 1  # raised when training or files change: files of another recipe are made again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
@@ -166,7 +167,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, mnist: Path | None = 
     todo = [network for network in wanted if not _is_stored(network, contents[network.kind], out)]
     store = partial(_store, contents=contents, out=out, mnist=mnist)
 
-    def report(network, result):
+    def report(network: Training, result: str) -> str:
         return f"{network.kind}, {network.name}, seed {network.seed}: {result}"
 
     return training.make_all(wanted, todo, out, store, report, jobs, lambda network: network.work)
@@ -189,14 +190,16 @@ def mnist_file() -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def train(network: Training, x, y, classes: int):
+def train(
+    network: Training, x: np.ndarray, y: np.ndarray, classes: int
+) -> Iterator[tuple[int, Weights]]:
     """Yield (epoch, weights) after each stored epoch; 0 is before training.
 
-    weights: [(W (inputs, outputs), b (outputs,))], which training goes on to change.
+    weights: [(W (inputs, outputs), b (outputs,))]; later steps change these arrays.
 
-    First weights and offsets are uniform in +-1 / sqrt(inputs). Velocity v <- momentum v + gradient,
-    weights <- weights - rate v, with the gradient of the mean cross-entropy of a batch. The last
-    batch of an epoch may be smaller.
+    First weights and offsets are uniform in +-1 / sqrt(inputs). A step is v <- momentum v +
+    gradient, weights <- weights - rate v, with the gradient of the mean cross-entropy of a batch.
+    The last batch of an epoch may be smaller.
     """
     rng = np.random.default_rng([RECIPE, network.seed])
     weights = first_weights((x.shape[1], *network.hidden, classes), rng)
@@ -212,7 +215,7 @@ def train(network: Training, x, y, classes: int):
             _step(x[rows], y[rows], weights, velocity, network.rate, network.momentum)
 
 
-def gradients(x, y, weights) -> list[tuple[np.ndarray, np.ndarray]]:
+def gradients(x: np.ndarray, y: np.ndarray, weights: Weights) -> Weights:
     """Return the gradient of the mean cross-entropy with respect to all weights and offsets."""
     inputs = [x, *activations(x, weights)]
     outside = softmax(inputs.pop(), axis=1)
@@ -220,7 +223,9 @@ def gradients(x, y, weights) -> list[tuple[np.ndarray, np.ndarray]]:
     return backward(inputs, outside / len(y), weights)
 
 
-def _step(x, y, weights, velocity, rate, momentum):
+def _step(
+    x: np.ndarray, y: np.ndarray, weights: Weights, velocity: Weights, rate: float, momentum: float
+) -> None:
     for parameters, speeds, slopes in zip(weights, velocity, gradients(x, y, weights)):
         for parameter, speed, slope in zip(parameters, speeds, slopes):
             speed *= momentum
@@ -228,7 +233,7 @@ def _step(x, y, weights, velocity, rate, momentum):
             parameter -= rate * speed
 
 
-def _store(network, contents, out, mnist):
+def _store(network: Training, contents: dict[str, str], out: Path, mnist: Path | None) -> str:
     """Train, and write each file when training reaches its epoch. If the last exists, all do."""
     kind = network.kind
     data = images(kind, mnist)
@@ -243,7 +248,9 @@ def _store(network, contents, out, mnist):
     return f"{len(network.files())} files"
 
 
-def _stored_arrays(kind, x, y, weights):
+def _stored_arrays(
+    kind: str, x: list[np.ndarray], y: list[np.ndarray], weights: Weights
+) -> list[dict[str, np.ndarray]]:
     """Return the arrays of each file of an epoch."""
     if kind.startswith("layers"):
         hidden = activations(x[2], weights)
@@ -260,25 +267,25 @@ def _stored_arrays(kind, x, y, weights):
     return [arrays]
 
 
-def _content_digest(data):
+def _content_digest(data: Images) -> str:
     """Return a digest of the images."""
     return hashlib.sha256(np.ascontiguousarray(data.x).tobytes() + data.y.tobytes()).hexdigest()
 
 
-def _origin_digest(network, content):
+def _origin_digest(network: Training, content: str) -> str:
     """Return a digest of all that determines a network's files."""
     return digest(f"{RECIPE}|{astuple(network)}|{content}")
 
 
-def _is_stored(network, content, out):
+def _is_stored(network: Training, content: str, out: Path) -> bool:
     """Return True if all files are there, and the last has this origin."""
     paths = [out / network.kind / name for name in network.files()]
     origin = _origin_digest(network, content)
     return all(path.is_file() for path in paths) and training.is_made(paths[-1], origin)
 
 
-def _remove_others(wanted, out):
-    """Remove our files whose names are no longer used, because a family takes every file of its folder."""
+def _remove_others(wanted: list[Training], out: Path) -> None:
+    """Remove our files that are no longer used: a family takes every file of its folder."""
     for kind in {network.kind for network in wanted}:
         networks = [network for network in (*wanted, *trainings(kind)) if network.kind == kind]
         used = {name for network in networks for name in network.files()}
@@ -290,7 +297,7 @@ def _remove_others(wanted, out):
                     path.unlink()
 
 
-def _mnist(path):
+def _mnist(path: Path | None) -> Images:
     if path is None:
         raise BadInputError(
             f"{MNIST} is not below CALHARNESS_DATA; the kind layers_mnist needs it."

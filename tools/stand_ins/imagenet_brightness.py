@@ -4,7 +4,7 @@
 
 This needs the extra `imagenet` (timm, torch, pillow), a folder of validation images with one folder
 per class (1,000; sorted by name they are the classes 0..999, as for the names n01440764, ...), and
-the networks' weights. Nothing is downloaded unasked: weights are a file (--weights NAME=FILE), or in
+the networks' weights. Nothing is downloaded unasked: weights are a file (--weights NAME=FILE), in
 the local cache of the hub, or fetched by timm with --download.
 
 --n images are drawn with --seed from all (the paper: n = 1,000; its draw is not published). Each is
@@ -16,8 +16,8 @@ Existing files are not made again, so an interrupted job resumes.
 vit_large_patch16_siglip_384.webli has no classes. It gives image features, and the paper does not
 name its head. --head NAME=FILE is an npz with `weight` (1000, d), optionally `bias` (1000,), and
 `normalise`, not 0 if features are first divided by their length; logits = weight f + bias. For a
-head of texts, weight is the model's scale times the normalised embeddings of its 1,000 prompts, from
-the same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
+head of texts, weight is the model's scale times the normalised embeddings of 1,000 prompts by the
+same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +72,8 @@ class Job:
         """
         if not self.images.is_dir():
             raise BadInputError(
-                f"--images is {self.images}, which is no folder; the ImageNet validation images are needed."
+                f"--images is {self.images}, which is no folder; "
+                "the ImageNet validation images are needed."
             )
         classes = sorted(
             path
@@ -79,29 +82,30 @@ class Job:
         )
         if len(classes) != CLASSES:
             raise BadInputError(
-                f"--images has {len(classes)} folders; {CLASSES:,} are needed, one per class of ImageNet."
+                f"--images has {len(classes)} folders; "
+                f"{CLASSES:,} are needed, one per class of ImageNet."
             )
-        every = [
+        all_images = [
             (path, label)
             for label, folder in enumerate(classes)
             for path in sorted(folder.iterdir())
             if path.suffix.lower() in ENDINGS
         ]
-        if len(every) < self.n:
+        if len(all_images) < self.n:
             raise BadInputError(
-                f"--n is {self.n}, but {self.images} holds {len(every)} images; n can be at most that."
+                f"--n is {self.n}, but {self.images} has only {len(all_images)} images."
             )
-        order = np.random.default_rng(self.seed).permutation(len(every))
-        return [every[i] for i in order[: self.n]]
+        order = np.random.default_rng(self.seed).permutation(len(all_images))
+        return [all_images[i] for i in order[: self.n]]
 
     def origin_digest(self, network: str, percent: int) -> str:
         """Return a digest of a file's origin: names and sizes of images, weights and head."""
         images = [(path.name, path.stat().st_size, label) for path, label in self.chosen]
-        given = [_stamp(files.get(network)) for files in (self.weights, self.heads)]
-        return digest(f"{RECIPE}|{network}|{percent}|{given}|{images}")
+        stamps = [_stamp(files.get(network)) for files in (self.weights, self.heads)]
+        return digest(f"{RECIPE}|{network}|{percent}|{stamps}|{images}")
 
 
-def brightened(x, percent: float):
+def brightened(x: np.ndarray, percent: float) -> np.ndarray:
     """Return pixels in [0, 1] brightened by so many percent: min(x (1 + percent / 100), 1)."""
     return np.minimum(x * (1.0 + percent / 100.0), 1.0)
 
@@ -123,9 +127,9 @@ def make(job: Job, out: Path) -> int:
     remaining = TimeLeft(len(todo))
     for network in job.networks:
         levels = [percent for name, percent in todo if name == network]
-        logits_of = load(job, network) if levels else None
+        compute_logits = load(job, network) if levels else None
         for percent in levels:
-            logits = np.concatenate([logits_of(batch, percent) for batch in _batches(job)])
+            logits = np.concatenate([compute_logits(batch, percent) for batch in _batches(job)])
             arrays = {
                 "logits": logits.astype(np.float32),
                 "labels": np.array([y for _, y in job.chosen], dtype=np.int64),
@@ -137,7 +141,7 @@ def make(job: Job, out: Path) -> int:
     return 0
 
 
-def load(job: Job, network: str):
+def load(job: Job, network: str) -> Callable[[list[Path], int], np.ndarray]:
     """Load a network of timm as a function (paths, percent) -> logits (len(paths), 1000).
 
     Raises
@@ -165,23 +169,27 @@ def load(job: Job, network: str):
     classes = CLASSES if head is not None else getattr(model, "num_classes", None)
     if classes != CLASSES:
         raise BadInputError(
-            f"{network} has {classes} classes, and {CLASSES:,} are needed; give its classes by --head {network}=FILE."
+            f"{network} has {classes} classes, and {CLASSES:,} are needed; "
+            f"give its classes by --head {network}=FILE."
         )
     prepare = timm.data.create_transform(
         **timm.data.resolve_model_data_config(model), is_training=False
     )
 
-    def logits_of(paths, percent):
+    def compute_logits(paths: list[Path], percent: int) -> np.ndarray:
         batch = torch.stack([prepare(_image(path, percent)) for path in paths]).to(job.device)
         with torch.inference_mode():
             outputs = model(batch).float().cpu().numpy().astype(np.float64)
         return outputs if head is None else head(outputs)
 
-    return logits_of
+    return compute_logits
 
 
-def _stay_offline():
-    """Make the hub's client use its cache alone, also if it is imported: it reads the variable once."""
+def _stay_offline() -> None:
+    """Make the hub's client use its cache only, also if it is imported already.
+
+    The client reads the variable once, at import.
+    """
     os.environ["HF_HUB_OFFLINE"] = "1"
     if "huggingface_hub" in sys.modules:
         import huggingface_hub.constants
@@ -189,7 +197,7 @@ def _stay_offline():
         huggingface_hub.constants.HF_HUB_OFFLINE = True
 
 
-def _image(path, percent):
+def _image(path: Path, percent: int) -> Any:
     """Return an image in three colours, brightened."""
     from PIL import Image
 
@@ -202,7 +210,7 @@ def _image(path, percent):
     return Image.fromarray(np.rint(255.0 * brightened(pixels, percent)).astype(np.uint8))
 
 
-def _head(path):
+def _head(path: Path) -> Callable[[np.ndarray], np.ndarray]:
     """Load a head from an npz: a function features (n, d) -> logits (n, 1000)."""
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
@@ -213,10 +221,11 @@ def _head(path):
     weight, bias = arrays["weight"].astype(np.float64), arrays.get("bias", 0.0)
     normalise = bool(arrays.get("normalise", False))
 
-    def head(features):
+    def head(features: np.ndarray) -> np.ndarray:
         if features.shape[1] != weight.shape[1]:
             raise BadInputError(
-                f"{path} has weights for {weight.shape[1]} features, the network gives {features.shape[1]}."
+                f"{path} has weights for {weight.shape[1]} features, "
+                f"but the network gives {features.shape[1]}."
             )
         length = np.linalg.norm(features, axis=1, keepdims=True) if normalise else 1.0
         return features / length @ weight.T + bias
@@ -224,22 +233,23 @@ def _head(path):
     return head
 
 
-def _batches(job):
+def _batches(job: Job) -> list[list[Path]]:
     paths = [path for path, _ in job.chosen]
     return [paths[start : start + job.batch] for start in range(0, len(paths), job.batch)]
 
 
-def _check_packages():
+def _check_packages() -> None:
     absent = [name for name in ("timm", "torch", "PIL") if importlib.util.find_spec(name) is None]
     if absent:
         raise BadInputError(
-            f"imagenet_brightness needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` gets it."
+            f"imagenet_brightness needs {', '.join(absent)}; "
+            "install them with `pip install 'calharness[imagenet]'`."
         )
 
 
-def _stamp(path):
+def _stamp(path: Path | None) -> tuple[str, int] | None:
     return None if path is None else (path.name, path.stat().st_size)
 
 
-def _file(network, percent):
+def _file(network: str, percent: int) -> str:
     return f"{network.replace('/', '_').replace(':', '_')}_{level_name(percent)}.npz"

@@ -4,7 +4,8 @@ The paper asks that training takes the perturbation into account, and does not s
 u ~ U(0, 1) per example and step, and the log-loss of the perturbed score s(u; s0)
 (harness.math.sech_noise) instead of that of s0 = sigmoid(z),
 
-    dL/dz = L'(s) ds/ds0 s0 (1 - s0),   L'(s) = (s - y) / (s (1 - s)) for 1e-6 <= s <= 1 - 1e-6, else 0,
+    dL/dz = L'(s) ds/ds0 s0 (1 - s0)
+    L'(s) = (s - y) / (s (1 - s))  for 1e-6 <= s <= 1 - 1e-6, else 0
 
 with ds/ds0 at fixed u. A network is trained plainly, and once per width h = 2^-2 .. 2^-8, with the
 same first weights and order of batches. Stochastic gradient descent with momentum and weight decay
@@ -13,7 +14,8 @@ in float64 on one thread, seeded.
     tables   breast_cancer and digits_odd (odd against even) of scikit-learn; adult and spambase if
              CALHARNESS_DATA/uci_csv has them. One fixed random order: 60 % of the rows train, the
              others test; columns are standardised by the former
-    models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units; five seeds each
+    models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units; five seeds
+             of each
 
 A file <table>_<model>_seed<s>.npz holds the test rows' unperturbed scores (n,) of every training,
 `plain`, `aware_h2^-6` and so on, and `labels` (n,).
@@ -39,7 +41,7 @@ from harness.math.sech_noise import WIDTHS, path_derivative, perturbed, width_na
 
 from . import training
 from .tabular import gather
-from .training import activations, backward, first_weights
+from .training import Weights, activations, backward, first_weights
 
 RECIPE = 1  # raised when training or files change: files of another recipe are made again
 FOLDER = "perturbed_networks"
@@ -94,7 +96,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
 
     An interruption costs unfinished networks only.
     """
-    tables = {name: rows_of(name) for name in dict.fromkeys(network.table for network in wanted)}
+    tables = {name: load_rows(name) for name in dict.fromkeys(network.table for network in wanted)}
     todo = []
     for network in wanted:
         origin = _origin_digest(network, tables[network.table])
@@ -104,12 +106,12 @@ def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
     return training.make_all(wanted, todo, out, store, "{0.file}: {1}".format, jobs)
 
 
-def rows_of(name: str) -> Rows:
+def load_rows(name: str) -> Rows:
     """Return a table in one fixed random order, at most 5,000 rows, cut and standardised."""
     if name in CSV:
         if not is_at_hand(name):
             raise BadInputError(
-                f"{name} needs uci_csv/{name}.csv below CALHARNESS_DATA, which is not there."
+                f"{name} needs the file uci_csv/{name}.csv below CALHARNESS_DATA, which is absent."
             )
         x, y = gather([_csv(name).parent], [], ROWS_TAKEN, [name])[0][1:]
     else:
@@ -123,7 +125,7 @@ def rows_of(name: str) -> Rows:
     return Rows(x[:cut], y[:cut], x[cut:], y[cut:])
 
 
-def train(network: Training, x, y, h: float | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+def train(network: Training, x: np.ndarray, y: np.ndarray, h: float | None = None) -> Weights:
     """Return the weights [(W (inputs, outputs), b (outputs,))] after the last epoch.
 
     `h`: width of the perturbation; None trains without it.
@@ -150,7 +152,7 @@ def train(network: Training, x, y, h: float | None = None) -> list[tuple[np.ndar
     return weights
 
 
-def loss(z, y, u, h: float | None = None):
+def loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, h: float | None = None) -> np.ndarray:
     """Return the log-loss (n,) of the score s0 = sigmoid(z).
 
     With a width h, that of the perturbed score s(u; s0), clipped to [1e-6, 1 - 1e-6].
@@ -161,18 +163,18 @@ def loss(z, y, u, h: float | None = None):
     return -np.where(y == 1, np.log(s), np.log1p(-s))
 
 
-def slope(z, y, u, h: float | None = None):
+def slope(z: np.ndarray, y: np.ndarray, u: np.ndarray, h: float | None = None) -> np.ndarray:
     """Return the derivative (n,) of `loss` with respect to z."""
     s0 = expit(z)
     if h is None:
         return s0 - y
     s = perturbed(s0, u, h)
     inside = np.clip(s, CLIP, 1.0 - CLIP)
-    of_score = np.where(s == inside, (inside - y) / (inside * (1.0 - inside)), 0.0)
-    return of_score * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
+    loss_slope = np.where(s == inside, (inside - y) / (inside * (1.0 - inside)), 0.0)
+    return loss_slope * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
 
 
-def _store(network, tables, out):
+def _store(network: Training, tables: dict[str, Rows], out: Path) -> str:
     rows = tables[network.table]
     scores = {}
     for name, h in {"plain": None, **{f"aware_{width_name(h)}": h for h in WIDTHS}}.items():
@@ -184,17 +186,17 @@ def _store(network, tables, out):
     return "stored"
 
 
-def _origin_digest(network, rows):
+def _origin_digest(network: Training, rows: Rows) -> str:
     """Return a digest of all that determines a network's file."""
     content = b"".join(np.ascontiguousarray(part).tobytes() for part in rows)
     checksum = hashlib.sha256(content).hexdigest()
     return digest(f"{RECIPE}|{astuple(network)}|{WIDTHS}|{checksum}")
 
 
-def _csv(name):
+def _csv(name: str) -> Path:
     return Path(os.environ.get("CALHARNESS_DATA") or ".").expanduser() / "uci_csv" / f"{name}.csv"
 
 
-def is_at_hand(name):
-    """Return True if a table is there."""
+def is_at_hand(name: str) -> bool:
+    """Return True if a table is available."""
     return name not in CSV or bool(os.environ.get("CALHARNESS_DATA")) and _csv(name).is_file()

@@ -25,7 +25,7 @@ import uuid
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -101,9 +101,10 @@ def make(
     index = _read_index(out)
     todo = [task for task in tasks if not _is_stored(task, index)]
 
-    def report(task, rows):
-        message = rows  # the sentence of its failure
-        if not isinstance(rows, str):
+    def report(task: Task, rows: list[dict[str, Any]] | str) -> str:
+        if isinstance(rows, str):
+            message = rows  # the sentence of its failure
+        else:
             _store_index(out, task, rows)
             message = f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
         return f"{task.table.name}, fold {task.fold}: {message}"
@@ -137,7 +138,7 @@ def gather(
             if name in tables:
                 raise BadInputError(f"there is a table {name} already")
             if only is None or name in only:
-                tables[name] = prepared(name, frame, target, max_rows)
+                tables[name] = prepare(name, frame, target, max_rows)
         except BadInputError as reason:
             print(f"  {origin or name} is not taken: {str(reason).rstrip('.')}", file=sys.stderr)
     unknown = [name for name in only or () if name not in tables]
@@ -146,7 +147,7 @@ def gather(
     return list(tables.values())
 
 
-def prepared(name: str, frame, target, max_rows: int) -> Table:
+def prepare(name: str, frame: pd.DataFrame, target: Any, max_rows: int) -> Table:
     """Convert columns to numbers and labels to 0..k-1.
 
     At most `max_rows` rows are drawn without replacement.
@@ -157,9 +158,9 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
         If it is not a classification table.
     """
     labels = pd.Series(target).reset_index(drop=True)
-    known = labels.notna().to_numpy()
-    if not known.all():
-        raise BadInputError(f"{int((~known).sum())} of its labels are missing")
+    missing = labels.isna().to_numpy()
+    if missing.any():
+        raise BadInputError(f"{int(missing.sum())} of its labels are missing")
     if len(labels) > max_rows:
         rows = np.sort(np.random.default_rng(SEED).permutation(len(labels))[:max_rows])
         frame, labels = frame.iloc[rows], labels.iloc[rows]
@@ -171,7 +172,8 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
     )
     if len(y) < SMALLEST_TABLE or not 2 <= len(classes) <= CLASS_LIMIT:
         raise BadInputError(
-            f"it has {len(y)} rows and {len(classes)} classes; at least {SMALLEST_TABLE}, and 2 to {CLASS_LIMIT}, are needed"
+            f"it has {len(y)} rows and {len(classes)} classes; "
+            f"at least {SMALLEST_TABLE} rows and 2 to {CLASS_LIMIT} classes are needed"
         )
     if np.bincount(y).min() < 2:
         raise BadInputError(
@@ -184,7 +186,7 @@ def prepared(name: str, frame, target, max_rows: int) -> Table:
     return Table(name, np.column_stack(columns), y.astype(np.int64))
 
 
-def _numbers(column):
+def _numbers(column: pd.Series) -> np.ndarray:
     """Return a column as float64: numbers with the median for gaps, or codes in sorted order."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         values = column.astype("float64").replace([np.inf, -np.inf], np.nan)
@@ -193,12 +195,12 @@ def _numbers(column):
     return codes.astype(np.float64)  # a gap is -1
 
 
-def _bundled(name):
+def _bundled(name: str) -> tuple[str, pd.DataFrame, pd.Series]:
     table = getattr(datasets, f"load_{name}")(as_frame=True)
     return name, table.data, table.target
 
 
-def _csv(path):
+def _csv(path: Path) -> tuple[str, pd.DataFrame, pd.Series]:
     try:
         frame = pd.read_csv(path)
     except Exception as error:
@@ -211,7 +213,7 @@ def _csv(path):
     return _safe(path.stem), frame.drop(columns=target), frame[target]
 
 
-def _openml(number):
+def _openml(number: int) -> tuple[str, pd.DataFrame, pd.Series]:
     try:
         table = datasets.fetch_openml(data_id=number, as_frame=True, parser="auto")
     except Exception as error:
@@ -223,12 +225,12 @@ def _openml(number):
     return _safe(str(table.details["name"])), table.data, table.target
 
 
-def _safe(name):
+def _safe(name: str) -> str:
     """Return a name that can be a folder and part of a problem's id."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
-def _train(task):
+def _train(task: Task) -> list[dict[str, Any]]:
     """Train and store a task. Return its rows of configs.parquet."""
     with warnings.catch_warnings():
         # rare classes in folds and iteration limits are expected, as settings are fixed
@@ -236,7 +238,7 @@ def _train(task):
         return _train_models(task)
 
 
-def _train_models(task):
+def _train_models(task: Task) -> list[dict[str, Any]]:
     x, y, k = task.table.x, task.table.y, task.table.classes
     outer = StratifiedKFold(OUTER, shuffle=True, random_state=SEED)
     train, test = list(outer.split(x, y))[task.fold]
@@ -260,18 +262,19 @@ def _train_models(task):
     return rows
 
 
-def make_model(family: str, y, k: int):
+def make_model(family: str, y: np.ndarray, k: int) -> Any:
     """Return a model with its fixed setting, for labels y of k classes."""
     trees = 200 if k <= 10 else 100  # boosted trees, which come once per class
     if family == "CatBoost":
         return CatBoostClassifier(
-            iterations=trees, depth=6 if k <= 10 else 4, border_count=64, boosting_type="Plain", random_seed=SEED, thread_count=1,
-            allow_writing_files=False, logging_level="Silent",
+            iterations=trees, depth=6 if k <= 10 else 4, border_count=64, boosting_type="Plain",
+            random_seed=SEED, thread_count=1, allow_writing_files=False, logging_level="Silent",
         )  # fmt: skip
     if family == "LightGBM":
         return LGBMClassifier(
-            n_estimators=trees, learning_rate=0.05 if k <= 10 else 0.1, num_leaves=31 if k <= 10 else 15, max_bin=63,
-            random_state=SEED, n_jobs=1, deterministic=True, force_row_wise=True, verbosity=-1,
+            n_estimators=trees, learning_rate=0.05 if k <= 10 else 0.1,
+            num_leaves=31 if k <= 10 else 15, max_bin=63, random_state=SEED, n_jobs=1,
+            deterministic=True, force_row_wise=True, verbosity=-1,
         )  # fmt: skip
     if family in ("RandomForest", "ExtraTrees"):
         kind = RandomForestClassifier if family == "RandomForest" else ExtraTreesClassifier
@@ -285,14 +288,14 @@ def make_model(family: str, y, k: int):
     return make_pipeline(StandardScaler(), network)
 
 
-def _probabilities(model, x, k):
+def _probabilities(model: Any, x: np.ndarray, k: int) -> np.ndarray:
     """Return probabilities (n, k), 0 for classes that the model has not seen."""
     full = np.zeros((len(x), k))
     full[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(x)
     return full
 
 
-def _error(y, p):
+def _error(y: np.ndarray, p: np.ndarray) -> float:
     """Return the error as in TabRepo: 1 - AUC for two classes, log-loss for more."""
     k = p.shape[1]
     if k > 2:
@@ -300,23 +303,35 @@ def _error(y, p):
     return 1.0 - roc_auc_score(y, p[:, 1]) if len(np.unique(y)) == 2 else float("nan")
 
 
-def _index_row(task, family, error_val, error_test, seconds, spent):
+def _index_row(
+    task: Task, family: str, error_val: float, error_test: float, seconds: float, spent: float
+) -> dict[str, Any]:
     """Return a row of configs.parquet."""
     k = task.table.classes
     return {
-        "dataset": task.table.name, "tid": _tid(task.table.name), "fold": task.fold, "framework": f"{family}_c1_BAG_L1",
-        "metric": "roc_auc" if k == 2 else "log_loss", "metric_error": error_test, "metric_error_val": error_val,
-        "problem_type": "binary" if k == 2 else "multiclass", "time_train_s": seconds - spent, "time_infer_s": spent,
-        "task": f"{_tid(task.table.name)}_{task.fold}", "content": task.content,
-    }  # fmt: skip
+        "dataset": task.table.name,
+        "tid": _tid(task.table.name),
+        "fold": task.fold,
+        "framework": f"{family}_c1_BAG_L1",
+        "metric": "roc_auc" if k == 2 else "log_loss",
+        "metric_error": error_test,
+        "metric_error_val": error_val,
+        "problem_type": "binary" if k == 2 else "multiclass",
+        "time_train_s": seconds - spent,
+        "time_infer_s": spent,
+        "task": f"{_tid(task.table.name)}_{task.fold}",
+        "content": task.content,
+    }
 
 
-def _tid(name):
+def _tid(name: str) -> int:
     """Return a made-up task number, above those of OpenML, from the name."""
     return 10**9 + int(digest(name), 16) % 10**9
 
 
-def _store(task, train, test, held_out, outside):
+def _store(
+    task: Task, train: np.ndarray, test: np.ndarray, held_out: np.ndarray, outside: np.ndarray
+) -> None:
     """Write a task's folder as a whole: under a hidden name, then renamed."""
     folder = task.out / "model_predictions" / task.table.name / str(task.fold)
     fresh = folder.with_name(f".{uuid.uuid4().hex}")
@@ -340,18 +355,18 @@ def _store(task, train, test, held_out, outside):
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _write_labels(path, rows, labels):
+def _write_labels(path: Path, rows: np.ndarray, labels: np.ndarray) -> None:
     how = {"method": "zip", "archive_name": path.name.removesuffix(".zip")}
     pd.DataFrame({"target": labels}, index=rows).to_csv(path, compression=how)
 
 
-def _read_index(out):
+def _read_index(out: Path) -> pd.DataFrame | None:
     """Return configs.parquet of the store, or None."""
     path = out / "configs.parquet"
     return pd.read_parquet(path) if path.is_file() else None
 
 
-def _is_stored(task, index):
+def _is_stored(task: Task, index: pd.DataFrame | None) -> bool:
     """Return True if the store has all wanted models of this table and recipe."""
     folder = task.out / "model_predictions" / task.table.name / str(task.fold)
     if index is None or not (folder / "metadata.json").is_file():
@@ -361,20 +376,26 @@ def _is_stored(task, index):
     return {f"{family}_c1_BAG_L1" for family in task.models} <= set(mine["framework"])
 
 
-def _store_index(out, task, rows):
+def _store_index(out: Path, task: Task, rows: list[dict[str, Any]]) -> None:
     """Enter a finished task into the index.
 
     configs.parquet is written last, so all tasks that it lists are complete.
     """
     name, (n, columns) = task.table.name, task.table.x.shape
     about = {
-        "tid": _tid(name), "dataset": name, "name": name, "task_type": "Supervised Classification", "NumberOfInstances": n,
-        "NumberOfFeatures": columns + 1, "NumberOfClasses": task.table.classes, "target_feature": "target",
-    }  # fmt: skip
+        "tid": _tid(name),
+        "dataset": name,
+        "name": name,
+        "task_type": "Supervised Classification",
+        "NumberOfInstances": n,
+        "NumberOfFeatures": columns + 1,
+        "NumberOfClasses": task.table.classes,
+        "target_feature": "target",
+    }
     path = out / "task_metadata.parquet"
     tables = pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=list(about))
-    others = tables[tables["dataset"].ne(name)].to_dict("records")
-    _write(pd.DataFrame([*others, about]).sort_values("dataset"), path)
+    other_rows = tables[tables["dataset"].ne(name)].to_dict("records")
+    _write(pd.DataFrame([*other_rows, about]).sort_values("dataset"), path)
     index, new = _read_index(out), pd.DataFrame(rows)
     if index is not None:
         is_task = index["dataset"].eq(name) & index["fold"].eq(task.fold)
@@ -384,15 +405,16 @@ def _store_index(out, task, rows):
     _write(everything, out / "configs.parquet")
 
 
-def _write_context(out, index):
-    """Write the description that TabRepo's own reader asks for."""
+def _write_context(out: Path, index: pd.DataFrame) -> None:
+    """Write the description that TabRepo's reader needs."""
     tasks = index[["dataset", "fold"]].drop_duplicates()
     folders = [
         f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)
     ]
     paths = {
         "configs": "configs.parquet", "baselines": None, "task_metadata": "task_metadata.parquet",
-        "metadata_join_column": "dataset", "path_pred_proba": "model_predictions/", "datasets": sorted(set(tasks["dataset"])),
+        "metadata_join_column": "dataset", "path_pred_proba": "model_predictions/",
+        "datasets": sorted(set(tasks["dataset"])),
         "zs_pp": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[:3]],
         "zs_gt": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[3:]],
         "configs_hyperparameters": None, "relative_path": None,
@@ -410,6 +432,6 @@ def _write_context(out, index):
     )
 
 
-def _write(frame, path):
+def _write(frame: pd.DataFrame, path: Path) -> None:
     with whole_file(path) as temporary:
         frame.to_parquet(temporary, index=False)

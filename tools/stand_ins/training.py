@@ -14,14 +14,16 @@ import numpy as np
 from harness.common.progress import clock
 from harness.common.threads import one_thread
 
+Weights = list[tuple[np.ndarray, np.ndarray]]  # (W (inputs, outputs), b (outputs,)) by layer
 
-def first_weights(sizes, rng) -> list[tuple[np.ndarray, np.ndarray]]:
+
+def first_weights(sizes: Sequence[int], rng: np.random.Generator) -> Weights:
     """Return [(W (inputs, outputs), b (outputs,))] by layer, uniform in +-1 / sqrt(inputs)."""
     bounds = [(a, b, 1.0 / np.sqrt(a)) for a, b in zip(sizes[:-1], sizes[1:])]
     return [(rng.uniform(-c, c, (a, b)), rng.uniform(-c, c, b)) for a, b, c in bounds]
 
 
-def activations(x, weights) -> list[np.ndarray]:
+def activations(x: np.ndarray, weights: Weights) -> list[np.ndarray]:
     """Return the outputs of the hidden ReLU layers (n, width), then the logits (n, classes)."""
     outputs = []
     for w, b in weights[:-1]:
@@ -31,7 +33,7 @@ def activations(x, weights) -> list[np.ndarray]:
     return [*outputs, x @ w + b]
 
 
-def backward(inputs, outside, weights) -> list[tuple[np.ndarray, np.ndarray]]:
+def backward(inputs: list[np.ndarray], outside: np.ndarray, weights: Weights) -> Weights:
     """Return the derivatives of a loss with respect to all weights and offsets.
 
     Parameters
@@ -51,7 +53,7 @@ def backward(inputs, outside, weights) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def is_made(path: Path, digest: str) -> bool:
-    """Return True if an npz file is there, and its array `made` is this digest of its origin."""
+    """Return True if an npz file exists and its array `made` equals this digest of its origin."""
     if not path.is_file():
         return False
     with np.load(path, allow_pickle=False) as arrays:
@@ -61,20 +63,20 @@ def is_made(path: Path, digest: str) -> bool:
 class TimeLeft:
     """Elapsed and remaining time of work whose total is known."""
 
-    def __init__(self, total: float):
+    def __init__(self, total: float) -> None:
         self.total, self.done, self.start = total, 0.0, time.monotonic()
 
     def after(self, work: float) -> str:
         """Count `work` as done, and return '12 s elapsed, about 1 min 3 s left'."""
         self.done += work
         elapsed = time.monotonic() - self.start
-        left = elapsed * (self.total - self.done) / self.done
-        return f"{clock(elapsed)} elapsed, about {clock(left)} left"
+        remaining = elapsed * (self.total - self.done) / self.done
+        return f"{clock(elapsed)} elapsed, about {clock(remaining)} left"
 
 
 def make_all(
-    wanted: Sequence,
-    todo: Sequence,
+    wanted: Sequence[Any],
+    todo: Sequence[Any],
     out: Path,
     train: Callable[[Any], Any],
     report: Callable[[Any, Any], str],
@@ -117,15 +119,15 @@ def make_all(
     pool = joblib.Parallel(
         n_jobs=max(1, min(jobs, len(todo))), return_as="generator_unordered", pre_dispatch="n_jobs"
     )
-    for item, result, problem in pool(joblib.delayed(_guarded)(train, item) for item in todo):
-        failed += problem is not None
-        line = report(item, result if problem is None else problem)
+    for item, result, failure in pool(joblib.delayed(_guarded)(train, item) for item in todo):
+        failed += failure is not None
+        line = report(item, result if failure is None else failure)
         print(f"  {line}; {remaining.after(work(item))}", file=sys.stderr)
     print(f"  {out}: {len(wanted) - failed:,} {unit} stored, {failed:,} failed")
     return int(failed > 0)
 
 
-def _guarded(train, item):
+def _guarded(train: Callable[[Any], Any], item: Any) -> tuple[Any, Any, str | None]:
     """Return (item, result, None or the sentence of its failure)."""
     try:
         with one_thread():
