@@ -609,7 +609,9 @@ def test_the_samples_that_a_bound_needs_are_between_the_sizes_and_unknown_where_
     ]
     assert bound.samples_needed(records(rows))[SINE] == pytest.approx(10_000)
     assert (
-        bound.samples_needed(records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE)))
+        bound.samples_needed(
+            records(law(NW, -0.5, sizes=(100, 10_000), factors=(0.2,), problem=SINE))
+        )
         .isna()
         .all()
     )
