@@ -1,5 +1,9 @@
 """Compare the arena's statements of base seed 1 with those of the stored seed 0.
 
+A statement is one of the arena's page: the estimator to use by (n, k), by n and by (family, n, k)
+against the runner-up, and the best of a leaderboard against every other. The first run makes them,
+the second compares the same two estimators.
+
 Cheap estimators on all problems; writes results/arena/seeds.csv. About 15 CPU minutes, resumable.
 
     python benchmarks/arena_seeds.py FOLDER_OF_RECORDS [OUT.csv]
@@ -9,24 +13,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.evaluation import arena, arena_seeds
+from harness.evaluation import arena
 from harness.evaluation.arena_content import CHOICES, count_statements, near
 from harness.records import baseline
 
 ESTIMATORS = (
-    "binned15,binned15_mass,binned_cube_root,kmeans15,sweep_mass,sweep_width,tuned_binned,crossfit_binned15,debiased15,debiased15_l1,"
-    "debiased_cube_root,kde_binning15,kde_top_label,simplex_ece,corp,variational_isotonic,variational_isotonic_insample,"
-    "variational_histogram,variational_spline,variational_qs,variational_temperature,variational_temperature_insample,"
-    "gain_temperature,best_fast"
+    "binned15,binned15_mass,binned_cube_root,kmeans15,sweep_mass,sweep_width,tuned_binned,"
+    "crossfit_binned15,debiased15,debiased15_l1,debiased_cube_root,kde_binning15,"
+    "kde_top_label,simplex_ece,corp,variational_isotonic,variational_isotonic_insample,"
+    "variational_histogram,variational_spline,variational_qs,variational_temperature,"
+    "variational_temperature_insample,gain_temperature,best_fast"
 )
 SEED = 1
-OUT = Path(__file__).parent.parent / "results" / "arena" / arena_seeds.FILE
-
+OUT = Path(__file__).parent.parent / "results" / "arena" / "seeds.csv"
 
 COLUMNS = [
     "about", "notion", "estimand", "family", "n", "k", "first", "second", "ratio", "verdict",
@@ -83,6 +88,38 @@ def statements(
     return pd.DataFrame(rows, columns=COLUMNS).assign(problems=first["problem"].nunique())
 
 
+def summary(table: pd.DataFrame) -> dict[str, Any]:
+    """Count the statements of a table by their verdicts in both runs.
+
+    statements
+        All.
+    established, undecided
+        Those that establish a difference in the first run, and the others.
+    again, lost, reversed
+        Established ones that are established again, undecided in the second run, or established
+        the other way round.
+    turned
+        Established ones whose ratio is on the other side of 1 in the second run.
+    new
+        Undecided ones that are established in the second run.
+    """
+    established = table[table["verdict"].isin(["better", "worse"])]
+    again = established["verdict_again"]
+    undecided = table[table["verdict"].eq("undecided")]
+    same, lost = again.eq(established["verdict"]), again.eq("undecided")
+    turned = established["ratio"].lt(1.0) != established["ratio_again"].lt(1.0)
+    return {
+        "statements": len(table),
+        "established": len(established),
+        "again": int(same.sum()),
+        "lost": int(lost.sum()),
+        "reversed": int((~same & ~lost).sum()),
+        "turned": int(turned.sum()),
+        "new": int(undecided["verdict_again"].ne("undecided").sum()),
+        "undecided": len(undecided),
+    }
+
+
 def computed(out: str) -> pd.DataFrame:
     """Return the records of seed 1."""
     frames = []
@@ -114,7 +151,7 @@ def main(out: str, path: Path) -> None:
     table = statements(first, second)
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False, float_format="%.4g")
-    print(arena_seeds.summary(table))
+    print(summary(table))
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.common.paths import CHECKOUT
 from harness.evaluation import arena, arena_pairs
 
 APART = ("arena_intervals", "arena_tests")  # experiments with wrappers, which are not ranked
@@ -38,15 +36,6 @@ def near(k: Any) -> NDArray[np.int64]:
     distance = np.abs(np.log(np.asarray(k, dtype=float))[:, None] - np.log(NUMBERS))
     nearest: NDArray[np.int64] = np.array(NUMBERS)[distance.argmin(axis=1)]
     return nearest
-
-
-def find_table(folder: Path, name: str) -> Path | None:
-    """Return the path of a stored table: in a results folder, else in results/arena of a checkout.
-
-    None if it is in neither.
-    """
-    folders = [folder, *([CHECKOUT / "results" / "arena"] if CHECKOUT else [])]
-    return next((path for path in (f / name for f in folders) if path.is_file()), None)
 
 
 def count_statements(settings: pd.DataFrame) -> int:

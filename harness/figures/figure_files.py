@@ -75,3 +75,11 @@ def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[P
             paths.append(path)
     pyplot().close(figure)
     return paths
+
+
+def to_png(figure: Figure, dpi: int, **metadata: str) -> bytes:
+    """Return a figure as the bytes of a PNG, and close it."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None, **metadata})
+    pyplot().close(figure)
+    return content.getvalue()

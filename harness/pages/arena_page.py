@@ -19,14 +19,12 @@ from harness.evaluation import (
     arena_memory,
     arena_own,
     arena_pairs,
-    arena_seeds,
 )
 from harness.figures import arena_plot, figure_files, interval_plot
-from harness.pages import arena_tables, problem_cards
+from harness.pages import arena_tables, problem_pictures
 from harness.pages.templating import environment
 from harness.plan.components import Component
 from harness.problems.base import ProblemSpec
-from harness.records import truths
 from harness.records.recorded import Recorded
 
 
@@ -43,7 +41,6 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     development = arena.development_of(settings.arena)
     problems = _problems(experiment)
     specs = {name: ProblemSpec.of(problem.object) for name, problem in problems.items()}
-    keys = {name: problem.key for name, problem in problems.items()}
     classes = {name: spec.classes for name, spec in specs.items()}
     streams = {name: spec.stream for name, spec in specs.items() if spec.stream}
     content = arena_content.content(frame, families, classes, streams=streams)
@@ -77,32 +74,22 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     files.append(stem.with_name(f"{stem.name}_settings.parquet"))
     with whole_file(files[-1]) as temporary:
         every = content.every.drop(columns=["values", "errors", "lost"])
-        every = arena_memory.joined(every, measured)
+        every = arena_memory.add_peaks(every, measured)
         every.to_parquet(temporary, index=False, compression="zstd")
 
-    # cards of the problems
+    # pictures of the problems
     shown = {*content.settings["problem"], *(streams if content.models is not None else ())}
-    cards = problem_cards.save(
-        stem.with_name("cards"),
-        {name: key for name, key in keys.items() if name in shown},
-        {**arena.family_of(families), **dict.fromkeys(streams, arena_pairs.FAMILY)},
-        {
-            name: card_truths(experiment.out, problem, name in streams)
-            for name, problem in problems.items()
-        },
-    )
+    keys = {name: problem.key for name, problem in problems.items() if name in shown}
+    cards = problem_pictures.save(stem.with_name("cards"), keys)
     links = {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}
 
     # the page
-    maps = arena_tables.fitted_maps(experiment.out, keys, families)
     text = environment().get_template("arena.html.j2").render(
         title=experiment.title, stamp=experiment.stamp(frame), differs=experiment.differs,
         sentence=experiment.sentence, heads=arena_tables.HEADS, rule=arena.RULE,
         answers=arena_tables.answers(content), all_answers=arena_tables.all_answers(content),
         pictures=pictures, boards=arena_tables.boards(content, measured),
-        memory=arena_memory.WORDS, seeds=arena_seeds.read(experiment.folder),
-        by_family=arena_tables.families_table(content), maps=maps,
-        fitted=arena_tables.fitted_tables(frame, families, classes, maps) if maps else None,
+        memory=arena_memory.MEANING,
         own=arena_tables.own_tables(content, frame, families, development),
         development=development, test_half=[f for f in families if f not in development],
         target=(arena_own.TARGET_MEAN, arena_own.TARGET_WORST),
@@ -183,13 +170,3 @@ def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:
     table.index = pd.MultiIndex.from_frame(top[["notion", "estimand"]])
     table.columns.name = "the least mean regret"
     return table
-
-
-def card_truths(out: Path, problem: Component, only_stored: bool) -> dict[str, Any]:
-    """Return the truths that a card shows without computing them.
-
-    `only_stored` marks those that are not stored as unknown: class-wise truths take long.
-    """
-    notions = ProblemSpec.of(problem.object).notions if only_stored else ()
-    unknown = {f"{notion}|{e}": None for notion in notions for e in problem_cards.ESTIMANDS}
-    return {**unknown, **truths.read_truths(out, problem.key)}

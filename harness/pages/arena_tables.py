@@ -1,10 +1,8 @@
-"""Tables of the arena's page: answers, leaderboards, families, problems, intervals, pairs of models."""
+"""Tables of the arena's page: leaderboards, answers, problems, intervals, pairs of models."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +21,9 @@ from harness.common.wording import (
     format_whole_percent,
 )
 from harness.evaluation import arena, arena_memory, arena_own, arena_pairs, intervals
-from harness.evaluation.arena_content import APART, RESAMPLES, Content, near, ranked_rows
-from harness.pages import problem_cards
+from harness.evaluation.arena_content import APART, RESAMPLES, Content, near
+from harness.pages.sources import describe_problem
 from harness.pages.templating import join_equations
-from harness.records import truths
 
 Row = Mapping[str, Any]
 Families = Mapping[str, Sequence[str]]
@@ -46,23 +43,16 @@ HEADS = (  # of a leaderboard
     "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage",
     "CPU time", "Settings",
 )  # fmt: skip
-# words in the ids of estimators that fit the same kind of map as the one from which the labels of
-# a fitted problem were drawn
-RESEMBLING = {
-    "temperature": ("temperature", "sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
-    "vector": ("sms", "qs", "vector", "matrix", "dirichlet", "platt", "beta"),
-    "matrix": ("sms", "qs", "matrix", "dirichlet", "beta"),
-    "isotonic": ("isotonic", "corp", "temperature"),
-    "curves": ("nadaraya_watson", "spline", "kde"),
-    "curves_of_vector": ("nadaraya_watson", "spline", "kde", "vector"),
-}
-FITTED = "fitted"  # beginning of the families whose truth is a map fitted to real predictions
 RUNNER_UP = {
     "better": "which is worse by {:.0%}",
     "undecided": "which is not established to be worse (by {:.0%} here)",
     "worse": "which is better by {:.0%} on paired reps",
 }
 WORSE = {"better": "yes", "worse": "no: better", "undecided": "not established"}
+
+
+def _names(notion: str, estimand: str) -> dict[str, str]:
+    return {"notion": NOTIONS[notion], "estimand": estimand_name(estimand)}
 
 
 # Leaderboards
@@ -94,25 +84,22 @@ def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
         over = content.over.get((notion, estimand))
         verdicts: Mapping[str, Any] = {} if over is None else over["verdict"]
         first = part.loc[part["rank"].eq(1.0), "estimator"]
+        peaks = arena_memory.format_peaks(measured, notion, part["estimator"].tolist())
         rows = [
             {
                 "cells": leaderboard_row(row), "anchor": arena.is_anchor(row["estimator"]),
                 "split": format_factor(row["regret_split"]),
                 "worse": WORSE.get(str(verdicts.get(row["estimator"])), DASH),
-                "width": format_number(row["width"], 2),
-                "memory": arena_memory.cells(measured, notion, row["estimator"]),
+                "width": format_number(row["width"], 2), "memory": memory,
             }
-            for row in part.to_dict("records")
+            for row, memory in zip(part.to_dict("records"), peaks.to_numpy().tolist())
         ]  # fmt: skip
         most = part[["settings", "reps"]].max()
         tables.append({
-            "notion": NOTIONS[notion], "estimand": estimand_name(estimand),
-            "id": f"board-{notion}-{estimand}", "rows": rows,
-            "first": first.iloc[0] if len(first) else None,
+            **_names(notion, estimand), "id": f"board-{notion}-{estimand}", "rows": rows,
+            "first": first.iloc[0] if len(first) else None, "sizes": list(peaks.columns),
             "counted": f"{most['settings']:,} settings, {most['reps']:,} estimates of an estimator "
             "at most",
-            "sizes": [f"n = {n:,}, k = {k}" for n, k in arena_memory.sizes(measured, notion)],
-            "no_memory": arena_memory.reasons(measured, notion, part["estimator"].tolist()),
         })  # fmt: skip
     return tables
 
@@ -158,8 +145,8 @@ def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
     other = row["runner_up"] if isinstance(row["runner_up"], str) else None  # one rank only
     by = abs(1.0 / row["ratio"] - 1.0) if other else 0.0
     return {
-        "notion": NOTIONS[row["notion"]], "classes": classes, "n": f"{int(row['n']):,}",
-        "estimand": estimand_name(row["estimand"]), "estimator": row["estimator"],
+        **_names(row["notion"], row["estimand"]), "estimator": row["estimator"],
+        "classes": classes, "n": f"{int(row['n']):,}",
         "off": format_number(float(row["rmse"]), 2),
         "truth": f"{format_number(truth.min(), 2)} to {format_number(truth.max(), 2)}",
         "regret": format_interval(row["regret"], row["low"], row["high"]),
@@ -170,21 +157,7 @@ def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Families, and estimands without a rank
-
-
-def families_table(content: Content) -> list[dict[str, Any]]:
-    """Return the three estimators with the least mean regret, by notion, estimand and family."""
-    ranked = content.by_family[content.by_family["rank"].le(3)]
-    by = ["notion", "estimand", "family"]
-    problems = content.settings.groupby(by)["problem"].nunique()
-    rows = []
-    for key, part in ranked.groupby(by, sort=True):
-        notion, estimand, family = key
-        best = [f"{e} {regret:.2f}" for e, regret in zip(part["estimator"], part["regret"])]
-        names = {"notion": NOTIONS[notion], "estimand": estimand_name(estimand), "family": family}
-        rows.append({**names, "problems": problems[key], "best": best})
-    return rows
+# Estimands without a rank, intervals and tests
 
 
 def unranked(content: Content) -> list[tuple[str, str, str]]:
@@ -240,69 +213,6 @@ def _plain_table(frame: pd.DataFrame) -> dict[str, Any]:
     return {"columns": [str(column) for column in frame.columns], "rows": rows}
 
 
-# Fitted problems
-
-
-def fitted_maps(out: Path, keys: Mapping[str, str], families: Families) -> dict[str, str]:
-    """Return {problem: kind of map} of the fitted problems, as their stored truths name it."""
-    maps = {}
-    for family, names in families.items():
-        for name in names if family.startswith(FITTED) else ():
-            stored = truths.read_truths(out, keys[name]).values() if name in keys else ()
-            methods = " ".join(str(truth[2]) for truth in stored if truth)
-            if kind := re.search(r"map (\w+)", methods):
-                maps[name] = kind[1]
-    return maps
-
-
-def resembles(estimator: str, kind: str) -> bool:
-    """Return True if an estimator fits the same kind of map.
-
-    Examples
-    --------
-    >>> resembles("variational_temperature", "temperature"), resembles("binned15", "temperature")
-    (True, False)
-    """
-    words = "|".join(RESEMBLING.get(kind, (kind,)))
-    return re.search(f"(^|_)({words})(_|$)", estimator) is not None
-
-
-def fitted_tables(
-    frame: pd.DataFrame,
-    families: Families,
-    classes: Mapping[str, int],
-    maps: Mapping[str, str],
-    resamples: int = 200,
-) -> list[dict[str, Any]]:
-    """Return mean regret and rank on the fitted problems, by notion and estimand.
-
-    The second numbers leave every estimator out of the problems whose map it resembles.
-    """
-    rows = ranked_rows(frame)
-    rows = rows[rows["problem"].isin(maps)]
-    names = rows["estimator"].unique()
-    alike = {(p, e) for p, kind in maps.items() for e in names if resembles(e, kind)}
-    kept = [pair not in alike for pair in zip(rows["problem"], rows["estimator"])]
-    leaderboards = []
-    for part in (rows, rows[kept]):
-        settings = arena.settings(part, families, classes)
-        main = settings[settings["estimand"].isin(arena.MAIN)]
-        leaderboards.append(arena.leaderboard(main, resamples=resamples))
-    by, suffixes = ["notion", "estimand", "estimator"], ("", "_without")
-    both = leaderboards[0].merge(leaderboards[1], on=by, how="left", suffixes=suffixes)
-    both = both[~both["estimator"].map(arena.is_anchor)]
-    counts = {e: sum((p, e) in alike for p in maps) for e in names}
-    both["left_out"] = both["estimator"].map(counts)
-    return [
-        {**_names(notion, estimand), "rows": part.to_dict("records")}
-        for (notion, estimand), part in both.groupby(["notion", "estimand"], sort=False)
-    ]
-
-
-def _names(notion: str, estimand: str) -> dict[str, str]:
-    return {"notion": NOTIONS[notion], "estimand": estimand_name(estimand)}
-
-
 # Problems, and estimators of this project
 
 
@@ -326,7 +236,7 @@ def problem_rows(
         }
         rows.append({
             "problem": name, "family": family_of.get(name, arena.OTHER), "k": int(k),
-            "about": problem_cards.about(name), "card": cards.get(name),
+            "about": describe_problem(name), "card": cards.get(name),
             **{estimand: text or DASH for estimand, text in texts.items()},
         })  # fmt: skip
     return sorted(rows, key=lambda row: (order.index(row["family"]), row["k"], row["problem"]))

@@ -1,8 +1,8 @@
-"""Cost of an estimate: CPU seconds by n and k, and the exponents of a power law with their errors.
+"""Cost of an estimate: CPU seconds by n and k, and the exponent of a power law in n.
 
 Costs of the arena's estimators come from its settings. Costs of the others, and of those that the
 arena has up to n = 1,000, come from `costs.csv`, which benchmarks/estimator_costs.py measured on
-draws of two problems. An exponent says how the seconds grew between the measured sizes. Below a
+draws of two problems. The exponent says how the seconds grew between the measured sizes. Below a
 millisecond that is mostly overhead, and says nothing about n to infinity.
 """
 
@@ -10,31 +10,29 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from harness.common.paths import PACKAGE
+from harness.evaluation.rates import mean_interval
 
 ARENA = "the arena's settings"
 BENCHMARK = "one draw each (benchmarks/estimator_costs.py)"
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Exponent:
-    """A power in seconds ~ size^value.
+    """A power in seconds ~ n^value.
 
     Parameters
     ----------
     value, low, high : float
-        With its 95 % interval, NaN if there are too few measurements.
+        With its 95 % interval, which is infinite for one problem.
     sizes : tuple of int
-        Measured sizes.
-    groups : int
+        Measured n.
+    problems : int
         Number of problems that the interval rests on.
     """
 
@@ -42,7 +40,7 @@ class Exponent:
     low: float
     high: float
     sizes: tuple[int, ...]
-    groups: int
+    problems: int
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,14 @@ class Cost:
     notion, source : str
     seconds : DataFrame
         n, k, and seconds: the geometric mean over problems.
-    in_n, in_k : Exponent or None
-        None if fewer than two sizes were measured.
+    exponent : Exponent or None
+        None if fewer than two n were measured.
     """
 
     notion: str
     source: str
     seconds: pd.DataFrame
-    in_n: Exponent | None
-    in_k: Exponent | None
+    exponent: Exponent | None
 
     def at(self, n: int) -> float | None:
         """Return the geometric mean of the seconds measured at n, over all k; None without any.
@@ -87,12 +84,15 @@ def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
     tables = {BENCHMARK: rows.assign(problem=rows["k"])}
     if settings is not None:
         tables = {ARENA: settings, **tables}
-    found = []
+    measured = []
     for source, table in tables.items():
         table = table[table["estimator"].eq(estimator) & table["cpu_seconds"].gt(0.0)]
-        cells = table.drop_duplicates(["notion", "problem", "k", "n"])
-        found += [_cost(str(notion), source, part) for notion, part in cells.groupby("notion")]
-    return found
+        cells = table.drop_duplicates(["notion", "problem", "k", "n"]).astype({"k": int, "n": int})
+        cells = cells.assign(log=np.log(cells["cpu_seconds"].clip(lower=1e-6)))
+        for notion, part in cells.groupby("notion"):
+            seconds = np.exp(part.groupby(["n", "k"])["log"].mean()).rename("seconds")
+            measured.append(Cost(str(notion), source, seconds.reset_index(), exponent(part)))
+    return measured
 
 
 def reason(estimator: str) -> str:
@@ -108,15 +108,7 @@ def benchmarked() -> pd.DataFrame:
     return pd.read_csv(PACKAGE / "pages" / "costs.csv")
 
 
-def _cost(notion: str, source: str, rows: pd.DataFrame) -> Cost:
-    rows = rows.astype({"k": int, "n": int})
-    rows = rows.assign(log=np.log(rows["cpu_seconds"].clip(lower=1e-6)))
-    seconds = np.exp(rows.groupby(["n", "k"])["log"].mean()).rename("seconds").reset_index()
-    by_k = in_k(rows) if notion in ("canonical", "classwise") else None
-    return Cost(notion, source, seconds, in_n(rows), by_k)
-
-
-def in_n(logs: pd.DataFrame) -> Exponent | None:
+def exponent(logs: pd.DataFrame) -> Exponent | None:
     """Estimate the exponent in n: the mean over problems of the slope of log seconds on log n.
 
     Its interval is the t interval over problems.
@@ -128,9 +120,8 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> seconds = {"problem": list("aabb"), "n": [10, 1000] * 2, "log": [0.0, 4.60517, 1.0, 10.21034]}
-    >>> round(in_n(pd.DataFrame(seconds)).value, 3)
+    >>> rows = [("a", 10, 0.0), ("a", 1000, 4.60517), ("b", 10, 1.0), ("b", 1000, 10.21034)]
+    >>> round(exponent(pd.DataFrame(rows, columns=["problem", "n", "log"])).value, 3)
     1.5
     """
     slopes = [
@@ -140,30 +131,5 @@ def in_n(logs: pd.DataFrame) -> Exponent | None:
     ]
     if not slopes:
         return None
-    error = np.std(slopes, ddof=1) / math.sqrt(len(slopes)) if len(slopes) > 1 else math.nan
-    return _exponent(
-        float(np.mean(slopes)), float(error), len(slopes) - 1, logs["n"].unique(), len(slopes)
-    )
-
-
-def in_k(logs: pd.DataFrame) -> Exponent | None:
-    """Estimate the exponent in k: the slope of log seconds on log k over problems, by least squares.
-
-    A problem counts with its mean over n, if it has as many n as any. With two problems there is
-    no interval, and with one k there is no slope.
-    """
-    counts = logs.groupby("problem")["n"].transform("nunique")
-    means = logs[counts == counts.max()].groupby(["problem", "k"], as_index=False)["log"].mean()
-    if means["k"].nunique() < 2:
-        return None
-    fit = stats.linregress(np.log(means["k"]), means["log"])
-    error = fit.stderr if len(means) > 2 else math.nan
-    return _exponent(fit.slope, error, len(means) - 2, means["k"].unique(), len(means))
-
-
-def _exponent(
-    value: float, error: float, freedom: int, sizes: Sequence[int], groups: int
-) -> Exponent:
-    half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom)) * error if freedom > 0 else math.nan
-    measured = tuple(sorted(int(size) for size in sizes))
-    return Exponent(float(value), float(value) - half, float(value) + half, measured, groups)
+    sizes = tuple(sorted(int(n) for n in logs["n"].unique()))
+    return Exponent(*mean_interval(slopes, 0.95), sizes, len(slopes))

@@ -14,6 +14,7 @@ from harness.common.wording import (
     DASH,
     ESTIMANDS,
     estimand_name,
+    format_count,
     format_interval,
     format_rank,
     format_seconds,
@@ -105,20 +106,15 @@ class Card:
 
 def pages(sources: Sources) -> Files:
     """Yield estimators/index.html, a page for every estimator, and the pictures of failures."""
-    found = cards(sources.estimators)
-    description = (
-        f"{len(found)} estimators of calibration error: what they estimate, bias, cost and rank, "
-        "with a card each."
-    )
-    values: dict[str, Any] = {
-        "cards": found,
-        "counts": catalogue.counts("estimator"),
-        "tables": True,
-    }
+    every = cards(sources.estimators)
     path = "estimators/index.html"
-    template = "estimators_index.html.j2"
-    yield path, page(template, path, "Estimators", description=description, **values)
-    for card in found:
+    yield path, page(
+        "estimators_index.html.j2", path, "Estimators", tables=True, cards=every,
+        description=f"{len(every)} estimators of calibration error: what they estimate, bias, cost "
+        "and rank, with a card each.",
+        counts=catalogue.counts("estimator"),
+    )  # fmt: skip
+    for card in every:
         path = f"estimators/{card.name}.html"
         yield path, _page(card, sources, path)
         for failure in card.failures:
@@ -132,18 +128,18 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
     rows = dict(list(results.settings.groupby("estimator"))) if results else {}
     boards = dict(list(results.boards.groupby("estimator"))) if results else {}
     used = users("estimator")
-    found = []
+    every = []
     for name in estimators:
         instance, node = made_of("estimator", name)
         parts = parts_of("estimator", name)
         doc = parts[0].doc.split("\n\n")[0]
         about = catalogue.first_sentence(option("estimator", name).about or doc)
-        found.append(Card(
+        every.append(Card(
             name, about, node["_target_"], parts, EstimatorSpec.of(instance), used.get(name, []),
             rows.get(name), boards.get(name), failures(name, rows) if name in rows else [],
             costs(name, rows.get(name)),
         ))  # fmt: skip
-    return found
+    return every
 
 
 def users(group: str) -> dict[str, list[str]]:
@@ -179,7 +175,7 @@ def _page(card: Card, sources: Sources, path: str) -> str:
         docs=[docstrings.sections(part.doc) for part in card.parts],
         bias_sentences=docstrings.on_bias(doc), strips=list(strips(card.rows)),
         bias=list(bias_tables(card.rows)), ranks=rank_rows(card), families=family_table(card),
-        exponents=[exponents(cost) for cost in card.costs],
+        growth=[growth(cost) for cost in card.costs],
         no_cost=reason(card.name), no_failure=why_no_failure(card), limits=limits(card),
         failures=[(f, words(f), alt(f)) for f in card.failures], fact=fact(card),
         api=reference_link(sources, "estimators", card.name),
@@ -195,11 +191,12 @@ def limits(card: Card) -> str:
         (spec.max_classes, f"canonical: at most {spec.max_classes or 0:,} classes"),
         (spec.needs_posterior, "reads the true posterior: an oracle, on no real predictions"),
         (spec.unavailable, f"here not: {spec.unavailable}"),
+        (
+            0 < card.largest_n < LARGEST_N,
+            f"the arena ran it up to n = {card.largest_n:,} only",
+        ),
     ]
-    declared = [text for applies, text in texts if applies] or ["it declares none"]
-    if 0 < card.largest_n < LARGEST_N:
-        declared.append(f"the arena ran it up to n = {card.largest_n:,} only")
-    return "; ".join(declared)
+    return "; ".join(text for applies, text in texts if applies) or "it declares none"
 
 
 def reference_link(sources: Sources, group: str, name: str) -> str | None:
@@ -217,25 +214,19 @@ def fact(card: Card) -> str:
         )
     facts = []
     kinds = set(card.rows["kind"])
-    bounds = [kind for kind in BOUNDS if kind in kinds]
+    names = {"interval": "an interval", "lower": "lower bounds", "upper": "upper bounds"}
+    bounds = [names[kind] for kind in BOUNDS if kind in kinds]
     if bounds:
-        names = ["an interval" if kind == "interval" else f"{kind} bounds" for kind in bounds]
-        facts.append(f"gives {' and '.join(names)}: no rank there")
+        facts.append(f"gives {' and '.join(bounds)}: no rank there")
     if card.best:
-        best = "ranks {rank:.0f} of {ranked} at best ({place})".format(**card.best)
-        facts.append(best)
+        facts.append("ranks {rank:.0f} of {ranked} at best ({place})".format(**card.best))
     elif card.overall is not None and _is_main(card.overall).any():
         share = format_whole_percent(card.overall.loc[_is_main(card.overall), "share"].max())
-        place = "it gave an answer"
-        if card.largest_n < LARGEST_N:
-            place = f"the arena ran it up to n = {card.largest_n:,} only"
-        facts.append(f"has no rank over all settings: {place}, in {share} of them")
+        facts.append(f"has no rank over all settings: it gave an answer in {share} of them")
     if card.over is not None:
         side = "on either side"
-        if card.over > 0.65:
-            side = "mostly too large"
-        elif card.over < 0.35:
-            side = "mostly too small"
+        if abs(card.over - 0.5) > 0.15:
+            side = f"mostly too {'large' if card.over > 0.5 else 'small'}"
         share = format_whole_percent(card.over)
         facts.append(f"its estimates are {side} ({share} above the truth where that is not 0)")
     if card.cost:
@@ -252,12 +243,12 @@ def bias_tables(rows: pd.DataFrame | None) -> Iterator[tuple[str, list[list[str]
     A row has mean bias and share above the truth where it is not 0, mean bias where it is 0,
     coverage of intervals, and settings.
     """
-    known = rows[rows["truth"].notna()] if rows is not None else pd.DataFrame({"estimand": []})
+    if rows is None:
+        return
+    known = rows[rows["truth"].notna()]
     for title, part in (("", known[_is_main(known)]), ("Other estimands", known[~_is_main(known)])):
         table = []
-        for (notion, estimand), of_name in (
-            part.groupby(["notion", "estimand"]) if len(part) else ()
-        ):
+        for (notion, estimand), of_name in part.groupby(["notion", "estimand"]):
             zero = of_name["truth"].abs().le(TRUTH_IS_ZERO)
             table.append([
                 _name(notion, estimand), format_signed(of_name.loc[~zero, "bias"].mean()),
@@ -278,8 +269,10 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
 
     The estimand is l1, else l2_squared, else the first by name.
     """
-    known = rows[rows["truth"].notna() & rows["bias"].notna()] if rows is not None else None
-    for notion, part in known.groupby("notion", sort=False) if known is not None else ():
+    if rows is None:
+        return
+    known = rows[rows["truth"].notna() & rows["bias"].notna()]
+    for notion, part in known.groupby("notion", sort=False):
         present = set(part["estimand"])
         estimand = next(e for e in (*arena.MAIN, *sorted(present)) if e in present)
         table = part[part["estimand"].eq(estimand)].pivot_table(
@@ -355,19 +348,18 @@ def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
     return regret, place, f"background: rgba({OVER}, {depth:.2g})"
 
 
-def exponents(cost: Cost) -> str:
-    """Write the exponents of a cost as sentences."""
+def growth(cost: Cost) -> str:
+    """Describe how a cost grew with n."""
     sentences = []
-    for letter, power in (("n", cost.in_n), ("k", cost.in_k)):
-        if power is None:
-            continue
-        known = is_known(power.low)
-        interval = f" [{power.low:.2f}, {power.high:.2f}]" if known else ""
-        problems = f"{power.groups} problem{'s' if power.groups > 1 else ''}"
-        basis = f"95 % over {problems}" if known else f"{problems}, no interval"
+    power = cost.exponent
+    if power is not None:
+        problems = format_count(power.problems, "problem")
+        interval, basis = "", f"{problems}, no interval"
+        if math.isfinite(power.low):
+            interval, basis = f" [{power.low:.2f}, {power.high:.2f}]", f"95 % over {problems}"
         sentences.append(
-            f"CPU time grew like {letter}^{power.value:.2f}{interval} from {letter} = "
-            f"{power.sizes[0]:,} to {power.sizes[-1]:,} ({basis})."
+            f"CPU time grew like n^{power.value:.2f}{interval} from n = {power.sizes[0]:,} to "
+            f"{power.sizes[-1]:,} ({basis})."
         )
     if not cost.at(LARGEST_N):
         sentences.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from harness.common.wording import (
     estimand_name,
@@ -22,6 +20,7 @@ from harness.common.wording import (
 )
 from harness.evaluation import arena
 from harness.figures import arena_plot
+from harness.figures.figure_files import to_png
 from harness.figures.style import COLOURS, pyplot
 from harness.pages.arena_data import BOUNDS
 
@@ -104,7 +103,7 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
     rows : mapping
         {estimator: its rows of `harness.evaluation.arena.settings`} of all estimators.
     """
-    found = []
+    settings = []
     for setting in worst(rows[estimator]).to_dict("records"):
         best = setting["best"]
         other = rows[best] if isinstance(best, str) and best != estimator else rows[estimator][:0]
@@ -112,8 +111,8 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
             frame[(frame[PLACE] == [setting[c] for c in PLACE]).all(axis=1)].sort_values("n")
             for frame in (rows[estimator], other)
         ]
-        found.append(Failure(setting, *parts))
-    return found
+        settings.append(Failure(setting, *parts))
+    return settings
 
 
 def words(failure: Failure) -> str:
@@ -157,18 +156,11 @@ def _share_of_bias(bias: float, sd: float) -> str:
 
 def alt(failure: Failure) -> str:
     """Describe the picture in words."""
-
-    def listed(means: Mapping[int, float]) -> str:
-        return "; ".join(f"n = {n:,}: {format_number(mean, 2)}" for n, mean in means.items())
-
     s = failure.setting
-    means = {n: float(np.mean(values)) for n, values in failure.values.items() if values}
-    beside = (
-        f" Means of {s['best']}: {listed(failure.best_means)}." if len(failure.best_rows) else ""
-    )
+    rival = f", and the means of {s['best']}" if len(failure.best_rows) else ""
     return (
-        f"Estimates of {s['estimator']} on {s['problem']} by n beside the truth "
-        f"{format_number(s['truth'], 2)}. Means: {listed(means) or 'none'}.{beside}"
+        f"Estimates of {s['estimator']} on {s['problem']} by n with their means, beside the truth "
+        f"{format_number(s['truth'], 2)}{rival}."
     )
 
 
@@ -195,24 +187,13 @@ def picture(failure: Failure) -> bytes:
     ax.set_xlabel("number of samples n")
     ax.set_ylabel(estimand_name(s["estimand"]))
     ax.grid(axis="x", visible=False)
-    entries = {arena_plot.short(s["estimator"]): dots, "truth": dashes}
+    entries = {arena_plot.short(s["estimator"]): dots}
     if best:
-        entries = {
-            arena_plot.short(s["estimator"]): dots,
-            arena_plot.short(s["best"]): squares,
-            "truth": dashes,
-        }
+        entries[arena_plot.short(s["best"])] = squares
+    entries["truth"] = dashes
     handles = [pyplot().Line2D([], [], label=text, **style) for text, style in entries.items()]
     figure.legend(
         handles=handles, loc="outside upper left", ncols=3, fontsize=7, handlelength=1.2,
         columnspacing=0.8, borderpad=0.1,
     )  # fmt: skip
-    return png(figure)
-
-
-def png(figure: Figure, dpi: int = DPI) -> bytes:
-    """Return a figure as the bytes of a PNG, and close it."""
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
-    pyplot().close(figure)
-    return content.getvalue()
+    return to_png(figure, DPI)

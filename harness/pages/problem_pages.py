@@ -17,34 +17,30 @@ from harness.common.wording import (
     estimand_name,
     format_amount,
     format_number,
-    format_signed,
     notion_name,
 )
 from harness.configure import catalogue
-from harness.configure.options import option
-from harness.contract import problems as check_problems
+from harness.contract import problems as contract
 from harness.errors import BadInputError
 from harness.evaluation import arena
-from harness.figures.style import pyplot
+from harness.figures.figure_files import to_png
 from harness.math import estimands
 from harness.math.notions import one_hot, reduce
-from harness.pages import arena_data, docstrings, failures, problem_cards
+from harness.pages import arena_data, docstrings, problem_pictures
 from harness.pages.arena_data import ArenaResults
 from harness.pages.estimator_cards import reference_link, users
-from harness.pages.sources import Content, Files, Sources
+from harness.pages.sources import Content, Files, Sources, describe_problem
 from harness.pages.templating import page
 from harness.plan import components
 from harness.plan.parts import parts_of
-from harness.problems.base import ProblemSpec, members_of, truth_of
+from harness.problems.base import ProblemSpec, truth_of
 from harness.records import baseline, stored
 from harness.records.truths import add_truths, read_truths
 
-PARTS = 120
-SIZE = (3.6, 3.3)  # inches: as wide as a phone's screen
-CARD_SIZE = (506, 255)  # pixels
 N = 1000  # at which the estimators of a problem are shown
 SHOWN = 5
-Second = dict[str, tuple[float, float | None]]  # {"notion|estimand": (value, error)}
+DPI = 150
+Amount = tuple[float, float]  # value and standard error
 
 
 @dataclass(frozen=True)
@@ -60,10 +56,10 @@ class Facts:
     quantiles : tuple
         Of the score, at 10, 50 and 90 %.
     gap, apart : float
-        Mean of posterior - score, and mean of its absolute value over 120 parts of equally many
-        rows.
+        Mean of posterior - score, and mean of its absolute value over parts of equally many rows.
     second : dict
-        {"notion|estimand": (value, standard error)}: truths by a second method, see `second`.
+        {"notion|estimand": (value, standard error)}: truths by a second method, see
+        `average_over_rows`.
     """
 
     rows: int
@@ -72,7 +68,7 @@ class Facts:
     quantiles: tuple[float, ...]
     gap: float
     apart: float
-    second: Second
+    second: dict[str, Amount]
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class Problem:
         {"notion|estimand": (value, error, method)}.
     facts : Facts or None
     picture : bytes, Path or None
-        Map and density; the card of the arena if the data are not here.
+        Map and density; the picture that the arena's own run drew if the data are not here.
     """
 
     name: str
@@ -140,43 +136,28 @@ def read_problem(
     """Collect everything on a problem. Truths that are not stored are computed, and stored."""
     key = results.keys.get(name, "") if results else ""
     family = arena.family_of(results.families).get(name, "") if results else ""
-    instance: Any = None
     facts: Facts | None = None
     picture: Content | None = None
     classes: int | None = None
     try:
         component = components.configured("problem", name, catalogue.config("problem", name))
-        key, instance = key or component.key, component.object
-        spec = ProblemSpec.of(instance)
-        absent = spec.unavailable or ""
-        if members_of(instance) is not None:
-            absent = "a family of problems: its members are made as it is run"
-        elif not absent and spec.posterior is None:
-            absent = "the posterior E[Y given p] is not known: these are predictions of a model"
+        key, spec = key or component.key, ProblemSpec.of(component.object)
+        absent = problem_pictures.why_not_drawn(component.object, spec)
     except BadInputError as error:
-        absent = str(error)
+        component, absent = None, str(error)
     truths = {pair: truth for pair, truth in stored_truths.get(key, {}).items() if truth}
-    if not absent:
-        p, y = problem_cards.sample(instance, spec)
-        c = instance.posterior(p)
-        facts, picture = read_facts(p, y, c, spec.notions), _draw(p, c)
-        truths = truths or _computed_truths(sources.root, key, instance, spec)
+    if component and not absent:
+        p, y = problem_pictures.sample(component.object, spec)
+        c = component.object.posterior(p)
+        facts = read_facts(p, y, c, spec.notions)
+        picture = to_png(problem_pictures.draw(p, c), DPI)
+        truths = truths or _computed_truths(sources.root, key, component.object, spec)
     elif (card := sources.root / "arena" / "cards" / f"{name}.png").is_file():
         picture = card
-    if instance is not None and (truths or not absent):
+    if component and (truths or not absent):
         with contextlib.suppress(BadInputError):  # the number is in a file that is not here
-            classes = ProblemSpec.of(instance).classes
-    return Problem(name, describe(name), family, absent, classes, truths, facts, picture)
-
-
-def describe(name: str) -> str:
-    """Describe a problem in a sentence: by its YAML, else by its class and parameters."""
-    text = catalogue.first_sentence(option("problem", name).about)
-    if not text:
-        node = catalogue.config("problem", name)
-        kind = catalogue.first_sentence(catalogue.docstring(node["_target_"]))
-        text = f"{kind}: {catalogue.short(node)}"
-    return text
+            classes = spec.classes
+    return Problem(name, describe_problem(name), family, absent, classes, truths, facts, picture)
 
 
 def _computed_truths(out: Path, key: str, problem: Any, spec: ProblemSpec) -> dict[str, Any]:
@@ -194,28 +175,26 @@ def _computed_truths(out: Path, key: str, problem: Any, spec: ProblemSpec) -> di
 
 def read_facts(p: Any, y: Any, c: Any, notions: tuple[str, ...]) -> Facts:
     """Compute the facts of drawn rows p with labels y and posteriors c."""
-    score, right, axis = problem_cards.scores(p, c)
-    order = np.argsort(score, kind="stable")
-    gaps = [abs(float((right[part] - score[part]).mean())) for part in np.array_split(order, PARTS)]
-    values: Second = {
+    score, right, axis = problem_pictures.scores(p, c)
+    gaps = (right - score)[np.argsort(score, kind="stable")]
+    parts = np.array_split(gaps, problem_pictures.PARTS)
+    second = {
         f"{notion}|{name}": value
         for notion in notions
-        for name, value in second(p, y, c, notion).items()
+        for name, value in average_over_rows(p, y, c, notion).items()
     }
-    if "top_label" in notions and "top_label|l1" not in values:
-        values["top_label|l1"] = (float(np.mean(gaps)), None)
-        values["top_label|l2_squared"] = (float(np.mean(np.square(gaps))), None)
-    quantiles = tuple(float(q) for q in np.quantile(score, [0.1, 0.5, 0.9]))
-    gap, apart = float((right - score).mean()), float(np.mean(gaps))
-    return Facts(len(score), len(np.unique(score)), axis, quantiles, gap, apart, values)
+    return Facts(
+        len(score), len(np.unique(score)), axis,
+        tuple(float(q) for q in np.quantile(score, [0.1, 0.5, 0.9])),
+        float(gaps.mean()), float(np.mean([abs(part.mean()) for part in parts])), second,
+    )  # fmt: skip
 
 
-def second(p: Any, y: Any, c: Any, notion: str) -> dict[str, tuple[float, float]]:
+def average_over_rows(p: Any, y: Any, c: Any, notion: str) -> dict[str, Amount]:
     """Return {estimand: (mean of d(p, posterior) over the rows, standard error)}.
 
-    Empty if the scores that the notion sees do not determine the posterior. For top-label `Facts`
-    then has the sum over 120 parts, which is no larger in the limit, without an error. Expected
-    scores are means over the labels.
+    Empty if the scores that the notion sees do not determine the posterior. Expected scores are
+    means over the labels.
     """
     scalar = p.ndim == 1
     if not scalar and (notion == "top_label" or (notion == "classwise" and p.shape[1] > 2)):
@@ -228,26 +207,17 @@ def second(p: Any, y: Any, c: Any, notion: str) -> dict[str, tuple[float, float]
     if notion == "canonical":
         outcome = one_hot(outcome, f.shape[1])
     values = {
-        name: check_problems.seen_of(name, f, outcome, c, notion)
+        name: contract.seen_of(name, f, outcome, c, notion)
         for name in estimands.names(notion)
         if name != "linf"
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _draw(p: Any, c: Any) -> bytes:
-    """Draw map and density."""
-    figure, (above, below) = pyplot().subplots(
-        2, 1, figsize=SIZE, height_ratios=[3, 1], layout="constrained"
-    )
-    problem_cards.draw(above, below, *problem_cards.scores(p, c))
-    return failures.png(figure)
-
-
 def alt(facts: Facts) -> str:
     """Describe the picture in words."""
     density = f"{facts.distinct:,} distinct values"
-    if facts.distinct > problem_cards.FEW:
+    if facts.distinct > problem_pictures.FEW:
         low, middle, high = (format_number(q, 2) for q in facts.quantiles)
         density = f"10, 50 and 90 % at {low}, {middle} and {high}"
     density = f"The density of the {facts.axis}: {density}."
@@ -272,30 +242,22 @@ def truth_rows(problem: Problem) -> Iterator[tuple[str, str, str, str, str]]:
         yield title, format_amount(value, error), method, *agreement(value, error, other)
 
 
-def agreement(
-    value: float, error: float, other: tuple[float, float | None] | None
-) -> tuple[str, str]:
+def agreement(value: float, error: float, other: Amount | None) -> tuple[str, str]:
     """Format the truth by the second method, and its distance in standard errors.
 
     Examples
     --------
     >>> agreement(0.10, 0.0, (0.11, 0.02))
     ('0.11 ± 0.020', '0.5 standard errors apart')
-    >>> agreement(0.10, 0.0, (0.09, None))
-    ('0.09, by parts', '−10 %')
     """
     if other is None:
         return DASH, ""
-    seen, spread = other
-    if spread is None:
-        relative = f"{format_signed(100 * (seen / value - 1.0))} %" if abs(value) > 1e-12 else ""
-        return f"{format_number(seen, 4)}, by parts", relative
-    both, apart = math.hypot(spread, error or 0.0), ""
-    if abs(seen - value) < 1e-9:
-        apart = "equal"
-    elif both > 0:
-        apart = f"{abs(seen - value) / both:.1f} standard errors apart"
-    return format_amount(seen, spread, 4), apart
+    average, spread = other
+    distance, both = abs(average - value), math.hypot(spread, error or 0.0)
+    apart = "equal"
+    if distance >= 1e-9:
+        apart = f"{distance / both:.1f} standard errors apart" if both > 0 else ""
+    return format_amount(average, spread, 4), apart
 
 
 def _page(
@@ -308,8 +270,7 @@ def _page(
         "problem.html.j2", path, problem.name, description=problem.about, problem=problem,
         doc=docstrings.sections(parts[0].doc) if parts else {}, used=used, n=N,
         rows=parts[0].rows if parts else [], truths=list(truth_rows(problem)),
-        alt=alt(problem.facts) if problem.facts else "", card_size=CARD_SIZE,
-        size=[int(inches * 96) for inches in SIZE],
+        alt=alt(problem.facts) if problem.facts else "", size=[int(inches * 96) for inches in problem_pictures.SIZE],
         nearest=list(nearest(problem.name, results)) if results else [],
         api=reference_link(sources, "problems", problem.name),
         target=catalogue.config("problem", problem.name)["_target_"],

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.configure.options import ids
+from harness.configure import catalogue
+from harness.configure.options import ids, option
 from harness.evaluation import papers
 from harness.pages import index
 
@@ -55,3 +56,13 @@ def copied_files(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             yield f"{place}/{path.relative_to(folder).as_posix()}", path
+
+
+def describe_problem(name: str) -> str:
+    """Describe a problem in a sentence: by its YAML, else by its class and parameters."""
+    text = catalogue.first_sentence(option("problem", name).about)
+    if not text:
+        node = catalogue.config("problem", name)
+        kind = catalogue.first_sentence(catalogue.docstring(node["_target_"]))
+        text = f"{kind}: {catalogue.short(node)}"
+    return text

@@ -74,20 +74,9 @@ def test_what_the_page_shows(tmp_path):
         tmp_path / "memory.csv", index=False
     )
     measured = arena_memory.read(tmp_path)
-    assert (
-        arena_memory.sizes(measured, "canonical") == [(5000, 10)]
-        and arena_memory.sizes(measured, "binary") == []
-    )
-    assert arena_memory.cells(measured, "canonical", "a") == [{"text": "12", "reason": ""}]
-    assert arena_memory.cells(measured, "canonical", "c")[0] == {
-        "text": "–",
-        "reason": "not measured",
-    }
-    said = arena_memory.reasons(measured, "canonical", ["a", "b", "c"])
-    assert said == [
-        "b: no canonical notion (n = 5,000, k = 10)",
-        "c: not measured (n = 5,000, k = 10)",
-    ]
+    texts = arena_memory.format_peaks(measured, "canonical", ["a", "b", "c"])
+    assert texts["n = 5,000, k = 10"].to_dict() == {"a": "12", "b": "–", "c": "–"}
+    assert arena_memory.format_peaks(measured, "binary", ["a"]).shape == (1, 0)
     table = pd.DataFrame(
         {
             "estimator": ["a", "a"],
@@ -97,7 +86,7 @@ def test_what_the_page_shows(tmp_path):
             "peak_mb": 900.0,
         }
     )
-    joined = arena_memory.joined(table, measured)["peak_mb"]
+    joined = arena_memory.add_peaks(table, measured)["peak_mb"]
     assert joined[0] == 12.4 and np.isnan(
         joined[1]
     )  # no worker's high-water mark where nothing was measured

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import arena, arena_seeds
+from harness.evaluation import arena
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from arena_seeds import statements  # noqa: E402
+from arena_seeds import statements, summary  # noqa: E402
 
 
 def run(seed, scales, problems=8, reps=12):
@@ -29,26 +29,18 @@ def run(seed, scales, problems=8, reps=12):
 def test_a_clear_difference_is_established_again_and_a_swapped_one_is_reversed():
     good, swapped = {"a": 0.05, "b": 0.2, "c": 0.21}, {"a": 0.2, "b": 0.05, "c": 0.21}
     same = statements(run(0, good), run(1, good), resamples=200)
-    counts = arena_seeds.summary(same)
+    counts = summary(same)
     assert len(same) == 5 and counts["again"] == counts["established"] >= 4
     assert counts["reversed"] == counts["lost"] == 0 and set(same["first"]) == {"a"}
     assert same.loc[same["about"].eq("leaderboard"), "second"].tolist() == ["b", "c"]
     other = statements(run(0, good), run(1, swapped), resamples=200)
     worse = other["second"].eq("b")
     assert other.loc[worse, "verdict_again"].eq("worse").all()
-    assert arena_seeds.summary(other)["reversed"] == worse.sum() >= 1
+    assert summary(other)["reversed"] == worse.sum() >= 1
 
 
 def test_equals_are_not_established_again():
     equal = {"a": 0.1, "b": 0.1}
-    counts = arena_seeds.summary(statements(run(2, equal), run(3, equal), resamples=200))
+    counts = summary(statements(run(2, equal), run(3, equal), resamples=200))
     assert counts["established"] == counts["new"] == 0
     assert counts["undecided"] == counts["statements"] == 4
-
-
-def test_the_table_of_a_folder_is_read(tmp_path):
-    pair = {"a": 0.05, "b": 0.2}
-    table = statements(run(0, pair), run(1, pair), resamples=50)
-    table.to_csv(tmp_path / "seeds.csv", index=False)
-    numbers = {**arena_seeds.summary(table), "estimators": 2, "problems": 8}
-    assert arena_seeds.read(tmp_path) == numbers

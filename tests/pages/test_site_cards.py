@@ -184,12 +184,9 @@ def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
 
 def test_exponents_are_those_of_a_power_law(small):
     (cost,) = costs.costs("binned15", small.settings)
-    assert (cost.source, cost.notion, cost.in_n.groups) == (costs.ARENA, "binary", 3)
-    assert cost.in_n.value == pytest.approx(1.0)
+    assert (cost.source, cost.notion, cost.exponent.problems) == (costs.ARENA, "binary", 3)
+    assert cost.exponent.value == pytest.approx(1.0)
     assert cost.at(200) == pytest.approx(1e-4) and cost.at(5000) is None  # nothing is extrapolated
-    logs = pd.DataFrame({"problem": list("abcd"), "k": [2, 8, 2, 8], "n": 100})
-    power = costs.in_k(logs.assign(log=np.log([1.0, 4.0, 1.1, 4.4])))
-    assert power.value == pytest.approx(1.0) and power.sizes == (2, 8)
 
 
 def test_costs_of_the_others_are_measured_or_have_a_reason():
@@ -197,7 +194,7 @@ def test_costs_of_the_others_are_measured_or_have_a_reason():
     assert (rows["cpu_seconds"].notna() | rows["reason"].notna()).all()
     assert not rows.duplicated(["estimator", "k", "n"]).any()
     (cost,) = costs.costs("skce_biased", None)
-    assert cost.source == costs.BENCHMARK and cost.in_n.value > 0.5  # a kernel matrix
+    assert cost.source == costs.BENCHMARK and cost.exponent.value > 0.5  # a kernel matrix
 
 
 def test_docstrings_are_escaped_and_split_into_blocks():

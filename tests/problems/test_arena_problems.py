@@ -7,8 +7,10 @@ from scipy.integrate import quad
 from scipy.special import beta
 
 from harness import BadInputError, list_problems, load_problem
+from harness.figures.figure_files import to_png
 from harness.math import estimands
 from harness.math.notions import reduce
+from harness.pages import problem_pictures
 from harness.problems import (
     Beta,
     BinaryProblem,
@@ -418,26 +420,18 @@ def test_absent_predictions_are_unavailable_and_keep_their_classes(monkeypatch, 
 
 
 @pytest.mark.slow
-def test_cards_show_the_map_and_the_truths(monkeypatch, tmp_path):
-    from harness.figures.style import pyplot
-    from harness.pages.problem_cards import card
-
+def test_pictures_show_the_map(monkeypatch, tmp_path):
     for name, dots in (("ties_k3", 6), ("sparse_k3", 1), ("wavy_k2", 0)):
-        figure = card(name)
-        text = figure.axes[1].texts[0].get_text()
-        notion = ProblemSpec.of(load_problem(name)).notions[-1]
-        assert name in text and f"{load_problem(name).truth('l1', notion).value:.5f}" in text
+        problem = load_problem(name)
+        p, _ = problem_pictures.sample(problem, ProblemSpec.of(problem))
+        figure = problem_pictures.draw(p, problem.posterior(p))
         drawn_dots = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
         assert sum(len(line.get_xdata()) for line in drawn_dots) == dots
-        pyplot().close(figure)
+        assert to_png(figure, 50)[1:4] == b"PNG"
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
-    for name, says in (
-        ("fitted_images_k10_lenet5", "no file"),
-        ("nothing", "there is no problem"),
-        ("tabular_oof", "no card|there is no repository"),
-    ):
-        with pytest.raises(BadInputError, match=says):
-            card(name)
+    keys = {"sparse_k3": "a key", "fitted_images_k10_lenet5": "another", "tabular_oof": "a third"}
+    drawn = problem_pictures.save(tmp_path, keys)
+    assert list(drawn) == ["sparse_k3"] and b"a key" in drawn["sparse_k3"].read_bytes()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ MODULES = sorted(
 )  # fmt: skip
 
 
-SLOW = ("harness.calibrators.boosting", "harness.pages.problem_cards")
+SLOW = ("harness.calibrators.boosting",)
 
 
 @pytest.mark.parametrize("name", ["harness", *(m for m in MODULES if m not in SLOW), *slow(*SLOW)])
