@@ -7,7 +7,6 @@ import itertools
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,16 +29,15 @@ from harness.records import reader, states, stored
 
 def select(patterns: list[str]) -> list[str]:
     """Return the experiments of papers that match a pattern, all of them without any pattern."""
-    names = completion.experiment_of_paper()
-    for pattern in patterns:
-        if not fnmatch.filter(names, pattern):
+    known = completion.experiment_of_paper()
+    chosen = {pattern: fnmatch.filter(known, pattern) for pattern in patterns or ["*"]}
+    for pattern, names in chosen.items():
+        if not names:
             raise BadInputError(
                 f"no experiment of a paper matches {pattern!r}; "
                 "`calharness list experiments` shows all."
             )
-    if not patterns:
-        return names
-    return [name for name in names if any(fnmatch.fnmatch(name, p) for p in patterns)]
+    return [name for name in known if any(name in names for names in chosen.values())]
 
 
 def redraw(names: list[str], out: Path) -> int:
@@ -47,7 +45,7 @@ def redraw(names: list[str], out: Path) -> int:
 
     Records are unpacked into a temporary folder for each paper. So `out` receives results alone.
     """
-    drawn, failures, started = 0, list[str](), time.monotonic()
+    drawn, failures = 0, list[str]()
     for paper, group in itertools.groupby(sorted(names, key=_paper_of), _paper_of):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / paper
@@ -58,34 +56,33 @@ def redraw(names: list[str], out: Path) -> int:
                     drawn += _redraw(name, out / stored.FOLDER, Path(scratch), unpacked)
             if folder.is_dir():
                 shutil.copytree(folder, out / paper, dirs_exist_ok=True)
-    draw_index(out, failures)
-    return _finish(drawn, failures, out, started)
+    return _finish(drawn, failures, out)
 
 
 def compute(names: list[str], overrides: list[str], out: Path) -> int:
     """Compute missing cells, the cheapest experiment first, and draw. Returns the exit status."""
-    drawn, failures, started = 0, list[str](), time.monotonic()
     print(f"planning {len(names):,} experiments", file=sys.stderr)
+    drawn, failures = 0, list[str]()
     recorded, past = states.states(out), reader.seconds_per_cell(out)
-    queue = []
+    costs: list[tuple[float, Experiment]] = []
     for experiment in _plan(names, overrides, failures):
         family = experiment.family
-        seconds = sum(member.expected_seconds(recorded, past) for member in family)
-        queue.append((seconds, experiment))
-    queue.sort(key=lambda entry: entry[0])
-    for number, (_, experiment) in enumerate(queue):
-        left = sum(seconds for seconds, _ in queue[number:])
+        costs.append(
+            (sum(member.expected_seconds(recorded, past) for member in family), experiment)
+        )
+    costs.sort(key=lambda entry: entry[0])
+    for number, (_, experiment) in enumerate(costs):
+        left = sum(seconds for seconds, _ in costs[number:])
         state = f"about {clock(left)} left" if left else "nothing left to compute"
-        print(f"{number + 1} of {len(queue)}: {experiment.name}, {state}", file=sys.stderr)
+        print(f"{number + 1} of {len(costs)}: {experiment.name}, {state}", file=sys.stderr)
         with _noting(experiment.name, failures):
             drawn += _compute(experiment, failures)
-    draw_index(out, failures)
-    return _finish(drawn, failures, out, started)
+    return _finish(drawn, failures, out)
 
 
 def store(names: list[str], overrides: list[str], out: Path) -> int:
     """Store the records of the experiments that have cells. Returns the exit status."""
-    total, cells, failures, started = 0, 0, list[str](), time.monotonic()
+    failures: list[str] = []
     for experiment in _plan(names, overrides, failures):
         with _noting(experiment.name, failures):
             frame = experiment.computed()
@@ -93,14 +90,8 @@ def store(names: list[str], overrides: list[str], out: Path) -> int:
                 continue
             path = stored.path_of(out / stored.FOLDER, experiment.name)
             size = stored.store(frame, experiment.plan, experiment.out, path).stat().st_size
-            count = frame["key"].nunique()
-            absent = len(experiment.plan.cells) - count
-            print(
-                f"  {experiment.name}: {count:,} cells, {size / 1e3:,.0f} kB, "
-                f"{size / count:.1f} bytes a cell{f'; {absent:,} cells are missing' * bool(absent)}"
-            )
-            total, cells = total + size, cells + count
-    print(f"{cells:,} cells in {total / 1e6:.2f} MB, {time.monotonic() - started:.0f} s")
+            count, planned = frame["key"].nunique(), len(experiment.plan.cells)
+            print(f"  {experiment.name}: {count:,} of {planned:,} cells, {size / 1e3:,.0f} kB")
     return _print_failures(failures)
 
 
@@ -192,9 +183,9 @@ def _noting(name: str, failures: list[str]) -> Iterator[None]:
         failures.append(f"{name}: {type(error).__name__}: {error}")
 
 
-def _finish(drawn: int, failures: list[str], out: Path, started: float) -> int:
-    seconds = clock(time.monotonic() - started)
-    print(f"{format_count(drawn, 'experiment')} drawn into {out}, {seconds}")
+def _finish(drawn: int, failures: list[str], out: Path) -> int:
+    draw_index(out, failures)
+    print(f"{format_count(drawn, 'experiment')} drawn into {out}")
     return _print_failures(failures)
 
 

@@ -10,7 +10,6 @@ import typer
 
 from harness.commands.base import Command
 from harness.commands.judge_arguments import READER, STDOUT, files_and_reader, one_value_each
-from harness.common.escaping import unescaped
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -111,14 +110,14 @@ def command(
     judge_outputs.check(outputs)
 
     def show(lines: Sequence[str]) -> None:
-        """Print lines as they are: questions may be bold, and texts of the data are clean."""
+        """Print lines, unless the output is JSON."""
         if json != STDOUT and lines:
-            print(*lines, sep="\n", file=unescaped(sys.stdout), flush=True)
+            print(*lines, sep="\n", flush=True)
 
     def show_answer(question: str, answer: Any, model: Judged) -> None:
         """Print the answer about the first file, or the reason (a text) why there is none."""
         if model.name == first.name:
-            show(terminal.answer_lines(question, answer, sys.stdout.isatty()))
+            show(terminal.answer_lines(question, answer))
 
     first = from_file(files[0], group=group or [], **reader)
     show(terminal.head(first, level))

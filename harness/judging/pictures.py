@@ -18,7 +18,6 @@ from harness.common.wording import (
     clean,
     estimand_name,
     fitted,
-    format_ends,
     format_number,
     format_percent,
     is_known,
@@ -37,6 +36,7 @@ from harness.judging.findings import (
     Versus,
     Where,
 )
+from harness.judging.words import format_with_level
 
 # Inches. Letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one.
 WIDTH = 4.6
@@ -215,15 +215,9 @@ def _draw_intervals(
         return None
     words = [f"{subject}, with intervals."]
     for title, lines in blocks.items():
-        texts = [f"{clean(line.label)} {_in_words(line.interval)}" for line in lines]
+        texts = [f"{clean(line.label)} {format_with_level(line.interval)}" for line in lines]
         words.append(f"{clean(title)}: {'; '.join(texts)}.")
     return Picture(_svg(_draw_axes(blocks, unit), name), " ".join(words))
-
-
-def _in_words(interval: Interval) -> str:
-    ends = format_ends(interval.low, interval.high)
-    text = format_number(interval.value)
-    return f"{text} ({format_percent(interval.level)} interval {ends})" if ends else text
 
 
 def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:

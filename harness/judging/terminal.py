@@ -33,20 +33,21 @@ from harness.judging.findings import (
     Versus,
     Where,
 )
+from harness.judging.words import format_with_level
 
 WIDTH = 100
 INDENT = "   "
-BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+MORE = " …"  # ends a line that was cut
 SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}  # at most
 DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}  # at most
 
 
-def text(judgement: Answers, is_coloured: bool = False) -> str:
-    """Return the whole text. With `is_coloured` the questions are bold."""
+def text(judgement: Answers) -> str:
+    """Return the whole text."""
     lines = head(judgement.data, judgement.level)
     for question in QUESTIONS:
         answer = judgement.answers.get(question, judgement.unanswered.get(question))
-        lines += answer_lines(question, answer, is_coloured)
+        lines += answer_lines(question, answer)
     return "\n".join(lines + tail(judgement))
 
 
@@ -55,17 +56,18 @@ def head(data: Judged, level: float) -> list[str]:
     name, read = fitted(data.name, 30), clean(data.understood)
     start = read if read.startswith(name) else f"{name}: {read}"
     end = f" (all at the {format_percent(level)} level)"
-    return [_cut(start, WIDTH - len(end)) + end]
+    return [textwrap.shorten(start, WIDTH - len(end), placeholder=MORE) + end]
 
 
 def tail(judgement: Answers) -> list[str]:
     """Return the line on how to get more."""
     names = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
     also = f" (also of{names})" if names else ""
-    return [_cut(f"More, with pictures: --html report.html; for programs: --json{also}", WIDTH)]
+    line = f"More, with pictures: --html report.html; for programs: --json{also}"
+    return [textwrap.shorten(line, WIDTH, placeholder=MORE)]
 
 
-def answer_lines(question: str, answer: Any, is_coloured: bool = False) -> list[str]:
+def answer_lines(question: str, answer: Any) -> list[str]:
     """Return the lines of an answer; of the reason if it is a str; none if it is None."""
     if answer is None or (question == "versus" and isinstance(answer, str)):
         return []
@@ -78,10 +80,9 @@ def answer_lines(question: str, answer: Any, is_coloured: bool = False) -> list[
         details = [line for detail in DETAILS[question](answer) for line in _wrap(detail)]
     most = DETAIL_LINES[question]
     if len(details) > most:
-        details = [*details[: most - 1], _cut(f"{details[most - 1]} …", WIDTH - len(INDENT))]
+        rest = " ".join(details[most - 1 :])
+        details[most - 1 :] = [textwrap.shorten(rest, WIDTH - len(INDENT), placeholder=MORE)]
     lines = _wrap(f"{title} {clean(sentence)}", WIDTH, SENTENCE_LINES[question])
-    if is_coloured:
-        lines[0] = lines[0].replace(title, f"{BOLD}{title}{PLAIN}", 1)
     return lines + [INDENT + line for line in details]
 
 
@@ -103,7 +104,11 @@ def _errors(answer: HowFar) -> Iterable[str]:
     for error in answer.errors:
         if error.headline:
             name = f"{notion_name(error.notion)}, {estimand_name(error.estimand)}"
-            yield f"{name}: {_estimate(error.interval, error.reason, error.coverage)}"
+            coverage = error.coverage
+            measured = f", measured coverage {format_percent(coverage.value)}" if coverage else ""
+            value = format_with_level(error.interval)
+            known = error.interval.value is not None
+            yield f"{name}: {value + measured if known else clean(error.reason or 'no value')}"
     if answer.direction is not None:
         yield clean(answer.direction.sentence)
     for caution in answer.cautions[:1]:
@@ -115,18 +120,6 @@ def _errors(answer: HowFar) -> Iterable[str]:
             yield f"certified {name}: {ends}, if: {clean(bound.assumption)}"
     if answer.disagreement:
         yield clean(answer.disagreement)
-
-
-def _estimate(interval: Interval, reason: str | None, coverage: Interval | None) -> str:
-    if interval.value is None:
-        return clean(reason or "no value")
-    line = format_number(interval.value)
-    ends = format_ends(interval.low, interval.high)
-    if ends:
-        line += f" ({format_percent(interval.level)} interval: {ends})"
-    if coverage is not None:
-        line += f", measured coverage {format_percent(coverage.value)}"
-    return line
 
 
 def _places(answer: Where) -> Iterable[str]:
@@ -190,9 +183,5 @@ def _short(interval: Interval) -> str:
 def _wrap(line: str, width: int = WIDTH - len(INDENT), most: int | None = None) -> list[str]:
     """Break a line into lines of a width, at most `most`. 95 % and [0.1, 0.2] stay together."""
     line = re.sub(r" (?=%)|(?<=,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", line)
-    lines = textwrap.wrap(line, width, subsequent_indent=INDENT, max_lines=most, placeholder=" …")
+    lines = textwrap.wrap(line, width, subsequent_indent=INDENT, max_lines=most, placeholder=MORE)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
-
-
-def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.common.wording import decimals_of
+from harness.common.wording import decimals_of, format_ends, format_number, format_percent
 from harness.judging.findings import Interval
 
 
@@ -30,6 +30,19 @@ def capitalise(text: str) -> str:
 def as_sentence(error: object) -> str:
     """Return a message as a sentence that begins with a capital and ends with one full stop."""
     return capitalise(str(error).strip().rstrip(".")) + "."
+
+
+def format_with_level(interval: Interval) -> str:
+    """Return the value of an interval, with its level and its ends in brackets.
+
+    Examples
+    --------
+    >>> format_with_level(Interval(0.0421, 0.0294, 0.0588)), format_with_level(Interval(0.04))
+    ('0.0421 (95 % interval 0.0294 to 0.0588)', '0.04')
+    """
+    ends = format_ends(interval.low, interval.high)
+    text = format_number(interval.value)
+    return f"{text} ({format_percent(interval.level)} interval {ends})" if ends else text
 
 
 def in_words(interval: Interval, is_difference: bool = False) -> str:
