@@ -166,7 +166,7 @@ def options(
     calharness problem=predictions problem.predictions.path=preds.npz \\
       'estimator=[binned15,debiased15,variational_isotonic,certified_interval]'
 
-    A line without a command is a run: overrides in Hydra's grammar, listed by `calharness help run`.
+    A line without a command is a run: overrides in Hydra's grammar (`calharness help run`).
     Exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted.
     """
 

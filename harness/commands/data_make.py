@@ -57,9 +57,9 @@ def tabular_oof(
             f"--max-rows is {max_rows}; at least {tabular.SMALLEST_TABLE} are needed."
         )
     names = None if tables is None else split(tables)
-    found = tabular.gather(_table_folders(csv), integers("--openml", openml), max_rows, names)
+    gathered = tabular.gather(_table_folders(csv), integers("--openml", openml), max_rows, names)
     folder = out or CACHE / "tabular_oof"
-    return int(tabular.make(found, outer, tuple(families), folder.expanduser(), jobs))
+    return int(tabular.make(gathered, outer, tuple(families), folder.expanduser(), jobs))
 
 
 @app.command("digits_networks", cls=Command, context_settings=SETTINGS)

@@ -78,8 +78,9 @@ def draw_parts(
 def load_item(paper: str, item: str) -> ModuleType:
     """Import experiments/<paper>/<item>.py.
 
-    It has render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame. It may
-    have table(records, settings), for page and LaTeX, and summary(records, settings), for the CSV.
+    It has render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame. It
+    may have table(records, settings), for page and LaTeX, and summary(records, settings), for the
+    CSV.
     """
     package = f"harness.experiments.{paper}"
     try:

@@ -16,7 +16,7 @@ from harness.records import parts, reader
 MOST_CONTRADICTIONS = 10  # that are named
 Line = tuple[str, str]  # ("PROBLEM", "note" or "", sentence)
 
-# the cells that are recorded more than once, and the extremes of their values since the last refresh
+# Cells that are recorded more than once, and the extremes of their values since the last refresh.
 DUPLICATES = """
     with fine as (
       select *, max(written) filter ({refreshed}) over (partition by key) since
@@ -92,7 +92,7 @@ def _compare_records(out: Path, files: list[Path]) -> Iterator[Line]:
         yield (
             "PROBLEM",
             f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds "
-            "should give equal values: run it again with refresh=true, the latest record then counts",
+            "should give equal values: run it again with refresh=true; the latest record counts",
         )
     more = len(contradictions) - MOST_CONTRADICTIONS
     if more > 0:
@@ -103,7 +103,7 @@ def _compare_records(out: Path, files: list[Path]) -> Iterator[Line]:
 
 
 def read_run(out: Path, name: str) -> dict[str, Any] | None:
-    """Return the content of runs/<name>.json, None if it is unreadable or no description of a run."""
+    """Return the content of runs/<name>.json, None if it is unreadable or describes no run."""
     try:
         run = json.loads(buckets.read(out, name))
         complete = isinstance(run["config"], dict) and "todo" in run["cells"]

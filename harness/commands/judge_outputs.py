@@ -39,7 +39,7 @@ def write(judgement: Judgement, paths: Mapping[str, str]) -> list[str]:
     for kind, path in paths.items():
         line = f"  {kind:<6}{path}"
         if kind == "page":
-            page.write(judgement, path)
+            judgement.to_html(path)
         elif kind == "JSON":
             write_text(path, json_text(judgement) + "\n")
         elif judgement.gains is None or judgement.gains.fitted is None:

@@ -1,4 +1,4 @@
-"""Answer question 1, whether predictions are calibrated: exact tests, corrected for their number."""
+"""Answer question 1, whether predictions are calibrated, by exact tests for every notion."""
 
 from __future__ import annotations
 
@@ -60,22 +60,34 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
         p, y = reduced(data, notion)
         if notion == "classwise":
             classes = class_tests(p, y, level, for_classes)
-            row = _classwise_row(data, classes, level)
+            name, statistic, p_value, note = _combine_classes(data, classes, level)
             scalar_tests = [test for test, _ in classes]
             detectable = detectable_by_scores(p, scalar_tests, alpha, for_power)
         elif notion == "canonical":
             vector = vector_test(p, y, for_vector)
-            note = f"A random part of {vector.rows:,} rows was tested."
-            note = _impossible(vector.impossible) + (note if vector.rows < data.n else "")
-            largest = float(vector.observed.max())
-            row = _row(notion, VECTOR_NAME, largest, vector.p_value, level, note)
+            name, statistic, p_value = VECTOR_NAME, float(vector.observed.max()), vector.p_value
+            note = _impossible(vector.impossible)
+            if vector.rows < data.n:
+                note += f"A random part of {vector.rows:,} rows was tested."
             detectable = detectable_by_vectors(p, vector, alpha)
         else:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
-            row = _scalar_row(notion, scalar, level)
+            name, statistic, p_value = SCALAR_NAME, scalar.p_possible, scalar.p_value
+            note = _impossible(scalar.impossible)
+            if scalar.impossible:
+                note += (
+                    "For the rows with probabilities between 0 and 1 the test gives p = "
+                    f"{scalar.p_possible:.3g}."
+                )
+            elif scalar.bins.m == 0:
+                note = (
+                    "All probabilities are 0 or 1, and all outcomes as predicted: nothing can be "
+                    "tested."
+                )
             detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
+        row = CalibrationTest(notion, name, statistic, p_value, None, None, level)
         measured = _false_alarms(notion, data.n, data.k, level)
-        rows.append(replace(row, detectable=detectable, **measured))
+        rows.append(replace(row, detectable=detectable, note=note.strip(), **measured))
     adjusted = closed({row.notion: row.p_value or 0.0 for row in rows})
     rows = [
         replace(
@@ -143,27 +155,10 @@ def class_tests(
     return classes
 
 
-def _row(
-    notion: str, name: str, statistic: float, p_value: float, level: float, note: str
-) -> CalibrationTest:
-    return CalibrationTest(notion, name, statistic, p_value, None, None, level, note=note.strip())
-
-
-def _scalar_row(notion: str, test: ScalarTest, level: float) -> CalibrationTest:
-    note = _impossible(test.impossible)
-    if test.impossible:
-        note += (
-            f"For the rows with probabilities between 0 and 1 the test gives p = "
-            f"{test.p_possible:.3g}."
-        )
-    elif test.bins.m == 0:
-        note = "All probabilities are 0 or 1, and all outcomes as predicted: nothing can be tested."
-    return _row(notion, SCALAR_NAME, test.p_possible, test.p_value, level, note)
-
-
-def _classwise_row(
+def _combine_classes(
     data: Judged, classes: list[tuple[ScalarTest, float]], level: float
-) -> CalibrationTest:
+) -> tuple[str, float, float, str]:
+    """Return name, statistic, p-value and note of the test of all classes."""
     values = np.array([value for _, value in classes])
     worst, k = int(np.argmin(values)), len(values)
     smallest = float(values[worst])
@@ -177,7 +172,7 @@ def _classwise_row(
             f"With {k} classes there are too few resamples to reject by one class, unless an "
             "outcome was impossible."
         )
-    return _row("classwise", CLASSWISE_NAME, smallest, min(1.0, k * smallest), level, note)
+    return CLASSWISE_NAME, smallest, min(1.0, k * smallest), note
 
 
 def _impossible(count: int) -> str:
@@ -221,7 +216,5 @@ def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
     text = f"No miscalibration was found at the {format_percent(level)} level"
     if main.detectable is None:
         return f"{text}; with {data.n:,} rows even a large {error} could have been missed."
-    return (
-        f"{text}; with {data.n:,} rows a {error} (L1) below {float(f'{main.detectable:.2g}')} could "
-        "have been missed."
-    )
+    size = float(f"{main.detectable:.2g}")
+    return f"{text}; with {data.n:,} rows a {error} (L1) below {size} could have been missed."

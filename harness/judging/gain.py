@@ -213,8 +213,9 @@ def _sentence(
         ]
     if impossible:
         parts.append(
-            f"In {format_count(impossible, 'row')} the outcome had a probability of (nearly) 0. The "
-            "log-loss takes it as 1e-12 (27.6 nats a row), and its gain largely comes from there."
+            f"In {format_count(impossible, 'row')} the outcome had a probability of (nearly) 0. "
+            "The log-loss takes it as 1e-12 (27.6 nats a row), and its gain largely comes from "
+            "there."
         )
     if used < data.n:
         parts.append(f"{used:,} of the {data.n:,} rows were used, drawn at random.")

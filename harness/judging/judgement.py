@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.common.writing import write_text
 from harness.judging import as_json, page, terminal
 from harness.judging.findings import Answers
 
@@ -19,8 +20,19 @@ class Judgement(Answers):
         return terminal.text(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the page. If `path` is given, also write it there."""
-        return page.html(self) if path is None else page.write(self, path)
+        """Return the page. If `path` is given, also write it there.
+
+        Raises
+        ------
+        BadInputError
+            If there is another file of this name, or it cannot be written.
+        """
+        if path is not None:
+            page.refuse_other_files(path)
+        text = page.html(self)
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but curves and maps, as values that json can write."""

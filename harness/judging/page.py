@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness.common.version import VERSION
 from harness.common.wording import fitted
-from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.judging import pictures
 from harness.judging.findings import QUESTIONS, Answers, ClassFinding, GroupFinding
@@ -53,20 +52,6 @@ def _headline(judgement: Answers) -> tuple[str, str]:
     if gains is not None and gains.best is not None:
         return "The tests found nothing, but recalibration gains something", "open"
     return "No miscalibration was found", "good"
-
-
-def write(judgement: Answers, path: str | Path) -> str:
-    """Write the page, and return it.
-
-    Raises
-    ------
-    BadInputError
-        If there is another file of this name, or it cannot be written.
-    """
-    refuse_other_files(path)
-    page = html(judgement)
-    write_text(path, page)
-    return page
 
 
 def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:

@@ -80,8 +80,8 @@ def answer_lines(question: str, answer: Any) -> list[str]:
         details = [line for detail in DETAILS[question](answer) for line in _wrap(detail)]
     most = DETAIL_LINES[question]
     if len(details) > most:
-        rest = " ".join(details[most - 1 :])
-        details[most - 1 :] = [textwrap.shorten(rest, WIDTH - len(INDENT), placeholder=MORE)]
+        details = details[:most]
+        details[-1] = details[-1][: WIDTH - len(INDENT + MORE)].rstrip() + MORE
     lines = _wrap(f"{title} {clean(sentence)}", WIDTH, SENTENCE_LINES[question])
     return lines + [INDENT + line for line in details]
 

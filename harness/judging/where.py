@@ -237,9 +237,10 @@ def _worst_parts(
         if region.low == region.high:
             place = f"at {region.low:.4g}"
         part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
+        means = format_share(region.said), format_share(region.happened.value or 0.0)
         parts.append(
-            f"By score: {place}, with {part} of the error, {format_share(region.said)} said on average, "
-            f"{format_share(region.happened.value or 0.0)} happened ({format_count(region.n, 'row')})."
+            f"By score: {place}, with {part} of the error, {means[0]} said on average, {means[1]} "
+            f"happened ({format_count(region.n, 'row')})."
         )
     if group is not None:
         gap = group.gap.value or 0.0

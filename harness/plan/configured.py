@@ -186,7 +186,7 @@ class Configured:
         return replace(self.settings, files=sorted(files), subsets=sorted(subsets))
 
     def page_settings(self) -> dict[str, Any]:
-        """Return the settings that a page shows: without folders, processes, and a missing arena."""
+        """Return the settings that a page shows: no folders, processes, or missing arena."""
         hidden = set(variations.OPERATIONAL) - {"experiment"}
         if self.settings.arena is None:
             hidden.add("arena")

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from harness import BadInputError
 from harness.evaluation import reliability
 from harness.figures import reliability_plot
-from harness.judging import as_json, page, pictures, thresholds
+from harness.judging import as_json, pictures, thresholds
 from harness.judging.findings import QUESTIONS, Interval
 
 MAKERS = {
@@ -198,7 +198,7 @@ def test_page_only_overwrites_pages(judgements, tmp_path):
     other.write_text("<!doctype html><title>mine</title>")
     for path in (other, tmp_path):
         with pytest.raises(BadInputError, match=path.name):
-            page.write(judgements["nothing"], path)
+            judgements["nothing"].to_html(path)
     assert "mine" in other.read_text()
 
 
