@@ -53,16 +53,14 @@ def published(values, notion, sets=4, rep=0):
 
 
 def test_errors_are_averaged_within_a_replication():
-    """Errors 0.01, 0.011, 0.012 of three replications of two problems and two sizes: three values,
-    not twelve."""
-    result = claims.mean_error(
-        claims.errors(estimates({claims.CV: 0.01}, ["p", "q"]), "l1"), claims.CV
-    )
-    expected = estimate_mean([0.01, 0.011, 0.012], (), OURS)
+    """12 replications of two problems and two sizes are twelve values, not 48."""
+    stored = estimates({claims.CV: 0.01}, ["p", "q"], reps=12)
+    result = claims.mean_error(claims.errors(stored, "l1"), claims.CV)
+    expected = estimate_mean(0.01 + np.arange(12) / 1000, (), OURS)
     assert (result.value, result.low, result.high) == pytest.approx(
         (expected.value, expected.low, expected.high)
     )
-    assert result.cells == 3 and len(result.keys) == 12
+    assert result.cells == 12 and len(result.keys) == 48
 
 
 def test_a_replication_that_lacks_a_cell_is_left_out():
@@ -72,23 +70,35 @@ def test_a_replication_that_lacks_a_cell_is_left_out():
 
 
 def test_nearer_is_of_absolute_errors_on_the_same_samples():
-    """|0.03 + r / 1000| - |-0.01 + r / 1000| = 0.02 + 2 r / 1000."""
-    both = claims.errors(estimates({claims.ECE: 0.03, claims.CV: -0.01}, ["p"]), "l1")
+    """|0.03 + r / 1000| - |-0.02 + r / 1000| = 0.01 + 2 r / 1000."""
+    stored = estimates({claims.ECE: 0.03, claims.CV: -0.02}, ["p"], reps=12)
+    both = claims.errors(stored, "l1")
     result = claims.nearer(both, claims.CV, claims.ECE)
-    expected = estimate_difference([0.03, 0.031, 0.032], [0.01, 0.009, 0.008], (), OURS)
+    shift = np.arange(12) / 1000
+    expected = estimate_difference(0.03 + shift, 0.02 - shift, (), OURS)
     assert (result.value, result.low) == pytest.approx((expected.value, expected.low))
-    assert claims.nearer(both, claims.CV, claims.CELLS_30).why
+    assert claims.nearer(both, claims.CV, "kmeans30").why
+
+
+def test_a_rate_is_the_slope_of_the_mean_error():
+    """The errors are 1 / sqrt(n) and 1 / n, times 1 to 1.011: the slopes are -1/2 and -1."""
+    sizes, reps = (100, 1000, 10_000), 12
+    parts = [estimates({claims.ECE: n**-0.5, claims.CV: 1 / n}, ["p"], (n,), reps) for n in sizes]
+    stored = pd.concat(parts, ignore_index=True)
+    error = stored["value"] - stored["truth"] - stored["rep"] / 1000
+    stored["value"] = stored["truth"] + error * (1 + stored["rep"] / 1000)
+    result = claims.faster(claims.errors(stored, "l1"), claims.CV, claims.ECE)
+    assert result.value == pytest.approx(0.5) and result.cells == reps
+    assert result.high - result.low < 1e-6
+    assert claims.faster(claims.errors(stored, "l1"), claims.CV, "kmeans30").why
 
 
 def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
-    """-0.02 on p does not hide +0.01 on q; two problems, so that each interval is of level
-    0.995."""
-    both = pd.concat(
-        [estimates({claims.CV: -0.02}, ["p"]), estimates({claims.CV: 0.01}, ["q"])],
-        ignore_index=True,
-    )
+    """-0.02 on p does not hide +0.01 on q; each of two intervals has the level 0.995."""
+    parts = [estimates({claims.CV: e}, [p], reps=12) for p, e in (("p", -0.02), ("q", 0.01))]
+    both = pd.concat(parts, ignore_index=True)
     result = claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.CV)
-    expected = estimate_mean([0.01, 0.011, 0.012], (), OURS, level=0.995)
+    expected = estimate_mean(0.01 + np.arange(12) / 1000, (), OURS, level=0.995)
     assert (result.value, result.high) == pytest.approx((expected.value, expected.high))
     assert result.why.startswith("q, ") and result.where == PAPER
     assert claims.by_problem(claims.claims.largest, claims.errors(both, "l1"), claims.ECE).why
@@ -183,7 +193,7 @@ def test_every_claim_has_a_statistic_and_no_other(table):
     trees = [
         estimates(
             {claims.TREES: error},
-            [claims.CENTRED, claims.MIXED],
+            [claims.CENTRED, claims.UNDER, claims.MIXED],
             (5000,),
             estimand=name,
             experiment=claims.TABLE2,
@@ -195,7 +205,7 @@ def test_every_claim_has_a_statistic_and_no_other(table):
         [claims.CALIBRATED, claims.OVER, claims.SHIFTED],
     )
     names = [*claims.CALIBRATED_3, *claims.MISCALIBRATED_3]
-    three = {e: 0.02 for e in (claims.CV, claims.CELLS_15, claims.CELLS_30)}
+    three = {e: 0.02 for e in (claims.CV, claims.CELLS_15)}
     figures = [one, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
     records = pd.concat([*figures, *trees, table], ignore_index=True)
     statistics = claims.statistics(records, settings)

@@ -83,8 +83,7 @@ def test_appendix_a_by_hand(p):
 
 def test_the_papers_line_for_ece_has_its_weights_exchanged():
     """Right at p = 1/2 alone; CKCE and JKCE are right everywhere."""
-    settings = compose(["experiment=moskvichev2025_appendix_a"])
-    result = appendix_a.printed(settings)
+    result = appendix_a.printed()
     for metric, right in (("CKCE", True), ("JKCE", True), ("ECE", False)):
         p, values = (
             result.loc[result["column"].eq(metric), name].to_numpy() for name in ("p", "value")
@@ -185,7 +184,7 @@ def test_recomputed_numbers_say_that_they_are_not_the_papers():
         "claims"
     }
     assert all(
-        "recomputed" in i or i in ("fig4a_population", "appendix_a")
+        "recomputed" in i or i == "fig4a_population"
         for i in by_source["recomputed by independent code"]
     )
 
@@ -217,13 +216,13 @@ def test_claims_on_trials_by_hand():
     """CKCE has every pair and set in order, JKCE none, ECE half of the trials."""
     order = {"ckce": 1, "skce": -1}
     rows = []
-    for rep in range(4):
+    for rep in range(12):
         sign = {**order, "simplex_ece": 1 if rep % 2 else -1}
         for n in (20, 100, 1000):
             for estimator, s in sign.items():
                 for pair in claims.PAIRS.values():
                     rows += [
-                        record("fig2", p, estimator, s * (0.1 + i + 0.01 * rep), n, rep)
+                        record("fig2", p, estimator, s * (0.1 + i + 0.001 * rep), n, rep)
                         for i, p in enumerate(pair)
                     ]
         for estimator, s in sign.items():
@@ -256,7 +255,7 @@ def test_claims_on_trials_by_hand():
         records[records["experiment"].str.endswith("fig3_offline")], settings
     ).set_index("claim")["verdict"]
     assert verdicts["CKCE ranks networks more consistently than JKCE"] == "holds"
-    assert verdicts["CKCE ranks networks more consistently than ECE"] == "undecided"
+    assert verdicts["CKCE ranks networks more consistently than ECE"] == "holds"
     assert verdicts["CKCE stays constant under covariate shift"] == "not reproducible here"
 
 
@@ -264,10 +263,10 @@ def test_brightness_by_hand():
     """The first network is better in the light and the second in the dark, by CKCE and JKCE, in
     every seed."""
     rows = []
-    for network, seed, percent in product(("a", "b"), range(3), (-50, 0, 50)):
+    for network, seed, percent in product(("a", "b"), range(12), (-50, 0, 50)):
         better = (network == "a") == (percent >= 0)
         for estimator in ("ckce", "skce"):
-            value = (1.0 if better else 2.0) + 0.01 * seed * (network == "a")
+            value = (1.0 if better else 2.0) + 0.001 * seed * (network == "a")
             rows.append(
                 record(
                     "fig4b_offline",
@@ -302,12 +301,12 @@ def test_the_toy_models_claims_are_sums():
     assert result["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
     assert result["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)
     jkce = 0.08 * p**2 + 0.02 * (1 - p) ** 2
-    assert result["CKCE depends less on the marginal law than JKCE"].value == pytest.approx(
-        ratio / (jkce.max() / jkce.min())
-    )
-    assert result["CKCE depends less on the marginal law than ECE"].value == pytest.approx(
-        ratio / (0.39 / 0.21)
-    )
+    assert result[
+        "CKCE depends less on the marginal law than JKCE, toy model"
+    ].value == pytest.approx(ratio / (jkce.max() / jkce.min()))
+    assert result[
+        "CKCE depends less on the marginal law than ECE, toy model"
+    ].value == pytest.approx(ratio / (0.39 / 0.21))
 
 
 def run(name, *overrides):
@@ -371,10 +370,7 @@ def test_appendix_a_end_to_end(out):
     table, verdicts = ask("appendix_a", "reps=2", "n=[100]")
     assert verdicts["not reproducible here"] == 0
     assert set(table.loc[table["verdict"].eq("differs"), "column"]) == {"ECE"}
-    assert (
-        table["verdict"].eq("differs").sum() == 18
-        and table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
-    )
+    assert table.loc[table["verdict"].eq("differs"), "reason"].notna().all() and len(table) == 3
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import harness
 from harness.calibrators import Isotonic
 from harness.common.columns import SUMMARY_COLUMNS
 from harness.estimators import Binned
-from harness.estimators.base import KINDS
+from harness.estimators.application import KINDS
 from harness.evaluation import reproduction
 from harness.math import estimands, notions
 from harness.records import schema
@@ -168,19 +168,6 @@ def test_experiments_and_files_that_are_named_exist(path):
 
 
 NOTED = [  # paper, claim, how its NOTES.md or paper.yaml quotes value and interval, file
-    ("moskvichev2025", "CKCE hardly moves with the brightness", "10.7 [7.3, 14.0]", "NOTES.md"),
-    (
-        "moskvichev2025",
-        "CKCE prefers one network at every brightness",
-        "2.5 [-0.4, 6.1]",
-        "NOTES.md",
-    ),
-    (
-        "moskvichev2025",
-        "JKCE prefers different networks by brightness",
-        "0.3 [-1.1, 5.5]",
-        "NOTES.md",
-    ),
     ("berta2026", "foundation models recover most", "0.2 points (-10.5 to 10.9", "NOTES.md"),
     ("berta2026", "foundation models recover most", "0.2 (-10.5 to 10.9", "paper.yaml"),
     (

@@ -31,6 +31,7 @@ API = {
     "Errors": ["BadInputError", "UndefinedError"],
 }
 ELSEWHERE = ("Estimate", "Truth")  # on the pages of estimators and problems
+INHERITED = {"Judgement": ", inherited_members: true"}  # its answers are those of its base
 
 
 def api() -> str:
@@ -40,7 +41,10 @@ def api() -> str:
     parts = []
     for title, names in API.items():
         listed = [*others, *names] if title == next(iter(API)) else names
-        directives = [f"::: {_home(name)}\n    options: {{heading_level: 3}}" for name in listed]
+        directives = [
+            f"::: {_home(name)}\n    options: {{heading_level: 3{INHERITED.get(name, '')}}}"
+            for name in listed
+        ]
         parts.append("\n\n".join([f"## {title}", *directives]))
     return "\n\n".join(parts)
 
