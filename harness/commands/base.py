@@ -91,6 +91,19 @@ def short_path(path: Path) -> str:
     return min(str(path), os.path.relpath(path), key=len)
 
 
+def split(text: str | None) -> list[str]:
+    """Split at commas: 'a,b' -> ['a', 'b']."""
+    return [name for name in (text or "").split(",") if name]
+
+
+def integers(option: str, text: str | None) -> list[int]:
+    """Split at commas: '0,1' -> [0, 1]. Raises BadInputError if a part is no integer."""
+    try:
+        return [int(number) for number in split(text)]
+    except ValueError:
+        raise BadInputError(f"{option} is {text!r}; integers are needed, such as 0,1.") from None
+
+
 def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> dict[str, str]:
     """Read words NAME=VALUE.
 

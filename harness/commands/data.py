@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.commands import completion, data_make
-from harness.commands.base import SETTINGS, Command
+from harness.commands import completion
+from harness.commands.base import HYDRA_SETTINGS, SETTINGS, Command, integers, split
 from harness.common.data_files import sha256
-from harness.common.paths import CACHE, EXPERIMENTS
+from harness.common.paths import CACHE, CHECKOUT, EXPERIMENTS
 from harness.errors import BadInputError, guess
 from harness.sources import packs
 from harness.sources.packs import NAME_WIDTH, Pack
@@ -20,7 +21,20 @@ from harness.sources.packs import NAME_WIDTH, Pack
 HELP = "List, fetch and verify files of data; make stand-ins for them."
 LICENCES = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}  # of the two repositories
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
-app.add_typer(data_make.app, name="make")
+
+
+def needs_checkout(words: Annotated[list[str] | None, typer.Argument()] = None) -> int:
+    """Make stand-ins for files of data that nobody can fetch. Only in a checkout."""
+    raise BadInputError(
+        "data make needs a checkout of the repository, whose tools/stand_ins trains the models; "
+        "run it there, and give its output folder by --out."
+    )
+
+
+if CHECKOUT:
+    app.add_typer(importlib.import_module("harness.tools.stand_ins.command").app, name="make")
+else:
+    app.command("make", cls=Command, context_settings=HYDRA_SETTINGS)(needs_checkout)
 
 
 @app.command("list", cls=Command, context_settings=SETTINGS)
@@ -86,8 +100,8 @@ def fetch(
     if name == "tabrepo":
         from harness.sources import tabrepo_fetch
 
-        wanted = data_make.integers("--folds", folds)
-        tasks = tabrepo_tasks(table1, data_make.split(datasets), wanted)
+        wanted = integers("--folds", folds)
+        tasks = tabrepo_tasks(table1, split(datasets), wanted)
         servers = [base] if base else [tabrepo_fetch.HUB, tabrepo_fetch.STORAGE]
         folder = out or CACHE / "tabrepo"
         problems = tabrepo_fetch.fetch(folder.expanduser(), tasks, servers)

@@ -9,6 +9,7 @@ from harness.tools.stand_ins.digits_networks import Training
 from scipy.special import softmax
 
 from harness import BadInputError
+from harness.commands import data
 from harness.configure.compose import compose
 from harness.plan.plan import plan
 from harness.problems import PredictionFiles
@@ -259,10 +260,9 @@ def test_command(cli, tmp_path, monkeypatch):
         assert code != 0 and told in err
 
 
-def test_command_without_a_checkout(cli, monkeypatch):
-    monkeypatch.setattr("harness.tools.CHECKOUT", None)
-    code, _, err = cli("data", "make", "digits_networks")
-    assert code == 2 and "data make digits_networks needs a checkout" in err
+def test_command_without_a_checkout():
+    with pytest.raises(BadInputError, match="data make needs a checkout"):
+        data.needs_checkout(["digits_networks"])
 
 
 # families of files

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from harness.tools.stand_ins import tabular
+from harness.tools.stand_ins import command, tabular
 from slow_params import slow
 from test_tabrepo import write_index, write_task
 
 import harness
 from harness import BadInputError
-from harness.commands import data_make
 from harness.sources import tabrepo_fetch
 from harness.sources.tabrepo import Repository
 
@@ -377,7 +376,7 @@ def test_openml_by_id(monkeypatch, capsys):
 def test_the_tables_at_hand(monkeypatch, capsys):
     """All tables of the folder's listing are taken."""
     monkeypatch.setenv("CALHARNESS_DATA", DATA)
-    folder = data_make._table_folders(None)[0]
+    folder = command._table_folders(None)[0]
     tables = {t.name: t for t in tabular.gather([folder], [], 300, None)}
     listed = pd.read_csv(folder / "index.csv")
     assert set(listed["name"]) <= set(tables) and len(tables) == len(listed) + 4

@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from harness.commands.base import SETTINGS, Command
+from harness.commands.base import SETTINGS, Command, integers, split
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
-from harness.tools import stand_in
 
 HELP = "Make stand-ins for files of data that nobody can fetch."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
@@ -49,7 +48,8 @@ def tabular_oof(
 
     It holds out-of-fold predictions of models trained here. Exit status 1 if a task failed.
     """
-    tabular = stand_in("tabular")
+    from harness.tools.stand_ins import tabular
+
     families = select("--models", models, list(tabular.FAMILIES))
     outer = [int(fold) for fold in select("--folds", folds, list(map(str, range(tabular.OUTER))))]
     if max_rows < tabular.SMALLEST_TABLE:
@@ -74,7 +74,8 @@ def digits_networks(
 
     Exit status 1 if a network failed.
     """
-    networks = stand_in("digits_networks")
+    from harness.tools.stand_ins import digits_networks as networks
+
     chosen = select("--kinds", kinds, list(networks.KINDS))
     path = networks.mnist_file()
     if "layers_mnist" in chosen and path is None:
@@ -100,7 +101,8 @@ def perturbed_networks(
 
     Exit status 1 if a network failed.
     """
-    networks = stand_in("perturbed_networks")
+    from harness.tools.stand_ins import perturbed_networks as networks
+
     at_hand = ",".join(name for name in networks.TABLES if networks.is_at_hand(name))
     chosen = select("--tables", at_hand if tables is None else tables, list(networks.TABLES))
     for name in networks.TABLES if tables is None else ():
@@ -136,7 +138,8 @@ def imagenet_brightness(
     out: Out = None,
 ) -> int:
     """Judge timm's networks on darker and brighter ImageNet images."""
-    brightness = stand_in("imagenet_brightness")
+    from harness.tools.stand_ins import imagenet_brightness as brightness
+
     names = tuple(brightness.NETWORKS if networks is None else split(networks))
     if not names:
         raise BadInputError("--networks is empty; at least one of timm's names is needed.")
@@ -144,11 +147,6 @@ def imagenet_brightness(
     job = brightness.Job(images.expanduser(), names, *files, n, seed, batch, device, download)
     folder = out or CACHE / brightness.FOLDER
     return int(brightness.make(job, folder.expanduser()))
-
-
-def split(text: str | None) -> list[str]:
-    """Split at commas: 'a,b' -> ['a', 'b']."""
-    return [name for name in (text or "").split(",") if name]
 
 
 def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
@@ -160,14 +158,6 @@ def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
             f"{option} has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(allowed)}."
         )
     return list(names)
-
-
-def integers(option: str, text: str | None) -> list[int]:
-    """Split at commas: '0,1' -> [0, 1]. Raises BadInputError if a part is no integer."""
-    try:
-        return [int(number) for number in split(text)]
-    except ValueError:
-        raise BadInputError(f"{option} is {text!r}; integers are needed, such as 0,1.") from None
 
 
 def _table_folders(given: Sequence[Path] | None) -> list[Path]:
