@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from harness.configure import options
@@ -18,14 +19,12 @@ OUTCOMES = {
     "recomputed and agreeing": (
         "computed here from predictions or simulated samples, and equal or within error"
     ),
-    "given and agreeing": (
-        "equal, but an average of the authors' own published rows, or the value of a formula such "
-        "as ln 10"
-    ),
+    "from the authors' rows": "equal, but an average of the authors' own published rows",
+    "constants": "equal, but the value of a formula or a known truth, such as ln 10",
     "differing": "the difference is larger than rounding and Monte Carlo error explain",
-    "not judged": (
-        "no number of ours, one of other data, or an agreement that would prove nothing"
-    ),
+    "ours of other data": "our number is of other predictions or hardware, as the reason says",
+    "no number of ours": "the data or weights are not at hand, as the reason says",
+    "no test": "an agreement would prove nothing: the number is 0, or more than half is accepted",
 }
 
 
@@ -64,24 +63,42 @@ def count_others(rows: pd.DataFrame | None) -> dict[str, int]:
 def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
     """Count the printed numbers of a paper per entry of OUTCOMES, each once.
 
-    `rows` is the paper's reproduction.csv. Without it (None) nothing is judged. Our number is
-    *given* where reported.csv says that a formula gives it, or where the experiment reads the
-    authors' rows (`records_from`) and computes nothing.
+    `rows` is the paper's reproduction.csv. Without it (None) there is no number of ours. A number
+    is a constant where reported.csv says that a formula gives it. It is from the authors' rows
+    where the experiment reads them (`records_from`) and computes nothing.
     """
     path = reproduction.reported_path(paper)
     printed = pd.read_csv(path, dtype=dict.fromkeys(reproduction.KEY, str))
     printed = printed[printed["source"].eq(reproduction.PRINTED)]
     printed = printed.reindex(columns=[*reproduction.KEY, "given_by"])
     if rows is None:
-        return {**dict.fromkeys(OUTCOMES, 0), "not judged": len(printed)}
-    judged = drop_repeats(rows)[[*reproduction.KEY, "experiment", "verdict"]].astype(str)
+        return {**dict.fromkeys(OUTCOMES, 0), "no number of ours": len(printed)}
+    judged = drop_repeats(rows)[[*reproduction.KEY, "experiment", "verdict", "ours"]]
+    judged = judged.astype(dict.fromkeys(reproduction.KEY, str))
     table = printed.merge(judged, on=reproduction.KEY, how="left")
     readers = [name for name in table["experiment"].dropna().unique() if _reads_rows(name)]
-    given = table["given_by"].notna() | table["experiment"].isin(readers)
     agrees = table["verdict"].isin(["identical", "within error"])
-    masks = (agrees & ~given, agrees & given, table["verdict"].eq("differs"))
-    counts = [int(mask.sum()) for mask in masks]
-    return dict(zip(OUTCOMES, [*counts, len(table) - sum(counts)]))
+    outcome = np.select(
+        [
+            agrees & table["given_by"].notna(),
+            agrees & table["experiment"].isin(readers),
+            agrees,
+            table["verdict"].eq("differs"),
+            table["verdict"].eq("no test"),
+            table["ours"].notna(),
+        ],
+        [
+            "constants",
+            "from the authors' rows",
+            "recomputed and agreeing",
+            "differing",
+            "no test",
+            "ours of other data",
+        ],
+        "no number of ours",
+    )
+    counts = pd.Series(outcome).value_counts()
+    return {name: int(counts.get(name, 0)) for name in OUTCOMES}
 
 
 def _reads_rows(experiment: str) -> bool:
@@ -96,13 +113,17 @@ def sentence(counts: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> sentence(dict(zip(OUTCOMES, (2, 3, 1, 1004))))
-    "Of 1,010 printed numbers 2 were recomputed and agree, 3 agree ... 1 differs, and 1,004 are ..."
+    >>> sentence(dict(zip(OUTCOMES, (2, 3, 1, 4, 800, 204, 5))))
+    "Of 1,019 printed numbers, 2 were recomputed here and agree, and 4 differ. Another 3 agree ..."
     """
-    recomputed, given, differing, unjudged = (counts.get(name, 0) for name in OUTCOMES)
+    n = {name: counts.get(name, 0) for name in OUTCOMES}
+    authors = n["from the authors' rows"]
+    unjudged = n["ours of other data"] + n["no number of ours"] + n["no test"]
     return (
-        f"Of {sum(counts.values()):,} printed numbers {recomputed:,} were recomputed and agree, "
-        f"{given:,} agree but follow from the authors' own rows or a formula, {differing:,} "
-        f"differ{'s' if differing == 1 else ''}, and {unjudged:,} are not judged: the data are not "
-        "at hand, or an agreement would prove nothing"
+        f"Of {sum(n.values()):,} printed numbers, {n['recomputed and agreeing']:,} were recomputed "
+        f"here and agree, and {n['differing']:,} differ. Another {authors:,} "
+        f"agree as averages of the authors' own rows, and {n['constants']:,} as constants such as "
+        f"ln 10. The other {unjudged:,} are not judged: {n['ours of other data']:,} have a number "
+        f"of ours on other data, {n['no number of ours']:,} have none, and for {n['no test']:,} an "
+        "agreement would prove nothing"
     )

@@ -20,8 +20,9 @@ from harness.pages import docstrings
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad",
     "no test": "open", "undecided": "open", "not reproducible here": "none",
-    "recomputed and agreeing": "good", "given and agreeing": "fair", "differing": "bad",
-    "not judged": "none", "wins": "good", "loses": "bad",
+    "recomputed and agreeing": "good", "from the authors' rows": "fair", "constants": "fair",
+    "differing": "bad", "ours of other data": "none", "no number of ours": "none",
+    "wins": "good", "loses": "bad",
 }  # fmt: skip
 NAVIGATION = (
     ("Overview", "index.html"), ("Papers", "papers/index.html"), ("Arena", "arena/index.html"),

@@ -168,23 +168,38 @@ def test_a_number_counts_once_by_who_judges_it(results):
 def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
     """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
     paper()
-    found, names = outcomes.read_rows(results, "moskvichev2025"), list(outcomes.OUTCOMES)
-    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [1, 0, 1, 1]))
-    assert outcomes.count_outcomes(None, "moskvichev2025") == dict(zip(names, [0, 0, 0, 3]))
+    found, none = outcomes.read_rows(results, "moskvichev2025"), dict.fromkeys(outcomes.OUTCOMES, 0)
+    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+        **none,
+        "recomputed and agreeing": 1,
+        "differing": 1,
+        "no number of ours": 1,
+    }
+    assert outcomes.count_outcomes(None, "moskvichev2025") == {**none, "no number of ours": 3}
     lines = [
         line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]
     ]
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
         "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
     )
-    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+        **none,
+        "constants": 1,
+        "differing": 1,
+        "no number of ours": 1,
+    }
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
     monkeypatch.setattr(
         outcomes.options,
         "option",
         lambda *of: type("Option", (), {"config": {"records_from": [1]}}),
     )
-    assert outcomes.count_outcomes(found, "moskvichev2025") == dict(zip(names, [0, 1, 1, 1]))
+    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+        **none,
+        "from the authors' rows": 1,
+        "differing": 1,
+        "no number of ours": 1,
+    }
 
 
 def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results):
@@ -247,7 +262,7 @@ def test_lines_of_the_list_are_as_narrow_as_the_terminal(paper, results, capsys,
     paper()
     monkeypatch.setenv("CALHARNESS_OUT", str(results))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda *_: os.terminal_size((44, 20)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((44, 20)))
     listing.command(["papers"])
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines if "/" not in line and "=" not in line) <= 44
