@@ -39,7 +39,7 @@ def overrides(ctx: Any, incomplete: str) -> list[str]:
 
 def any_id(incomplete: str) -> list[str]:
     """Return the ids of problems, estimators, experiments and calibrators."""
-    return [name for group in (*GROUPS, "calibrator") for name in catalogue.every(group)]
+    return [name for group in (*GROUPS, "calibrator") for name in catalogue.all_ids(group)]
 
 
 def problem_or_estimator(incomplete: str) -> list[str]:

@@ -45,7 +45,7 @@ def describe(name: str) -> None:
     Raises BadInputError if there is no such id.
     """
     name = name.removeprefix("harness.calibrators.")
-    group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.every(g)), None)
+    group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.all_ids(g)), None)
     if group is None and "." in name and "=" not in name:
         print(f"{name}\n")
         node: dict[str, Any] = {"_target_": name}

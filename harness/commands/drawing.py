@@ -155,7 +155,7 @@ def _keep_other_results(experiment: Experiment) -> list[str]:
     if experiment.is_sweep:
         content["swept"] = experiment.swept()
     plain = json.loads(json.dumps(content, default=str))
-    moved = variations.keep_other(experiment.folder, experiment.stem, plain)
+    moved = variations.move_other_aside(experiment.folder, experiment.stem, plain)
     if not moved:
         return []
     return [

@@ -25,7 +25,7 @@ def status_text(out: Path) -> str:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for estimator, status, count in reader.status_counts(out):
         counts[estimator][status] = count
-    lines = [f"{buckets.named(out)}: {len(parts.part_files(out)):,} parts"]
+    lines = [f"{buckets.location(out)}: {len(parts.part_files(out)):,} parts"]
     if counts:
         rows = [
             (name, *(row.get(status, 0) for status in STATUSES)) for name, row in counts.items()
@@ -84,7 +84,7 @@ def examine(
     problems = sum(kind == "PROBLEM" for kind, _ in lines)
     lines.append(("", format_count(problems, "problem")))
     texts = [f"  {kind:<9}{text}" if kind else f"  {text}" for kind, text in lines]
-    return "\n".join([buckets.named(out), *texts]), problems
+    return "\n".join([buckets.location(out), *texts]), problems
 
 
 def _misplaced_files(out: Path) -> Iterator[Line]:
@@ -118,8 +118,8 @@ def _repair(out: Path) -> list[str]:
             buckets.set_aside(out, name, target)
         except FileNotFoundError:  # joined with other parts meanwhile
             continue
-        short = reason.removeprefix(f"{buckets.named(out)}/{name} ").partition(";")[0]
-        notes.append(f"{buckets.named(out)}/{name} to {target}: {short}")
+        short = reason.removeprefix(f"{buckets.location(out)}/{name} ").partition(";")[0]
+        notes.append(f"{buckets.location(out)}/{name} to {target}: {short}")
         with open(out / "broken" / "NOTES.txt", "a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
     return notes

@@ -54,7 +54,7 @@ def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
     lines = [
         (
             "PROBLEM",
-            f"{buckets.shown(path)} cannot be read ({reason}); "
+            f"{buckets.display_name(path)} cannot be read ({reason}); "
             "`calharness doctor --repair` moves it aside to compute its cells again",
         )
         for path, reason in broken.items()

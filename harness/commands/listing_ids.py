@@ -49,7 +49,7 @@ def print_ids(group: str, filters: list[str], everything: bool) -> None:
     Raises BadInputError if there is none, or a filter is wrong.
     """
     filters.sort(key=lambda text: "=" in text)  # words first, as properties are slow to read
-    ids = [n for n in catalogue.every(group) if all(_matches(group, n, text) for text in filters)]
+    ids = [n for n in catalogue.all_ids(group) if all(_matches(group, n, text) for text in filters)]
     if not ids:
         raise BadInputError(
             f"no {group} matches {' '.join(filters)}; `calharness list {group}s --all` shows all."
@@ -83,7 +83,7 @@ def _matches(group: str, name: str, text: str) -> bool:
         _check_value(key, value, catalogue.papers())
         return _belongs_to(group, name, value)
     if key in GROUPS:
-        _check_value(key, value, catalogue.every(key))
+        _check_value(key, value, catalogue.all_ids(key))
         return value in _chosen(name, key)
     return _declares(group, name, key, value)
 

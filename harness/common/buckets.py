@@ -51,10 +51,10 @@ def folder_of(address: str) -> Path:
         )
     if not (_folder(address) / ".store").is_file():
         _check_bucket(address)
-    return here(address)
+    return local_folder(address)
 
 
-def here(given: str) -> Path:
+def local_folder(given: str) -> Path:
     """Return the folder on this host for a path or address, without a check."""
     if not is_address(given):
         return Path(given)
@@ -65,7 +65,7 @@ def here(given: str) -> Path:
     return folder
 
 
-def named(out: Path) -> str:
+def location(out: Path) -> str:
     """Return the address of a folder's bucket, or its path: where workers on other hosts find it."""
     return store_of(out) or str(out)
 
@@ -83,7 +83,7 @@ def names(out: Path, group: str, pattern: str = "*.json") -> list[str]:
     address = store_of(out)
     if address is None:
         return sorted(f"{group}/{path.name}" for path in (Path(out) / group).glob(pattern))
-    files, base = _opened(address)
+    files, base = _file_system(address)
     with _reading(address):
         selector = fs.FileSelector(f"{base}/{group}", allow_not_found=True)
         listed = [info.base_name for info in files.get_file_info(selector) if info.is_file]
@@ -95,7 +95,7 @@ def read(out: Path, name: str) -> bytes:
     address = store_of(out)
     if address is None:
         return (Path(out) / name).read_bytes()
-    files, base = _opened(address)
+    files, base = _file_system(address)
     with _reading(address), files.open_input_stream(f"{base}/{name}") as stream:
         content: bytes = stream.read()
     return content
@@ -132,7 +132,7 @@ def remove(out: Path, name: str) -> None:
     if address is None:
         (Path(out) / name).unlink()
         return
-    files, base = _opened(address)
+    files, base = _file_system(address)
     with _reading(address):
         files.delete_file(f"{base}/{name}")
 
@@ -163,7 +163,7 @@ def paths(out: Path, group: str, pattern: str) -> list[Path]:
         return list(threads.map(lambda name: _copy(out, address, name), listed))
 
 
-def shown(path: Path) -> str:
+def display_name(path: Path) -> str:
     """Return the name of a file in messages: for a copy, its address in the bucket."""
     for address, folder in _copies.items():
         if path.is_relative_to(folder.name):
@@ -210,7 +210,7 @@ def _folder(address: str) -> Path:
 
 def _check_bucket(address: str) -> None:
     """Raise BadInputError if the bucket is absent. Listed, it would look empty."""
-    files, base = _opened(address)
+    files, base = _file_system(address)
     if not base and files.type_name != "local":
         raise BadInputError(
             f"out is {address!r}, which names no folder; give an address such as s3://BUCKET/FOLDER."
@@ -225,13 +225,13 @@ def _check_bucket(address: str) -> None:
         )
 
 
-def _opened(address: str) -> tuple[Any, str]:
+def _file_system(address: str) -> tuple[Any, str]:
     """Return the file system of a bucket and the folder in it, for each process its own."""
-    return _opened_in(address, os.getpid())
+    return _file_system_of(address, os.getpid())
 
 
 @functools.lru_cache(maxsize=8)
-def _opened_in(address: str, process: int) -> tuple[Any, str]:
+def _file_system_of(address: str, process: int) -> tuple[Any, str]:
     quick = address
     if address.startswith("s3://"):  # a small file is one request, not three
         quick += ("&" if "?" in address else "?") + "allow_delayed_open=true"
@@ -270,7 +270,7 @@ def _reading(address: str) -> Iterator[None]:
 
 def _send(address: str, name: str, content: bytes) -> None:
     """Write a file as a whole. In a file system that has renames, it gets its name at the end."""
-    files, base = _opened(address)
+    files, base = _file_system(address)
     path = f"{base}/{name}"
     is_tree = files.type_name in ("local", "hdfs")
     unfinished = f"{base}/{os.path.dirname(name)}/.{os.urandom(8).hex()}" if is_tree else path

@@ -370,12 +370,12 @@ def clean(text: object) -> str:
     return "".join(c for c in spaced if not unicodedata.category(c).startswith("C")).strip()
 
 
-def fitted(text: object, most: int = 24) -> str:
+def shorten_middle(text: object, most: int = 24) -> str:
     """Clean a text, and leave out its middle if it is longer than `most` characters.
 
     Examples
     --------
-    >>> fitted("abcdefghij", 7)
+    >>> shorten_middle("abcdefghij", 7)
     'abc…hij'
     """
     whole = clean(text)

@@ -54,7 +54,7 @@ def calibrators() -> list[str]:
     raise AssertionError("harness.calibrators has no __all__")
 
 
-def every(group: str) -> list[str]:
+def all_ids(group: str) -> list[str]:
     """Return all ids of problems, estimators, experiments or calibrators."""
     return calibrators() if group == "calibrator" else ids(group)
 
@@ -94,20 +94,20 @@ def first_sentence(text: str) -> str:
     return next(whole, text).rstrip(".;:")
 
 
-def short(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a YAML value in a few characters; a nested object as its class with its parameters."""
     if isinstance(value, dict) and "_target_" in value:
         name = value["_target_"].rpartition(".")[2]
         given = ", ".join(
-            f"{key}={short(item)}"
+            f"{key}={short_text(item)}"
             for key, item in value.items()
             if key != "_target_" and item is not None and item != ""
         )
         return f"{name}({given})" if given else name
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {short(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {short_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return f"[{', '.join(map(short, value))}]"
+        return f"[{', '.join(map(short_text, value))}]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)
@@ -123,7 +123,7 @@ def describe(group: str, name: str) -> str:
     node, about = config(group, name), first_sentence(option(group, name).about)
     if group == "experiment":
         return about or str(node.get("title") or "")
-    return f"{short(node)}: {about or first_sentence(docstring(node['_target_']))}"
+    return f"{short_text(node)}: {about or first_sentence(docstring(node['_target_']))}"
 
 
 def variant(name: str) -> str:
@@ -140,5 +140,5 @@ def variant(name: str) -> str:
 
 def counts(group: str) -> tuple[int, int]:
     """Return the number of ids of a group that are no variants, and that of variants."""
-    variants = [variant(name) != "" for name in every(group)]
+    variants = [variant(name) != "" for name in all_ids(group)]
     return variants.count(False), variants.count(True)

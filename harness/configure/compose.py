@@ -46,7 +46,7 @@ def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
             raise BadInputError(messages.unknown_option(str(name)))
     for group in ("problem", "estimator"):
         _check_nodes(group, composed.get(group) or {})
-    settings = Settings.from_dict(trust.checked(composed, overrides))
+    settings = Settings.from_dict(trust.add_trusted(composed, overrides))
     record_sources.check(settings)
     return settings
 
@@ -123,16 +123,7 @@ def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
         # Hydra raises ValueError on group=null
         if not is_hydras and not isinstance(error, (OmegaConfBaseException, ValueError)):
             raise
-        raise BadInputError(messages.hydra_sentence(error, overrides, chosen_ids)) from error
-
-
-def chosen_ids(group: str, path: str, overrides: list[str]) -> list[str] | None:
-    """Return the ids of a run's problems or estimators without its override of `path`, or None."""
-    others = [text for text in overrides if text.lstrip("+~").partition("=")[0] != path]
-    try:
-        return list(compose_unchecked(others)[group]) if len(others) < len(overrides) else None
-    except BadInputError:
-        return None
+        raise BadInputError(messages.hydra_sentence(error, overrides)) from error
 
 
 def expand_globs(overrides: list[str]) -> list[str]:
@@ -168,8 +159,7 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
             f"{' '.join(experiments)} names several experiments; a run is of one, and "
             "`-m experiment=a,b` runs one after the other."
         )
-    before = None
-    for text, after in zip(overrides, [*overrides[1:], ""]):
+    for before, text, after in zip(["", *overrides], overrides, [*overrides[1:], ""]):
         if text.startswith("-"):
             raise BadInputError(messages.unknown_flag(text, after))
         name, equals, value = text.partition("=")
@@ -180,7 +170,6 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
                 f"{name} is empty; give {name}=ID, or leave it out (`calharness list {name}s` "
                 "shows all)."
             )
-        before = text
 
 
 def _check_added(text: str, composed: dict[str, Any]) -> None:

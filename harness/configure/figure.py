@@ -57,7 +57,7 @@ class Labels:
     problem: dict[str, str] = option(rules.MAPPING)
     estimator: dict[str, str] = option(rules.MAPPING)
 
-    def of(self, group: str) -> dict[str, str]:
+    def texts(self, group: str) -> dict[str, str]:
         """Return the texts of the problems or of the estimators."""
         return self.problem if group == "problem" else self.estimator
 

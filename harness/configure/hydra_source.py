@@ -25,7 +25,7 @@ class Tables(ConfigSource):
 
     def load_config(self, config_path: str) -> ConfigResult:
         group, _, name = config_path.removesuffix(".yaml").partition("/")
-        node = OmegaConf.create({name: options.made(group)[name].config})
+        node = OmegaConf.create({name: options.table_options(group)[name].config})
         return ConfigResult(
             config=node, path=self.full_path(), provider=self.provider, header={"package": None}
         )
@@ -35,14 +35,14 @@ class Tables(ConfigSource):
 
     def is_config(self, config_path: str) -> bool:
         group, _, name = config_path.removesuffix(".yaml").partition("/")
-        return group in options.GROUPS and name in options.made(group)
+        return group in options.GROUPS and name in options.table_options(group)
 
     def available(self) -> bool:
         return True
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         wanted = self.is_group(config_path) and results_filter is not ObjectType.GROUP
-        return sorted(options.made(config_path.rstrip("/"))) if wanted else []
+        return sorted(options.table_options(config_path.rstrip("/"))) if wanted else []
 
 
 class BehindTheFiles(SearchPathPlugin):

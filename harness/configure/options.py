@@ -81,7 +81,7 @@ def _files(group: str) -> dict[str, Path]:
 
 
 @functools.cache
-def made(group: str) -> dict[str, Option]:
+def table_options(group: str) -> dict[str, Option]:
     """Return the options that the tables of a group make, by id.
 
     Raises
@@ -106,7 +106,7 @@ def _options_of(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option
     meaning = block.get("meaning", {})
     for row in _rows(block):
         for template, config in block["make"].items():
-            filled = dict(_filled(config, row))
+            filled = dict(_fill(config, row))
             about = filled.pop("about", row.get("about", ""))
             yield Template(template).substitute(row), Option(filled, about, meaning, path)
 
@@ -130,12 +130,12 @@ def _rows(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {name: value for row in rows for name, value in row.items()}
 
 
-def _filled(value: Any, row: dict[str, Any]) -> Any:
+def _fill(value: Any, row: dict[str, Any]) -> Any:
     """Return a template with its names replaced by their values."""
     if isinstance(value, dict):
-        return {key: _filled(item, row) for key, item in value.items()}
+        return {key: _fill(item, row) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item, row) for item in value]
+        return [_fill(item, row) for item in value]
     if not isinstance(value, str):
         return value
     if value[:1] == "$" and value[1:] in row:
@@ -145,13 +145,13 @@ def _filled(value: Any, row: dict[str, Any]) -> Any:
 
 def ids(group: str) -> list[str]:
     """Return all ids of a group, in alphabetical order."""
-    return sorted([*_files(group), *made(group)])
+    return sorted([*_files(group), *table_options(group)])
 
 
 def option(group: str, name: str) -> Option:
     """Return the option of an id."""
-    if name in made(group):
-        return made(group)[name]
+    if name in table_options(group):
+        return table_options(group)[name]
     path = _files(group)[name]
     text = path.read_text(encoding="utf-8")
     if group == "experiment":
@@ -191,7 +191,7 @@ def _leading_comment(text: str) -> str:
 def text(group: str, name: str) -> str:
     """Return an id as YAML: its file, or what a table makes of it."""
     chosen = option(group, name)
-    if name not in made(group):
+    if name not in table_options(group):
         return chosen.file.read_text(encoding="utf-8").rstrip()
     about = f": {chosen.about}" if chosen.about else ""
     lines = [f"# made by conf/{chosen.file.relative_to(CONF)}{about}", f"{name}:"]

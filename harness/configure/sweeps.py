@@ -50,7 +50,7 @@ def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
     for path, values in paths.items():
         _check(path, values, settings)
         folder, _, name = path.rpartition(".")
-        trust.refuse(trust.targets({name: values}, f"sweep.{folder}"), settings.trust)
+        trust.check_code(trust.targets({name: values}, f"sweep.{folder}"), settings.trust)
     size = math.prod(map(len, paths.values()))
     if size > LARGEST_SWEEP:
         raise BadInputError(
@@ -124,7 +124,7 @@ def _placed(settings: Settings, values: dict[str, Any]) -> Settings:
     return Settings.from_dict(options)
 
 
-def words(paths: Iterable[str]) -> dict[str, str]:
+def short_names(paths: Iterable[str]) -> dict[str, str]:
     """Return a word for each path: its last parts, as many as tell the paths apart.
 
     'bins', or 'binned15.bins' and 'kmeans15.bins'. A word is never the name of a column of
@@ -148,12 +148,12 @@ def words(paths: Iterable[str]) -> dict[str, str]:
     return named
 
 
-def own(values: dict[str, Any], group: str, origin: str) -> dict[str, Any]:
+def component_values(values: dict[str, Any], group: str, origin: str) -> dict[str, Any]:
     """Return the values of paths below `group.origin`: those of one problem or estimator."""
     return {path: value for path, value in values.items() if path.startswith(f"{group}.{origin}.")}
 
 
-def bearing(values: dict[str, Any], problem: str, estimator: str) -> dict[str, Any]:
+def cell_values(values: dict[str, Any], problem: str, estimator: str) -> dict[str, Any]:
     """Return the values that bear on the cells of a problem and an estimator (by their origins)."""
     heads = (f"problem.{problem}.", f"estimator.{estimator}.")
     return {
@@ -163,7 +163,7 @@ def bearing(values: dict[str, Any], problem: str, estimator: str) -> dict[str, A
     }
 
 
-def suffixed(name: str, values: dict[str, Any], words_of: dict[str, str]) -> str:
+def add_values(name: str, values: dict[str, Any], words_of: dict[str, str]) -> str:
     """Return 'binned15 (bins=10)', or the name alone without values."""
     if not values:
         return name

@@ -37,12 +37,12 @@ _OUTSIDE_HYDRA = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")  # interpolation
 _PATH = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
-def named(overrides: Iterable[str]) -> set[str]:
+def named_modules(overrides: Iterable[str]) -> set[str]:
     """Return the modules that overrides name.
 
-    >>> sorted(named(["+estimator.mine._target_=my_module.Mine", "n=500", "trust=[helpers,their.package]"]))
+    >>> sorted(named_modules(["+estimator.mine._target_=my_module.Mine", "n=500", "trust=[helpers,their.package]"]))
     ['helpers', 'my_module', 'their.package']
-    >>> named(["records_from=[{file: a.csv, reader: my_module.reader}]"])
+    >>> named_modules(["records_from=[{file: a.csv, reader: my_module.reader}]"])
     {'my_module'}
     """
     modules: set[str] = set()
@@ -55,7 +55,7 @@ def named(overrides: Iterable[str]) -> set[str]:
     return modules
 
 
-def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
+def add_trusted(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """Return a composed configuration whose `trust` has every module that the overrides name.
 
     Raises
@@ -63,7 +63,7 @@ def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     BadInputError
         If a file sets `trust`, or names code that is neither ours nor of these modules.
     """
-    allowed = named(overrides)
+    allowed = named_modules(overrides)
     trusted = config.get("trust") or []
     is_list = isinstance(trusted, list) and all(isinstance(module, str) for module in trusted)
     if not is_list or not all(re.fullmatch(_PATH, module) for module in trusted):
@@ -75,11 +75,11 @@ def checked(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
             f"trust is {trusted!r} in a configuration file; only the command line can set it, as "
             "trust=[my_module]."
         )
-    refuse(_code_of(config), allowed)
+    check_code(_code_of(config), allowed)
     return {**config, "trust": sorted(allowed)}
 
 
-def refuse(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
+def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
     """Raise BadInputError for a (place, dotted path) that is neither ours nor of these modules."""
     for place, path in code:
         if not is_allowed(path, allowed):
@@ -138,7 +138,7 @@ def check_hydra(node: Any, overrides: list[str]) -> None:
         environment variables.
     """
     content = OmegaConf.to_container(node, resolve=False)
-    typed = named(overrides)
+    typed = named_modules(overrides)
     for place, path in _hydra_code(content):
         # Hydra copies the words of the command line to override_dirname
         if place == "hydra.job.override_dirname" or OF_HYDRA.fullmatch(path):

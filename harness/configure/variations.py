@@ -116,17 +116,17 @@ def labels(settings: Settings, differs: Differences) -> Labels:
     A problem or estimator with changed parameters does not have the paper's name for the unchanged
     one, but names the changes: 'binned15_mass (bins=30)'.
     """
-    labels = {group: dict(settings.labels.of(group)) for group in ("problem", "estimator")}
+    labels = {group: dict(settings.labels.texts(group)) for group in ("problem", "estimator")}
     for group, texts in labels.items():
         for name in changed_components(differs, group):
             head = f"{group}.{name}."
             new = {path: after for path, (_, after) in differs.items() if path.startswith(head)}
             if new and f"labels.{group}.{name}" not in differs:
-                texts[name] = sweeps.suffixed(name, new, sweeps.words(new))
+                texts[name] = sweeps.add_values(name, new, sweeps.short_names(new))
     return Labels(**labels)
 
 
-def keep_other(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
+def move_other_aside(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
     """Move a named folder aside if it holds the results of another configuration.
 
     Parameters
@@ -143,7 +143,7 @@ def keep_other(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
     Path or None
         <folder>~<identity of the old results>, or None if nothing was moved.
     """
-    before = kept(folder, stem)
+    before = read_description(folder, stem)
     moved = None
     if before is not None and before.get("identity") != content["identity"]:
         moved = folder.with_name(f"{folder.name}~{before.get('identity')}")
@@ -160,7 +160,7 @@ def keep_other(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
     return moved
 
 
-def kept(folder: Path, stem: str) -> dict[str, Any] | None:
+def read_description(folder: Path, stem: str) -> dict[str, Any] | None:
     """Return the content of <stem>.json in a folder of results, or None without it."""
     try:
         content: dict[str, Any] = json.loads((folder / f"{stem}.json").read_text())
@@ -169,7 +169,7 @@ def kept(folder: Path, stem: str) -> dict[str, Any] | None:
         return None
 
 
-def brief(value: Any, most: int = 60) -> str:
+def shorten(value: Any, most: int = 60) -> str:
     """Return a value for a sentence or table, in at most so many characters."""
     text = value if isinstance(value, str) else _canonical(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -188,8 +188,8 @@ def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
         head = _head(path, before, after)
         value = list(settings.chosen(head)) if head in ("problem", "estimator") else after
         text = value if isinstance(value, str) else _canonical(value).replace('"', "")
-        texts.setdefault(head, f"{head}={brief(text, 40)}")
-    return _joined(list(texts.values()), most)
+        texts.setdefault(head, f"{head}={shorten(text, 40)}")
+    return _join(list(texts.values()), most)
 
 
 def sentence(settings: Settings, differs: Differences) -> str:
@@ -197,9 +197,9 @@ def sentence(settings: Settings, differs: Differences) -> str:
     if not settings.experiment:
         return "a run of its own"
     heads = dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")
-    return f"a variation of {settings.experiment} ({_joined(list(heads), 4) or 'name'})"
+    return f"a variation of {settings.experiment} ({_join(list(heads), 4) or 'name'})"
 
 
-def _joined(texts: list[str], most: int) -> str:
+def _join(texts: list[str], most: int) -> str:
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more

@@ -12,7 +12,7 @@ OWN_RANDOMNESS = "spread over the estimator's own randomness"  # runs on the sam
 
 def label(settings: Settings, group: str, name: str) -> str:
     """Return the paper's label of a problem or estimator, else its id."""
-    return str(settings.labels.of(group).get(name, name))
+    return str(settings.labels.texts(group).get(name, name))
 
 
 def shown_estimands(records: pd.DataFrame, settings: Settings) -> list[str]:

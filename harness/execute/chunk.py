@@ -64,7 +64,7 @@ def compute(task: dict[str, Any]) -> int:
     Return the number of cells that failed.
     """
     pid = os.getpid()
-    part = parts.Part(buckets.here(task["out"]), task["after"])
+    part = parts.Part(buckets.local_folder(task["out"]), task["after"])
     samples = _Samples(task["foreign"])
     failed, recorded, peak = 0, 0, _peak_mb()
     try:

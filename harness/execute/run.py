@@ -139,7 +139,7 @@ def _tasks(
     """Yield the chunks as tasks, and enter them in `sent`."""
     settings = plan.settings
     shared = {
-        "out": buckets.named(out),
+        "out": buckets.location(out),
         "run_id": run_id,
         "on_error": settings.on_error,
         "after": reader.latest(out) if settings.refresh else 0.0,

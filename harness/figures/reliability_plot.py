@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from harness.common.wording import fitted
+from harness.common.wording import shorten_middle
 from harness.evaluation.reliability import Panel
 from harness.figures.style import COLOURS, WIDTH, grid_shape, pyplot, subplots
 
@@ -102,7 +102,7 @@ def _draw_diagram(ax: Any, panel: Panel) -> None:
     parts = {"MCB": curve.mcb, "DSC": curve.dsc, "UNC": curve.unc}
     text = "  ".join(f"{name} {_format_part(value)}" for name, value in parts.items())
     ax.set_title(text, fontsize=6.5, color="0.3", pad=3)
-    title = f"{_escape(fitted(panel.title))}  ($n$ = {curve.n:,})"
+    title = f"{_escape(shorten_middle(panel.title))}  ($n$ = {curve.n:,})"
     place = {"xytext": (0, 13), "xycoords": "axes fraction", "textcoords": "offset points"}
     style = {"ha": "center", "va": "bottom", "fontsize": 8, "annotation_clip": False}
     ax.annotate(title, (0.5, 1.0), **place, **style)

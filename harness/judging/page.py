@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.common.version import VERSION
-from harness.common.wording import fitted
+from harness.common.wording import shorten_middle
 from harness.errors import BadInputError
 from harness.judging import pictures
 from harness.judging.findings import QUESTIONS, Answers, ClassFinding, GroupFinding
@@ -19,7 +19,7 @@ def html(judgement: Answers) -> str:
     headline, tone = _headline(judgement)
     template = environment().get_template("judge.html.j2")
     page: str = template.render(
-        title=f"Judgement of {fitted(judgement.data.name, 60)}",
+        title=f"Judgement of {shorten_middle(judgement.data.name, 60)}",
         j=judgement,
         data=judgement.data,
         mark=MARK,

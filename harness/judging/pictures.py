@@ -17,11 +17,11 @@ from harness.common.wording import (
     DASH,
     clean,
     estimand_name,
-    fitted,
     format_number,
     format_percent,
     is_known,
     notion_name,
+    shorten_middle,
 )
 from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
@@ -136,8 +136,8 @@ def _clean_names(panel: Panel) -> Panel:
     return replace(
         panel,
         title=clean(panel.title),
-        score=fitted(panel.score, 40),
-        event=fitted(panel.event, 40),
+        score=shorten_middle(panel.score, 40),
+        event=shorten_middle(panel.event, 40),
     )
 
 
@@ -182,7 +182,7 @@ def draw_differences(answer: Versus) -> Picture | None:
     """Draw the paired differences, around 0, on an axis for every quantity."""
     rows = []
     for row in answer.differences:
-        label = f"{fitted(row.first, 18)} − {fitted(row.second, 18)}"
+        label = f"{shorten_middle(row.first, 18)} − {shorten_middle(row.second, 18)}"
         rows.append((row.label, Line(label, row.difference, "main" if row.better else "point")))
     unit = "left of 0 the first is lower, right of 0 the second"
     return _draw_intervals("versus", rows, "Differences between the models on the same rows", unit)
@@ -278,7 +278,7 @@ def _draw_row(ax: Any, place: int, line: Line) -> None:
 
 def _label(text: str, letters: int) -> str:
     """Break a label into at most three lines of so many letters."""
-    return "\n".join(textwrap.wrap(fitted(text, 3 * letters - 9), letters)[:3]) or DASH
+    return "\n".join(textwrap.wrap(shorten_middle(text, 3 * letters - 9), letters)[:3]) or DASH
 
 
 # SVG

@@ -14,13 +14,13 @@ from typing import Any
 from harness.common.wording import (
     clean,
     estimand_name,
-    fitted,
     format_ends,
     format_number,
     format_p_value,
     format_percent,
     is_known,
     notion_name,
+    shorten_middle,
 )
 from harness.judging.findings import (
     QUESTIONS,
@@ -53,7 +53,7 @@ def text(judgement: Answers) -> str:
 
 def head(data: Judged, level: float) -> list[str]:
     """Return the line on the file and how it was read."""
-    name, read = fitted(data.name, 30), clean(data.understood)
+    name, read = shorten_middle(data.name, 30), clean(data.understood)
     start = read if read.startswith(name) else f"{name}: {read}"
     end = f" (all at the {format_percent(level)} level)"
     return [textwrap.shorten(start, WIDTH - len(end), placeholder=MORE) + end]
@@ -61,7 +61,7 @@ def head(data: Judged, level: float) -> list[str]:
 
 def tail(judgement: Answers) -> list[str]:
     """Return the line on how to get more."""
-    names = "".join(f" {fitted(other.data.name, 20)}" for other in judgement.others)
+    names = "".join(f" {shorten_middle(other.data.name, 20)}" for other in judgement.others)
     also = f" (also of{names})" if names else ""
     line = f"More, with pictures: --html report.html; for programs: --json{also}"
     return [textwrap.shorten(line, WIDTH, placeholder=MORE)]
@@ -125,12 +125,12 @@ def _errors(answer: HowFar) -> Iterable[str]:
 def _places(answer: Where) -> Iterable[str]:
     classes = [row for row in answer.classes if is_known(row.error.value)]
     if classes:
-        parts = [f"{fitted(row.name, 18)} {_short(row.error)}" for row in classes[:3]]
+        parts = [f"{shorten_middle(row.name, 18)} {_short(row.error)}" for row in classes[:3]]
         yield f"worst classes: {', '.join(parts)}"
     groups = sorted(answer.groups, key=lambda row: -abs(row.gap.value or 0.0))
     if groups:
         parts = [
-            f"{fitted(row.column, 12)} = {fitted(row.value, 14)} {_short(row.gap)}"
+            f"{shorten_middle(row.column, 12)} = {shorten_middle(row.value, 14)} {_short(row.gap)}"
             for row in groups[:2]
         ]
         yield f"mean score minus frequency, by group: {', '.join(parts)}"

@@ -145,7 +145,7 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
 def users(group: str) -> dict[str, list[str]]:
     """Return {id of a problem or estimator: experiments that choose it}."""
     used: dict[str, list[str]] = {}
-    for experiment in catalogue.every("experiment"):
+    for experiment in catalogue.all_ids("experiment"):
         for entry in catalogue.config("experiment", experiment).get("defaults", []):
             for key, chosen in entry.items():
                 if key.removeprefix("override ").strip("/") == group:

@@ -67,7 +67,7 @@ def runs(folder: Path) -> list[Run]:
 
 
 def _run(folder: Path, kind: str, path: Path, seconds: float) -> Run:
-    stored = variations.kept(path.parent, path.stem) or {}
+    stored = variations.read_description(path.parent, path.stem) or {}
     swept = [
         (name, ("", ", ".join(values))) for name, values in (stored.get("swept") or {}).items()
     ]
@@ -100,10 +100,10 @@ def _differences(differs: dict[str, list[Any]]) -> Iterator[Difference]:
         if name.startswith(("problem.", "estimator.")) and None in (configured, here):
             chosen["left out" if here is None else "added"].append(name)
         else:
-            yield name, (variations.brief(configured), variations.brief(here))
+            yield name, (variations.shorten(configured), variations.shorten(here))
     for words, names in chosen.items():
         if names:
-            yield words, ("", variations.brief(", ".join(names), 160))
+            yield words, ("", variations.shorten(", ".join(names), 160))
 
 
 def save(folder: Path) -> Path:

@@ -100,7 +100,7 @@ def save(
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
         statuses={status: count for status, count in statuses.items() if count},
         reasons=missing.causes(lacking, settings),
-        differs=[(option, *(variations.brief(value, 4000) for value in pair))
+        differs=[(option, *(variations.shorten(value, 4000) for value in pair))
                  for option, pair in experiment.differs.items()],
         swept=[(option, ", ".join(values)) for option, values in experiment.swept().items()],
         experiment_id=settings.experiment,
@@ -156,7 +156,9 @@ def _chosen(settings: Settings) -> list[tuple[str, str, Any]]:
 
 def _names(settings: Settings) -> dict[str, str]:
     """Return {id: label, or the id without one}."""
-    return {name: settings.labels.of(group).get(name, name) for group, name, _ in _chosen(settings)}
+    return {
+        name: settings.labels.texts(group).get(name, name) for group, name, _ in _chosen(settings)
+    }
 
 
 def _plain_names(settings: Settings, labels: Names) -> dict[str, str]:
@@ -188,7 +190,7 @@ def _parameters(node: Any) -> str:
     """Write {_target_: ..., bins: 15, rule: width} as 'bins 15, rule width'."""
     given = {key: value for key, value in node.items() if key != "_target_"} if node else {}
     return ", ".join(
-        f"{key.replace('_', ' ')} {catalogue.short(value)}"
+        f"{key.replace('_', ' ')} {catalogue.short_text(value)}"
         for key, value in given.items()
         if value not in (None, "", [], {})
     )

@@ -64,5 +64,5 @@ def describe_problem(name: str) -> str:
     if not text:
         node = catalogue.config("problem", name)
         kind = catalogue.first_sentence(catalogue.docstring(node["_target_"]))
-        text = f"{kind}: {catalogue.short(node)}"
+        text = f"{kind}: {catalogue.short_text(node)}"
     return text

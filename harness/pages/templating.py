@@ -46,7 +46,7 @@ def environment() -> Environment:
         "amount": wording.format_amount, "blocks": docstrings.blocks, "breakable": breakable,
         "clean": wording.clean, "code": code, "thousands": "{:,}".format, "ends": _ends,
         "estimand": wording.estimand_name, "factor": wording.format_factor,
-        "fitted": wording.fitted, "joined": join_equations, "notion": wording.notion_name,
+        "fitted": wording.shorten_middle, "joined": join_equations, "notion": wording.notion_name,
         "number": wording.format_number, "p_value": _p_value, "percent": wording.format_percent,
         "score": wording.score_name, "script_json": script_json,
         "seconds": wording.format_seconds, "signed": wording.format_signed,

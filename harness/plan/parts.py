@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
         return f"{name}, below" if is_ours(type(value).__module__) else name
     if isinstance(value, (tuple, list)) and any(map(dataclasses.is_dataclass, value)):
         return f"[{', '.join(type(item).__name__ for item in value)}]"
-    text = catalogue.short(list(value) if isinstance(value, tuple) else value)
+    text = catalogue.short_text(list(value) if isinstance(value, tuple) else value)
     return textwrap.shorten(text, 60, placeholder=" ...") or "''"
 
 

@@ -122,7 +122,7 @@ def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> 
     A problem or estimator with a swept value is named with it: 'binned15 (bins=10)'. Cells that
     points have in common are planned once.
     """
-    words = sweeps.words([path for values, _ in points for path in values])
+    words = sweeps.short_names([path for values, _ in points for path in values])
     problems: dict[str, Component] = {}
     estimators: dict[str, Component] = {}
     cells: dict[str, Cell] = {}
@@ -139,7 +139,7 @@ def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> 
         for (problem, notion, estimator, n), reason in point.reasons.items():
             reasons[problem_names[problem], notion, estimator_names[estimator], n] = reason
         bearing = {
-            (p, e): sweeps.bearing(values, problem.origin, estimator.origin)
+            (p, e): sweeps.cell_values(values, problem.origin, estimator.origin)
             for p, problem in point.problems.items()
             for e, estimator in point.estimators.items()
         }
@@ -188,8 +188,8 @@ def _merge(
     """Add the components of a point to a sweep. Return {name in the point: name in the sweep}."""
     names = {}
     for name, part in added.items():
-        own_values = sweeps.own(values, group, part.origin)
-        names[name] = sweeps.suffixed(name, own_values, words)
+        own_values = sweeps.component_values(values, group, part.origin)
+        names[name] = sweeps.add_values(name, own_values, words)
         # a name stands for one component, here and in the workers
         if components.setdefault(names[name], part).key != part.key:
             raise BadInputError(

@@ -13,7 +13,7 @@ from harness.common import data_files
 from harness.errors import BadInputError
 from harness.math.notions import checked
 from harness.sources import files, packs
-from harness.sources.forms.terms import Asked
+from harness.sources.forms.terms import Options
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        asked = Asked(*(_hashable(getattr(self, name)) for name in Asked._fields))
+        asked = Options(*(_hashable(getattr(self, name)) for name in Options._fields))
         return _read(str(path), self.split, asked, data_files.stamp(path))
 
     @property
@@ -307,7 +307,7 @@ class Loaded(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _read(path: str, split: str, asked: Asked, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
+def _read(path: str, split: str, asked: Options, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
     p, y, described, names = files.read(path, split, **asked._asdict())
     p, y = checked(p, y)
     return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)

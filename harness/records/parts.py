@@ -97,7 +97,7 @@ def check_files(files: list[Path]) -> None:
     for file in files:
         if reason := broken_reason(file):
             raise BadInputError(
-                f"{buckets.shown(file)} is not a readable record part ({reason}); nothing was "
+                f"{buckets.display_name(file)} is not a readable record part ({reason}); nothing was "
                 "changed: `calharness doctor` lists all such files, `calharness doctor --repair` "
                 "moves them aside, and their cells are computed again."
             )

@@ -36,7 +36,7 @@ def read_truths(out: Path, problem_key: str) -> Truths:
             raise
         reason = f"is not valid JSON ({error})"
     if reason:
-        place = f"{buckets.named(out)}/{name}"
+        place = f"{buckets.location(out)}/{name}"
         raise BadInputError(f"{place} {reason}; delete it and the truths are computed again.")
     return {pair: truth for pair, truth in stored.items() if pair != DIGEST}
 

@@ -31,7 +31,7 @@ TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def read(path: str | Path, split: str = "test", **options: Any) -> forms.Understood:
+def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content:
     """Read a file or folder of predictions and labels.
 
     Parameters
@@ -44,7 +44,7 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Underst
     split : {"test", "validation"}
         Part of a pickle or safetensors file.
     **options
-        The options of `forms.Asked`.
+        The options of `forms.Options`.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Underst
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInputError(f"{path} is an empty file; probabilities and labels are needed.")
     named, notes = _named_arrays(path, split)
-    p, y, line, names = forms.understood(named, path, forms.Asked(**options))
+    p, y, line, names = forms.read_arrays(named, path, forms.Options(**options))
     return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
 
 

@@ -104,7 +104,7 @@ def packs_at(path: str) -> tuple[Pack, ...]:
 
     They are one pack, the two of a folder of npy files, or none.
     """
-    return tuple(pack for pack in _predictions(*_listing()) if _place(pack) == path)
+    return tuple(pack for pack in _predictions(*_listing()) if _problem_path(pack) == path)
 
 
 def checksums() -> frozenset[str]:
@@ -126,7 +126,7 @@ def _predictions(listing: Path, modified: int) -> tuple[Pack, ...]:
     return tuple(pack for pack in packs(listing).values() if pack.rows)
 
 
-def _place(pack: Pack) -> str:
+def _problem_path(pack: Pack) -> str:
     """Return the path of a problem on this pack: the file, or the folder of its npy files."""
     parent, _, name = pack.path.rpartition("/")
     return parent if name in FOLDER_FILES else pack.path

@@ -41,10 +41,10 @@ def conf(tmp_path, monkeypatch):
     (tmp_path / "packs.yaml").write_text(PACKS)
     monkeypatch.setattr(options, "CONF", tmp_path)
     monkeypatch.setattr(options, "PACKS", tmp_path / "packs.yaml")
-    for cached in (options._files, options.made):
+    for cached in (options._files, options.table_options):
         cached.cache_clear()
     yield tmp_path
-    for cached in (options._files, options.made):
+    for cached in (options._files, options.table_options):
         cached.cache_clear()
 
 
@@ -87,7 +87,7 @@ def test_an_id_is_given_once(conf, twice):
     (conf / "problem" / "tables" / "more.yaml").write_text(
         f"- make:\n    {twice}: {{_target_: a.B}}\n"
     )
-    options.made.cache_clear()
+    options.table_options.cache_clear()
     with pytest.raises(
         BadInputError, match=f"more.yaml makes the problem '{twice}', which is there already"
     ):
@@ -125,7 +125,7 @@ def test_hydra_lists_what_the_tables_make(group):
         assert GlobalHydra.instance().config_loader().get_group_options(group) == options.ids(group)
     source = Tables("test", "calharness://tables")
     assert (
-        source.list(group, ObjectType.CONFIG) == sorted(options.made(group))
+        source.list(group, ObjectType.CONFIG) == sorted(options.table_options(group))
         and source.list(group, ObjectType.GROUP) == []
     )
     assert (
@@ -133,7 +133,7 @@ def test_hydra_lists_what_the_tables_make(group):
         and not source.is_group(f"{group}/tables")
         and not source.is_config(group)
     )
-    assert all(source.is_config(f"{group}/{name}") for name in options.made(group))
+    assert all(source.is_config(f"{group}/{name}") for name in options.table_options(group))
     assert not source.is_config(f"{group}/tables/beta")
 
 

@@ -105,7 +105,7 @@ def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli
 )
 def test_no_corner_of_a_configuration_names_code(config):
     with pytest.raises(BadInputError, match="configuration file|a list of modules is needed"):
-        trust.checked(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
+        trust.add_trusted(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
 
 
 def test_neither_does_a_sweep_nor_hydra_s_own_node():

@@ -40,14 +40,14 @@ def test_paths_and_points():
 
 
 def test_words_are_as_short_as_they_can_be():
-    assert sweeps.words(["estimator.a.bins", "seed"]) == {
+    assert sweeps.short_names(["estimator.a.bins", "seed"]) == {
         "estimator.a.bins": "bins",
         "seed": "seed",
     }
     two = ["estimator.a.bins", "estimator.b.bins", "problem.a.a"]
-    assert sweeps.words(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
+    assert sweeps.short_names(two) == {two[0]: "a.bins", two[1]: "b.bins", two[2]: "a"}
     column = "problem.a.notion"  # which the table has already
-    assert sweeps.words([column]) == {column: "a.notion"}
+    assert sweeps.short_names([column]) == {column: "a.notion"}
 
 
 def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():

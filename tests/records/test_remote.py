@@ -84,7 +84,7 @@ def test_nothing_of_a_bucket_is_kept_on_the_host(host, store):
 def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, store, monkeypatch):
     host("a")
     experiment = Experiment.of([*SMALL, "reps=2", f"out={store}"])
-    opened = buckets._opened
+    opened = buckets._file_system
 
     class Full:
         """A file system with room for one part."""
@@ -166,7 +166,7 @@ def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch,
     credentials(monkeypatch, server.server_port)
     host("a")
     address = f"s3://errors{status}/mine"
-    out = buckets.here(address)
+    out = buckets.local_folder(address)
     for call in (
         lambda: parts.part_files(out),
         lambda: buckets.write_json(out, "runs/a.json", {}),

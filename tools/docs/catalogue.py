@@ -105,7 +105,7 @@ def _described(group: str, name: str) -> str:
     package, _, cls = str(node["_target_"]).rpartition(".")
     is_public = package == f"harness.{group}s" and cls in _public(f"{group}s")
     link = f"[`{cls}`][{package}.{cls}]" if is_public else f"`{package}.{cls}`"
-    parameters = catalogue.short(node).removeprefix(cls)
+    parameters = catalogue.short_text(node).removeprefix(cls)
     link += f" `{parameters}`" if parameters else ""
     docstring = catalogue.docstring(node["_target_"])
     about = catalogue.first_sentence(option(group, name).about)

@@ -27,14 +27,14 @@ from harness.sources.forms.numbers import (
     refuse_probabilities_as_logits,
     softmax,
 )
-from harness.sources.forms.terms import TOP_LABEL_NAMES, Arrays, Asked, Columns
+from harness.sources.forms.terms import TOP_LABEL_NAMES, Arrays, Columns, Options
 
-__all__ = ["Asked", "softmax", "understood"]
+__all__ = ["Options", "softmax", "read_arrays"]
 
-Understood = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] | None]
+Content = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] | None]
 
 
-def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
+def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     """Read the arrays of a file, in the order of its rows.
 
     Parameters
@@ -43,7 +43,7 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
         Arrays by name.
     path : path
         The file, for messages.
-    asked : Asked
+    options : Options
         The user's options.
 
     Returns
@@ -59,15 +59,15 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
     """
     everything = list(arrays)
     label_columns: tuple[str, ...]
-    if not asked.labels and set(TOP_LABEL_NAMES) <= set(arrays):
-        arrays, title = _with_correctness(arrays, asked, path), "correct"
+    if not options.labels and set(TOP_LABEL_NAMES) <= set(arrays):
+        arrays, title = _with_correctness(arrays, options, path), "correct"
         label_columns, note = TOP_LABEL_NAMES[1:], "1 where they agree"
     else:
-        title = label_name(arrays, asked.labels, path)
+        title = label_name(arrays, options.labels, path)
         label_columns, note = (title,), ""
     labels = read_labels(title, arrays[title], path)
     rest = {name: values for name, values in arrays.items() if name != title}
-    columns, are_logits = prediction_columns(rest, asked, path)
+    columns, are_logits = prediction_columns(rest, options, path)
     matrix = prediction_matrix(columns, rest, "logits" if are_logits else "probabilities", path)
     if len(matrix) == 0:
         raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
@@ -76,21 +76,21 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
             f"{path}: p has {len(matrix)} rows but y has {len(labels.codes)} labels; they must be equally "
             f"many ({columns.title}, {title})."
         )
-    p, p_note = _to_probabilities(matrix, columns, are_logits, asked, path)
+    p, p_note = _to_probabilities(matrix, columns, are_logits, options, path)
     k = 1 if p.ndim == 1 else p.shape[1]
     stored = None
-    if not (asked.class_names or asked.top_label or asked.positive is not None):
+    if not (options.class_names or options.top_label or options.positive is not None):
         stored = stored_class_names(rest, k, len(p))
     if stored:
-        asked = asked._replace(class_names=tuple(map(as_text, rest[stored].tolist())))
-    y, names, y_note = encode(labels, columns, k, asked, path)
+        options = options._replace(class_names=tuple(map(as_text, rest[stored].tolist())))
+    y, names, y_note = encode(labels, columns, k, options, path)
     classes = f"classes: {few(names)}" if names else f"{max(k, 2)} classes"
     used = {*label_columns, *columns.names, stored}
     unused = [name for name in everything if name not in used]
     note = note or y_note
     parts = [
         f"{len(y):,} rows",
-        "confidences of predicted labels" if asked.top_label else classes,
+        "confidences of predicted labels" if options.top_label else classes,
         _array_text(columns, matrix, are_logits) + p_note,
         f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}"
         + (f" ({note})" if note else ""),
@@ -100,9 +100,9 @@ def understood(arrays: Arrays, path: object, asked: Asked) -> Understood:
     return p, y, "; ".join(part for part in parts if part), names
 
 
-def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
+def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
     """Replace predicted and true labels by `correct`, which is 1 if they agree."""
-    if not asked.top_label:
+    if not options.top_label:
         raise BadInputError(
             f"{path} holds confidences of predicted labels, not the probability of a class; add "
             "top_label=true (to a run problem.predictions.top_label=true), and they are judged by whether "
@@ -118,18 +118,18 @@ def _with_correctness(arrays: Arrays, asked: Asked, path: object) -> Arrays:
 
 
 def _to_probabilities(
-    matrix: NDArray[Any], columns: Columns, are_logits: bool, asked: Asked, path: object
+    matrix: NDArray[Any], columns: Columns, are_logits: bool, options: Options, path: object
 ) -> tuple[NDArray[np.float64], str]:
     """Return (n,) or (n, k) probabilities, and a note on how they were computed."""
     if are_logits:
-        matrix = matrix.astype(np.float32 if asked.float32 else np.float64)
-        refuse_probabilities_as_logits(matrix, columns.title, bool(asked.logits), path)
+        matrix = matrix.astype(np.float32 if options.float32 else np.float64)
+        refuse_probabilities_as_logits(matrix, columns.title, bool(options.logits), path)
         p = softmax(matrix, path).astype(np.float64)
         return p, f", of which the {'logistic function' if p.ndim == 1 else 'softmax'} is taken"
-    if asked.float32:
+    if options.float32:
         matrix = matrix.astype(np.float32)
     p = matrix.astype(np.float64, copy=False)
-    return checked_probabilities(p, columns, asked.renormalise, path)
+    return checked_probabilities(p, columns, options.renormalise, path)
 
 
 def _array_text(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:

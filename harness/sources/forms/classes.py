@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from harness.errors import BadInputError, guess
 from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix
 from harness.sources.forms.columns import matching_names
-from harness.sources.forms.terms import CLASS_NAMES, Arrays, Asked, Columns, Labels
+from harness.sources.forms.terms import CLASS_NAMES, Arrays, Columns, Labels, Options
 
 Encoded = tuple[NDArray[np.int64], tuple[str, ...] | None, str]
 
 
-def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object) -> Encoded:
+def encode(labels: Labels, columns: Columns, k: int, options: Options, path: object) -> Encoded:
     """Return labels 0..k-1, names of the classes or None, and a note on the labels.
 
     k = 1: one column of p.
@@ -26,19 +26,19 @@ def encode(labels: Labels, columns: Columns, k: int, asked: Asked, path: object)
         If names and types do not say which label belongs to which column. The message names the
         option that does, `positive` or `class_names`.
     """
-    if k > 1 and asked.top_label:
+    if k > 1 and options.top_label:
         raise BadInputError(
             f"{path}: top_label=true is for one column of confidences, {columns.title} has {k} columns; "
             "leave it out, and notion=[top_label] judges the largest of them."
         )
-    if k > 1 and asked.positive is not None:
+    if k > 1 and options.positive is not None:
         raise BadInputError(
-            f"{path}: positive={asked.positive} is for one column of p, {columns.title} has {k}; leave it out."
+            f"{path}: positive={options.positive} is for one column of p, {columns.title} has {k}; leave it out."
         )
-    if asked.class_names:
-        return _by_class_names(labels, columns, k, tuple(map(as_text, asked.class_names)), path)
+    if options.class_names:
+        return _by_class_names(labels, columns, k, tuple(map(as_text, options.class_names)), path)
     return (
-        _one_column(labels, columns, asked, path) if k == 1 else _matrix(labels, columns, k, path)
+        _one_column(labels, columns, options, path) if k == 1 else _matrix(labels, columns, k, path)
     )
 
 
@@ -53,10 +53,10 @@ def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
     return next(names, None)
 
 
-def _one_column(labels: Labels, columns: Columns, asked: Asked, path: object) -> Encoded:
+def _one_column(labels: Labels, columns: Columns, options: Options, path: object) -> Encoded:
     """Match labels with one column, the probability of 1, of True, or of `positive`."""
-    if asked.positive is not None:
-        wanted = as_text(asked.positive)
+    if options.positive is not None:
+        wanted = as_text(options.positive)
         if wanted not in labels.texts:
             raise BadInputError(
                 f"{path}: positive={wanted} is no label of {labels.title}{guess(wanted, labels.texts)}; "

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError, guess
 from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix, without_prefix
-from harness.sources.forms.terms import LABEL_NAMES, LOGIT_NAMES, Arrays, Asked, Columns, Labels
+from harness.sources.forms.terms import LABEL_NAMES, LOGIT_NAMES, Arrays, Columns, Labels, Options
 
 MOST = 20  # names of arrays in a message
 
 
-def label_name(arrays: Arrays, asked: str | None, path: object) -> str:
+def label_name(arrays: Arrays, chosen: str | None, path: object) -> str:
     """Return the name of the labels: the given one, else the only array with a known name."""
-    if asked:
-        if asked not in arrays:
-            raise _absent(arrays, asked, "labels", path)
-        return asked
+    if chosen:
+        if chosen not in arrays:
+            raise _absent(arrays, chosen, "labels", path)
+        return chosen
     known = matching_names(arrays, LABEL_NAMES)
     if len(known) > 1:
         raise BadInputError(
@@ -63,19 +63,19 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
     return Labels(title, merged, places[index.reshape(-1)], are_numbers=all(map(_is_whole, merged)))
 
 
-def prediction_columns(arrays: Arrays, asked: Asked, path: object) -> tuple[Columns, bool]:
+def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[Columns, bool]:
     """Return the arrays of the predictions, and True if they are logits.
 
     The options `probabilities` and `logits` name them; else they have the only known name.
     """
-    if asked.probabilities and asked.logits:
+    if options.probabilities and options.logits:
         raise BadInputError(
-            f"{path}: probabilities={asked.probabilities} and logits={asked.logits} are both given; give one."
+            f"{path}: probabilities={options.probabilities} and logits={options.logits} are both given; give one."
         )
-    if asked.probabilities:
-        return _asked_for(arrays, asked.probabilities, "probabilities", path), False
-    if asked.logits:
-        return _asked_for(arrays, asked.logits, "logits", path), True
+    if options.probabilities:
+        return _asked_for(arrays, options.probabilities, "probabilities", path), False
+    if options.logits:
+        return _asked_for(arrays, options.logits, "logits", path), True
     probabilities = _known(arrays, PROBABILITY_NAMES, path)
     logits = _known(arrays, LOGIT_NAMES, path)
     titles = [columns.title for columns in (*probabilities, *logits)]

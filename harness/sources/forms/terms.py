@@ -17,7 +17,7 @@ CLASS_NAMES = ("classes", "class_names", "classes_")
 TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 
 
-class Asked(NamedTuple):
+class Options(NamedTuple):
     """Options of `Predictions` on how to read a file."""
 
     probabilities: str | tuple[str, ...] | None = None
