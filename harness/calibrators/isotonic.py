@@ -69,13 +69,20 @@ def _one_versus_rest(
 
 def _fit_scalar(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
     """Fit the map of sorted probabilities (n,) to outcomes (n,) in {0, 1}."""
+    places, level = knots(p, hit)
+    return lambda x: np.interp(x, places, level)
+
+
+def knots(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit sorted probabilities (n,) to outcomes (n,); return the knots of the map and its values.
+
+    These are the two ends of every level. Between them the map is linear.
+    """
     places, counts, sums = _pool(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
     flat = level[1:] == level[:-1]
-    # keep only the two ends of every level
-    knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])
-    places, level = places[knot], level[knot]
-    return lambda x: np.interp(x, places, level)
+    is_knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])
+    return places[is_knot], level[is_knot]
 
 
 def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -31,13 +31,12 @@ def notes(experiment: Experiment) -> list[str]:
         lines.append(f"and {len(files) - MOST_DESCRIBED} more files")
     estimators = experiment.plan.estimators
     wrapped = [e for e in estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
-    for estimator in wrapped:
-        if isinstance(estimator.object, Bootstrap):
-            lines.append(
-                f"intervals: {estimator.object.level:.0%}, from {estimator.object.resamples} "
-                "random halves of the rows, for the limit of the estimator as n grows"
-            )
-            break
+    bootstraps = [e.object for e in wrapped if isinstance(e.object, Bootstrap)]
+    if bootstraps:
+        lines.append(
+            f"intervals: {bootstraps[0].level:.0%}, from {bootstraps[0].resamples} random halves of "
+            "the rows, for the limit of the estimator as n grows"
+        )
     with_intervals = {estimator.id for estimator in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]
     if files and costly and experiment.settings.bootstrap is None:

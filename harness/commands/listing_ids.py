@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from harness.common.tables import text_table
 from harness.configure import catalogue
-from harness.configure.options import GROUPS
 from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
-from harness.math import estimands
-from harness.math.notions import NOTIONS
 from harness.plan.components import load
 from harness.problems.base import ProblemSpec, members_of
-
-KEYS = {
-    "problem": ("notion", "paper"),
-    "estimator": ("notion", "estimand", "paper"),
-    "experiment": ("paper", "problem", "estimator"),
-    "calibrator": ("paper",),
-}
 
 
 def print_counts(names: Mapping[str, str]) -> None:
@@ -74,38 +65,25 @@ def _matches(group: str, name: str, text: str) -> bool:
     key, equals, value = text.partition("=")
     if not equals:
         return text.lower() in f"{name} {catalogue.describe(group, name)}".lower()
-    if key not in KEYS[group]:
-        allowed = ", ".join(KEYS[group])
+    properties = PROPERTIES[group]
+    if key not in properties:
         raise BadInputError(
-            f"{group}s are not listed by {key!r}{guess(key, KEYS[group])}; allowed are {allowed}."
+            f"{group}s are not listed by {key!r}{guess(key, list(properties))}; "
+            f"allowed are {', '.join(properties)}."
         )
-    if key == "paper":
-        _check_value(key, value, catalogue.papers())
-        return _belongs_to(group, name, value)
-    if key in GROUPS:
-        _check_value(key, value, catalogue.all_ids(key))
-        return value in _chosen(name, key)
-    return _declares(group, name, key, value)
+    return value in properties[key](name)
 
 
-def _check_value(key: str, value: str, allowed: list[str]) -> None:
-    if value not in allowed:
-        raise BadInputError(
-            f"there is no {key} {value!r}{guess(value, allowed)}; allowed are {', '.join(allowed)}."
-        )
+def _papers(group: str, name: str) -> list[str]:
+    """Return the papers that have an id as a variant, or that its docstring cites."""
+    target = f"harness.calibrators.{name}"
+    if group != "calibrator":
+        target = catalogue.config(group, name)["_target_"]
+    text = f"{name} {target} {catalogue.docstring(target)}"
+    return [paper for paper in catalogue.papers() if paper in text]
 
 
-def _belongs_to(group: str, name: str, paper: str) -> bool:
-    """Return True if an id is an item or variant of the paper, or its docstring cites the paper."""
-    if group == "experiment":
-        return catalogue.config(group, name).get("paper") == paper
-    if group == "calibrator":
-        return paper in catalogue.docstring(f"harness.calibrators.{name}")
-    target = catalogue.config(group, name)["_target_"]
-    return paper in f"{name} {target} {catalogue.docstring(target)}"
-
-
-def _chosen(experiment: str, group: str) -> list[str]:
+def _chosen(group: str, experiment: str) -> list[str]:
     """Return the problems or estimators that an experiment names in its defaults."""
     for entry in catalogue.config("experiment", experiment).get("defaults", []):
         if f"override /{group}" in entry:
@@ -113,21 +91,28 @@ def _chosen(experiment: str, group: str) -> list[str]:
     return []
 
 
-def _declares(group: str, name: str, key: str, value: str) -> bool:
-    """Return True if a problem or estimator has a notion or an estimand.
-
-    A family has the notions of its first problem. A problem without its file has none.
-    """
-    if key == "notion":
-        _check_value(key, value, list(NOTIONS))
-    else:
-        estimands.check_name(value)
-    item = load(group, name, {})
-    if group == "estimator":
-        spec = EstimatorSpec.of(item)
-        return value in (spec.notions if key == "notion" else spec.estimands or ())
+def _notions_of_problem(name: str) -> tuple[str, ...]:
+    """Return the notions of a problem or of a family's first one, () without its file."""
+    problem = load("problem", name, {})
     try:
-        members = members_of(item)
-        return value in ProblemSpec.of(next(iter(members.values())) if members else item).notions
+        members = members_of(problem)
+        return ProblemSpec.of(next(iter(members.values())) if members else problem).notions
     except BadInputError:
-        return False
+        return ()
+
+
+# By group and key of a filter KEY=VALUE: a function from an id to its values.
+PROPERTIES: dict[str, dict[str, Callable[[str], Collection[str]]]] = {
+    "problem": {"notion": _notions_of_problem, "paper": partial(_papers, "problem")},
+    "estimator": {
+        "notion": lambda name: EstimatorSpec.of(load("estimator", name, {})).notions,
+        "estimand": lambda name: EstimatorSpec.of(load("estimator", name, {})).estimands or (),
+        "paper": partial(_papers, "estimator"),
+    },
+    "experiment": {
+        "paper": lambda name: as_list(catalogue.config("experiment", name).get("paper")),
+        "problem": partial(_chosen, "problem"),
+        "estimator": partial(_chosen, "estimator"),
+    },
+    "calibrator": {"paper": partial(_papers, "calibrator")},
+}

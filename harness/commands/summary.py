@@ -11,6 +11,7 @@ from harness.commands import drawing
 from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.tables import text_table
+from harness.common.wording import format_count
 from harness.configure.figure import FORMATS
 from harness.evaluation import missing
 from harness.evaluation.verdicts import counts_text
@@ -67,12 +68,9 @@ def print_recorded(experiment: Experiment, frame: pd.DataFrame) -> None:
     absent = experiment.missing_truths(frame)
     if absent:
         name, pairs = next(iter(absent.items()))
-        shown = ", ".join(" ".join(pair) for pair in pairs[:3])
-        more = " and more" if len(pairs) > 3 else ""
-        others = f" and of {len(absent) - 1:,} more problems" if len(absent) > 1 else ""
         print(
-            f"  no truth is stored of {name} ({shown}{more}){others}: "
-            "bias and coverage are empty there until it is run again"
+            f"  no truth is stored of {format_count(len(absent), 'problem')}, such as "
+            f"{' '.join(pairs[0])} of {name}: bias and coverage are empty there until it is run again"
         )
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 import harness.calibrators
+from harness.calibrators.isotonic import knots
 from harness.common.wording import format_count, format_percent
 from harness.errors import UndefinedError
 from harness.judging.bins import Array, Integers
@@ -177,15 +177,10 @@ def fit(method: str, p: Array, y: Integers, classes: tuple[str, ...]) -> FittedM
 
 
 def _isotonic_curve(x: Array, hit: Array) -> tuple[Array, Array]:
-    """Scores and values of the isotonic regression, without those inside a piece of one value."""
-    scores, index = np.unique(x, return_inverse=True)
-    count = np.bincount(index)
-    shorten_middle = isotonic_regression(np.bincount(index, hit) / count, weights=count).x
-    values = np.clip(shorten_middle, 0.0, 1.0)
-    steps = np.diff(values) != 0.0
-    kept = np.ones(len(scores), dtype=bool)
-    kept[1:-1] = steps[:-1] | steps[1:]
-    return scores[kept], values[kept]
+    """Return knots and values of the isotonic regression, which are between 0 and 1."""
+    order = np.argsort(x, kind="stable")
+    scores, values = knots(x[order], hit[order])
+    return scores, np.clip(values, 0.0, 1.0)
 
 
 def _largest(gains: list[Gain]) -> Gain | None:
