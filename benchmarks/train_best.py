@@ -23,7 +23,7 @@ from scipy.special import expit, logit, softmax
 
 from harness.estimators import learned
 from harness.estimators.ingredients import compute_ingredients
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 
 CHUNK = 100
 HIDDEN = {"scalar": (64, 48), "vector": (64, 48)}
@@ -393,7 +393,7 @@ def setting(kind, number):
             y = np.minimum(
                 (rng.random(n)[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1
             )
-        candidates.append(compute_ingredients(p, y, fold_of(y, 5, False, rng), rng))
+        candidates.append(compute_ingredients(p, y, assign_folds(y, 5, False, rng), rng))
     return candidates, truth, n
 
 

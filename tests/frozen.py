@@ -87,7 +87,7 @@ def component_keys() -> list[dict]:
     from harness.configure.options import ids, option
     from harness.errors import BadInputError
     from harness.plan.components import component, configured
-    from harness.problems.base import members_of
+    from harness.problems.base import list_members
 
     rows = []
     for group in ("problem", "estimator"):
@@ -97,7 +97,7 @@ def component_keys() -> list[dict]:
             )
             try:
                 whole = configured(group, name, config)
-                members = members_of(whole.object) if group == "problem" else None
+                members = list_members(whole.object) if group == "problem" else None
             except BadInputError:  # its file is given on the command line, or absent
                 continue
             parts = (

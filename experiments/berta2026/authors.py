@@ -252,7 +252,7 @@ class _BoostingScheme:
     def start(self, p: np.ndarray) -> np.ndarray:
         return floored_log(p) if self.init == "log" else super().start(p)
 
-    def inner_fold_of(
+    def assign_inner_folds(
         self, y: np.ndarray, folds: int, rng: np.random.Generator | int
     ) -> np.ndarray:
         # scikit-learn refuses more folds than the largest class has samples

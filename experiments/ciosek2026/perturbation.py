@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from harness.configure.settings import Settings
 from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
-from harness.math.sech_noise import width_of
+from harness.math.sech_noise import parse_width
 
 from . import perturbations, rates
 
@@ -86,7 +86,7 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     for printed in items.printed(settings).itertuples():
         name, _, width = printed.row.partition(", h = ")
         mine = frame.query(NEAREST.get(name, "panel == ''"))
-        mine = mine[mine["h"].eq(width_of(width))]
+        mine = mine[mine["h"].eq(parse_width(width))]
         none = items.first_reason(records) if name in NEAREST and not len(mine) else None
         mean = (
             mine["mean"].mean(),

@@ -16,8 +16,8 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, Wrapper, is_positive
 from harness.estimators.binned import bin_residuals, check_bins
 from harness.estimators.dirichlet_kernel import RISK_GRID
-from harness.estimators.selection import check_grid, fold_products, settings_of
-from harness.estimators.tuned import OWN_REVISION, numbers_of
+from harness.estimators.selection import check_grid, fold_products, grid_settings
+from harness.estimators.tuned import OWN_REVISION, numeric_fields
 from harness.math.kernels import dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram, residuals, risk
@@ -169,7 +169,7 @@ class Tuned(Wrapper):
             "root_risk_se": float(roots[choice].std(ddof=1) / np.sqrt(self.folds)),
             "rms_sd": float(per_fold.std(ddof=1)),
             "choice": choice, "dropped_share": float(dropped[choice].mean()),
-            **numbers_of(settings[choice]),
+            **numeric_fields(settings[choice]),
         }  # fmt: skip
         return {
             "l2_squared": Estimate(float(tests[choice].mean()), diagnostics=diagnostics),
@@ -194,7 +194,7 @@ class Tuned(Wrapper):
             np.arange(self.folds),
             [len(part) for part in np.array_split(np.arange(rest_n), self.folds)],
         )
-        settings = settings_of(
+        settings = grid_settings(
             self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
         )
         fitted = y[:rest_n] if self.misaligned and p.ndim == 2 else y[rest]

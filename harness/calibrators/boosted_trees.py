@@ -14,7 +14,7 @@ from harness.calibrators.logits import floored_log, log_odds, on_columns
 from harness.calibrators.scaling import QuadraticScaling, StructuredMatrixScaling
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.softmax import softmax
 
 # (features, start) -> raw scores
@@ -68,7 +68,7 @@ class BoostedTrees:
         if folds < 2 or len(y) - -(-len(y) // folds) < 2:
             # nothing can be learned from one sample, and LightGBM refuses three quarters of one
             return lambda x: x.copy()
-        fold = self.inner_fold_of(y, folds, rng)
+        fold = self.assign_inner_folds(y, folds, rng)
         rows, probabilities, maps = zip(
             *self.models(p, y, self.start(p) if self.warm_start else None, fold, seed)
         )
@@ -89,11 +89,11 @@ class BoostedTrees:
         """Return the logits that warm-started trees add to: (n,) or (n, k)."""
         return log_odds(p) if p.ndim == 1 else floored_log(p)
 
-    def inner_fold_of(
+    def assign_inner_folds(
         self, y: np.ndarray, folds: int, rng: np.random.Generator | int
     ) -> np.ndarray:
         """Return the inner fold of every sample, (n,)."""
-        return fold_of(y, folds, True, rng)
+        return assign_folds(y, folds, True, rng)
 
     def scaling(self, p: np.ndarray) -> QuadraticScaling | StructuredMatrixScaling:
         """Return the calibrator for the mean probabilities of the inner models."""

@@ -62,8 +62,10 @@ class Partition:
         points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state
-        bin_of, count = kmeans.fitted(points, self.bins if p.ndim == 1 else self.vector_bins, seed)
-        index = bin_of(points)
+        assign_bins, count = kmeans.fit(
+            points, self.bins if p.ndim == 1 else self.vector_bins, seed
+        )
+        index = assign_bins(points)
         sizes = np.bincount(index, minlength=count)
         sums = np.column_stack([np.bincount(index, h, minlength=count) for h in hits.T])
         uniform = 0.5 if p.ndim == 1 else 1.0 / p.shape[1]
@@ -72,7 +74,7 @@ class Partition:
         )
 
         def q(x: np.ndarray) -> np.ndarray:
-            values = means[bin_of(in_columns(x))]
+            values = means[assign_bins(in_columns(x))]
             return values[:, 0] if x.ndim == 1 else values
 
         return q

@@ -23,7 +23,7 @@ from harness.estimators.base import EstimatorSpec
 from harness.math import estimands
 from harness.plan import components, parts
 from harness.plan import plan as planning
-from harness.problems.base import ProblemSpec, members_of, truth_of
+from harness.problems.base import ProblemSpec, find_truth, list_members
 
 WIDTH = 118  # columns of the description of an experiment
 LABEL = 12  # columns of its labels
@@ -75,7 +75,7 @@ def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, s
         if part.rows:
             print(f"{text_table(part.rows, head=HEAD)}\n")
     try:
-        ids = list(members_of(item) or ())
+        ids = list(list_members(item) or ())
         if ids:
             ends = ids[0] if len(ids) == 1 else f"from {ids[0]} to {ids[-1]}"
             print(f"{format_count(len(ids), 'problem')}, {ends}")
@@ -89,7 +89,7 @@ def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, s
                 print(f"{attribute:<14}{text}")
         for notion in spec.default_notions if group == "problem" else ():
             for name in estimands.names(notion):
-                truth = truth_of(item, name, notion)
+                truth = find_truth(item, name, notion)
                 if truth is not None:
                     value = f"{truth.value:.10g} ± {truth.error:.1g}"
                     print(f"{notion:<10} {name:<24} {value}  {truth.method}")

@@ -13,7 +13,7 @@ from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.plan.components import load
-from harness.problems.base import ProblemSpec, members_of
+from harness.problems.base import ProblemSpec, list_members
 
 
 def print_counts(names: Mapping[str, str]) -> None:
@@ -95,7 +95,7 @@ def _notions_of_problem(name: str) -> tuple[str, ...]:
     """Return the notions of a problem or of a family's first one, () without its file."""
     problem = load("problem", name, {})
     try:
-        members = members_of(problem)
+        members = list_members(problem)
         return ProblemSpec.of(next(iter(members.values())) if members else problem).notions
     except BadInputError:
         return ()

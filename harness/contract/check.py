@@ -32,7 +32,7 @@ from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
 from harness.plan.components import build, load
-from harness.problems.base import ProblemSpec, members_of
+from harness.problems.base import ProblemSpec, list_members
 
 OUTCOMES = ("failed", "ok", "not applicable")
 
@@ -57,7 +57,7 @@ def check(target: str) -> list[Finding]:
         If it cannot be made.
     """
     value = _load(target)
-    members = members_of(value)
+    members = list_members(value)
     return examine(next(iter(members.values())) if members else value, target)
 
 

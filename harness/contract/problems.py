@@ -20,7 +20,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
 from harness.plan import requirements
-from harness.problems.base import ProblemSpec, Truth, truth_of
+from harness.problems.base import ProblemSpec, Truth, find_truth
 
 PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
 CHANCE = 1e-6  # of a false alarm, over all groups together
@@ -199,7 +199,7 @@ def truth(case: Case) -> str:
     known: dict[str, Truth] = {}
     for name in estimands.names(case.notion):
         try:
-            claim = truth_of(case.problem, name, case.notion)
+            claim = find_truth(case.problem, name, case.notion)
         except BadInputError as wrong:
             raise ContractBrokenError(str(wrong).rstrip(".")) from wrong
         if claim is not None:

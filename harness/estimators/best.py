@@ -18,7 +18,7 @@ from harness.estimators.base import Estimate, check_integer, check_level, genera
 from harness.estimators.ingredients import compute_ingredients, fold_independent
 from harness.estimators.stacking import cross_fit_pairs, stacked
 from harness.estimators.variational import Variational
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 
 FOLDS = 5
@@ -117,7 +117,7 @@ class BestLower:
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         stream = rng if rng is None else np.random.default_rng(rng)
-        fold = fold_of(y, self.folds, False, stream)
+        fold = assign_folds(y, self.folds, False, stream)
         calibrators = [calibrator for calibrator in self.calibrators if _takes(calibrator, p)]
         if not calibrators:
             raise UndefinedError(f"none of the calibrators takes predictions of shape {p.shape}")
@@ -246,7 +246,7 @@ class Best:
         parts = []
         shared = fold_independent(p, y)
         for _ in range(int(self.repeats)):
-            ingredients = compute_ingredients(p, y, fold_of(y, FOLDS, False, rng), rng, shared)
+            ingredients = compute_ingredients(p, y, assign_folds(y, FOLDS, False, rng), rng, shared)
             answers = learned.evaluate(kind, ingredients)
             limits = ingredients.limits
             parts.append({name: _moved(*x, limits[name], share) for name, x in answers.items()})

@@ -87,8 +87,8 @@ class Binned:
             sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "binary", tuple(name for name in self.estimands if name != "l2")
         else:
-            bin_of, count = partition(p, self.bins, self.rule, rng)
-            sizes, mean_p, mean_y = _means(bin_of(p), count, p, one_hot(y, p.shape[1]))
+            assign_bins, count = partition(p, self.bins, self.rule, rng)
+            sizes, mean_p, mean_y = _means(assign_bins(p), count, p, one_hot(y, p.shape[1]))
             notion, wanted = "canonical", self.estimands
         weights = sizes / len(p)
         return {
@@ -115,9 +115,9 @@ class Binned:
         """
         for setting in settings:
             binned = dataclasses.replace(self, **setting)
-            bin_of, count = partition(p, binned.bins, binned.rule, rng)
-            mean = bin_residuals(p, y, bin_of, count)
-            yield [ResidualGram(mean[bin_of(x)]) for x in points]
+            assign_bins, count = partition(p, binned.bins, binned.rule, rng)
+            mean = bin_residuals(p, y, assign_bins, count)
+            yield [ResidualGram(mean[assign_bins(x)]) for x in points]
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ def bin_means(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sizes of the non-empty bins and the means of scalars p and outcomes y in them."""
     if rule == "kmeans":
-        bin_of, count = partition(p, bins, rule, rng)
-        sizes, mean_p, mean_y = _means(bin_of(p), count, p[:, None], y[:, None])
+        assign_bins, count = partition(p, bins, rule, rng)
+        sizes, mean_p, mean_y = _means(assign_bins(p), count, p[:, None], y[:, None])
         return sizes, mean_p[:, 0], mean_y[:, 0]
     binned = bin_sums.width_sums if rule == "width" else bin_sums.mass_sums
     sizes, sum_p, sum_y = binned(p, y, bins)
@@ -214,8 +214,8 @@ def partition(
     The rule is fitted on p, (n,) or (for kmeans) (n, k).
     """
     if rule == "kmeans":
-        bin_of, count = kmeans.fitted(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
-        return (lambda x: bin_of(x if x.ndim == 2 else x[:, None])), count
+        assign_bins, count = kmeans.fit(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
+        return (lambda x: assign_bins(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(
             f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'."
@@ -225,13 +225,13 @@ def partition(
 
 
 def bin_residuals(
-    p: np.ndarray, y: np.ndarray, bin_of: Callable[[np.ndarray], np.ndarray], count: int
+    p: np.ndarray, y: np.ndarray, assign_bins: Callable[[np.ndarray], np.ndarray], count: int
 ) -> np.ndarray:
     """Return the mean of p - y in every bin, (bins, 1) or (bins, k).
 
     An empty bin gets the mean over all samples.
     """
-    u, index = residuals(p, y), bin_of(p)
+    u, index = residuals(p, y), assign_bins(p)
     sizes = np.bincount(index, minlength=count)
     sums = np.column_stack([np.bincount(index, column, minlength=count) for column in u.T])
     if not sizes.all():

@@ -13,10 +13,10 @@ from harness.estimators.residual_kernels import (
     KERNELS,
     check_gamma,
     fourier_features,
-    gamma_of,
     group_sums,
     on_columns,
-    rate_of,
+    rbf_rate,
+    resolve_gamma,
 )
 from harness.math.low_rank import pivoted_cholesky
 
@@ -162,7 +162,7 @@ class CKCE:
                 "noise_floor": float((spread / (sizes[group] + c) ** 2).sum()),
             }
         else:
-            gamma = gamma_of(self.gamma, q)
+            gamma = resolve_gamma(self.gamma, q)
             value, diagnostics = self._value(q, r, gamma, c, spread, rng)
             diagnostics = {"gamma": gamma, **diagnostics}
         return {"ckce": Estimate(value, diagnostics={"ridge": ridge, **diagnostics})}
@@ -185,7 +185,7 @@ class CKCE:
             }
         small = self.method == "auto" and len(q) <= CHOLESKY_FASTEST_UP_TO
         if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
-            low = pivoted_cholesky(q, rate_of(gamma), max_rank=EXACT_RANK, spread=True)
+            low = pivoted_cholesky(q, rbf_rate(gamma), max_rank=EXACT_RANK, spread=True)
             if low.residual <= EXACT_RESIDUAL:
                 value, diagnostics = by_low_rank(
                     q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low

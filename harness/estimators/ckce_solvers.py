@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from harness.estimators.residual_kernels import rate_of, times
+from harness.estimators.residual_kernels import rbf_rate, times
 from harness.math.kernels import TILE_ROWS, rbf
 from harness.math.low_rank import LowRank, pivoted_cholesky
 
@@ -72,7 +72,7 @@ def by_cholesky(
     matrix = np.empty((n, n))
     for start in range(0, n, TILE_ROWS):
         rows = slice(start, start + TILE_ROWS)
-        matrix[rows] = rbf(q[rows], q, rate_of(gamma))
+        matrix[rows] = rbf(q[rows], q, rbf_rate(gamma))
         matrix[rows] += q[rows] @ q.T
     matrix.flat[:: n + 1] += c
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
@@ -103,7 +103,7 @@ def by_low_rank(
     if low is None:
         max_rank = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
         low = pivoted_cholesky(
-            q, rate_of(gamma), max_rank=min(max_rank, int(3 * np.sqrt(len(q))) + 1), spread=True
+            q, rbf_rate(gamma), max_rank=min(max_rank, int(3 * np.sqrt(len(q))) + 1), spread=True
         )
     system, missing_trace = System(np.column_stack([q, low.factor]), c), low.residual * len(q)
     value, error, products = system.primal(r), 0.0, 0

@@ -63,12 +63,12 @@ class Corp:
         constant = np.full(len(values), hits.sum() / len(p))
         estimates: dict[str, Estimate] = {}
         for name, score in (("l2_squared", _brier), ("kl", _logloss)):
-            given, recalibrated, unc = (
+            original, recalibrated, unc = (
                 float(score(x, hits, counts).sum() / len(p)) for x in (values, fit, constant)
             )
             # q is optimal among non-decreasing functions of p, which include p and the constant.
             # Only rounding could make a part negative.
-            parts = max(given - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
+            parts = max(original - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
             estimates |= dict(
                 zip((name, f"sharpness_{name}", f"uncertainty_{name}"), map(Estimate, parts))
             )

@@ -81,8 +81,8 @@ class DebiasedInterval:
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         n = len(p)
-        bin_of, count = partition(p, self.bins, self.rule, rng)
-        index, r, c = bin_of(p), y - p, p * (1.0 - p)
+        assign_bins, count = partition(p, self.bins, self.rule, rng)
+        index, r, c = assign_bins(p), y - p, p * (1.0 - p)
         sizes, sums, squares, variances, squared_variances = (
             np.bincount(index, x, minlength=count) for x in (np.ones(n), r, r * r, c, c * c)
         )

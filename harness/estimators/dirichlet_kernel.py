@@ -19,12 +19,12 @@ from harness.estimators.bregman_errors import (
     check_generators,
     estimand_names,
 )
-from harness.estimators.selection import settings_of, validation_risks
+from harness.estimators.selection import grid_settings, validation_risks
 from harness.math import beta_sums, near_pairs
 from harness.math.beta_intervals import distinct
 from harness.math.bin_sums import width_edges
 from harness.math.divergences import Bregman
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.kernels import PREDICTION_FLOOR, all_pairs, dirichlet_sums, two_columns
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
@@ -154,7 +154,9 @@ class DirichletKernel:
                 raise UndefinedError(
                     f"the risk of five folds needs 10 samples, and there are {len(p)}"
                 )
-            risks = validation_risks(self, settings_of(grid), p, y, fold_of(y, 5, False, rng), rng)
+            risks = validation_risks(
+                self, grid_settings(grid), p, y, assign_folds(y, 5, False, rng), rng
+            )
             return RISK_GRID[int(risks.mean(axis=1).argmin())]
         return float(self.bandwidth)
 

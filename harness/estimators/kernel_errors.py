@@ -17,10 +17,10 @@ from harness.estimators.residual_kernels import (
     KERNELS,
     check_gamma,
     fourier_features,
-    gamma_of,
     group_sums,
     on_columns,
-    rate_of,
+    rbf_rate,
+    resolve_gamma,
 )
 from harness.math.kernels import rbf, rbf_form
 from harness.math.low_rank import complete_cholesky
@@ -118,7 +118,7 @@ class SKCE:
         if self.kernel == "kronecker":
             sums = group_sums(q, r)[1]
             return self._from_sums((sums * sums).sum(), (r * r).sum(), n, {"rank": len(sums)})
-        gamma = gamma_of(self.gamma, q)
+        gamma = resolve_gamma(self.gamma, q)
         if self.form == "block":
             return {"skce": _by_blocks(q, r, gamma, int(self.blocksize), rng)}
         total, rank = self._total(q, r, gamma, rng)
@@ -141,11 +141,11 @@ class SKCE:
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
         max_rank = int(2 * np.sqrt(len(q))) + 1
-        low = complete_cholesky(q, rate_of(gamma), COMPLETE_TRACE, max_rank)
+        low = complete_cholesky(q, rbf_rate(gamma), COMPLETE_TRACE, max_rank)
         if low is not None:
             f = np.column_stack([q, low.factor])
             return ((f.T @ r) ** 2).sum(), f.shape[1]
-        return rbf_form(q, rate_of(gamma), r) + ((q.T @ r) ** 2).sum(), 0
+        return rbf_form(q, rbf_rate(gamma), r) + ((q.T @ r) ** 2).sum(), 0
 
 
 def _by_blocks(
@@ -161,7 +161,7 @@ def _by_blocks(
     for start in range(0, count, step):
         a, b = order[start : start + step, first], order[start : start + step, second]
         kernel = (q[a] * q[b]).sum(axis=2) + np.exp(
-            -rate_of(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2)
+            -rbf_rate(gamma) * ((q[a] - q[b]) ** 2).sum(axis=2)
         )
         values[start : start + step] = (kernel * (r[a] * r[b]).sum(axis=2)).mean(axis=1)
     diagnostics = {"gamma": gamma, "blocks": count, "left_out": len(q) - count * size}
@@ -220,7 +220,7 @@ class UCME:
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         q, r = on_columns(p, y)
-        rng, gamma = generator(rng, "draws the places"), gamma_of(self.gamma, q)
+        rng, gamma = generator(rng, "draws the places"), resolve_gamma(self.gamma, q)
         count, k = int(self.places), q.shape[1]
         t, c = rng.dirichlet(np.ones(k), count), rng.integers(k, size=count)
         return {"ucme": Estimate(at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
@@ -231,7 +231,7 @@ def at_places(q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma:
 
     The places are t (J, k) with classes c (J,).
     """
-    kernel = q @ t.T + rbf(q, t, rate_of(gamma))
+    kernel = q @ t.T + rbf(q, t, rbf_rate(gamma))
     return float(((kernel * r[:, c]).mean(axis=0) ** 2).mean())
 
 

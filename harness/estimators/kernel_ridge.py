@@ -12,8 +12,8 @@ from scipy.linalg import eigh, solve_triangular
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
-from harness.estimators.selection import fold_products, largest_diagnostics, settings_of
-from harness.math.folds import fold_of
+from harness.estimators.selection import fold_products, grid_settings, largest_diagnostics
+from harness.math.folds import assign_folds
 from harness.math.kernels import rbf
 from harness.math.low_rank import pivoted_cholesky
 from harness.math.notions import checked
@@ -133,8 +133,8 @@ class KernelRidge:
             raise UndefinedError(
                 f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}"
             )
-        settings = settings_of(self.search_space(p.ndim == 1))
-        fold, u = fold_of(y, FOLDS, False, rng), residuals(p, y)
+        settings = grid_settings(self.search_space(p.ndim == 1))
+        fold, u = assign_folds(y, FOLDS, False, rng), residuals(p, y)
         risks, sums, fits = np.zeros(len(settings)), np.zeros(len(settings)), []
         for j, i, products, _ in fold_products(self, settings, p, y, fold, rng):
             risks[i] += risk(u[fold == j], products) / FOLDS

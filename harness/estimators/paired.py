@@ -13,7 +13,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import Estimate, check_level, generator
 from harness.estimators.variational import Variational, cross_fit, split_sd
 from harness.math import fold_confidence
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.notions import reduce
 
 
@@ -99,7 +99,7 @@ def paired_difference(
     differences: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     stream = generator(rng)
     for _ in range(estimator.repeats):
-        fold = fold_of(y_first, estimator.folds, False, stream)
+        fold = assign_folds(y_first, estimator.folds, False, stream)
         seed = as_seed(stream)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):

@@ -59,10 +59,10 @@ class ReliabilityBins:
         errors: list[float] = []
         diagnostics: dict[str, float] = {}
         for j, (x, hits) in enumerate(columns):
-            bin_of = np.clip(np.ceil(x * self.bins).astype(int) - 1, 0, self.bins - 1)
-            count = np.bincount(bin_of, minlength=self.bins)
+            index = np.clip(np.ceil(x * self.bins).astype(int) - 1, 0, self.bins - 1)
+            count = np.bincount(index, minlength=self.bins)
             used = np.flatnonzero(count)
-            mean, share = (np.array([a[bin_of == b].mean() for b in used]) for a in (x, hits))
+            mean, share = (np.array([a[index == b].mean() for b in used]) for a in (x, hits))
             errors.append(float(count[used] @ np.abs(mean - share) / len(x)))
             for b, *values in zip(used, count[used], mean, share):
                 diagnostics |= {

@@ -157,7 +157,7 @@ class RowBootstrap(ResampledInterval):
         diagnostics["share_below"] = float(share)
         levels = np.array([(1.0 - self.level) / 2, (1.0 + self.level) / 2])
         if self.form == "bca":
-            diagnostics["acceleration"] = acceleration = acceleration_of(np.array(left_out))
+            diagnostics["acceleration"] = acceleration = bca_acceleration(np.array(left_out))
             levels = bca_levels(levels, ndtri(share), acceleration)
         low, high = np.quantile(values, levels, method="weibull")
         if self.form == "basic":
@@ -165,14 +165,14 @@ class RowBootstrap(ResampledInterval):
         return (low, high), diagnostics
 
 
-def acceleration_of(left_out: np.ndarray) -> float:
+def bca_acceleration(left_out: np.ndarray) -> float:
     """Return c = sum d^3 / (6 (sum d^2)^(3/2)), d = mean - value of the jackknife.
 
     0 if the values do not vary.
 
     Examples
     --------
-    >>> round(acceleration_of(np.array([1.0, 2.0, 6.0])), 4)
+    >>> round(bca_acceleration(np.array([1.0, 2.0, 6.0])), 4)
     -0.0573
     """
     d = left_out.mean() - left_out

@@ -33,19 +33,19 @@ def on_columns(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return q, one_hot(y, q.shape[1]) - q
 
 
-def gamma_of(gamma: float | str, q: np.ndarray) -> float:
+def resolve_gamma(gamma: float | str, q: np.ndarray) -> float:
     """Return the number, or the result of the rule on predictions q."""
     return median_distance(q, gamma) if isinstance(gamma, str) else float(gamma)
 
 
-def rate_of(gamma: float) -> float:
+def rbf_rate(gamma: float) -> float:
     """Return 1 / (2 gamma^2), the parameter of `kernels.rbf`."""
     return 0.5 / gamma**2
 
 
 def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
     """Return K v for K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), in tiles."""
-    return rbf_times(q, rate_of(gamma), v) + q @ (q.T @ v)
+    return rbf_times(q, rbf_rate(gamma), v) + q @ (q.T @ v)
 
 
 def fourier_features(

@@ -118,8 +118,8 @@ class ChiSquare:
 
     def _evaluate(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
         """Return the p-value of one column."""
-        bin_of, count = partition(p, self.bins, "mass")
-        index = bin_of(p)
+        assign_bins, count = partition(p, self.bins, "mass")
+        index = assign_bins(p)
         residual, variance = (np.bincount(index, x, count) for x in (y - p, p * (1.0 - p)))
         varies = variance > 0.0
         # Checked sample by sample: in a bin of zeros and ones the residuals may cancel.

@@ -19,7 +19,7 @@ from harness.errors import BadInputError
 from harness.math.risk import ResidualGram, residuals, risk
 
 
-def settings_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def grid_settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return all combinations of {field: values}, the last field fastest.
 
     An empty grid has one setting, which changes nothing.
@@ -82,7 +82,7 @@ def check_grid(estimator: Any, grid: Any) -> None:
             raise BadInputError(
                 f"grid.{name} is {values!r}; a list of at least one value is needed."
             )
-    for setting in settings_of(grid):
+    for setting in grid_settings(grid):
         dataclasses.replace(estimator, **setting)  # raises BadInputError for an invalid value
 
 

@@ -11,8 +11,13 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec, Wrapper, check_integer, is_positive
-from harness.estimators.selection import check_grid, fold_products, largest_diagnostics, settings_of
-from harness.math.folds import fold_of
+from harness.estimators.selection import (
+    check_grid,
+    fold_products,
+    grid_settings,
+    largest_diagnostics,
+)
+from harness.math.folds import assign_folds
 from harness.math.notions import checked
 from harness.math.risk import residuals, risk
 
@@ -107,7 +112,7 @@ class Tuned(Wrapper):
 
     def _all_values(self, name: str) -> list[Any]:
         """Return the values of a property over all settings, without None."""
-        settings = settings_of(self.grid or {})
+        settings = grid_settings(self.grid or {})
         if "calibrator" not in (self.grid or {}):
             settings = settings[:1]  # no other field changes a property
         estimators = [dataclasses.replace(self.estimator, **setting) for setting in settings]
@@ -132,8 +137,8 @@ class Tuned(Wrapper):
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]
         grid = self.estimator.search_space(p.ndim == 1) if self.grid is None else self.grid
-        settings = settings_of(grid)
-        fold = fold_of(y[rest], self.folds, False, rng)
+        settings = grid_settings(grid)
+        fold = assign_folds(y[rest], self.folds, False, rng)
         risks = np.empty((len(settings), self.folds))
         test_values = np.zeros((len(settings), self.folds, test_n))
         u = residuals(p, y)[rest]
@@ -167,7 +172,7 @@ def summary(
         "risk": float(risks[choice].mean()), "root_risk": float(roots.mean()),
         "root_risk_se": float(roots.std(ddof=1) / np.sqrt(len(roots))),
         "rms_sd": float(per_fold.std(ddof=1)),
-        "choice": choice, **numbers_of(settings[choice]), **fit_diagnostics,
+        "choice": choice, **numeric_fields(settings[choice]), **fit_diagnostics,
     }  # fmt: skip
     if len(values) > 1:
         diagnostics["test_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
@@ -177,7 +182,7 @@ def summary(
     }
 
 
-def numbers_of(setting: dict[str, Any]) -> dict[str, float]:
+def numeric_fields(setting: dict[str, Any]) -> dict[str, float]:
     """Return the fields of a setting that are numbers."""
     return {
         name: float(v)

@@ -15,7 +15,7 @@ from harness.estimators.base import Estimate, check_integer, check_level
 from harness.math import fold_confidence
 from harness.math import losses as loss_functions
 from harness.math.estimands import pivot
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
@@ -157,7 +157,7 @@ class Variational:
         """Yield `repeats` pairs (fold of every sample, held-out recalibrated predictions)."""
         stream = rng if rng is None else np.random.default_rng(rng)
         for _ in range(self.repeats):
-            fold = fold_of(y, self.folds, self.stratified, stream)
+            fold = assign_folds(y, self.folds, self.stratified, stream)
             yield fold, cross_fit(self.calibrator, p, y, fold, stream)
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from harness.errors import BadInputError
 from harness.execute import supervise
 from harness.execute.run import limits_of
 from harness.plan.components import Component, configured
-from harness.problems.base import truth_of
+from harness.problems.base import find_truth
 from harness.records.truths import add_truths, unknown_truths
 
 Pairs = list[tuple[str, str]]  # (notion, estimand)
@@ -55,7 +55,7 @@ def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:
 def _store(out: Path, problem: Component, pairs: Pairs) -> None:
     truths: dict[str, Any] = {}
     for notion, estimand in pairs:
-        truth = truth_of(problem.object, estimand, notion)
+        truth = find_truth(problem.object, estimand, notion)
         values = [truth.value, truth.error, escape(truth.method)] if truth else None
         truths[f"{notion}|{estimand}"] = values
     add_truths(out, problem.key, truths)

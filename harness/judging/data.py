@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from harness.common import data_files
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
-from harness.math.columns import matched
+from harness.math.columns import match_columns
 from harness.math.notions import checked, numeric, reduce
 from harness.problems.predictions import Predictions
 from harness.sources import files
@@ -59,7 +59,7 @@ def from_arrays(
     (3, 2, ('binary',), [0.1, 0.9])
     """
     numeric("p", p)
-    p, y, names = matched(p, y, classes)
+    p, y, names = match_columns(p, y, classes)
     p, y = checked(p, y)
     if confidences and p.ndim != 1:
         raise BadInputError(

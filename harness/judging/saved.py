@@ -103,7 +103,7 @@ class FittedMap:
         BadInputError
             If p has another number of classes, or does not hold probabilities.
         """
-        order = columns.order_of(p, self.classes)
+        order = columns.column_order(p, self.classes)
         x = np.asarray(p, dtype=np.float64)
         if order is None:
             return self._map(x)

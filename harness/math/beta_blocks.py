@@ -166,7 +166,7 @@ def sums_by_intervals(
         accurate = (bounds[0] <= tolerance * bounds[1]).all(axis=1)
         todo[crowded[~accurate]] = True
         # Evaluate the polynomials of many blocks at once.
-        begin, end, width_of = (
+        begin, end, parse_width = (
             first[crowded[accurate]],
             last[crowded[accurate]],
             np.maximum(half[accurate], 1e-300),
@@ -181,7 +181,7 @@ def sums_by_intervals(
             stop = np.cumsum(size)
             rows = np.repeat(begin[batch] - stop + size, size) + np.arange(stop[-1])
             owner = np.repeat(batch, size)
-            polynomials = chebyshev((theta[rows] - middle[owner]) / width_of[owner])
+            polynomials = chebyshev((theta[rows] - middle[owner]) / parse_width[owner])
             error[rows] = bound[owner]
             for i, start, end_row in zip(batch, stop - size, stop):
                 values[begin[i] : end[i]] = polynomials[:, start:end_row].T @ series[i]
@@ -199,7 +199,7 @@ def sums_by_intervals(
         )
         values[rows], error[rows] = _evaluate(theta[rows], blocks.part(block[alike]), intervals, b)
     off = (theta - blocks.theta[block_of]) / b
-    own = np.zeros(m)
+    own_term = np.zeros(m)
     if leave_out is not None:
         # Same arithmetic as in the sums, so that subtracting it cancels exactly.
         j = intervals.number[leave_out]
@@ -209,7 +209,7 @@ def sums_by_intervals(
             - blocks.scale[block_of]
         )
         kappa = (theta - intervals.tilt[j]) * (intervals.half[j] / b)
-        own = np.exp(
+        own_term = np.exp(
             exponent
             + off * (intervals.middle[j] - blocks.around[block_of])
             + kappa * intervals.x[leave_out]
@@ -218,7 +218,7 @@ def sums_by_intervals(
     log_scale = np.repeat(
         (blocks.scale[block_of] + off * blocks.around[block_of])[:, None], d, axis=1
     )
-    return Sums(values.reshape(m, d, c), log_scale, error, own)
+    return Sums(values.reshape(m, d, c), log_scale, error, own_term)
 
 
 def _point_intervals(theta: np.ndarray, b: float, width: float) -> np.ndarray:

@@ -71,15 +71,17 @@ def regressions(
     """Return ratios (m, c) and log density (m,) as `kernels.dirichlet_sums`, for one bandwidth."""
     sample, centre_index = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
     theta = np.log(points[:, 1]) - np.log(points[:, 0])
-    own = None if leave_out is None else centre_index[leave_out]
-    order = np.lexsort((theta,) if own is None else (own, theta))
+    left_out_centre = None if leave_out is None else centre_index[leave_out]
+    order = np.lexsort((theta,) if left_out_centre is None else (left_out_centre, theta))
     is_first = np.diff(theta[order], prepend=np.nan) != 0.0
-    if own is not None:
-        is_first |= np.diff(own[order], prepend=-1) != 0
+    if left_out_centre is not None:
+        is_first |= np.diff(left_out_centre[order], prepend=-1) != 0
     index = np.empty(len(order), dtype=np.int64)
     index[order] = np.cumsum(is_first) - 1
     first = order[is_first]
-    sums = beta_sums(theta[first], sample, b, None if own is None else own[first])
+    sums = beta_sums(
+        theta[first], sample, b, None if left_out_centre is None else left_out_centre[first]
+    )
     values, left_out = sums.values[index, 0], sums.own_term[index]
     total, hit_sums = values[:, 0] - left_out, values[:, 1:]
     if leave_out is not None:
@@ -113,11 +115,11 @@ def beta_sums(
     worst = np.flatnonzero(
         ~((sums.error < TOLERANCE * remaining) & (remaining > SMALLEST_SUM)).all(axis=1)
     )
-    own = None if leave_out is None else leave_out[worst]
+    left_out_centre = None if leave_out is None else leave_out[worst]
     if len(worst) > MAX_DIRECT_POINTS and width > WIDTH / MAX_NARROWING:
-        better = beta_sums(theta[worst], centres, b, own, width / 2.0)
+        better = beta_sums(theta[worst], centres, b, left_out_centre, width / 2.0)
     else:
-        better = _direct_sums(theta[worst], centres, constants, b, own)
+        better = _direct_sums(theta[worst], centres, constants, b, left_out_centre)
     for name in ("values", "log_scale", "error", "own_term"):
         getattr(sums, name)[worst] = getattr(better, name)
     return sums

@@ -29,7 +29,7 @@ PROBABILITY_NAMES = (
 SHOWN = 6  # names listed in a message
 
 
-def matched(
+def match_columns(
     p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None
 ) -> tuple[ArrayLike, ArrayLike, tuple[str, ...] | None]:
     """Put the columns of p and the labels in the order of the classes.
@@ -60,7 +60,7 @@ def matched(
     --------
     >>> import pandas as pd
     >>> p = pd.DataFrame({"p_dog": [0.9, 0.2], "p_cat": [0.1, 0.8]})
-    >>> matched(p, ["dog", "dog"], ["cat", "dog"])
+    >>> match_columns(p, ["dog", "dog"], ["cat", "dog"])
     (array([[0.1, 0.9],
            [0.8, 0.2]]), array([1, 1]), ('cat', 'dog'))
     """
@@ -83,29 +83,29 @@ def matched(
         raise BadInputError(
             f"y holds names, such as {first!r}. Give classes= with the name of each column of p."
         )
-    p = arranged(p, names)
-    return p, y if names is None else encoded(y, names), names
+    p = arrange_columns(p, names)
+    return p, y if names is None else encode_labels(y, names), names
 
 
-def arranged(p: ArrayLike, classes: Sequence[str] | None) -> Any:
+def arrange_columns(p: ArrayLike, classes: Sequence[str] | None) -> Any:
     """Return p as an array, its columns in the order of the classes, else of their numbers.
 
     BadInputError if the columns are named by other classes.
     """
-    order = order_of(p, classes)
+    order = column_order(p, classes)
     return np.asarray(p) if order is None else np.asarray(p)[:, order]
 
 
-def order_of(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
+def column_order(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
     """Return the position of each class's column in a data frame; None if p has no column names."""
     columns = column_names(p)
     if columns is None:
         _refuse_first_of_two(p, classes)
         return None
-    return order(columns, _texts(p.columns), classes)  # type: ignore[union-attr]
+    return class_order(columns, _texts(p.columns), classes)  # type: ignore[union-attr]
 
 
-def order(
+def class_order(
     columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None
 ) -> list[int]:
     """Return the position of each class's column.
@@ -114,9 +114,9 @@ def order(
 
     Examples
     --------
-    >>> order(["cat", "dog"], ["p_cat", "p_dog"], ["dog", "cat"])
+    >>> class_order(["cat", "dog"], ["p_cat", "p_dog"], ["dog", "cat"])
     [1, 0]
-    >>> order(["2", "1", "0"], ["p_2", "p_1", "p_0"], ["cat", "dog", "cow"])
+    >>> class_order(["2", "1", "0"], ["p_2", "p_1", "p_0"], ["cat", "dog", "cow"])
     [2, 1, 0]
     """
     if classes is None:
@@ -127,7 +127,7 @@ def order(
         if set(names) == set(classes):
             return [list(names).index(name) for name in classes]
     if _numbered(columns) and len(columns) == len(classes) and not set(columns) & set(classes):
-        return order(columns, full_names, None)
+        return class_order(columns, full_names, None)
     raise BadInputError(
         f"the columns of p are named {few(full_names)}, but the classes are {few(classes)}. Name "
         "the columns by class, or give p.to_numpy() to keep their order."
@@ -195,16 +195,16 @@ def suffix(text: str, prefix: str) -> str | None:
     return str(int(match[1])) if match[1] else match[2].strip()
 
 
-def encoded(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
+def encode_labels(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     """Return labels as positions in `names`.
 
     Numbers stay, unless all names are numbers and y holds only these.
 
     Examples
     --------
-    >>> encoded(["b", "a"], ["a", "b"]), encoded([1, 0], ["a", "b"])
+    >>> encode_labels(["b", "a"], ["a", "b"]), encode_labels([1, 0], ["a", "b"])
     (array([1, 0]), array([1, 0]))
-    >>> encoded([3, 1], ["1", "2", "3"])
+    >>> encode_labels([3, 1], ["1", "2", "3"])
     array([2, 0])
     """
     labels = np.asarray(y)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from harness.errors import BadInputError, UndefinedError
 
 
-def fold_of(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDArray[np.int64]:
+def assign_folds(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDArray[np.int64]:
     """Assign every sample to a fold; the sizes of the folds differ by at most one.
 
     Parameters
@@ -31,7 +31,7 @@ def fold_of(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDA
 
     Examples
     --------
-    >>> np.bincount(fold_of(np.zeros(7, int), 3, False, 0)).tolist()
+    >>> np.bincount(assign_folds(np.zeros(7, int), 3, False, 0)).tolist()
     [3, 2, 2]
     """
     n = len(y)

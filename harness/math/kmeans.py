@@ -19,9 +19,7 @@ MAX_ITERATIONS = 300
 TOLERANCE = 1e-4
 
 
-def fitted(
-    points: np.ndarray, bins: int, seed: int
-) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+def fit(points: np.ndarray, bins: int, seed: int) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
     """Fit k-means; return a function from points (m, d) to cluster numbers (m,), and their count.
 
     points: (n, d). With fewer points than `bins` there is one cluster; with fewer distinct points
@@ -34,14 +32,14 @@ def fitted(
         return lambda x: np.zeros(len(x), dtype=np.int32), 1
     centres = _centres(x, bins, seed)
 
-    def bin_of(x: np.ndarray) -> np.ndarray:
+    def assign_bins(x: np.ndarray) -> np.ndarray:
         labels = np.zeros(len(x), dtype=np.int32)
         kmeans_kernels.nearest(
             np.array(x, dtype=np.float64, order="C"), centres, _squares(centres), labels
         )
         return labels
 
-    return bin_of, bins
+    return assign_bins, bins
 
 
 def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError
-from harness.math.columns import matched
+from harness.math.columns import match_columns
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
 SCALAR_NOTIONS = NOTIONS[:3]  # default of an estimator that declares no notions
@@ -34,7 +34,7 @@ def checked(
     (harness.math.columns). Arrays are copied only if their type changes. BadInputError names the
     argument, the offending value and the allowed ones. Nothing is clipped or renormalised.
     """
-    p, y, _ = matched(p, y, classes)
+    p, y, _ = match_columns(p, y, classes)
     p = numeric("p", p)
     y = numeric("y", y)
     if p.ndim not in (1, 2):

@@ -249,10 +249,10 @@ def width_name(h: float) -> str:
     return f"h2^{exponent - 1}" if mantissa == 0.5 else f"h{h:g}"
 
 
-def width_of(name: str) -> float:
+def parse_width(name: str) -> float:
     """Return the width that `width_name` named.
 
-    >>> width_of("h2^-6"), width_of("h0.02")
+    >>> parse_width("h2^-6"), parse_width("h0.02")
     (0.015625, 0.02)
     """
     base, _, exponent = name.removeprefix("h").partition("^")

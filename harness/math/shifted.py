@@ -57,15 +57,15 @@ def shifted_solutions(
     projected = np.zeros((blocks * d, blocks * d))
     basis[:, :d], b_on_basis = np.linalg.qr(b)
     for s in range(1, blocks + 1):
-        known, last, new = basis[:, : s * d], slice((s - 1) * d, s * d), slice(s * d, (s + 1) * d)
+        built, last, new = basis[:, : s * d], slice((s - 1) * d, s * d), slice(s * d, (s + 1) * d)
         image = a @ basis[:, last]
-        projected[: s * d, last] = known.T @ image
+        projected[: s * d, last] = built.T @ image
         projected[last, : s * d] = projected[: s * d, last].T
         for _ in range(2):
-            image -= known @ (known.T @ image)
+            image -= built @ (built.T @ image)
         block, coupling = np.linalg.qr(image)
         # Once the Krylov space is exhausted, a column consists of rounding errors only.
-        block -= known @ (known.T @ block)
+        block -= built @ (built.T @ block)
         basis[:, new], rotation = np.linalg.qr(block)
         coupling = rotation @ coupling
         if s % CHECKED_EVERY and s < blocks:
@@ -77,5 +77,5 @@ def shifted_solutions(
             np.linalg.norm(coupling @ x[last]) <= TOLERANCE * c * np.linalg.norm(x)
             for c, x in zip(shifts, solved)
         ):
-            return [known @ x for x in solved]
+            return [built @ x for x in solved]
     return None

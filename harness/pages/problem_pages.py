@@ -33,7 +33,7 @@ from harness.pages.sources import Content, Files, Sources, describe_problem
 from harness.pages.templating import page
 from harness.plan import components
 from harness.plan.parts import parts_of
-from harness.problems.base import ProblemSpec, truth_of
+from harness.problems.base import ProblemSpec, find_truth
 from harness.records import baseline, stored
 from harness.records.truths import add_truths, read_truths
 
@@ -167,7 +167,7 @@ def _computed_truths(out: Path, key: str, problem: Any, spec: ProblemSpec) -> di
     for notion in spec.notions:
         for name in estimands.names(notion):
             if f"{notion}|{name}" not in known:
-                truth = truth_of(problem, name, notion)
+                truth = find_truth(problem, name, notion)
                 new[f"{notion}|{name}"] = truth and [truth.value, truth.error, truth.method]
     add_truths(out, key, new)
     return {pair: truth for pair, truth in (known | new).items() if truth}

@@ -15,7 +15,7 @@ from harness.errors import BadInputError
 from harness.figures.figure_files import to_png
 from harness.figures.style import COLOURS, pyplot
 from harness.plan.components import load
-from harness.problems.base import ProblemSpec, members_of
+from harness.problems.base import ProblemSpec, list_members
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
 
 def why_not_drawn(problem: Any, spec: ProblemSpec) -> str:
     """Say why no rows with a posterior can be drawn from a problem; "" if they can."""
-    if members_of(problem) is not None:
+    if list_members(problem) is not None:
         return "a family of problems: its members are made as it is run"
     if spec.unavailable:
         return spec.unavailable

@@ -16,7 +16,7 @@ from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
 from harness.plan.cells import Block, Cell, Cells, Draws, Kind
 from harness.plan.components import Component, component, configured
-from harness.problems.base import ProblemSpec, members_of
+from harness.problems.base import ProblemSpec, list_members
 
 DEFAULT_RESAMPLES = 200
 CHEAP_SECONDS = 60.0  # a bootstrap that takes longer is not a default
@@ -373,7 +373,7 @@ def chosen(group: str, configs: Any) -> dict[str, Component]:
 
 def _members(group: str, whole: Component) -> Iterable[Component]:
     """Return the members of a family of problems; any other component itself."""
-    members = members_of(whole.object) if group == "problem" else None
+    members = list_members(whole.object) if group == "problem" else None
     if members is None:
         return [whole]
     return [

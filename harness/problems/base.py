@@ -38,7 +38,7 @@ class Family(Protocol):
         ...
 
 
-def members_of(problem: object) -> Mapping[str, Any] | None:
+def list_members(problem: object) -> Mapping[str, Any] | None:
     """Return {id: problem} of a family of problems; None for a single problem."""
     return problem.members() if isinstance(problem, Family) else None
 
@@ -250,7 +250,7 @@ class Truth:
     method: str
 
 
-def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
+def find_truth(problem: Any, estimand: str, notion: str) -> Truth | None:
     """Return the truth of an estimand on a problem.
 
     A problem may return a plain number, which is taken as exact. None and NaN mean unknown.
@@ -275,7 +275,7 @@ def truth_of(problem: Any, estimand: str, notion: str) -> Truth | None:
     Examples
     --------
     >>> from harness.problems import Beta, maps
-    >>> truth = truth_of(Beta(map=maps.LogitAffine(0.4, 0.3)), "l1", "binary")
+    >>> truth = find_truth(Beta(map=maps.LogitAffine(0.4, 0.3)), "l1", "binary")
     >>> round(truth.value, 6)
     0.137157
     """

@@ -108,13 +108,13 @@ class PredictionFiles:
         return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
 
     def _folders(self) -> list[Path]:
-        given, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
-        if given.is_absolute():
-            return [given]
+        folder, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
+        if folder.is_absolute():
+            return [folder]
         return [
-            given.absolute(),
-            *([Path(data).expanduser() / given] if data else []),
-            CACHE / given,
+            folder.absolute(),
+            *([Path(data).expanduser() / folder] if data else []),
+            CACHE / folder,
         ]
 
     def _absent(self) -> str:

@@ -17,7 +17,7 @@ from harness.problems.base import (
     ProblemSpec,
     Truth,
     draw_labels,
-    members_of,
+    list_members,
 )
 from harness.problems.fitted_maps import MAPS, MATRIX_CLASSES, fit_map, mean_log_likelihood
 from harness.problems.predictions import Predictions
@@ -111,7 +111,7 @@ class Fitted(Generated):
 
     @cached_property
     def _members(self) -> tuple[Any, ...]:
-        members = members_of(self.problem)
+        members = list_members(self.problem)
         return (self.problem,) if members is None else tuple(members.values())
 
     @property

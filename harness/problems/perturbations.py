@@ -9,8 +9,8 @@ from numbers import Real
 from typing import Any
 
 from harness.errors import BadInputError
-from harness.math.sech_noise import WIDTHS, width_name, width_of
-from harness.problems.base import ProblemSpec, members_of
+from harness.math.sech_noise import WIDTHS, parse_width, width_name
+from harness.problems.base import ProblemSpec, list_members
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.transforms.perturbed import Perturbed
 
@@ -50,7 +50,7 @@ class Perturbations:
     def members(self) -> dict[str, Any]:
         """Return {id: the unchanged problem, or Perturbed}."""
         try:
-            members = members_of(self.problem)
+            members = list_members(self.problem)
         except BadInputError as error:
             # the files are absent; without the paths, the reason and its key are equal everywhere
             reason = re.sub(", looked for at [^;]*;", ";", str(error)).rstrip(".")
@@ -140,4 +140,4 @@ def parts_of_id(name: str) -> tuple[str, bool, float]:
     """
     match = re.fullmatch(r"(.+?)(?:/(aware_)?(h(?:2\^-?\d+|[\d.e-]+)))?", name)
     base, aware, width = match.groups() if match else (name, None, None)
-    return base, aware is not None, width_of(width) if width else nan
+    return base, aware is not None, parse_width(width) if width else nan

@@ -203,7 +203,7 @@ class TabRepoTasks:
         if len(duplicates):
             raise BadInputError(f"{path} lists {'/'.join(map(str, duplicates.iloc[0]))} twice.")
         sizes = [
-            _known(frame[c]) if c in frame else [None] * len(frame)
+            _integers(frame[c]) if c in frame else [None] * len(frame)
             for c in ("n_samples", "n_classes")
         ]
         return list(
@@ -230,11 +230,11 @@ class TabRepoTasks:
                 continue
             values = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
             feature: Callable[[Any], Any] = _family if name == "families" else (lambda value: value)
-            known = {feature(task[column]) for task in tasks}
-            unknown = [value for value in values if value not in known]
+            present = {feature(task[column]) for task in tasks}
+            unknown = [value for value in values if value not in present]
             if unknown:
-                first = ", ".join(map(str, sorted(known)[:10]))
-                more = ", ..." if len(known) > 10 else ""
+                first = ", ".join(map(str, sorted(present)[:10]))
+                more = ", ..." if len(present) > 10 else ""
                 raise BadInputError(
                     f"{name} is {unknown[0]!r}, which no task has; there are {first}{more}."
                 )
@@ -257,7 +257,7 @@ def task_list(name: str) -> Path:
     raise BadInputError(f"tasks is {name!r}; there is no such file here or in {EXPERIMENTS}.")
 
 
-def _known(column: pd.Series) -> list[int | None]:
+def _integers(column: pd.Series) -> list[int | None]:
     """Return the integers of a column; None for empty entries."""
     return [None if math.isnan(value) else int(value) for value in column]
 

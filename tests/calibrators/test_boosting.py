@@ -16,7 +16,7 @@ from harness import BadInputError
 from harness.calibrators import CatBoost, LightGBM
 from harness.estimators import Variational
 from harness.estimators.application import apply
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.losses import Lp, Squared
 
 # Few trees: enough for everything but the numbers themselves
@@ -191,7 +191,7 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
     calibrator.fit(p, y, 3)
     ((q, labels),) = seen
     theirs = isinstance(calibrator, AUTHORS_KINDS)
-    fold = authors.folds_of_scikit_learn(y, 2, True, 0) if theirs else fold_of(y, 2, True, 3)
+    fold = authors.folds_of_scikit_learn(y, 2, True, 0) if theirs else assign_folds(y, 2, True, 3)
     order = np.concatenate([np.flatnonzero(fold == j) for j in range(2)])
     np.testing.assert_array_equal(labels, y[order])
     z = calibrator.start(p) if calibrator.warm_start else None
@@ -223,7 +223,7 @@ def test_early_stopping_stops(kind):
     """LightGBM: 'patience' rounds after the best; CatBoost the same. The model keeps the trees up
     to the best round."""
     p, y = scalars(300)
-    fold = fold_of(y, 3, True, 0)
+    fold = assign_folds(y, 3, True, 0)
     for patience in (1, 5):
         calibrator = kind(iterations=200, patience=patience, warm_start=True)
         for _, _, raw in calibrator.models(p, y, logit(p), fold, 0):

@@ -454,7 +454,7 @@ def test_constant_predictions_are_one_cell_and_few_distinct_ones_their_own():
 
 def test_distinct_values_late_in_the_sample_are_counted():
     points = np.concatenate([np.full(2000, 0.5), np.linspace(0, 1, 30)])[:, None]
-    assert kmeans.fitted(points, 15, 0)[1] == 15
+    assert kmeans.fit(points, 15, 0)[1] == 15
 
 
 def test_a_fixed_seed_makes_a_partition_exact():

@@ -13,7 +13,7 @@ from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
 from harness.contract import calibrators as check_calibrators
 from harness.contract import problems
 from harness.contract.check import check, examine, report
-from harness.problems.base import ProblemSpec, members_of
+from harness.problems.base import ProblemSpec, list_members
 
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more
 TAKING_LONG = (
@@ -78,7 +78,7 @@ SLOW = [name for name in PROBLEMS if any(fnmatchcase(name, pattern) for pattern 
 def test_own_problems_keep_the_contract(name):
     """Each problem that can be loaded; first, middle and last member of a family; without absent files."""
     try:
-        members = members_of(load_problem(name))
+        members = list_members(load_problem(name))
     except BadInputError as absent:
         pytest.skip(str(absent))
     made = [load_problem(name)] if members is None else list(members.values())

@@ -14,7 +14,7 @@ from harness.estimators.application import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.notions import one_hot
 
 
@@ -240,7 +240,7 @@ def test_large_samples_find_the_truth():
     problem = harness.load_problem("beta_wavy")
     found = Best(repeats=1)(p, y, default_rng(0))
     assert found["l1"].value == pytest.approx(problem.truth("l1").value, rel=0.04)
-    assert fold_of(y, 5, False, 0).max() == 4
+    assert assign_folds(y, 5, False, 0).max() == 4
 
 
 @pytest.mark.parametrize("repeats", [1, 4, 7])

@@ -17,7 +17,7 @@ from harness.calibrators import Isotonic, QuadraticScaling, Temperature
 from harness.estimators import Variational
 from harness.estimators.variational import cross_fit
 from harness.math import fold_confidence as bounds
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.losses import SCALAR_LOSSES, LogLoss, Lp, Squared
 
 L1 = (Lp(1.0),)
@@ -534,7 +534,7 @@ def test_the_difference_is_that_of_the_estimates_on_the_same_folds(notion):
         difference = harness.paired_difference(first, second, y, default_rng(5), estimator, notion)
         stream, alone = default_rng(5), []
         for _ in range(repeats):
-            fold = fold_of(own[0][1], estimator.folds, False, stream)
+            fold = assign_folds(own[0][1], estimator.folds, False, stream)
             stream.integers(
                 2**31 - 1
             )  # the seed of the fits, which temperature scaling does not use

@@ -25,7 +25,7 @@ from harness.estimators import (
 )
 from harness.estimators.application import apply
 from harness.estimators.base import EstimatorSpec
-from harness.estimators.resampling import acceleration_of, bca_levels
+from harness.estimators.resampling import bca_acceleration, bca_levels
 from harness.evaluation import intervals
 from harness.figures import interval_plot
 from harness.math.notions import reduce
@@ -142,8 +142,8 @@ def test_bca_by_hand():
     x = default_rng(0).exponential(size=300)
     left_out = (x.sum() - x) / 299
     skewness = ((x - x.mean()) ** 3).mean() / x.std() ** 3
-    assert acceleration_of(left_out) == pytest.approx(skewness / (6 * np.sqrt(300)), rel=1e-6)
-    assert acceleration_of(np.ones(5)) == 0.0
+    assert bca_acceleration(left_out) == pytest.approx(skewness / (6 * np.sqrt(300)), rel=1e-6)
+    assert bca_acceleration(np.ones(5)) == 0.0
 
 
 def test_bca_equals_scipy():

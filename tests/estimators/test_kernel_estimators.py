@@ -24,7 +24,7 @@ from harness.estimators import (
     kernel_ridge,
 )
 from harness.estimators.kernel_ridge import GRIDS, POWERS
-from harness.estimators.selection import settings_of, validation_risks
+from harness.estimators.selection import grid_settings, validation_risks
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.kernels import dirichlet_sums, rbf
 from harness.math.notions import one_hot
@@ -388,8 +388,8 @@ def test_bad_parameters_of_kernel_ridge(bad):
 
 
 def test_settings_are_all_combinations():
-    assert settings_of({}) == [{}]
-    assert settings_of({"a": (1, 2), "b": (3,)}) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
+    assert grid_settings({}) == [{}]
+    assert grid_settings({"a": (1, 2), "b": (3,)}) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
 
 
 def test_tuned_by_hand():
@@ -440,7 +440,7 @@ def test_the_better_calibrator_is_chosen():
     p, y = sample("beta_mixed", 8000)
     grid = {"calibrator": (Temperature(), Isotonic())}
     risks = validation_risks(
-        Variational(), settings_of(grid), p, y, np.arange(8000) % 5, default_rng(0)
+        Variational(), grid_settings(grid), p, y, np.arange(8000) % 5, default_rng(0)
     )
     assert risks.mean(axis=1).argmin() == 1
     found = Tuned(Variational(), grid)(p, y, default_rng(0))["l2_squared"]

@@ -29,7 +29,7 @@ from harness.estimators.debiased_interval import variance
 from harness.estimators.interval_ce import shifted_error
 from harness.estimators.normal_debiased import folded_mean
 from harness.estimators.variational import cross_fit
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "literature"
 NUMBERS = json.loads((GOLDEN / "b_numbers.json").read_text())
@@ -419,7 +419,7 @@ def test_gains_are_losses_before_minus_losses_after(name):
     estimator = load_estimator(f"gain_{name}")
     found = estimator(p, y, default_rng(0))
     stream = default_rng(0)
-    q = cross_fit(estimator.calibrator, p, y, fold_of(y, 5, False, stream), stream)
+    q = cross_fit(estimator.calibrator, p, y, assign_folds(y, 5, False, stream), stream)
     before, after = (-np.log(np.where(y == 1, x, 1 - x)).mean() for x in (p, q))
     assert found["kl"].value == pytest.approx(before - after, abs=1e-12) and np.isfinite(
         found["kl"].value

@@ -17,7 +17,7 @@ from harness.estimators import Variational
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate
 from harness.estimators.variational import cross_fit
-from harness.math.folds import fold_of
+from harness.math.folds import assign_folds
 from harness.math.losses import LogLoss, Lp, OneSided, Squared, TopClass
 
 
@@ -37,7 +37,7 @@ def estimate(estimator, p, y, notion, rng, problem=None):
 def test_folds_are_balanced(y, folds, stratified, seed):
     y = np.array(y)
     for rng in (default_rng(seed), seed):
-        fold = fold_of(y, folds, stratified, rng)
+        fold = assign_folds(y, folds, stratified, rng)
         sizes = np.bincount(fold, minlength=folds)
         assert sizes.max() - sizes.min() <= 1 and len(sizes) == folds
         if stratified:
@@ -75,7 +75,7 @@ def test_folds_of_scikit_learn_are_balanced(folds, seed):
 
 
 def test_one_fold_is_all_samples():
-    np.testing.assert_array_equal(fold_of(np.arange(3), 1, True, default_rng(0)), [0, 0, 0])
+    np.testing.assert_array_equal(assign_folds(np.arange(3), 1, True, default_rng(0)), [0, 0, 0])
 
 
 class Spy:

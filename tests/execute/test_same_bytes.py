@@ -7,7 +7,7 @@ import pytest
 from harness.commands.experiment import Experiment
 from harness.common.writing import difference, write_csv
 from harness.evaluation import tables
-from harness.problems.base import Truth, truth_of
+from harness.problems.base import Truth, find_truth
 
 RUN = [
     "problem=beta_overconfident",
@@ -57,7 +57,7 @@ def test_the_error_of_a_truth_has_two_digits(error, stated):
         def truth(self, estimand, notion):
             return Truth(0.25, error, "quadrature")
 
-    assert truth_of(Problem(), "l1", "binary").error == stated
+    assert find_truth(Problem(), "l1", "binary").error == stated
 
 
 def test_what_is_left_of_equal_numbers_is_no_number(tmp_path):

@@ -20,27 +20,27 @@ def theirs(points, bins, seed):
 def test_the_clusters_are_those_of_scikit_learn(n, d, bins, seed):
     rng = default_rng(seed)
     points = rng.beta(0.7, 0.5, (n, 1)) if d == 1 else rng.dirichlet(np.full(d, 0.4), n)
-    bin_of, count = kmeans.fitted(points, bins, seed)
+    assign_bins, count = kmeans.fit(points, bins, seed)
     expected, new = theirs(points, bins, seed), rng.random((50, d))
     assert count == bins
-    np.testing.assert_array_equal(bin_of(points), expected.predict(points))
-    np.testing.assert_array_equal(bin_of(new), expected.predict(new))
+    np.testing.assert_array_equal(assign_bins(points), expected.predict(points))
+    np.testing.assert_array_equal(assign_bins(new), expected.predict(new))
 
 
 def test_read_only_and_transposed_points_are_the_same_points():
     points = default_rng(0).random((3, 80)).T
-    expected = kmeans.fitted(np.ascontiguousarray(points), 5, 0)[0](points)
+    expected = kmeans.fit(np.ascontiguousarray(points), 5, 0)[0](points)
     points.flags.writeable = False
-    np.testing.assert_array_equal(kmeans.fitted(points, 5, 0)[0](points), expected)
+    np.testing.assert_array_equal(kmeans.fit(points, 5, 0)[0](points), expected)
 
 
 def test_few_points_and_few_distinct_ones():
     points = np.repeat([[0.1], [0.5], [0.9]], 10, axis=0)
-    bin_of, count = kmeans.fitted(points, 15, 0)
-    assert count == 3 and len(np.unique(bin_of(points))) == 3
+    assign_bins, count = kmeans.fit(points, 15, 0)
+    assert count == 3 and len(np.unique(assign_bins(points))) == 3
     for few, bins in ((points[:5], 15), (points[:10], 5), (points, 1)):
-        bin_of, count = kmeans.fitted(few, bins, 0)
-        assert count == 1 and not bin_of(points).any()
+        assign_bins, count = kmeans.fit(few, bins, 0)
+        assert count == 1 and not assign_bins(points).any()
 
 
 def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypatch):
@@ -53,5 +53,5 @@ def test_a_centre_that_loses_its_points_is_moved_as_the_library_does_it(monkeypa
 
     monkeypatch.setattr(kmeans_kernels, "update", emptied)
     np.testing.assert_array_equal(
-        kmeans.fitted(points, 4, 3)[0](points), theirs(points, 4, 3).predict(points)
+        kmeans.fit(points, 4, 3)[0](points), theirs(points, 4, 3).predict(points)
     )

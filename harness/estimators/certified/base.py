@@ -98,16 +98,16 @@ class VariationBound(UpperBound):
 
         UndefinedError if the problem is known to have more.
         """
-        known: float | None = getattr(problem, "variation", None)
+        declared: float | None = getattr(problem, "variation", None)
         if self.variation is None:
-            if known is None:
+            if declared is None:
                 raise UndefinedError(
                     "variation is null and the problem declares none; "
                     "give the assumed variation of "
                     "E[Y given p]"
                 )
-            return float(known)
-        if known is not None and known > self.variation * (1.0 + 1e-9):
+            return float(declared)
+        if declared is not None and declared > self.variation * (1.0 + 1e-9):
             raise UndefinedError(
                 f"the bound assumes a variation of at most {self.variation:g}, but that of this "
                 f"problem is {known:g}"
@@ -145,16 +145,16 @@ class PerturbationBound(UpperBound):
 
         UndefinedError if the problem is known to have less.
         """
-        known: float | None = getattr(problem, "perturbation", None)
+        declared: float | None = getattr(problem, "perturbation", None)
         if self.h is None:
-            if known is None:
+            if declared is None:
                 raise UndefinedError(
                     "h is null and the problem declares no perturbation; give the bandwidth with "
                     "which its scores were perturbed"
                 )
-            return float(known)
-        if hasattr(problem, "perturbation") and (known or 0.0) < self.h * (1.0 - 1e-9):
-            actual = f"with h = {known:g}" if known else "not at all"
+            return float(declared)
+        if hasattr(problem, "perturbation") and (declared or 0.0) < self.h * (1.0 - 1e-9):
+            actual = f"with h = {known:g}" if declared else "not at all"
             raise UndefinedError(
                 f"the bound assumes scores perturbed with h of at least {self.h:g}, but those of "
                 f"this problem are {actual}"

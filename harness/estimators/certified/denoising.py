@@ -109,18 +109,18 @@ class TVKfold(VariationBound):
             count, groups = tv.runs(rest_scores, rest_labels, m, starts, sums)
             strength = tv_lambda(m, groups, delta)
             v = tv.denoise_runs(starts, sums, m * strength, count)
-            held = n - m
-            mean, variance = tv.held_out_gaps(held_scores[:held], rest_scores, starts, v)
+            held_out = n - m
+            mean, variance = tv.held_out_gaps(held_scores[:held_out], rest_scores, starts, v)
             fitted, pieces = tv.variation_and_pieces(v)
             bound = tvb(m, groups, variation, delta, self.mode)
             transfer = (variation + fitted) * dkw(m, delta)
             fold_diagnostics = {
-                "empirical": mean, "bernstein": empirical_bernstein(variance, held, delta),
+                "empirical": mean, "bernstein": empirical_bernstein(variance, held_out, delta),
                 "tvb": bound, "ptb": transfer, "bias": min(1.0, bound + transfer),
                 "lambda": strength, "variation_fitted": fitted, "pieces": pieces,
             }  # fmt: skip
             for name, value in fold_diagnostics.items():
-                diagnostics[name] = diagnostics.get(name, 0.0) + held / n * float(value)
+                diagnostics[name] = diagnostics.get(name, 0.0) + held_out / n * float(value)
         high = min(1.0, diagnostics["empirical"] + diagnostics["bernstein"] + diagnostics["bias"])
         if not math.isfinite(diagnostics["bernstein"]):  # a fold of one point
             diagnostics.pop("bernstein")

@@ -82,17 +82,17 @@ def smooth_bins(
     shares = np.empty(bins + 1)
     shares[0] = 0.0  # prefix sums of the weight that the points of a bin give to their window
     for a in range(bins):
-        here = sums[a + 1, 0] - sums[a, 0]
+        in_bin = sums[a + 1, 0] - sums[a, 0]
         shares[a + 1] = shares[a]
-        if here:
+        if in_bin:
             count, hits, bias = _bin_window(sums, a, half, slope, curvature)
-            gap += here * abs(hits / count - (a + 0.5) / bins)
-            mean_bias += here * bias
-            shares[a + 1] += here / count
+            gap += in_bin * abs(hits / count - (a + 0.5) / bins)
+            mean_bias += in_bin * bias
+            shares[a + 1] += in_bin / count
     square = 0.0
     for a in range(bins):
-        here = sums[a + 1, 0] - sums[a, 0]
-        if here:
+        in_bin = sums[a + 1, 0] - sums[a, 0]
+        if in_bin:
             column = shares[min(a + half + 1, bins)] - shares[max(a - half, 0)]
-            square += here * column * column
+            square += in_bin * column * column
     return gap / n + 0.5 / bins, mean_bias / n, square / n / n

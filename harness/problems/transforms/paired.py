@@ -14,8 +14,8 @@ from harness.problems.base import (
     ProblemSpec,
     Truth,
     Wrapper,
-    members_of,
-    truth_of,
+    find_truth,
+    list_members,
 )
 
 
@@ -61,7 +61,7 @@ class Paired(Wrapper):
 
     def members(self) -> dict[str, Paired] | None:
         """Return the paired members of a family; None for a single problem."""
-        members = members_of(self.problem)
+        members = list_members(self.problem)
         if members is None:
             return None
         return {name: type(self)(member, self.stream) for name, member in members.items()}
@@ -70,7 +70,7 @@ class Paired(Wrapper):
         return self.problem.sample(n, rng)
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
-        return truth_of(self.problem, estimand, notion or self.default_notions[0])
+        return find_truth(self.problem, estimand, notion or self.default_notions[0])
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute of the problem, such as its posterior."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import CALIBRATED, ProblemSpec, Truth, Wrapper, members_of
+from harness.problems.base import CALIBRATED, ProblemSpec, Truth, Wrapper, list_members
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class EachClass:
 
     def members(self) -> dict[str, Any]:
         """Return {id: OneClass}."""
-        members = members_of(self.problem)
+        members = list_members(self.problem)
         problems = {}
         for name, problem in ({self.name: self.problem} if members is None else members).items():
             spec = ProblemSpec.of(problem)
