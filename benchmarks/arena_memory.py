@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from peak_memory import Peak, peak_of
+from peak_memory import Peak, measure_peak
 
 from harness.common.threads import one_thread
 from harness.configure.compose import compose
@@ -59,14 +59,14 @@ def rows(names: list[str]) -> list[tuple]:
                 if reason is None:
                     first, call = (
                         functools.partial(
-                            apply, estimator, *of, notion, np.random.default_rng(1), problem
+                            apply, estimator, *data, notion, np.random.default_rng(1), problem
                         )
-                        for of in (few, sample)
+                        for data in (few, sample)
                     )
                     with one_thread():
                         with contextlib.suppress(Exception):
                             first()  # here too, so that what it loads and compiles is loaded once
-                        peak = peak_of(call, SECONDS, first)
+                        peak = measure_peak(call, SECONDS, first)
                 else:
                     peak = Peak(None, "", reason)
                 table.append(

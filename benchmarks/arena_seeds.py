@@ -81,10 +81,14 @@ def statements(
     for leader in board[board["rank"].eq(1.0)].itertuples():
         key = (leader.notion, leader.estimand)
         if key in runs[1] and leader.estimator in set(runs[1][key]["estimator"]):
-            here, there = (arena.against(run[key], leader.estimator, **options) for run in runs)
-            both = here.join(there.add_suffix("_again"), how="inner").reset_index(names="second")
-            both = both.assign(about="leaderboard", notion=key[0], estimand=key[1])
-            rows += both.assign(first=leader.estimator).to_dict("records")
+            in_first, in_second = (
+                arena.against(run[key], leader.estimator, **options) for run in runs
+            )
+            pairs = in_first.join(in_second.add_suffix("_again"), how="inner").reset_index(
+                names="second"
+            )
+            pairs = pairs.assign(about="leaderboard", notion=key[0], estimand=key[1])
+            rows += pairs.assign(first=leader.estimator).to_dict("records")
     return pd.DataFrame(rows, columns=COLUMNS).assign(problems=first["problem"].nunique())
 
 
@@ -143,10 +147,10 @@ def main(out: str, path: Path) -> None:
     again = computed(out)
     cells = ["problem", "notion", "n", "rep", "estimator"]
     same = stored.records.merge(again[cells].drop_duplicates(), on=cells)
-    both = [arena.settings(frame, stored.families, stored.classes) for frame in (same, again)]
+    pairs = [arena.settings(frame, stored.families, stored.classes) for frame in (same, again)]
     first, second = (
         frame[frame["estimand"].isin(arena.MAIN)].assign(k=lambda of: near(of["k"]))
-        for frame in both
+        for frame in pairs
     )
     table = statements(first, second)
     path.parent.mkdir(parents=True, exist_ok=True)

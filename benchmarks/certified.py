@@ -24,8 +24,9 @@ from harness.estimators.certified.base import in_order  # noqa: E402
 from harness.estimators.certified.denoising import tv_lambda  # noqa: E402
 
 IDS = (
-    "tv_kfold", "tv_insample", "bv_window", "nw_kfold_first_order", "nw_kfold", "nw_jensen", "nw_jensen_histogram", "lip_bkt",
-    "lip_bkt_jensen", "lower_preq", "certified_interval", "binned15",
+    "tv_kfold", "tv_insample", "bv_window", "nw_kfold_first_order", "nw_kfold", "nw_jensen",
+    "nw_jensen_histogram", "lip_bkt", "lip_bkt_jensen", "lower_preq", "certified_interval",
+    "binned15",
 )  # fmt: skip
 
 

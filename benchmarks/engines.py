@@ -40,18 +40,18 @@ def busy(p, y):
 """
 
 
-def measured(engine: str, seconds: float, folder: Path) -> dict[str, float]:
+def measure(engine: str, seconds: float, folder: Path) -> dict[str, float]:
     """Measure one run of the engine."""
     name = f"busy_{engine}_{round(seconds * 1000)}"
     (folder / f"{name}.py").write_text(BUSY.format(seconds))
-    asked = [
+    overrides = [
         "problem=beta_wavy",
         "n=20",
         f"reps={CELLS[seconds]}",
         "estimator=[]",
         f"+estimator.busy._target_={name}.busy",
     ]
-    run = Experiment.of([*asked, f"engine={engine}", f"jobs={WORKERS}", f"out={folder / name}"])
+    run = Experiment.of([*overrides, f"engine={engine}", f"jobs={WORKERS}", f"out={folder / name}"])
     workers = 1 if engine == "serial" else WORKERS
     called = time.time()
     run.compute(quiet=True)
@@ -76,19 +76,22 @@ def main(chosen: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
         print(
-            f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, {WORKERS} workers; wall seconds"
+            f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, "
+            f"{WORKERS} workers; wall seconds"
         )
         print(
-            f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}{'start':>8}{'in cells':>10}{'whole':>8}"
+            f"{'engine':<8}{'cell':>8}{'cells':>7}{'busy':>8}{'efficiency':>12}"
+            f"{'start':>8}{'in cells':>10}{'whole':>8}"
         )
         alone: dict[float, float] = {}
         for engine in ["serial", *(e for e in chosen or installed if e != "serial")]:
             for seconds, cells in CELLS.items():
-                took = measured(engine, seconds, Path(folder))
-                efficiency = took["busy"] / alone.setdefault(seconds, took["busy"])
+                times = measure(engine, seconds, Path(folder))
+                efficiency = times["busy"] / alone.setdefault(seconds, times["busy"])
                 print(
-                    f"{engine:<8}{seconds * 1000:>5.0f} ms{cells:>7,}{took['busy']:>8.3f}{efficiency:>12.3f}{took['start']:>8.1f}"
-                    f"{took['cells']:>10.1f}{took['whole']:>8.1f}",
+                    f"{engine:<8}{seconds * 1000:>5.0f} ms{cells:>7,}{times['busy']:>8.3f}"
+                    f"{efficiency:>12.3f}{times['start']:>8.1f}{times['cells']:>10.1f}"
+                    f"{times['whole']:>8.1f}",
                     flush=True,
                 )
 

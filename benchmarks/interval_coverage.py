@@ -1,9 +1,10 @@
-"""Measure the coverage of the intervals that `judge` prints, and write it to
-harness/judging/coverage.csv.
+"""Measure the coverage of the intervals that `judge` prints: harness/judging/coverage.csv.
 
-    python benchmarks/interval_coverage.py             40 draws of each cell, then 100; running again continues
+    python benchmarks/interval_coverage.py
+        40 draws of each cell, then 100; running again continues
     python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
-    python benchmarks/interval_coverage.py --part changes      gains by recalibration, differences of two models
+    python benchmarks/interval_coverage.py --part changes
+        gains by recalibration, differences of two models
 
 A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and
 labels are
@@ -15,10 +16,10 @@ The kinds are "calibrated" (t = 1) and overconfident predictions (t < 1) whose L
 0.005, 0.01 and 0.05. It is that of the top label, for k = 2 the binary one. t and all truths are
 means over a large sample of which C is known.
 
-A row of the table counts the draws of one quantity in one cell, and those whose interval held the
-truth. Quantities have the names of `judge --json`. `class.l1` is the L1 interval of single classes,
-a mean over all classes; `group.gap` and `group.l1` are those of all rows taken as one group. An
-interval with one end is a bound. The intervals are those before `judge` extends some of them to 0,
+A row of the table counts the draws of one quantity in one cell, and those whose interval contains
+the truth. Quantities have the names of `judge --json`. `class.l1` is the L1 interval of a single
+class, averaged over all classes; `group.gap` and `group.l1` are those of all rows taken as one
+group. An interval with one end is a bound. The intervals are those before `judge` extends some of them to 0,
 which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
 
 The part "errors" holds the errors of one model. The part "changes" holds what a change of the model
@@ -58,16 +59,17 @@ KINDS = {"calibrated": 0.0, "l1_0.002": 0.002, "l1_0.005": 0.005, "l1_0.01": 0.0
 ROUNDS = (40, 100)  # draws of every cell in the first pass over all cells, and in the second
 PAIRS_OF_TRUTH = 4_000_000  # probabilities from which the truths are computed
 BINS_OF_TRUTH = 1_000  # of equal mass, in which E[C_j | p_j] is a mean
-ROWS_OF_MAPS = (
-    40_000  # new rows on which maps are evaluated; given p the gain varies far less than the labels
-)
-NOISE = 0.5  # standard deviation of what the second model adds to the logits of the first
+# new rows on which maps are evaluated; given p the gain varies far less than the labels
+ROWS_OF_MAPS = 40_000
+NOISE = 0.5  # standard deviation of the noise that the second model adds to the first one's logits
 LARGEST_CELL = 20_000_000  # numbers in p; larger cells take hours
 FIELDS = ("k", "n", "kind", "quantity", "truth", "draws", "covered", "mean_width")
 
 
 @dataclass(frozen=True)
 class Cell:
+    """Classes, rows and kind of predictions."""
+
     k: int
     n: int
     kind: str
@@ -78,7 +80,7 @@ def predictions(k, n, rng):
     return rng.random(n) if k == 2 else 2.0 * rng.standard_normal((n, k))
 
 
-def both(k, scores, t):
+def predictions_and_truth(k, scores, t):
     """Return p and C = p^t / sum p^t of the scores, each (n, k), or (n,) for k = 2."""
     if k == 2:
         return scores, scores**t / (scores**t + (1.0 - scores) ** t)
@@ -86,8 +88,11 @@ def both(k, scores, t):
 
 
 def top_label_error(k, scores, t):
-    """L1 error of the top label; of class 1 for k = 2. All top labels err in the same direction."""
-    p, c = both(k, scores, t)
+    """Return the L1 error of the top label, of class 1 for k = 2.
+
+    All top labels err in the same direction.
+    """
+    p, c = predictions_and_truth(k, scores, t)
     if k == 2:
         return float(np.abs(p - c).mean())
     top = p.argmax(axis=1)[:, None]
@@ -96,6 +101,7 @@ def top_label_error(k, scores, t):
 
 @lru_cache(maxsize=8)
 def sample_of_truth(k):
+    """Return the scores from which the truths are computed."""
     return predictions(k, PAIRS_OF_TRUTH // k, np.random.default_rng([2026, k]))
 
 
@@ -111,7 +117,7 @@ def temper(k, kind):
 @lru_cache(maxsize=64)
 def truths(k, kind):
     """Return {quantity without the estimator: true value} of a kind."""
-    p, c = both(k, sample_of_truth(k), temper(k, kind))
+    p, c = predictions_and_truth(k, sample_of_truth(k), temper(k, kind))
     gap = p - c
     if k == 2:
         squares, kl = gap**2, xlogy(c, c / p) + xlogy(1.0 - c, (1.0 - c) / (1.0 - p))
@@ -144,35 +150,32 @@ def intervals(p, y, rng):
     data = from_arrays(p, y)
     answer = howfar.errors(data, LEVEL, rng)
     rows = []
-    for one in answer.errors:
-        name = f"{one.notion}.{one.estimand}"
-        rows.append((f"{name}.{one.estimator}", name, one.interval))
-    for one in answer.certified:
-        name = f"{one.notion}.{one.estimand}"
-        rows.append((f"{name}.certified", name, one.interval))
+    for error in answer.errors:
+        name = f"{error.notion}.{error.estimand}"
+        rows.append((f"{name}.{error.estimator}", name, error.interval))
+    for bound in answer.certified:
+        name = f"{bound.notion}.{bound.estimand}"
+        rows.append((f"{name}.certified", name, bound.interval))
     rows.append(("confidence_gap", "confidence_gap", answer.direction.gap))
-    for one in answer.scores:
-        name = {"brier": "brier.miscalibration", "log": "log_loss.miscalibration"}[one.score]
-        rows.append((name, name, one.miscalibration))
-    score, event = harness.reduce(data.p[:, 1] if data.k == 2 else data.p, data.y, data.notions[0])
-    whole = measure_gap(score, event, LEVEL)
+    for score in answer.scores:
+        name = {"brier": "brier.miscalibration", "log": "log_loss.miscalibration"}[score.score]
+        rows.append((name, name, score.miscalibration))
+    p = data.p[:, 1] if data.k == 2 else data.p
+    whole = measure_gap(*harness.reduce(p, data.y, data.notions[0]), LEVEL)
     rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
     if data.k > 2:
         for j in range(data.k):
-            rows.append(
-                (
-                    "class.l1",
-                    "class.l1",
-                    measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL).error,
-                )
-            )
+            gap = measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL)
+            rows.append(("class.l1", "class.l1", gap.error))
     return rows
 
 
 def sample(cell, index):
     """Return (p, y, rng) of one draw; p is (n, k), or (n,) for k = 2."""
     rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
-    p, c = both(cell.k, predictions(cell.k, cell.n, rng), temper(cell.k, cell.kind))
+    p, c = predictions_and_truth(
+        cell.k, predictions(cell.k, cell.n, rng), temper(cell.k, cell.kind)
+    )
     if cell.k == 2:
         return p, (rng.random(cell.n) < c).astype(np.int64), rng
     return p, np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1), rng
@@ -184,9 +187,9 @@ def draw(cell, index):
     Quantities without an interval are left out.
     """
     p, y, rng = sample(cell, index)
-    known = truths(cell.k, cell.kind)
+    values = truths(cell.k, cell.kind)
     return summary(
-        [(quantity, known[name], interval) for quantity, name, interval in intervals(p, y, rng)]
+        [(quantity, values[name], interval) for quantity, name, interval in intervals(p, y, rng)]
     )
 
 
@@ -235,15 +238,17 @@ def expected_scores(p, c):
 @lru_cache(maxsize=2)
 def population(k, kind):
     """Return (p, p of the second model, C) of many new rows, each (rows, k)."""
-    p, c = map(as_vectors, both(k, sample_of_truth(k), temper(k, kind)))
+    p, c = map(as_vectors, predictions_and_truth(k, sample_of_truth(k), temper(k, kind)))
     return p, noisy(p, np.random.default_rng([2027, k])), c
 
 
 def mean_after(method, p, y, fold, classes, new, c):
-    """Return the mean over the folds of the expected scores of `new` after the map fitted without
-    that fold."""
+    """Return the expected scores of `new` after recalibration, averaged over the folds.
+
+    The map of a fold is fitted without it.
+    """
     maps = [gain.fit(method, p[fold != j], y[fold != j], classes) for j in range(gain.FOLDS)]
-    return np.mean([expected_scores(one(new), c) for one in maps], axis=0)
+    return np.mean([expected_scores(q(new), c) for q in maps], axis=0)
 
 
 def changes(cell, index):
@@ -258,31 +263,31 @@ def changes(cell, index):
     new, new_second, c = population(cell.k, cell.kind)
     maps_on = [new[:ROWS_OF_MAPS], new_second[:ROWS_OF_MAPS]]
     c_of_maps = c[:ROWS_OF_MAPS]
-    before = [expected_scores(one, c_of_maps) for one in maps_on]
+    before = [expected_scores(q, c_of_maps) for q in maps_on]
     rows = []
-    for one in gain.gains(first, LEVEL, np.random.default_rng(seed)).gains:
-        if one.log_loss.value is None:
+    for gains in gain.gains(first, LEVEL, np.random.default_rng(seed)).gains:
+        if gains.log_loss.value is None:
             continue
-        after = mean_after(one.method, first.p, y, fold, first.classes, maps_on[0], c_of_maps)
+        after = mean_after(gains.method, first.p, y, fold, first.classes, maps_on[0], c_of_maps)
         truth = before[0] - after
         rows += [
-            (f"log_loss.gain.{one.method}", truth[0], one.log_loss),
-            (f"brier.gain.{one.method}", truth[1], one.brier),
+            (f"log_loss.gain.{gains.method}", truth[0], gains.log_loss),
+            (f"brier.gain.{gains.method}", truth[1], gains.brier),
         ]
     answer = versus([first, second], LEVEL, np.random.default_rng(seed))
-    method = (
-        "beta" if cell.k == 2 else "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
-    )
+    if cell.k == 2:
+        method = "beta"
+    else:
+        method = "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
     after = [
-        mean_after(method, one.p, y, fold, first.classes, q, c_of_maps)[0]
-        for one, q in zip((first, second), maps_on)
+        mean_after(method, model.p, y, fold, first.classes, q, c_of_maps)[0]
+        for model, q in zip((first, second), maps_on)
     ]
-    whole = [expected_scores(one, c) for one in (new, new_second)]
+    whole = [expected_scores(q, c) for q in (new, new_second)]
     wrong = [
-        1.0 - np.take_along_axis(c, one.argmax(axis=1)[:, None], 1).mean()
-        for one in (new, new_second)
+        1.0 - np.take_along_axis(c, q.argmax(axis=1)[:, None], 1).mean() for q in (new, new_second)
     ]
-    known = {
+    values = {
         "error_rate": wrong[0] - wrong[1],
         "log_loss": whole[0][0] - whole[1][0],
         "brier": whole[0][1] - whole[1][1],
@@ -290,8 +295,8 @@ def changes(cell, index):
         "refinement": after[0] - after[1],
     }
     rows += [
-        (f"versus.{one.quantity}", known[one.quantity], one.difference)
-        for one in answer.differences
+        (f"versus.{difference.quantity}", values[difference.quantity], difference.difference)
+        for difference in answer.differences
     ]
     return summary(rows)
 
@@ -299,7 +304,7 @@ def changes(cell, index):
 PARTS = {"errors": draw, "changes": changes}
 
 
-def part_of(quantity):
+def table_part(quantity):
     """Return the part of the table that a quantity belongs to."""
     return "changes" if quantity.startswith("versus.") or ".gain." in quantity else "errors"
 
@@ -311,10 +316,13 @@ def read(path):
     with path.open(newline="", encoding="utf-8") as file:
         return {
             (Cell(int(row["k"]), int(row["n"]), row["kind"]), row["quantity"]): [
-                float(row["truth"]), int(row["draws"]), float(row["covered"]), float(row["mean_width"] or math.inf),
+                float(row["truth"]),
+                int(row["draws"]),
+                float(row["covered"]),
+                float(row["mean_width"] or math.inf),
             ]
             for row in csv.DictReader(file)
-        }  # fmt: skip
+        }
 
 
 def write(path, table):
@@ -328,7 +336,7 @@ def write(path, table):
         writer.writerow(FIELDS)
         for cell, quantity in order:
             truth, draws, covered, width = table[cell, quantity]
-            shown = f"{width:.4g}" if math.isfinite(width) else ""
+            width_text = f"{width:.4g}" if math.isfinite(width) else ""
             writer.writerow(
                 [
                     cell.k,
@@ -338,7 +346,7 @@ def write(path, table):
                     f"{truth:.6g}",
                     draws,
                     f"{covered:.6g}",
-                    shown,
+                    width_text,
                 ]
             )
     partial.replace(path)
@@ -360,52 +368,50 @@ def main():
     parser.add_argument("--part", choices=list(PARTS), default="errors")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=COVERAGE)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     cells = [
         Cell(k, n, kind)
-        for n in given.rows
-        for k in given.classes
+        for n in arguments.rows
+        for k in arguments.classes
         for kind in KINDS
-        if n * k <= LARGEST_CELL and (given.part == "errors" or n <= gain.most_rows(k))
+        if n * k <= LARGEST_CELL and (arguments.part == "errors" or n <= gain.most_rows(k))
     ]  # fmt: skip
-    table = read(given.out)
+    table = read(arguments.out)
     done = dict.fromkeys(cells, 0)
     for (cell, quantity), row in table.items():
-        if part_of(quantity) == given.part:
-            done[cell] = max(
-                done.get(cell, 0), row[1]
-            )  # some quantity of each part has an interval in every draw
-    PARTS[given.part](Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
+        if table_part(quantity) == arguments.part:
+            # some quantity of each part has an interval in every draw
+            done[cell] = max(done.get(cell, 0), row[1])
+    PARTS[arguments.part](Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
     context = multiprocessing.get_context("fork")
-    for most in given.draws:
+    for most in arguments.draws:
         for cell in cells:
-            tasks = [(given.part, cell, index) for index in range(done[cell], most)]
+            tasks = [(arguments.part, cell, index) for index in range(done[cell], most)]
             if not tasks:
                 continue
-            (
-                temper(cell.k, cell.kind),
-                truths(cell.k, cell.kind),
-            )  # once, before the workers are forked
+            # cached before the workers are forked
+            temper(cell.k, cell.kind)
+            truths(cell.k, cell.kind)
             seconds = 0.0
-            with context.Pool(given.jobs) as pool:
+            with context.Pool(arguments.jobs) as pool:
                 for outcomes, spent in pool.imap(_task, tasks):
                     seconds += spent
                     for quantity, (truth, covered, width) in outcomes.items():
                         row = table.setdefault((cell, quantity), [truth, 0, 0.0, 0.0])
-                        row[0] = (row[0] * row[1] + truth) / (
-                            row[1] + 1
-                        )  # differs between draws for gains
+                        # a mean, because the truth of a gain differs between draws
+                        row[0] = (row[0] * row[1] + truth) / (row[1] + 1)
                         row[3] = (row[3] * row[1] + width) / (row[1] + 1)
                         row[1], row[2] = row[1] + 1, row[2] + covered
             done[cell] = most
-            write(given.out, table)
+            write(arguments.out, table)
             shares = {
                 q: round(row[2] / row[1], 3)
                 for (c, q), row in table.items()
-                if c == cell and part_of(q) == given.part and row[2] / row[1] < 0.93
+                if c == cell and table_part(q) == arguments.part and row[2] / row[1] < 0.93
             }
             print(
-                f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; below 0.93: {shares}",
+                f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; "
+                f"below 0.93: {shares}",
                 flush=True,
             )
 

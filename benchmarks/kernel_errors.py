@@ -22,7 +22,7 @@ from harness.estimators import CKCE, MMCE, SKCE, UCME, SimplexECE  # noqa: E402
 from harness.math.kernels import median_distance  # noqa: E402
 
 
-def drawn(n, classes=10):
+def draw(n, classes=10):
     """Return {"true": (f, y), "over": (f sharpened, y)}."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(classes, 0.1), n)
@@ -53,42 +53,51 @@ def dense_skce(q, y, gamma):
 
 
 def show(case, n, ours, other=None, gap=None, more=""):
+    """Print a row of the table."""
+    compared = f"{other:9.2f}{other / ours:6.1f}x" if other else " " * 16
+    difference = "" if gap is None else f"{gap:.0e}"
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{case:<34}{n:>8,}{ours:>9.3f}{f'{other:9.2f}{other / ours:6.1f}x' if other else ' ' * 16}"
-        f"{'' if gap is None else f'{gap:.0e}':>7}  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:5.0f} MB  {more}",
+        f"{case:<34}{n:>8,}{ours:>9.3f}{compared}{difference:>7}  {memory:5.0f} MB  {more}",
         flush=True,
     )
 
 
 def main(quick):
-    seconds(lambda: CKCE()(*drawn(600)["true"]))
-    print(
-        f"{'CPU seconds, one thread':<34}{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory"
-    )
+    seconds(lambda: CKCE()(*draw(600)["true"]))
+    columns = f"{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory"
+    print(f"{'CPU seconds, one thread':<34}{columns}")
     for n in (500, 1000, 2000, 10_000)[: 3 if quick else 4]:
-        for name, (q, y) in drawn(n).items():
+        for name, (q, y) in draw(n).items():
             repeats = 1 if n > 2000 else 3
             ours, low = seconds(lambda q=q, y=y: CKCE(method="low_rank")(q, y)["ckce"], 3)
             other, exact = seconds(lambda q=q, y=y: CKCE(method="cholesky")(q, y)["ckce"], repeats)
-            parts = low.parts
+            parts = low.diagnostics
             more = (
-                f"value {low.value:.3g}, noise floor {parts['noise_floor']:.2g}; rank {parts['rank']:.0f}, "
-                f"residual {parts['residual']:.0e}, products {parts['products']:.0f}, bound {parts['error'] / low.value:.0e}"
+                f"value {low.value:.3g}, noise floor {parts['noise_floor']:.2g}; "
+                f"rank {parts['rank']:.0f}, residual {parts['residual']:.0e}, "
+                f"products {parts['products']:.0f}, bound {parts['error'] / low.value:.0e}"
             )
             show(f"CKCE, {name}", n, ours, other, abs(low.value / exact.value - 1), more)
     for n in (2000, 10_000)[: 1 if quick else 2]:
-        q, y = drawn(n)["over"]
+        q, y = draw(n)["over"]
         ours, estimate = seconds(lambda q=q, y=y: SKCE()(q, y)["skce"], 3)
-        other, dense = seconds(lambda q=q, y=y, g=estimate.parts["gamma"]: dense_skce(q, y, g))
+        other, dense = seconds(
+            lambda q=q, y=y, g=estimate.diagnostics["gamma"]: dense_skce(q, y, g)
+        )
         show("SKCE, over", n, ours, other, abs(estimate.value / dense - 1))
     for n in (10_000,) if quick else (10_000, 40_000):
-        q, y = drawn(n)["over"]
+        q, y = draw(n)["over"]
         top, right = q.max(axis=1), (q.argmax(axis=1) == y).astype(int)
         show("median distance", n, seconds(lambda q=q: median_distance(q), 3)[0])
         for case, estimator in (
-            ("CKCE", CKCE()), ("CKCE, 100 Fourier features", CKCE(method="features")), ("SKCE", SKCE()),
-            ("SKCE in pairs", SKCE(form="block")), ("UCME", UCME()), ("binned on the simplex", SimplexECE()),
-        ):  # fmt: skip
+            ("CKCE", CKCE()),
+            ("CKCE, 100 Fourier features", CKCE(method="features")),
+            ("SKCE", SKCE()),
+            ("SKCE in pairs", SKCE(form="block")),
+            ("UCME", UCME()),
+            ("binned on the simplex", SimplexECE()),
+        ):
             show(case, n, seconds(lambda e=estimator, q=q, y=y: e(q, y, 0))[0])
         for case, estimator in (
             ("CKCE of confidences", CKCE()),

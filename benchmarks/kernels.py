@@ -30,9 +30,15 @@ from harness.math.low_rank import pivoted_cholesky  # noqa: E402
 from harness.math.risk import residuals  # noqa: E402
 
 AUTHORS = {
-    ("kkr", 1000): 1.36, ("kkr", 2000): 9.56, ("kkr", 5000): 150.6, ("ukkr", 1000): 3.07, ("ukkr", 2000): 22.9,
-    ("class-wise KL, k = 10", 1000): 0.256, ("class-wise KL, k = 10", 2000): 2.28, ("class-wise KL, k = 10", 5000): 16.4,
-}  # fmt: skip
+    ("kkr", 1000): 1.36,
+    ("kkr", 2000): 9.56,
+    ("kkr", 5000): 150.6,
+    ("ukkr", 1000): 3.07,
+    ("ukkr", 2000): 22.9,
+    ("class-wise KL, k = 10", 1000): 0.256,
+    ("class-wise KL, k = 10", 2000): 2.28,
+    ("class-wise KL, k = 10", 5000): 16.4,
+}
 
 
 def seconds(function, repeats=1):
@@ -46,12 +52,15 @@ def seconds(function, repeats=1):
 
 
 def show(case, n, ours, textbook=None, gap=None):
+    """Print a row of the table."""
     authors = AUTHORS.get((case, n))
-    ratio = f"{textbook / ours:7.0f}x" if textbook else " " * 8
-    of_authors = f"{authors:8.2f} ({authors / ours:5.0f}x)" if authors else " " * 17
+    compared = f"{textbook:10.2f}{textbook / ours:7.0f}x" if textbook else " " * 18
+    by_authors = f"{authors:8.2f} ({authors / ours:5.0f}x)" if authors else " " * 17
+    difference = "" if gap is None else f"{gap:.1e}"
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{case:<34}{n:>7,}{ours:>10.3f}{f'{textbook:10.2f}' if textbook else ' ' * 10}{ratio}  {of_authors}"
-        f"  {'' if gap is None else f'{gap:.1e}':>8}  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:6.0f} MB",
+        f"{case:<34}{n:>7,}{ours:>10.3f}{compared}  {by_authors}  {difference:>8}"
+        f"  {memory:6.0f} MB",
         flush=True,
     )
 
@@ -70,23 +79,21 @@ def ridge_textbook(p, y, kind, gamma):
     risks, tests = np.empty((2, len(GRIDS[kind, p.ndim == 1]), 5))
     for j in range(5):
         train, held_out = rest[fold != j], rest[fold == j]
-        matrix, at = (
-            rbf(p[train], p[train], gamma),
-            [rbf(p[rows], p[train], gamma) for rows in (held_out, test)],
-        )
+        matrix = rbf(p[train], p[train], gamma)
+        cross = [rbf(p[rows], p[train], gamma) for rows in (held_out, test)]
         if kind == "kkr":
             values, vectors = np.linalg.eigh(matrix)
             values = np.maximum(values, 0.0)
             target = vectors.T @ u[train] @ u[train].T @ vectors
-            at = [a @ vectors for a in at]
+            cross = [a @ vectors for a in cross]
         for i, ridge in enumerate(GRIDS[kind, p.ndim == 1]):
             c = ridge * len(train) ** POWERS[kind]
             if kind == "kkr":
                 middle = target / (np.outer(values, values) + c)
-                h = [a @ middle @ a.T for a in at]
+                h = [a @ middle @ a.T for a in cross]
             else:
                 g = np.linalg.solve(matrix + c * np.eye(len(train)), u[train])
-                h = [(a @ g) @ (a @ g).T for a in at]
+                h = [(a @ g) @ (a @ g).T for a in cross]
             error = (u[held_out] @ u[held_out].T - h[0]) ** 2
             m = len(held_out)
             risks[i, j] = (error.sum() - error.trace()) / (m * (m - 1))
@@ -115,9 +122,10 @@ def confidences(n):
 
 
 def main(quick):
-    print(
-        f"{'CPU seconds, one thread':<34}{'n':>7}{'ours':>10}{'textbook':>10}{'ratio':>8}  {'authors':>17}  {'gap':>8}  memory"
+    columns = (
+        f"{'n':>7}{'ours':>10}{'textbook':>10}{'ratio':>8}  {'authors':>17}  {'gap':>8}  memory"
     )
+    print(f"{'CPU seconds, one thread':<34}{columns}")
     for kind in ("kkr", "ukkr"):
         for n in (1000, 2000):
             p, y = confidences(n)
@@ -126,9 +134,8 @@ def main(quick):
             textbook, (slow_risks, slow_tests) = seconds(
                 lambda p=p, y=y, kind=kind: ridge_textbook(p, y, kind, 1.0)
             )
-            used = (
-                np.array(GRIDS[kind, True]) >= 1e-9
-            )  # below, rounding of the kernel matrix decides both
+            # below 1e-9, rounding of the kernel matrix decides both
+            used = np.array(GRIDS[kind, True]) >= 1e-9
             gap = max(
                 np.abs(risks / slow_risks - 1)[used].max(),
                 np.abs(tests / slow_tests - 1)[used].max(),
@@ -156,8 +163,9 @@ def main(quick):
         g = np.clip(p, 1e-7, 1 - 1e-7)
 
         def textbook(g=g, y=y):
-            return np.mean([kernel_textbook(np.clip(np.column_stack([1 - c, c]), 1e-7, 1 - 1e-7), (y == j).astype(int), 0.02)
-                            for j, c in enumerate(g.T)])  # fmt: skip
+            pairs = [np.clip(np.column_stack([1 - c, c]), 1e-7, 1 - 1e-7) for c in g.T]
+            hits = [(y == j).astype(int) for j in range(len(pairs))]
+            return np.mean([kernel_textbook(*pair, 0.02) for pair in zip(pairs, hits)])
 
         slow, value = seconds(textbook)
         show("class-wise KL, k = 10", n, ours, slow, abs(estimates["kl"].value / value - 1))
@@ -186,14 +194,17 @@ def main(quick):
 
 
 def low_rank():
-    """Return the residual trace of the low rank, against the dense matrix."""
+    """Print the residual trace of the low rank, against the dense matrix."""
     vectors = load_problem("dirichlet10_overconfident").sample(2000, np.random.default_rng(0))[0]
     for name, p in (("scalars", confidences(2000)[0]), ("k = 10", vectors)):
         for tolerance in (1e-6, 1e-10, 1e-14):
             low = pivoted_cholesky(p, 0.5, tolerance)
             error = np.abs(rbf(p, p, 0.5) - low.factor @ low.factor.T).max()
-            print(f"  RBF matrix of {name}, n = 2,000, tolerance {tolerance:g}: rank {low.factor.shape[1]}, "
-                  f"residual trace {low.residual:.1e}, largest error of an entry {error:.1e}")  # fmt: skip
+            print(
+                f"  RBF matrix of {name}, n = 2,000, tolerance {tolerance:g}: "
+                f"rank {low.factor.shape[1]}, residual trace {low.residual:.1e}, "
+                f"largest error of an entry {error:.1e}"
+            )
 
 
 if __name__ == "__main__":

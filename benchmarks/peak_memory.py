@@ -29,7 +29,7 @@ class Peak(NamedTuple):
     reason: str | None = None
 
 
-def peak_of(
+def measure_peak(
     call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None
 ) -> Peak:
     """Return the peak of one call, in a process that is forked from this one.

@@ -36,7 +36,7 @@ import numpy as np  # noqa: E402
 from harness.experiments.gruber2025 import authors as gruber2025  # noqa: E402
 from harness.experiments.popordanoska2024 import authors as popordanoska2024  # noqa: E402
 from kernels import kernel_textbook, ridge_textbook  # noqa: E402
-from peak_memory import peak_of  # noqa: E402
+from peak_memory import measure_peak  # noqa: E402
 from scipy.special import gammaln  # noqa: E402
 
 from harness import load_estimator, peers  # noqa: E402
@@ -46,14 +46,16 @@ from harness.math.notions import reduce  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = (
-    "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference", "exponent_n", "exponent_k", "reason",
+    "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference",
+    "exponent_n", "exponent_k", "reason",
 )  # fmt: skip
-LIMIT = 20.0  # CPU seconds of a call; what would take more by the size before is not begun
+LIMIT = 20.0  # CPU seconds of a call; a call that is expected to take more is not begun
 BANDWIDTH = 0.02
 MODULES = (
-    "relplot", "netcal.metrics", "calibration", "torchmetrics.functional.classification", "probmetrics.classifiers",
-    "probmetrics.calibrators", "probmetrics.metrics", "probmetrics.splitters", "catboost", "lightgbm", "sklearn.isotonic",
-    "scipy.optimize", "scipy.fft",
+    "relplot", "netcal.metrics", "calibration", "torchmetrics.functional.classification",
+    "probmetrics.classifiers", "probmetrics.calibrators", "probmetrics.metrics",
+    "probmetrics.splitters", "catboost", "lightgbm", "sklearn.isotonic", "scipy.optimize",
+    "scipy.fft",
 )  # fmt: skip
 
 
@@ -105,11 +107,10 @@ def trees_of_probmetrics(name):
         )
         from probmetrics.splitters import CVSplitter
 
-        predict = (
-            CatBoostClassifier.predict
-        )  # with more threads, a later fork of its pool can block for ever
-        CatBoostClassifier.predict = lambda self, *a, **named: predict(
-            self, *a, **{**named, "thread_count": 1}
+        # with more threads, a later fork of CatBoost's pool can block for ever
+        predict = CatBoostClassifier.predict
+        CatBoostClassifier.predict = lambda self, *a, **settings: predict(
+            self, *a, **{**settings, "thread_count": 1}
         )
         torch.set_num_threads(1)
         losses = [ProperLpLoss(order, binary_as_multiclass=True) for order in (1, 2, float("inf"))]
@@ -117,11 +118,11 @@ def trees_of_probmetrics(name):
         metrics = MetricsWithCalibration(
             losses, getattr(classifiers, name)(), CVSplitter(5), cal_name="own", random_state=0
         )
-        both = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+        vectors = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
         try:
             labels, probabilities = (
-                CategoricalDirac(torch.as_tensor(y), both.shape[1]),
-                CategoricalProbs(torch.as_tensor(both)),
+                CategoricalDirac(torch.as_tensor(y), vectors.shape[1]),
+                CategoricalProbs(torch.as_tensor(vectors)),
             )
             scores = metrics.compute_all(labels, probabilities)
         finally:
@@ -164,8 +165,8 @@ def kernel_l1(p, y, notion):
     return float(np.abs(ratio - g).sum(axis=1).mean() / (2.0 if p.ndim == 1 else 1.0))
 
 
-def of(estimator, estimand):
-    """What this estimator finds."""
+def by_estimator(estimator, estimand):
+    """Return a call of an estimator."""
     return lambda p, y, notion: (
         apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
     )
@@ -186,37 +187,134 @@ def cases():
     def libraries(estimand, **ids):
         return {who.replace("_", "-"): by_id(f"peer_{name}", estimand) for who, name in ids.items()}
 
-    ece = libraries("l1", relplot="relplot_ece15", netcal="netcal_ece15", torchmetrics="torchmetrics_ece15",
-                    uncertainty_calibration="uncertainty_calibration_ece15", probmetrics="probmetrics_ece15")  # fmt: skip
+    ece = libraries(
+        "l1",
+        relplot="relplot_ece15",
+        netcal="netcal_ece15",
+        torchmetrics="torchmetrics_ece15",
+        uncertainty_calibration="uncertainty_calibration_ece15",
+        probmetrics="probmetrics_ece15",
+    )
     smooth = libraries("smooth_ece", relplot="relplot_smece", probmetrics="probmetrics_smece")
     debiased = libraries("l2_squared", uncertainty_calibration="uncertainty_calibration_debiased")
     isotonic = libraries("l2_squared", probmetrics="probmetrics_isotonic_mix")
     temperature = libraries("l2_squared", probmetrics="probmetrics_ts_mix")
     mass = libraries("l1", netcal="netcal_ece15_mass")
     return [
-        ("binned, equal width", {"ours": by_id("binned15", "l1"), **ece}, "binary", large, "classwise", (20_000, vectors)),
-        ("binned, equal mass", {"ours": by_id("binned15_mass", "l1"), **mass}, "binary", large, "classwise", (20_000, vectors)),
-        ("debiased", {"ours": by_id("debiased15", "l2_squared"), **debiased}, "binary", large, "classwise", (20_000, vectors)),
-        ("smooth ECE", {"ours": by_id("smooth_ece", "smooth_ece"), **smooth}, "binary", large, "classwise", (20_000, vectors)),
-        ("isotonic, 5 folds", {"ours": by_id("variational_isotonic", "l2_squared"), **isotonic}, "binary", middle,
-         "canonical", (2_000, vectors)),
-        ("temperature, 5 folds", {"ours": by_id("variational_temperature", "l2_squared"), **temperature}, "binary", middle,
-         "canonical", (2_000, vectors)),
-        ("CatBoost, warm start, 5 folds", {"ours": by_id("variational_catboost_ws", "l1"),
-         "probmetrics": trees_of_probmetrics("WS_CatboostClassifier")}, "binary", (1_000, 4_000), "canonical", (1_000, (3, 10))),
-        ("LightGBM, warm start, 5 folds", {"ours": by_id("variational_lightgbm_ws", "l1"),
-         "probmetrics": trees_of_probmetrics("WS_LGBMClassifier")}, "binary", (1_000, 4_000), "canonical", (1_000, (3, 10))),
-        ("class-wise KL", {"ours": of(popordanoska2024.DirichletKernel("direct"), "kl"), "formula": classwise_kl},
-         "classwise", small, "classwise", (500, vectors)),
-        ("kernel ridge, kkr", {"ours": ridge("kkr", False), "formula": ridge("kkr", True)}, "top_label", small,
-         "canonical", (500, vectors)),
-        ("kernel ridge, ukkr", {"ours": ridge("ukkr", False), "formula": ridge("ukkr", True)}, "top_label", small,
-         "canonical", (500, vectors)),
-        ("CKCE", {"ours": by_id("ckce", "ckce"), "Cholesky": by_id("ckce", "ckce", method="cholesky")}, "top_label", small,
-         "canonical", (1_000, vectors)),
-        ("kde, bandwidth 0.02", {"ours": by_id("kde", "l1", bandwidth=BANDWIDTH), "formula": kernel_l1}, "binary", small,
-         "canonical", (500, vectors)),
-    ]  # fmt: skip
+        (
+            "binned, equal width",
+            {"ours": by_id("binned15", "l1"), **ece},
+            "binary",
+            large,
+            "classwise",
+            (20_000, vectors),
+        ),
+        (
+            "binned, equal mass",
+            {"ours": by_id("binned15_mass", "l1"), **mass},
+            "binary",
+            large,
+            "classwise",
+            (20_000, vectors),
+        ),
+        (
+            "debiased",
+            {"ours": by_id("debiased15", "l2_squared"), **debiased},
+            "binary",
+            large,
+            "classwise",
+            (20_000, vectors),
+        ),
+        (
+            "smooth ECE",
+            {"ours": by_id("smooth_ece", "smooth_ece"), **smooth},
+            "binary",
+            large,
+            "classwise",
+            (20_000, vectors),
+        ),
+        (
+            "isotonic, 5 folds",
+            {"ours": by_id("variational_isotonic", "l2_squared"), **isotonic},
+            "binary",
+            middle,
+            "canonical",
+            (2_000, vectors),
+        ),
+        (
+            "temperature, 5 folds",
+            {"ours": by_id("variational_temperature", "l2_squared"), **temperature},
+            "binary",
+            middle,
+            "canonical",
+            (2_000, vectors),
+        ),
+        (
+            "CatBoost, warm start, 5 folds",
+            {
+                "ours": by_id("variational_catboost_ws", "l1"),
+                "probmetrics": trees_of_probmetrics("WS_CatboostClassifier"),
+            },
+            "binary",
+            (1_000, 4_000),
+            "canonical",
+            (1_000, (3, 10)),
+        ),
+        (
+            "LightGBM, warm start, 5 folds",
+            {
+                "ours": by_id("variational_lightgbm_ws", "l1"),
+                "probmetrics": trees_of_probmetrics("WS_LGBMClassifier"),
+            },
+            "binary",
+            (1_000, 4_000),
+            "canonical",
+            (1_000, (3, 10)),
+        ),
+        (
+            "class-wise KL",
+            {
+                "ours": by_estimator(popordanoska2024.DirichletKernel("direct"), "kl"),
+                "formula": classwise_kl,
+            },
+            "classwise",
+            small,
+            "classwise",
+            (500, vectors),
+        ),
+        (
+            "kernel ridge, kkr",
+            {"ours": ridge("kkr", False), "formula": ridge("kkr", True)},
+            "top_label",
+            small,
+            "canonical",
+            (500, vectors),
+        ),
+        (
+            "kernel ridge, ukkr",
+            {"ours": ridge("ukkr", False), "formula": ridge("ukkr", True)},
+            "top_label",
+            small,
+            "canonical",
+            (500, vectors),
+        ),
+        (
+            "CKCE",
+            {"ours": by_id("ckce", "ckce"), "Cholesky": by_id("ckce", "ckce", method="cholesky")},
+            "top_label",
+            small,
+            "canonical",
+            (1_000, vectors),
+        ),
+        (
+            "kde, bandwidth 0.02",
+            {"ours": by_id("kde", "l1", bandwidth=BANDWIDTH), "formula": kernel_l1},
+            "binary",
+            small,
+            "canonical",
+            (500, vectors),
+        ),
+    ]
 
 
 def sample(n, k, notion):
@@ -237,7 +335,7 @@ def cpu_seconds():
     return sum(u.ru_utime + u.ru_stime for u in usage)
 
 
-def measured(call, n, k, notion):
+def measure(call, n, k, notion):
     """Return {cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
     p, y = sample(n, k, notion)
     few = sample(60, k, notion)
@@ -256,9 +354,9 @@ def measured(call, n, k, notion):
                     break
             answer.write_text(json.dumps({"cpu_seconds": least, "value": float(value)}))
 
-        peak = peak_of(work, 3 * LIMIT, first=lambda: call(*few, notion))
+        peak = measure_peak(work, 3 * LIMIT, first=lambda: call(*few, notion))
         if not answer.is_file():
-            return {"reason": peak.reason or "it gave nothing"}
+            return {"reason": peak.reason or "it returned nothing"}
         return {**json.loads(answer.read_text()), "peak_mb": peak.mb}
 
 
@@ -286,7 +384,7 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
             answer = (
                 {"reason": f"above {LIMIT:g} CPU seconds"}
                 if expected > LIMIT
-                else measured(call, n, k, notion)
+                else measure(call, n, k, notion)
             )
             row |= answer
             if "cpu_seconds" in answer:
@@ -296,10 +394,13 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
                     None if who == "ours" or value is None else abs(answer["value"] - value)
                 )
             rows.append(row)
-            print(f"{what:<32}{who:<26}{notion:<11}{n:>9,}{k:>4}  "
-                  + (f"{row['cpu_seconds']:>10.4f} s {row['peak_mb'] or 0:>8.1f} MB {row['value']:>12.6g} "
-                     f"{row['difference'] if row['difference'] is not None else 0:.1e}" if "value" in row else row["reason"]),
-                  flush=True)  # fmt: skip
+            text = row.get("reason", "")
+            if "value" in row:
+                text = (
+                    f"{row['cpu_seconds']:>10.4f} s {row['peak_mb'] or 0:>8.1f} MB "
+                    f"{row['value']:>12.6g} {row['difference'] or 0:.1e}"
+                )
+            print(f"{what:<32}{who:<26}{notion:<11}{n:>9,}{k:>4}  {text}", flush=True)
     for who in calls:
         for along in ("n", "k"):
             mine = [
@@ -321,22 +422,24 @@ def machine():
         for line in Path("/proc/cpuinfo").read_text().splitlines()
         if "model name" in line
     ]
-    packages = ("numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "torch", "relplot", "netcal", "uncertainty-calibration",
-                "torchmetrics", "probmetrics")  # fmt: skip
+    packages = (
+        "numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "torch", "relplot", "netcal",
+        "uncertainty-calibration", "torchmetrics", "probmetrics",
+    )  # fmt: skip
     return {
-        "processor": names[0] if names else platform.processor(), "cores": os.cpu_count(), "python": platform.python_version(),
-        "load_before": round(os.getloadavg()[0], 1), "date": time.strftime("%Y-%m-%d"),
+        "processor": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 1),
+        "date": time.strftime("%Y-%m-%d"),
         "packages": {name: peers.installed(name) for name in packages},
-    }  # fmt: skip
+    }
 
 
-def written(row):
+def format_row(row):
     """Format the entries of a row as text."""
-    cells = (row.get(name) for name in COLUMNS)
-    return [
-        "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell)
-        for cell in cells
-    ]
+    entries = ("" if row.get(name) is None else row[name] for name in COLUMNS)
+    return [f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in entries]
 
 
 def main():
@@ -344,21 +447,23 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default="")
-    given = parser.parse_args()
-    for module in MODULES:  # here, so that no forked process has to
+    arguments = parser.parse_args()
+    for module in MODULES:  # forked processes then need not import them
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     about, start = machine(), cpu_seconds()
-    rows = [row for case in cases() if case[0].startswith(given.only) for row in case_rows(*case)]
+    rows = [
+        row for case in cases() if case[0].startswith(arguments.only) for row in case_rows(*case)
+    ]
     spent, load = cpu_seconds() - start, os.getloadavg()[0]
     print(
         f"{spent:.0f} CPU seconds in all, load {about['load_before']} before and {load:.1f} after"
     )
-    if given.only:
+    if arguments.only:
         return
     with (HERE / "peers.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerows([COLUMNS, *map(written, rows)])
+        writer.writerows([COLUMNS, *map(format_row, rows)])
     about |= {"load_after": round(load, 1), "cpu_seconds": round(spent)}
     (HERE / "peers.json").write_text(json.dumps(about, indent=1) + "\n")
 

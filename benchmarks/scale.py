@@ -42,7 +42,7 @@ def configuration(cells, out):
     )
 
 
-def planned(cells, out):
+def plan_cells(cells, out):
     """Plan, iterate over the first and the last cells, and return the peak of Python objects."""
     from harness.plan.pending import Costs, chunks_of, pending
     from harness.plan.plan import plan
@@ -60,7 +60,7 @@ def planned(cells, out):
     return {
         "seconds": time.perf_counter() - start,
         "python_mb": tracemalloc.get_traced_memory()[1] / 2**20,
-        "of": [first[0].rep, last.rep],
+        "reps": [first[0].rep, last.rep],
     }
 
 
@@ -101,44 +101,44 @@ def inside(cells, out):
     }
 
 
-STEPS = {"planned": planned, "run": run, "load": load, "inside": inside}
+STEPS = {"plan": plan_cells, "run": run, "load": load, "inside": inside}
 
 
-def measured(step, cells, out, *more):
+def measure(step, cells, out, *more):
     """Return the result of a step, with its `wall` and `cpu` seconds and `driver_mb`."""
     tag = uuid.uuid4().hex
     command = [sys.executable, __file__, "--step", step, str(cells), str(out), *more]
     start = time.perf_counter()
     process = subprocess.Popen(
         command,
-        env={**os.environ, "OF_THIS_STEP": tag, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "CALHARNESS_BENCHMARK_STEP": tag, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         text=True,
     )
-    seen, over = {}, threading.Event()
+    cpu, ended = {}, threading.Event()
 
-    def watch():
-        while not over.wait(0.5):
-            seen.update(_cpu_of(tag))
+    def poll():
+        while not ended.wait(0.5):
+            cpu.update(_cpu_seconds(tag))
 
-    watching = threading.Thread(target=watch)
-    watching.start()
-    told, _ = process.communicate()
-    over.set()
-    watching.join()
+    thread = threading.Thread(target=poll)
+    thread.start()
+    output, _ = process.communicate()
+    ended.set()
+    thread.join()
     if process.returncode:
         raise SystemExit(f"{step} ended with exit status {process.returncode}")
-    report = json.loads(told.splitlines()[-1])
-    seen[process.pid] = report["driver_cpu"]
-    return {"wall": time.perf_counter() - start, "cpu": sum(seen.values()), **report}
+    report = json.loads(output.splitlines()[-1])
+    cpu[process.pid] = report["driver_cpu"]
+    return {"wall": time.perf_counter() - start, "cpu": sum(cpu.values()), **report}
 
 
-def _cpu_of(tag):
+def _cpu_seconds(tag):
     """Return CPU seconds of the live processes of a step."""
     seconds = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if f"OF_THIS_STEP={tag}".encode() in (folder / "environ").read_bytes():
+            if f"CALHARNESS_BENCHMARK_STEP={tag}".encode() in (folder / "environ").read_bytes():
                 rest = (folder / "stat").read_text().rpartition(")")[2].split()
                 seconds[int(folder.name)] = (int(rest[11]) + int(rest[12])) / TICK
         except OSError:
@@ -165,40 +165,45 @@ def machine():
 
 def report(cells, out):
     print(f"{cells:,} cells, n = {N}, {JOBS} workers; {machine()}", flush=True)
-    planning = measured("planned", cells, out)
+    planning = measure("plan", cells, out)
     print(
-        f"plan of {cells:,} cells: {planning['seconds']:.2f} s, {planning['python_mb']:.1f} MB of Python objects",
+        f"plan of {cells:,} cells: {planning['seconds']:.2f} s, "
+        f"{planning['python_mb']:.1f} MB of Python objects",
         flush=True,
     )
-    first = measured("run", cells, out)
+    first = measure("run", cells, out)
     parts = list((out / "records").glob("part-*"))
     size = sum(part.stat().st_size for part in parts) / 2**20
     print(
-        f"run: {first['wall']:.0f} s wall, {first['cpu']:.0f} s CPU of all processes ({first['driver_cpu']:.0f} s "
-        f"of the driver), driver {first['driver_mb']:,.0f} MB",
+        f"run: {first['wall']:.0f} s wall, {first['cpu']:.0f} s CPU of all processes "
+        f"({first['driver_cpu']:.0f} s of the driver), driver {first['driver_mb']:,.0f} MB",
         flush=True,
     )
     print(
-        f"  {len(parts)} parts, {size:.0f} MB; {first['todo']:,} computed, {first['failed']:,} failed"
+        f"  {len(parts)} parts, {size:.0f} MB; "
+        f"{first['todo']:,} computed, {first['failed']:,} failed"
     )
-    own = measured("inside", cells, out)
-    beside = first["cpu"] / cells - own["estimator"] - own["draw"]
+    inner = measure("inside", cells, out)
+    rest = first["cpu"] / cells - inner["estimator"] - inner["draw"]
     print(
-        f"  CPU of a cell: {first['cpu'] / cells * 1e3:.3f} ms, of which the estimator {own['estimator'] * 1e3:.3f}, "
-        f"the draw {own['draw'] * 1e3:.3f}, all else {beside * 1e3:.3f}",
+        f"  CPU of a cell: {first['cpu'] / cells * 1e3:.3f} ms, of which the estimator "
+        f"{inner['estimator'] * 1e3:.3f}, the draw {inner['draw'] * 1e3:.3f}, "
+        f"the rest {rest * 1e3:.3f}",
         flush=True,
     )
-    again = measured("run", cells, out)
+    again = measure("run", cells, out)
     print(
-        f"run again, nothing to do: {again['wall']:.1f} s wall, {again['cpu']:.1f} s CPU, {again['driver_mb']:,.0f} MB",
+        f"run again, nothing to do: {again['wall']:.1f} s wall, {again['cpu']:.1f} s CPU, "
+        f"{again['driver_mb']:,.0f} MB",
         flush=True,
     )
     for columns in ("", "problem,n,rep,estimator,estimand,value"):
-        got = measured("load", cells, out, *([columns] if columns else []))
+        loading = measure("load", cells, out, *([columns] if columns else []))
         what = f"{columns.count(',') + 1} columns" if columns else "all columns"
         print(
-            f"load_records, {what}: {got['seconds']:.1f} s wall, {got['cpu']:.1f} s CPU with the imports, {got['rows']:,} rows, "
-            f"frame {got['frame_mb']:,.0f} MB, process {got['driver_mb']:,.0f} MB",
+            f"load_records, {what}: {loading['seconds']:.1f} s wall, {loading['cpu']:.1f} s CPU "
+            f"with the imports, {loading['rows']:,} rows, frame {loading['frame_mb']:,.0f} MB, "
+            f"process {loading['driver_mb']:,.0f} MB",
             flush=True,
         )
     print(f"load at the end {os.getloadavg()[0]:.1f}")

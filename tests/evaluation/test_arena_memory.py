@@ -13,7 +13,7 @@ from harness.evaluation import arena_memory
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import peak_memory  # noqa: E402
-from peak_memory import peak_of  # noqa: E402
+from peak_memory import measure_peak  # noqa: E402
 
 MB = 1_000_000
 
@@ -30,7 +30,7 @@ def fill(size):
 def test_the_peak_is_that_of_the_call_alone():
     before = np.ones(200 * MB // 8)  # this process's own past, larger than the call
     assert before[0] == 1.0
-    found = [peak_of(fill(size)).mb for size in (20 * MB, 60 * MB)]
+    found = [measure_peak(fill(size)).mb for size in (20 * MB, 60 * MB)]
     del before
     assert found[0] == pytest.approx(20, abs=5) and found[1] == pytest.approx(60, abs=5)
     assert found[1] - found[0] == pytest.approx(40, abs=4)
@@ -42,8 +42,8 @@ def test_memory_that_is_freed_before_another_call_is_not_counted_twice():
         fill(30 * MB)()
 
     assert (
-        peak_of(two).mb == pytest.approx(30, abs=5)
-        and peak_of(lambda: None, first=fill(50 * MB)).mb < 5
+        measure_peak(two).mb == pytest.approx(30, abs=5)
+        and measure_peak(lambda: None, first=fill(50 * MB)).mb < 5
     )
 
 
@@ -51,18 +51,18 @@ def test_without_the_kernels_mark(monkeypatch, tmp_path):
     monkeypatch.setattr(peak_memory, "CLEAR", tmp_path / "absent" / "clear_refs")
     held = np.ones(80 * MB // 8)
     assert held[0] == 1.0
-    found = peak_of(fill(40 * MB))
+    found = measure_peak(fill(40 * MB))
     # what the mark holds of the parent's past is the system's affair: the call's own peak, less, or no value, but never more
     assert found.method == "ru_maxrss" and (found.mb is None and found.reason or found.mb < 46)
-    small = peak_of(fill(MB), first=fill(90 * MB))
+    small = measure_peak(fill(MB), first=fill(90 * MB))
     assert small.mb is None and "stays below" in small.reason
 
 
 @pytest.mark.slow
 def test_no_value_has_a_reason():
-    assert "ValueError: no" in peak_of(lambda: (_ for _ in ()).throw(ValueError("no"))).reason
-    assert "died (exit code 3)" in peak_of(lambda: os._exit(3)).reason
-    assert "more than 0.2 CPU seconds" in peak_of(busy, seconds=0.2).reason
+    assert "ValueError: no" in measure_peak(lambda: (_ for _ in ()).throw(ValueError("no"))).reason
+    assert "died (exit code 3)" in measure_peak(lambda: os._exit(3)).reason
+    assert "more than 0.2 CPU seconds" in measure_peak(busy, seconds=0.2).reason
 
 
 def test_what_the_page_shows(tmp_path):

@@ -49,7 +49,7 @@ FAMILIES = {  # heading: modules of the estimators' classes
 
 
 def outcome(name: str) -> list[Row]:
-    """Return the rows of an estimator: one per estimand, or one with the reason for their absence."""
+    """Return a row per estimand of an estimator, or one row with the reason for their absence."""
     estimator = harness.load_estimator(name)
     spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ("binary", "top_label", "classwise", "canonical") if n in spec.notions)

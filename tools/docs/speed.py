@@ -45,7 +45,8 @@ def peers() -> str:
             times = row["cpu_seconds"] / ours.loc[row["n"], "cpu_seconds"]
             lines.append([
                 quantity if who == "ours" else "", who, f"{row['n']:,}", str(row["k"]),
-                _seconds(row["cpu_seconds"]), "" if who == "ours" else f"{times:.2g}", _plain(row["peak_mb"]),
+                _seconds(row["cpu_seconds"]), "" if who == "ours" else f"{times:.2g}",
+                _plain(row["peak_mb"]),
                 "" if who == "ours" else f"{row['difference']:.1g}",
                 *(_plain(exponents[f"exponent_{name}"], 2) for name in "nk"),
             ])  # fmt: skip

@@ -110,7 +110,7 @@ class VariationBound(UpperBound):
         if declared is not None and declared > self.variation * (1.0 + 1e-9):
             raise UndefinedError(
                 f"the bound assumes a variation of at most {self.variation:g}, but that of this "
-                f"problem is {known:g}"
+                f"problem is {declared:g}"
             )
         return float(self.variation)
 
@@ -154,7 +154,7 @@ class PerturbationBound(UpperBound):
                 )
             return float(declared)
         if hasattr(problem, "perturbation") and (declared or 0.0) < self.h * (1.0 - 1e-9):
-            actual = f"with h = {known:g}" if declared else "not at all"
+            actual = f"with h = {declared:g}" if declared else "not at all"
             raise UndefinedError(
                 f"the bound assumes scores perturbed with h of at least {self.h:g}, but those of "
                 f"this problem are {actual}"
