@@ -1,4 +1,4 @@
-"""Answer question 4: the cross-shorten_middle gain of recalibration."""
+"""Answer question 4: the cross-fitted gain of recalibration."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from harness.judging.scores import CLIP, mean_interval, row_scores
 from harness.judging.words import capitalise, in_words
 
 FOLDS = 5
-# Factor on the width of intervals of cross-shorten_middle means (Nadeau and Bengio 2003), see `gains`.
+# Factor on the width of intervals of cross-fitted means (Nadeau and Bengio 2003), see `gains`.
 INFLATION = float(np.sqrt(1.0 + FOLDS / (FOLDS - 1.0)))
-FEWEST_ROWS = 20  # with fewer rows no map is shorten_middle
-MOST_ENTRIES = 1_000_000  # most rows times classes on which maps are cross-shorten_middle
+FEWEST_ROWS = 20  # with fewer rows no map is fitted
+MOST_ENTRIES = 1_000_000  # most rows times classes on which maps are cross-fitted
 FEWEST_DRAWN = 3_000  # rows that are drawn at least, however many classes there are
 MOST_CLASSES = {"matrix": 30, "vector": 200}  # with more classes a fit takes minutes
 LABELS = {
@@ -37,11 +37,11 @@ MULTICLASS = ("temperature", "vector", "matrix", "isotonic")
 
 
 def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
-    """Return cross-shorten_middle gains in log-loss and Brier score, and the best map shorten_middle on all rows.
+    """Return cross-fitted gains in log-loss and Brier score, and the best map fitted on all rows.
 
         gain = mean over rows i of  score(p_i, y_i) - score(q_i, y_i)
 
-    q_i is from a map shorten_middle on the folds without row i. The maps are temperature, platt, beta and
+    q_i is from a map fitted on the folds without row i. The maps are temperature, platt, beta and
     isotonic for two classes, temperature, vector, matrix and isotonic for more.
 
     Parameters
@@ -62,13 +62,13 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     Notes
     -----
     The five folds are random and not stratified by class. With stratified folds the held-out class
-    shares would be those that the maps were shorten_middle on, which shows a gain of about 1 / n that does
+    shares would be those that the maps were fitted on, which shows a gain of about 1 / n that does
     not exist.
 
     The interval is gain +- t s c / sqrt(n), with s the standard deviation of the rows' gains and
     c^2 = 1 + folds n_held_out / n_fitted = 2.25 (Nadeau and Bengio 2003): rows of different folds
     depend on each other, as the maps that judge them share rows. It is for the expected gain on new
-    rows of maps shorten_middle on 4/5 of these; the map shorten_middle on all rows gains a little more. At 0.95
+    rows of maps fitted on 4/5 of these; the map fitted on all rows gains a little more. At 0.95
     each interval covered the gain in 0.945 to 1 of 100 to 200 samples (four methods; calibrated,
     shifted and overconfident binary scores; n = 100 to 5,000). With c = 1 it was 0.80 to 0.96. With
     three classes it was 0.925 to 1 of 80 samples.
@@ -89,7 +89,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     """
     if data.n < FEWEST_ROWS:
         sentence = (
-            f"With {data.n} rows no map can be shorten_middle and judged; {FEWEST_ROWS} are needed."
+            f"With {data.n} rows no map can be fitted and judged; {FEWEST_ROWS} are needed."
         )
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
@@ -111,22 +111,22 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
             )
         except (UndefinedError, np.linalg.LinAlgError) as error:
             log_loss = brier = Interval(None, level=level)
-            reason = f"no map can be shorten_middle: {error}."
+            reason = f"no map can be fitted: {error}."
         answers.append(Gain(method, LABELS[method], log_loss, brier, reason))
     best = _largest([gain for gain in answers if gain.log_loss.sign > 0])
-    shorten_middle = None
+    fitted = None
     if best is not None:
         rows = draw_rows(data, rng)
-        shorten_middle = fit(best.method, data.p[rows], data.y[rows], data.classes)
+        fitted = fit(best.method, data.p[rows], data.y[rows], data.classes)
     impossible = int((before[0] >= -np.log(CLIP) - 1e-9).sum())
     sentence = _sentence(answers, best, impossible, data, len(y), level)
-    return Gains(sentence, tuple(answers), best.method if best else None, shorten_middle)
+    return Gains(sentence, tuple(answers), best.method if best else None, fitted)
 
 
 def cross_fitted(
     method: str, p: Array, y: Integers, classes: tuple[str, ...], fold: Integers
 ) -> Array:
-    """Return q (n, k): row i by the map shorten_middle on the folds that it is not in."""
+    """Return q (n, k): row i by the map fitted on the folds that it is not in."""
     q = np.empty_like(p)
     for j in range(FOLDS):
         held_out = fold == j
@@ -140,12 +140,12 @@ def folds(n: int, rng: np.random.Generator) -> Integers:
 
 
 def most_rows(k: int) -> int:
-    """Return the number of rows on which maps of k classes are cross-shorten_middle at most."""
+    """Return the number of rows on which maps of k classes are cross-fitted at most."""
     return max(MOST_ENTRIES // k, FEWEST_DRAWN)
 
 
 def draw_rows(data: Judged, rng: np.random.Generator) -> Integers:
-    """Return all rows, or as many random ones as maps are shorten_middle on, in ascending order."""
+    """Return all rows, or as many random ones as maps are fitted on, in ascending order."""
     most = most_rows(data.k)
     if data.n <= most:
         return np.arange(data.n)
@@ -195,7 +195,7 @@ def _sentence(
     about = f"({format_percent(level)} intervals, which hold for all methods together)"
     largest = best or _largest(answers)
     if largest is None or largest.log_loss.value is None:
-        parts = ["No method could be shorten_middle."]
+        parts = ["No method could be fitted."]
     elif best is None:
         verb = "raise" if largest.log_loss.value < 0.0 else "lower"
         parts = [

@@ -113,7 +113,7 @@ def decompositions(
 
     Brier score: mean of (s - e)^2 for two classes, of sum_j (p_j - [y = j])^2 for more. Its
     miscalibration E |p - C|^2 is `squared`, the headline estimate of the last notion. Log score:
-    mean of -log p_y in nats. The cross-shorten_middle gain of temperature scaling is on average at most its
+    mean of -log p_y in nats. The cross-fitted gain of temperature scaling is on average at most its
     miscalibration E KL(C, p). The uncertainty is the score of the class frequencies, and the
     discrimination is the rest.
     """
@@ -150,7 +150,7 @@ def decompositions(
         return tuple(parts), cautions
     low = e.low if e.low is None or abs(e.low) >= 1e-12 else 0.0
     value = max(float(e.value), 0.0)
-    how = "cross-shorten_middle gain of temperature scaling, at most the miscalibration on average"
+    how = "cross-fitted gain of temperature scaling, at most the miscalibration on average"
     rest = value + uncertainty - log
     parts.append(
         Decomposition("log", log, Interval(value, low, None, level), rest, uncertainty, how)

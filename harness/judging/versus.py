@@ -52,10 +52,10 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
 
     Notes
     -----
-    Recalibration is cross-shorten_middle on the same five random folds: beta calibration for two classes,
+    Recalibration is cross-fitted on the same five random folds: beta calibration for two classes,
     vector scaling for more if there are 200 rows per class, else temperature scaling. Calibration
     is what this map reveals, at most the KL error in expectation. A difference of L1 errors was
-    tried and left out: from cross-shorten_middle isotonic maps its 95 % interval covered 0.77 to 0.9 where
+    tried and left out: from cross-fitted isotonic maps its 95 % interval covered 0.77 to 0.9 where
     one error is small, and an interval that covers hardly ever told two models apart.
 
     Means have t intervals. Those of calibration and refinement are 1.5 times as wide
@@ -138,7 +138,7 @@ def _difference(
     both = f"{first.name} and {second.name}"
     if a is None or b is None:
         sentence = (
-            f"{capitalise(name)}: no recalibration can be shorten_middle on {first.n:,} rows."
+            f"{capitalise(name)}: no recalibration can be fitted on {first.n:,} rows."
         )
     else:
         means = float(a.mean()), float(b.mean())
