@@ -88,9 +88,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     ('platt', array([0.2, 0.6, 0.9]))
     """
     if data.n < FEWEST_ROWS:
-        sentence = (
-            f"With {data.n} rows no map can be fitted and judged; {FEWEST_ROWS} are needed."
-        )
+        sentence = f"With {data.n} rows no map can be fitted and judged; {FEWEST_ROWS} are needed."
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
     p, y = data.p[rows], data.y[rows]

@@ -137,9 +137,7 @@ def _difference(
     interval, better = Interval(None, level=level), None
     both = f"{first.name} and {second.name}"
     if a is None or b is None:
-        sentence = (
-            f"{capitalise(name)}: no recalibration can be fitted on {first.n:,} rows."
-        )
+        sentence = f"{capitalise(name)}: no recalibration can be fitted on {first.n:,} rows."
     else:
         means = float(a.mean()), float(b.mean())
         d = a - b
