@@ -50,7 +50,8 @@ LOOSER = {
 }
 # estimators of more than about 0.2 CPU seconds on these inputs
 SLOW = (
-    "*catboost*", "*lightgbm*", "*_trees*", "*_forest*", "best*", "bootstrap_*", "certified_*", "consistency_*",
+    "*catboost*", "*lightgbm*", "*_trees*", "*_forest*", "best*", "bootstrap_*", "certified_*",
+    "consistency_*",
     "half_*", "hulc_*", "kde_top_label", "monte_carlo_*", "nw_jensen_histogram", "subsampling_*",
     "variational_isotonic_berta2026", "tuned_*gruber2025", "tuned_variational*",
 )  # fmt: skip
@@ -226,7 +227,8 @@ def verdicts() -> dict:
 
 def judge_schema() -> dict:
     """{path: types of the values there} of `judge --json`, of judgements in which every field, and in which none has a value.
-    `[]` stands for every item of a list, and `*` for every name of a number; the names are listed at `names of numbers`."""
+    `[]` stands for every item of a list,
+    and `*` for every name of a number; the names are listed at `names of numbers`."""
     import judged
 
     from harness.judging.as_json import as_json

@@ -14,15 +14,20 @@ FOLDER = Path(__file__).parent / "golden" / "berta2026"
 
 
 PROBLEMS = {  # h_func of the authors: our problem
-    "overconfident_binary": "beta_overconfident", "almost_perfectly_calibrated_binary": "beta_shifted",
+    "overconfident_binary": "beta_overconfident",
+    "almost_perfectly_calibrated_binary": "beta_shifted",
     "perfectly_calibrated_bin": "beta_calibrated", "underconfident_binary": "beta_underconfident",
-    "wavy_increasing_function_bin": "beta_wavy", "perfectly_calibrated_mc": "dirichlet{}_calibrated",
-    "overconfident_mc": "dirichlet{}_overconfident", "underconfident_mc": "dirichlet{}_underconfident",
+    "wavy_increasing_function_bin": "beta_wavy",
+    "perfectly_calibrated_mc": "dirichlet{}_calibrated",
+    "overconfident_mc": "dirichlet{}_overconfident",
+    "underconfident_mc": "dirichlet{}_underconfident",
     "harmonic_distortion_mc": "dirichlet{}_harmonic",
 }  # fmt: skip
 LOSSES = {  # metric of the authors: our loss
-    "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(), "sqL2": Squared(),
-    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"), "L1_under": OneSided(Lp(1.0), "under"),
+    "L1": Lp(1.0), "L2": Lp(2.0), "Lp1.5": Lp(1.5), "Lp3": Lp(3.0), "sq": Squared(),
+    "sqL2": Squared(),
+    "KL": authors.LogLoss(1e-8), "L1_over": OneSided(Lp(1.0), "over"),
+    "L1_under": OneSided(Lp(1.0), "under"),
 }  # fmt: skip
 
 
@@ -58,7 +63,8 @@ def tv_denoise(y, weights, strength):
 def optimality_gap(y, weights, v, strength):
     """Distance of v from the optimality conditions of total-variation denoising; 0 at the minimiser.
 
-    With z_j = sum_{i <= j} c_i (y_i - v_i), it is the largest of |z_j| - strength, of |z_j + strength| where v
+    With z_j = sum_{i <= j} c_i (y_i - v_i), it is the largest of |z_j| - strength,
+    of |z_j + strength| where v
     goes up, of |z_j - strength| where v goes down, and of |z_n|.
     """
     z = np.cumsum(weights * (y - v))

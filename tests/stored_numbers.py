@@ -331,7 +331,8 @@ def truth_line():
 
 def lightgbm():
     held = row(
-        BERTA, "fig1_heavy_legacy", problem="beta_calibrated_legacy", estimator="variational_lightgbm_ws_berta2026", n=10_000,
+        BERTA, "fig1_heavy_legacy", problem="beta_calibrated_legacy",
+        estimator="variational_lightgbm_ws_berta2026", n=10_000,
         estimand="l2_squared",
     )  # fmt: skip
     return held["mean"], held["se"]
@@ -551,7 +552,8 @@ def four_points(estimator, estimand="l1", **changed):
 
 def temperature_bound():
     held = row(
-        BERTA, "fig1_legacy", problem="beta_overconfident_legacy", estimator="variational_temperature_berta2026", n=10_000,
+        BERTA, "fig1_legacy", problem="beta_overconfident_legacy",
+        estimator="variational_temperature_berta2026", n=10_000,
         estimand="l1",
     )  # fmt: skip
     return held["low"], held["truth"]

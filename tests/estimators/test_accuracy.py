@@ -36,12 +36,12 @@ def test_accuracy_is_no_distance_and_has_no_truth():
 def test_the_bins_of_every_class_are_those_of_the_binned_estimator_and_make_up_its_value():
     p, y = harness.load_problem("dirichlet3_overconfident").sample(500, np.random.default_rng(0))
     reduced = harness.reduce(p, y, "classwise")
-    found = apply(ReliabilityBins(bins=10), *reduced, "classwise", None)["l1"]
-    assert found.value == pytest.approx(
+    estimate = apply(ReliabilityBins(bins=10), *reduced, "classwise", None)["l1"]
+    assert estimate.value == pytest.approx(
         apply(Binned(bins=10), *reduced, "classwise", None)["l1"].value, abs=1e-12
     )
-    of = {name: v for name, v in found.diagnostics.items() if name.startswith("2/")}
+    of_class = {name: v for name, v in estimate.diagnostics.items() if name.startswith("2/")}
     counts, shares = (
-        [v for name, v in of.items() if name.endswith(end)] for end in ("count", "share")
+        [v for name, v in of_class.items() if name.endswith(end)] for end in ("count", "share")
     )
     assert sum(counts) == 500 and np.dot(counts, shares) == pytest.approx((y == 2).sum())

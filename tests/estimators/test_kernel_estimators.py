@@ -5,18 +5,19 @@ import math
 import numpy as np
 import pytest
 from harness.experiments.gruber2025 import authors
-from hypothesis import given
-from hypothesis import strategies as st
+from monte_carlo import near
 from numpy.random import default_rng
+from refusals import refuses
+from scipy.stats import beta
 from slow_params import slow
 
+import harness
 from harness import load_estimator, load_problem, reduce
-from harness.calibrators import Isotonic, Temperature
+from harness.calibrators import Isotonic, TabPFN, Temperature
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators import (
     Binned,
     BinningKernel,
-    Debiased,
     DirichletKernel,
     KernelRidge,
     Tuned,
@@ -28,11 +29,12 @@ from harness.estimators.selection import grid_settings, validation_risks
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.kernels import dirichlet_sums, rbf
 from harness.math.notions import one_hot
-from harness.math.risk import residuals, risk
+from harness.math.risk import residuals
+from harness.plan.components import configured, load
 
 
-def values(found):
-    return {name: e.value for name, e in found.items()}
+def values(estimates):
+    return {name: e.value for name, e in estimates.items()}
 
 
 def sample(name, n, seed=0, notion=None):
@@ -53,18 +55,17 @@ def test_squares_and_entropy():
 # kernel regression
 
 
-def test_two_samples_leave_each_other():
+def test_each_of_two_samples_gets_the_outcome_of_the_other():
     """The regression at each sample is the outcome of the other."""
     p, y = np.array([0.2, 0.6]), np.array([1, 0])
-    found = values(DirichletKernel(0.1)(p, y))
-    assert found["l1"] == pytest.approx((0.2 + 0.4) / 2)
-    assert found["l2_squared"] == pytest.approx((0.2**2 + 0.4**2) / 2)
-    assert found["rms"] == pytest.approx(math.sqrt(0.1))
-    assert found["kl"] == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
-    assert found["refinement_l2_squared"] == found["refinement_kl"] == pytest.approx(0.0)
-    assert found["sharpness_l2_squared"] == pytest.approx(0.25) and found[
-        "sharpness_kl"
-    ] == pytest.approx(math.log(2))
+    estimates = values(DirichletKernel(0.1)(p, y))
+    assert estimates["l1"] == pytest.approx((0.2 + 0.4) / 2)
+    assert estimates["l2_squared"] == pytest.approx((0.2**2 + 0.4**2) / 2)
+    assert estimates["rms"] == pytest.approx(math.sqrt(0.1))
+    assert estimates["kl"] == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
+    assert estimates["refinement_l2_squared"] == estimates["refinement_kl"] == pytest.approx(0.0)
+    assert estimates["sharpness_l2_squared"] == pytest.approx(0.25)
+    assert estimates["sharpness_kl"] == pytest.approx(math.log(2))
     through_risk = values(DirichletKernel(0.1, form="risk")(p, y))
     assert through_risk["l2_squared"] == pytest.approx((0.8**2 + 0.6**2) / 2)  # Brier score - 0
     assert "l1" not in through_risk
@@ -74,18 +75,22 @@ def test_equal_predictions_take_the_mean_of_the_others():
     p, y = np.full(4, 0.5), np.array([1, 1, 1, 0])
     r = np.array([2 / 3, 2 / 3, 2 / 3, 1.0])
     for bandwidth in (1e-3, 0.1, 1.0):
-        found = values(DirichletKernel(bandwidth)(p, y))
-        assert found["l2_squared"] == pytest.approx(((r - 0.5) ** 2).mean())
-        assert found["refinement_l2_squared"] == pytest.approx((r * (1 - r)).mean())
+        estimates = values(DirichletKernel(bandwidth)(p, y))
+        assert estimates["l2_squared"] == pytest.approx(((r - 0.5) ** 2).mean())
+        assert estimates["refinement_l2_squared"] == pytest.approx((r * (1 - r)).mean())
 
 
 def test_a_huge_bandwidth_on_vectors_takes_all_others_alike():
     rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(3), 20), rng.integers(0, 3, 20)
     others = (one_hot(y, 3).sum(axis=0) - one_hot(y, 3)) / 19
-    found = values(DirichletKernel(1e9)(p, y))
-    assert found["l2_squared"] == pytest.approx(((others - p) ** 2).sum(axis=1).mean(), rel=1e-6)
-    assert found["l2"] == pytest.approx(np.sqrt(((others - p) ** 2).sum(axis=1)).mean(), rel=1e-6)
+    estimates = values(DirichletKernel(1e9)(p, y))
+    assert estimates["l2_squared"] == pytest.approx(
+        ((others - p) ** 2).sum(axis=1).mean(), rel=1e-6
+    )
+    assert estimates["l2"] == pytest.approx(
+        np.sqrt(((others - p) ** 2).sum(axis=1)).mean(), rel=1e-6
+    )
 
 
 def test_both_forms_differ_by_the_gradient_term():
@@ -108,15 +113,17 @@ def test_the_score_is_calibration_error_plus_refinement_on_average():
     ):
         p, y = sample(name, 300, notion=notion)
         p = np.clip(p, 1e-6, 1 - 1e-6) if notion == "binary" else p
-        found = values(DirichletKernel(0.05, form="risk", floor=1e-12)(p, y))
+        estimates = values(DirichletKernel(0.05, form="risk", floor=1e-12)(p, y))
         scores = {
             **values(load_estimator("brier")(p, y)),
             **values(load_estimator("logloss")(p, y)),
         }
-        assert found["l2_squared"] + found["refinement_l2_squared"] == pytest.approx(
+        assert estimates["l2_squared"] + estimates["refinement_l2_squared"] == pytest.approx(
             scores["brier"], rel=1e-9
         )
-        assert found["kl"] + found["refinement_kl"] == pytest.approx(scores["logloss"], rel=1e-9)
+        assert estimates["kl"] + estimates["refinement_kl"] == pytest.approx(
+            scores["logloss"], rel=1e-9
+        )
 
 
 def test_scalars_are_half_of_their_two_columns():
@@ -129,30 +136,6 @@ def test_scalars_are_half_of_their_two_columns():
         assert 2 * scalar[name] == pytest.approx(columns[name], rel=1e-9)
     for name in ("kl", "refinement_kl", "sharpness_kl"):
         assert scalar[name] == pytest.approx(columns[name], rel=1e-6)
-
-
-@given(st.integers(2, 5), st.integers(2, 30), st.integers(0, 1000))
-def test_order_and_names_of_classes_do_not_matter(classes, n, seed):
-    rng = default_rng(seed)
-    p, y = rng.dirichlet(np.full(classes, 0.5), n), rng.integers(0, classes, n)
-    before = values(DirichletKernel("likelihood")(p, y))
-    rows, names = rng.permutation(n), rng.permutation(classes)
-    after = values(DirichletKernel("likelihood")(p[rows][:, names], np.argsort(names)[y[rows]]))
-    assert after == pytest.approx(before, rel=1e-7, abs=1e-9)
-
-
-def test_predictions_of_exactly_0_and_1():
-    p, y = np.array([0.0, 1.0, 1.0, 0.0, 0.5]), np.array([0, 1, 0, 1, 1])
-    for form in ("direct", "risk"):
-        assert all(
-            math.isfinite(v)
-            for v in values(DirichletKernel("likelihood", form=form)(p, y)).values()
-        )
-    vectors = one_hot(np.array([0, 1, 2, 0]), 3)
-    assert all(
-        math.isfinite(v)
-        for v in values(DirichletKernel("likelihood")(vectors, np.array([0, 1, 2, 1]))).values()
-    )
 
 
 def test_one_sample_has_no_others():
@@ -171,21 +154,19 @@ def test_a_users_own_divergence():
     estimator = DirichletKernel(0.1, generators=(cubes,))
     z = np.clip(p, estimator.floor, 1.0 - estimator.floor)
     r = dirichlet_sums(z, z, one_hot(y, 3), (0.1,), leave_out=np.arange(40))[0][0]
-    found = values(estimator(p, y))
-    assert found["bregman_cubes"] == pytest.approx(
+    estimates = values(estimator(p, y))
+    assert estimates["bregman_cubes"] == pytest.approx(
         (r**3 - p**3 - 3 * p**2 * (r - p)).sum(axis=1).mean()
     )
     share = one_hot(y, 3).mean(axis=0)
-    assert found["sharpness_bregman_cubes"] == pytest.approx(
+    assert estimates["sharpness_bregman_cubes"] == pytest.approx(
         (r**3).sum(axis=1).mean() - (share**3).sum()
     )
-    assert set(found) == set(estimator.estimands)
+    assert set(estimates) == set(estimator.estimands)
 
 
 def test_an_own_divergence_in_a_run(out, module):
     """Its records have values and no truth."""
-    import harness
-
     module(
         "own_divergence",
         """
@@ -193,7 +174,8 @@ from harness.math.divergences import Bregman
 from harness.estimators import DirichletKernel
 
 def kernel(p, y):
-    cubes = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2, interior=False)
+    cubes = Bregman("bregman_cubes", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2,
+                    interior=False)
     return DirichletKernel(0.1, generators=(cubes,))(p, y)
 """,
     )
@@ -204,19 +186,16 @@ def kernel(p, y):
         "n=50",
         "reps=1",
     ]
-    found = harness.run([*run, "engine=serial"]).set_index("estimand")
-    assert found.loc["bregman_cubes", "status"] == "ok" and np.isnan(
-        found.loc["bregman_cubes", "truth"]
-    )
-    assert found.loc["kl", "truth"] == pytest.approx(
+    records = harness.run([*run, "engine=serial"]).set_index("estimand")
+    assert records.loc["bregman_cubes", "status"] == "ok"
+    assert np.isnan(records.loc["bregman_cubes", "truth"])
+    assert records.loc["kl", "truth"] == pytest.approx(
         load_problem("beta_overconfident").truth("kl").value
     )
 
 
 @pytest.mark.slow
 def test_bandwidth_rules():
-    from scipy.stats import beta
-
     p, y = sample("beta_overconfident", 400)
     likelihood = DirichletKernel("likelihood")
     scores = likelihood.log_likelihoods(p, (1e-4, 1e-3, 1e-2, 1e-1))
@@ -229,9 +208,8 @@ def test_bandwidth_rules():
     assert scores == pytest.approx(by_hand, rel=1e-6)
     p, y = sample("beta_overconfident", 4001)
     many = likelihood.log_likelihoods(p, (1e-3, 1e-2))
-    assert likelihood.log_likelihoods(p[::-1], (1e-3, 1e-2)) == pytest.approx(
-        many, rel=1e-12
-    )  # by rank, in whatever order
+    again = likelihood.log_likelihoods(p[::-1], (1e-3, 1e-2))
+    assert again == pytest.approx(many, rel=1e-12)  # in any order
     kept = np.sort(p)[np.linspace(0, 4000, 2000).astype(int)]
     z = np.clip(kept, 1e-7, 1 - 1e-7)
     k = beta.pdf(
@@ -248,21 +226,12 @@ def test_bandwidth_rules():
     assert tuned(p, y, default_rng(0))["kl"].diagnostics == {"bandwidth": b}
 
 
-@pytest.mark.parametrize(
-    "bad", [{"bandwidth": 0}, {"bandwidth": "silverman"}, {"form": "both"}, {"floor": 0.0}]
-)
-def test_bad_parameters_of_the_kernel(bad):
-    with pytest.raises(BadInputError, match=next(iter(bad))):
-        DirichletKernel(**bad)
-
-
 def test_binning_kernel_by_hand():
     p, y = np.array([0.1, 0.2, 0.3, 0.9]), np.array([0, 1, 1, 1])
     r = np.array([1.0, 0.5, 0.5, 2 / 3])  # the last is alone: all others
-    found = values(BinningKernel(2)(p, y))
-    assert found["l2_squared"] == pytest.approx(((r - p) ** 2).mean()) and found[
-        "l1"
-    ] == pytest.approx(np.abs(r - p).mean())
+    estimates = values(BinningKernel(2)(p, y))
+    assert estimates["l2_squared"] == pytest.approx(((r - p) ** 2).mean())
+    assert estimates["l1"] == pytest.approx(np.abs(r - p).mean())
 
 
 @pytest.mark.slow
@@ -270,10 +239,10 @@ def test_binning_kernel_by_hand():
 def test_direct_estimates_come_near_the_truth(name):
     """n = 2,000, bandwidth by the risk: the bias is below a tenth of the truth plus 0.004."""
     problem = load_problem(name)
-    found = []
+    estimates = []
     for rep in range(5):
         p, y = problem.sample(2000, default_rng([5, rep]))
-        found.append(values(DirichletKernel("risk")(p, y, default_rng(rep))))
+        estimates.append(values(DirichletKernel("risk")(p, y, default_rng(rep))))
     for estimand in (
         "l2_squared",
         "kl",
@@ -283,9 +252,8 @@ def test_direct_estimates_come_near_the_truth(name):
         "sharpness_kl",
     ):
         truth = problem.truth(estimand).value
-        x = np.array([f[estimand] for f in found])
-        error = 4 * x.std(ddof=1) / math.sqrt(5)
-        assert abs(x.mean() - truth) < 0.1 * truth + error + 0.004, estimand
+        x = np.array([f[estimand] for f in estimates])
+        assert near(x, truth, 0.1 * truth + 0.004), estimand
 
 
 # kernel ridge
@@ -296,16 +264,16 @@ def test_direct_estimates_come_near_the_truth(name):
 def test_kernel_ridge_is_the_formula(kind, notion):
     """Equals the n x n matrices of the equations."""
     p, y = sample("dirichlet3_overconfident", 160, notion=notion)
-    train, at = slice(0, 120), slice(120, 160)
-    k, across = rbf(p[train], p[train], 0.5), rbf(p[at], p[train], 0.5)
+    train, rest = slice(0, 120), slice(120, 160)
+    k, across = rbf(p[train], p[train], 0.5), rbf(p[rest], p[train], 0.5)
     u = residuals(p, y)
     values_, vectors = np.linalg.eigh(k)
     values_ = values_.clip(0)
     settings = [{"ridge": r} for r in GRIDS[kind, notion != "canonical"] if r >= 1e-6]
-    for one, (products,) in zip(
-        settings, KernelRidge(kind).products(p[train], y[train], [p[at]], settings)
+    for setting, (products,) in zip(
+        settings, KernelRidge(kind).products(p[train], y[train], [p[rest]], settings)
     ):
-        c = one["ridge"] * 120 ** POWERS[kind]
+        c = setting["ridge"] * 120 ** POWERS[kind]
         if kind == "kkr":
             target = vectors.T @ u[train] @ u[train].T @ vectors
             h = (
@@ -326,14 +294,14 @@ def test_kernel_ridge_is_the_formula(kind, notion):
 def test_kkr_is_the_solution_of_the_kronecker_system():
     """h = vec(U U')' (K (x) K + c I)^-1 (k (x) k') (gruber2025, eq. 28) on five points."""
     rng = default_rng(0)
-    p, y, at = rng.random(5), rng.integers(0, 2, 5), np.array([0.2, 0.9])
+    p, y, points = rng.random(5), rng.integers(0, 2, 5), np.array([0.2, 0.9])
     ridge = 1e-3
     c = ridge * 5**1.5
     k, u = rbf(p, p, 0.5), residuals(p, y)
     solved = np.linalg.solve(np.kron(k, k) + c * np.eye(25), (u @ u.T).ravel())
-    across = rbf(at, p, 0.5)
+    across = rbf(points, p, 0.5)
     h = np.array([[solved @ np.kron(a, b) for b in across] for a in across])
-    (products,) = next(KernelRidge("kkr").products(p, y, [at], [{"ridge": ridge}]))
+    (products,) = next(KernelRidge("kkr").products(p, y, [points], [{"ridge": ridge}]))
     assert products.weighted() @ products.features.T == pytest.approx(h, rel=1e-7)
 
 
@@ -342,10 +310,10 @@ def test_kkr_of_a_high_rank_is_the_formula(ridge):
     """Its features have signs if that saves columns; else there is a matrix between them."""
     rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(8), 400), rng.integers(0, 8, 400)
-    at, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]
-    (products,) = next(KernelRidge("kkr").products(p, y, [at], [{"ridge": ridge}]))
+    points, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]
+    (products,) = next(KernelRidge("kkr").products(p, y, [points], [{"ridge": ridge}]))
     assert products.diagnostics["rank"] > kernel_ridge.FEW_DIMENSIONS
-    k, across, u = rbf(p, p, 0.5), rbf(at, p, 0.5), residuals(p, y)
+    k, across, u = rbf(p, p, 0.5), rbf(points, p, 0.5), residuals(p, y)
     eigenvalues, vectors = np.linalg.eigh(k)
     target = vectors.T @ u @ u.T @ vectors / (np.outer(eigenvalues, eigenvalues).clip(0) + c)
     h = across @ vectors @ target @ vectors.T @ across.T
@@ -360,28 +328,13 @@ def test_a_large_ridge_is_nothing_and_a_small_one_is_the_truth():
     problem = load_problem("beta_overconfident")
     truth = problem.truth("l2_squared").value
     for kind in ("kkr", "ukkr"):
-        found = []
+        estimates = []
         for rep in range(10):
             p, y = problem.sample(2000, default_rng([3, rep]))
             rng = default_rng(rep)
             assert abs(KernelRidge(kind, ridge=1e12)(p, y, rng)["l2_squared"].value) < 1e-6
-            found.append(KernelRidge(kind, ridge=1e-6)(p, y, rng)["l2_squared"].value)
-        assert near(found, truth, 0.1 * truth), kind
-
-
-def near(found, truth, bias):
-    """Return True if the mean is within `bias` of the truth, plus four standard errors."""
-    return abs(np.mean(found) - truth) < bias + 4 * np.std(found, ddof=1) / math.sqrt(len(found))
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"kind": "krr"}, {"gamma": -1}, {"gamma": math.inf}, {"ridge": 0}, {"ridge": "cv"}, {"ridge": True}, {"max_rank": 0},
-     {"max_rank": 2.5}, {"tolerance": 2.0}],
-)  # fmt: skip
-def test_bad_parameters_of_kernel_ridge(bad):
-    with pytest.raises(BadInputError, match=next(iter(bad))):
-        KernelRidge(**bad)
+            estimates.append(KernelRidge(kind, ridge=1e-6)(p, y, rng)["l2_squared"].value)
+        assert near(estimates, truth, 0.1 * truth), kind
 
 
 # Algorithm 1
@@ -395,7 +348,7 @@ def test_settings_are_all_combinations():
 def test_tuned_by_hand():
     """The steps of Algorithm 1 on bins, with the same random stream."""
     p, y = sample("beta_overconfident", 100)
-    found = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, default_rng(7))["l2_squared"]
+    tuned = Tuned(Binned(), grid={"bins": (2, 8)}, folds=4)(p, y, default_rng(7))["l2_squared"]
     rng = default_rng(7)
     order = rng.permutation(100)
     test, rest = order[:20], order[20:]
@@ -406,19 +359,19 @@ def test_tuned_by_hand():
     for j in range(4):
         train, held_out = rest[fold != j], rest[fold == j]
         for i, bins in enumerate((2, 8)):
-            cell = np.minimum((p * bins).astype(int), bins - 1)
-            gap = np.array([(p - y)[train][cell[train] == b].mean() if (cell[train] == b).any() else (p - y)[train].mean()
-                            for b in range(bins)])  # fmt: skip
-            u, v = (p - y)[held_out], gap[cell[held_out]]
+            bin_of = np.minimum((p * bins).astype(int), bins - 1)
+            inside = [train[bin_of[train] == b] for b in range(bins)]
+            gap = np.array([(p - y)[rows if len(rows) else train].mean() for rows in inside])
+            u, v = (p - y)[held_out], gap[bin_of[held_out]]
             square = (np.outer(u, u) - np.outer(v, v)) ** 2
             risks[i, j] = (square.sum() - square.trace()) / (20 * 19)
-            means[i, j] = (gap[cell[test]] ** 2).mean()
+            means[i, j] = (gap[bin_of[test]] ** 2).mean()
     best = risks.mean(axis=1).argmin()
-    assert found.value == pytest.approx(means[best].mean())
-    assert found.diagnostics["choice"] == best and found.diagnostics["bins"] == (2, 8)[best]
-    assert found.diagnostics["risk"] == pytest.approx(risks[best].mean())
-    assert found.diagnostics["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
-    assert found.diagnostics["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
+    assert tuned.value == pytest.approx(means[best].mean())
+    assert tuned.diagnostics["choice"] == best and tuned.diagnostics["bins"] == (2, 8)[best]
+    assert tuned.diagnostics["risk"] == pytest.approx(risks[best].mean())
+    assert tuned.diagnostics["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
+    assert tuned.diagnostics["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
 
 
 @pytest.mark.parametrize(
@@ -428,11 +381,11 @@ def test_every_tuned_estimator_finds_a_plain_miscalibration(name):
     """The bias is below a tenth of the truth."""
     problem = load_problem("beta_overconfident")
     truth = problem.truth("l2_squared").value
-    found = []
+    estimates = []
     for rep in range(6):
         p, y = problem.sample(2000, default_rng([4, rep]))
-        found.append(load_estimator(name)(p, y, default_rng(rep))["l2_squared"].value)
-    assert near(found, truth, 0.1 * truth)
+        estimates.append(load_estimator(name)(p, y, default_rng(rep))["l2_squared"].value)
+    assert near(estimates, truth, 0.1 * truth)
 
 
 def test_the_better_calibrator_is_chosen():
@@ -443,22 +396,22 @@ def test_the_better_calibrator_is_chosen():
         Variational(), grid_settings(grid), p, y, np.arange(8000) % 5, default_rng(0)
     )
     assert risks.mean(axis=1).argmin() == 1
-    found = Tuned(Variational(), grid)(p, y, default_rng(0))["l2_squared"]
-    assert found.diagnostics["choice"] == 1
+    tuned = Tuned(Variational(), grid)(p, y, default_rng(0))["l2_squared"]
+    assert tuned.diagnostics["choice"] == 1
 
 
 def test_vectors_by_kmeans_bins():
     """Bins average what differs inside them, the more the fewer they are."""
     problem = load_problem("dirichlet3_overconfident")
     truth = problem.truth("l2_squared", "canonical").value
-    found = {bins: [] for bins in (3, 30)}
+    estimates = {bins: [] for bins in (3, 30)}
     for rep in range(6):
         p, y = problem.sample(2000, default_rng([8, rep]))
-        for bins, values_ in found.items():
-            one = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(p, y, default_rng(rep))
-            values_.append(one["l2_squared"].value)
-    assert np.mean(found[3]) < np.mean(found[30])
-    assert near(found[30], truth, 0.25 * truth)
+        for bins, values_ in estimates.items():
+            tuned = Tuned(Binned(rule="kmeans"), grid={"bins": (bins,)})(p, y, default_rng(rep))
+            values_.append(tuned["l2_squared"].value)
+    assert np.mean(estimates[3]) < np.mean(estimates[30])
+    assert near(estimates[30], truth, 0.25 * truth)
 
 
 def test_too_few_samples():
@@ -469,16 +422,6 @@ def test_too_few_samples():
         KernelRidge()(p[:9], y[:9], default_rng(0))
     with pytest.raises(UndefinedError, match="more than 9"):
         authors.Tuned(Binned())(p[:9], y[:9])
-
-
-def test_bad_input_of_tuned():
-    with pytest.raises(BadInputError, match="Debiased, which offers no residual products"):
-        Tuned(Debiased())
-    for bad in ({"folds": 1}, {"test_share": 1.0}, {"test_share": "a"}):
-        with pytest.raises(BadInputError, match=next(iter(bad))):
-            Tuned(Binned(), **bad)
-    with pytest.raises(BadInputError, match="rng is missing"):
-        Tuned(Binned())(*sample("beta_overconfident", 100))
 
 
 @pytest.mark.parametrize(
@@ -498,9 +441,7 @@ def test_bad_input_of_tuned():
 )
 def test_a_grid_is_checked_when_it_is_made(estimator, grid, says):
     for wrapper in (Tuned, authors.Tuned):
-        with pytest.raises(BadInputError) as raised:
-            wrapper(estimator, grid)
-        assert says in str(raised.value)
+        refuses(lambda: wrapper(estimator, grid), says)  # noqa: B023
 
 
 def test_a_setting_needs_a_number():
@@ -527,26 +468,22 @@ def test_every_field_of_a_grid_is_used():
     assert given.diagnostics["ridge"] == 1e8 and given.value < 1e-9
 
 
-def test_what_the_rank_leaves_out_is_reported():
+def test_the_residual_of_a_capped_rank_is_reported():
     """Ten classes have full rank; at most 40 pivots leave a residual, and another estimate."""
     p, y = sample("dirichlet10_overconfident", 800)
     exact = KernelRidge(ridge=1e-3)(p, y, default_rng(0))["l2_squared"]
     capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, default_rng(0))["l2_squared"]
     assert exact.diagnostics["rank"] > 500 and exact.diagnostics["residual"] <= 1e-14
-    assert (
-        capped.diagnostics["rank"] == 40
-        and capped.diagnostics["residual"] > 1e-4
-        and capped.value != exact.value
-    )
+    assert capped.diagnostics["rank"] == 40
+    assert capped.diagnostics["residual"] > 1e-4
+    assert capped.value != exact.value
     tuned = Tuned(KernelRidge(max_rank=40))(p, y, default_rng(0))["l2_squared"]
     assert tuned.diagnostics["rank"] == 40 and tuned.diagnostics["residual"] > 1e-4
 
 
 def test_tuned_is_as_available_as_its_calibrators():
-    from harness.calibrators import TabPFN
-
-    one = Tuned(Variational(), {"calibrator": (Isotonic(), TabPFN())})
-    assert one.max_n == TabPFN().max_n and one.unavailable == TabPFN().unavailable
+    tuned = Tuned(Variational(), {"calibrator": (Isotonic(), TabPFN())})
+    assert tuned.max_n == TabPFN().max_n and tuned.unavailable == TabPFN().unavailable
 
 
 def test_tuned_is_revised_with_its_estimator(monkeypatch):
@@ -568,33 +505,18 @@ def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
     assert by_risk < 0.5 * likelihood(p, y)["l2_squared"].value
 
 
-def test_own_divergences_and_norms_are_checked():
+def test_own_divergences_are_checked():
     cubes = Bregman("kl", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2)
     for bad, says in (((cubes,), "the name 'kl'"), ((3,), "generators holds 3")):
         for kind in (DirichletKernel, BinningKernel):
             with pytest.raises(BadInputError, match=says):
                 kind(generators=bad)
-    for norms in ((0.5,), (-1,), (float("nan"),), 2):
-        with pytest.raises(BadInputError, match="norms is"):
-            DirichletKernel(norms=norms)
     p, y = np.array([0.2, 0.6]), np.array([1, 0])
-    assert "linf" not in DirichletKernel(0.1, norms=(math.inf,))(
-        p, y
-    )  # a supremum for scalars, and no mean
-
-
-def test_a_class_never_seen_and_constant_predictions():
-    rng = default_rng(0)
-    p, y = rng.dirichlet(np.ones(4), 60), rng.integers(0, 3, 60)
-    for name in ("tuned_kde", "tuned_kkr", "tuned_ukkr", "kde", "kkr"):
-        for q in (p, np.tile(p[0], (60, 1))):
-            found = load_estimator(name)(q, y, default_rng(0))
-            assert all(math.isfinite(e.value) for e in found.values()), name
+    # Of scalars linf is a supremum, and no mean.
+    assert "linf" not in DirichletKernel(0.1, norms=(math.inf,))(p, y)
 
 
 def test_keys_tell_grids_and_calibrators_apart():
-    from harness.plan.components import configured, load
-
     def key(grid):
         config = {
             "_target_": "harness.estimators.Tuned",
@@ -611,17 +533,8 @@ def test_keys_tell_grids_and_calibrators_apart():
     assert isinstance(load("estimator", "tuned_variational", {}).grid["calibrator"][0], Isotonic)
 
 
-def test_their_order_of_rows_decides():
+def test_the_authors_split_depends_on_the_order_of_rows():
     """The permutation is fixed: another order of rows gives another split."""
     p, y = sample("dirichlet3_overconfident", 300, notion="top_label")
     estimator = load_estimator("tuned_ukkr_gruber2025")
     assert values(estimator(p, y)) == values(estimator(p, y)) != values(estimator(p[::-1], y[::-1]))
-
-
-def test_tuned_risk_is_the_risk():
-    p, y = sample("beta_overconfident", 500)
-    fold = np.arange(500) % 5
-    (found,) = validation_risks(Binned(), [{"bins": 10}], p, y, fold, None)
-    train = fold != 2
-    (products,) = next(Binned().products(p[train], y[train], [p[~train]], [{"bins": 10}]))
-    assert found[2] == pytest.approx(risk(residuals(p, y)[~train], products))

@@ -86,7 +86,8 @@ class Row:
 def run_of(out: Path, reps: int, *extra: str) -> list[str]:
     """Return the options of the disturbed run."""
     return [
-        "problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2", f"out={out}", "name=faults",
+        "problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", f"reps={reps}",
+        "jobs=2", f"out={out}", "name=faults",
         "+estimator.slow._target_=faulty.slow", *extra,
     ]  # fmt: skip
 
@@ -115,7 +116,8 @@ class Place:
     def start(self, out: Path, *extra: str, **more) -> subprocess.Popen:
         """Start the run on the command line, in its own session, which receives Ctrl-C."""
         return subprocess.Popen(
-            [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder, text=True,
+            [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder,
+            text=True,
             env=environment(self.folder, OF_FAULTS=str(out)),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,

@@ -15,8 +15,10 @@ from faults.common import PATIENCE, TIMES, Place, Row, alive, environment, gener
 from harness.records import parts, reader
 
 FAULTS = {  # estimators of common.MODULE: recorded reason of a cell
-    "hang": "took longer than 3 s and was stopped; cell_timeout allows more", "spin": "took longer than 3 s and was stopped",
-    "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more", "segfault": "took its process down .SIG",
+    "hang": "took longer than 3 s and was stopped; cell_timeout allows more",
+    "spin": "took longer than 3 s and was stopped",
+    "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more",
+    "segfault": "took its process down .SIG",
     "leave": "ended its process with exit status 3", "fork": None,
 }  # fmt: skip
 SIGNALS = {
@@ -119,7 +121,8 @@ def misbehaving(place: Place) -> list[Row]:
     out, reps = place.folder / "misbehaving", 3 * TIMES
     own = [f"+estimator.{name}._target_=faulty.{name}" for name in FAULTS]
     run = [
-        "problem=beta_wavy", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2", f"out={out}", "name=faults",
+        "problem=beta_wavy", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2",
+        f"out={out}", "name=faults",
         "cell_timeout=3", "max_memory=600", *own,
     ]  # fmt: skip
     process = subprocess.run(

@@ -5,7 +5,8 @@ columns of other types in a whole parquet file; words of a table of text; opcode
 random bytes. Every input must give probabilities and labels, or a BadInputError of one line. Any
 other outcome is a finding.
 
-    PYTHONPATH=tests python -m faults.reading 100000 1     number of inputs, seed: a table of outcomes
+    PYTHONPATH=tests python -m faults.reading 100000 1     number of inputs,
+    seed: a table of outcomes
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from harness.sources import files
 
 KINDS = (".npz", ".csv", ".parquet", ".pkl")
 WORDS = (
-    b"nan", b"inf", b"-1", b"1e400", b"0,5", b'"', b"", b"\x00", b"\xff\xfe", b"cat", b"True", b"1e-400", b"0x10", b"\r", b"\n",
+    b"nan", b"inf", b"-1", b"1e400", b"0,5", b'"', b"", b"\x00", b"\xff\xfe", b"cat", b"True",
+    b"1e-400", b"0x10", b"\r", b"\n",
     b";", b"\t", b"99999999999999999999", b"\xed\xa0\x80", b"p0", b"y",
 )  # fmt: skip
 OPCODES = b"(.0123456789FIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x90\x93\x94\x95\x96"
@@ -134,10 +136,14 @@ def _others(n: int) -> list[object]:
     """Return columns of other types, with n rows."""
     stamp = pd.Timestamp("2020-01-01")
     return [
-        [None] * n, ["text"] * n, [b"bytes"] * n, [stamp] * n, [stamp - stamp] * n, [True] * n, [np.inf] * n, [-1] * n,
-        [[0.5, 0.5]] * n, [[0.5]] * (n - 1) + [[]], [[None, 1.0]] * n, [{"a": 1}] * n, [2**63 - 1] * n, [np.nan] * n,
-        pd.Categorical(["a"] * n), pd.array([1] * n, dtype="Int64"), pd.array([None] * n, dtype="Float64"), [[["a"]]] * n,
-        [pd.Period("2020-01")] * n, [1e308] * n, [[]] * n, pd.array(["x"] * n, dtype="string"), [[{"a": 1}]] * n,
+        [None] * n, ["text"] * n, [b"bytes"] * n, [stamp] * n, [stamp - stamp] * n, [True] * n,
+        [np.inf] * n, [-1] * n,
+        [[0.5, 0.5]] * n, [[0.5]] * (n - 1) + [[]], [[None, 1.0]] * n, [{"a": 1}] * n,
+        [2**63 - 1] * n, [np.nan] * n,
+        pd.Categorical(["a"] * n), pd.array([1] * n, dtype="Int64"),
+        pd.array([None] * n, dtype="Float64"), [[["a"]]] * n,
+        [pd.Period("2020-01")] * n, [1e308] * n, [[]] * n, pd.array(["x"] * n, dtype="string"),
+        [[{"a": 1}]] * n,
     ]  # fmt: skip
 
 
@@ -189,7 +195,8 @@ def search(examples: int, folder: Path, seed: int = 0) -> tuple[dict, list]:
 
     @seed_of(seed)
     @settings(
-        max_examples=examples, deadline=None, database=None, phases=[Phase.generate], derandomize=False,
+        max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
+        derandomize=False,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(inputs())

@@ -88,7 +88,8 @@ def _truth(out, rng):
 
 
 DAMAGES = {
-    "truncated part": _cut, "foreign part": _foreign, "flipped bit of a part": _flipped, "part of other types": _other_types,
+    "truncated part": _cut, "foreign part": _foreign, "flipped bit of a part": _flipped,
+    "part of other types": _other_types,
     "changed truths": _truth,
 }  # fmt: skip
 
@@ -187,7 +188,8 @@ def two_drivers(place: Place) -> Row:
         run = [*run_of(out, SMALL), "jobs=1"]
         both = [
             subprocess.Popen(
-                [sys.executable, "-c", code, str(delay), *run], cwd=place.folder, stderr=subprocess.PIPE, text=True,
+                [sys.executable, "-c", code, str(delay), *run], cwd=place.folder,
+                stderr=subprocess.PIPE, text=True,
                 env=environment(place.folder),
             )
             for delay in (0.0, float(rng.uniform(0.0, 0.2)))
@@ -283,11 +285,14 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
         again = [text.replace("reps=2", f"reps={SMALL}") for text in run]
         quoted = [" ".join(f"'{text}'" for text in words) for words in (run, again)]
         script = _ON_A_SMALL_DISK.format(
-            size=20_000 if readonly else int(rng.integers(3, 85)) * 4, disk=disk, python=sys.executable, run=quoted[0],
-            again=quoted[1], status=status, kept=kept, readonly="1" if readonly else "", err=place.folder / "err",
+            size=20_000 if readonly else int(rng.integers(3, 85)) * 4, disk=disk,
+            python=sys.executable, run=quoted[0],
+            again=quoted[1], status=status, kept=kept, readonly="1" if readonly else "",
+            err=place.folder / "err",
         )  # fmt: skip
         done = subprocess.run(
-            ["unshare", "-rm", "sh", "-c", script], cwd=place.folder, capture_output=True, text=True,
+            ["unshare", "-rm", "sh", "-c", script], cwd=place.folder, capture_output=True,
+            text=True,
             env=environment(place.folder),
         )  # fmt: skip
         said = (place.folder / "err").read_text() if readonly else done.stderr
@@ -312,6 +317,7 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
 def every(place: Place) -> list[Row]:
     """Inject all faults of stores."""
     return [
-        small_disk(place), *(damaged(place, name) for name in DAMAGES), beside_compaction(place), two_drivers(place),
+        small_disk(place), *(damaged(place, name) for name in DAMAGES), beside_compaction(place),
+        two_drivers(place),
         jumping_clock(place), renames_of_nfs(place), small_disk(place, readonly=True),
     ]  # fmt: skip

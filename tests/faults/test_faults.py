@@ -24,10 +24,14 @@ from harness.records import parts, reader
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
 NO_NUMBERS = {
-    "complex": 1 + 0j, "numpy's complex": np.complex128(1 + 2j), "an array of one": np.array(1 + 2j), "text": "0.5",
-    "numpy's text": np.str_("0.5"), "text in an array": np.array("0.5"), "text as an object": np.array("0.5", dtype=object),
-    "bytes": b"0.5", "a truth value": True, "one in an array": np.array(True), "raw bytes": np.void(b"123"),
-    "a time": np.timedelta64(5, "s"), "too large": 10**400, "a list": [0.5], "nothing": None, "a table": {"l1": {"l1": 0.5}},
+    "complex": 1 + 0j, "numpy's complex": np.complex128(1 + 2j),
+    "an array of one": np.array(1 + 2j), "text": "0.5",
+    "numpy's text": np.str_("0.5"), "text in an array": np.array("0.5"),
+    "text as an object": np.array("0.5", dtype=object),
+    "bytes": b"0.5", "a truth value": True, "one in an array": np.array(True),
+    "raw bytes": np.void(b"123"),
+    "a time": np.timedelta64(5, "s"), "too large": 10**400, "a list": [0.5], "nothing": None,
+    "a table": {"l1": {"l1": 0.5}},
 }  # fmt: skip
 
 
@@ -87,16 +91,20 @@ def _write(out, after=0.0, **more):
     """Write one record."""
     part = parts.Part(out, after)
     common = {
-        "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
-        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0, "run_id": "r",
+        "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}",
+        "notion": "binary", "n": 10, "rep": 0,
+        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0,
+        "run_id": "r",
     }  # fmt: skip
     part.add({**common, **more}, [{"status": "ok", "value": 0.5, "estimand": "l1"}])
     part.write()
 
 
 FOREIGN = {
-    "status": ("odd", "the status 'odd' is unknown"), "key": (None, "1 rows have no key"), "n": ("many", "of other types"),
-    "value": ("half", "of other types"), "rep": (None, "1 rows have no rep"), "problem_key": ("../x", "problem_key '../x'"),
+    "status": ("odd", "the status 'odd' is unknown"), "key": (None, "1 rows have no key"),
+    "n": ("many", "of other types"),
+    "value": ("half", "of other types"), "rep": (None, "1 rows have no rep"),
+    "problem_key": ("../x", "problem_key '../x'"),
 }  # fmt: skip
 
 

@@ -8,7 +8,8 @@ import pytest
 import harness
 
 QUICK_EXPERIMENTS = [
-    "smoke", "sweep_bins", "berta2026_fig1", "ciosek2026_bound", "gruber2025_fig1", "moskvichev2025_fig3",
+    "smoke", "sweep_bins", "berta2026_fig1", "ciosek2026_bound", "gruber2025_fig1",
+    "moskvichev2025_fig3",
     "popordanoska2024_fig2b",
 ]  # fmt: skip
 

@@ -116,7 +116,8 @@ def test_bounded_variation(data):
         assert sharp.diagnostics[ours] == pytest.approx(share @ of_folds, **CLOSE)
     e = TVInsample()(p, y)["l1"]
     for name, value in {
-        "U": e.high, "lam": e.diagnostics["lambda"], "emp": e.diagnostics["empirical"], "tvb": e.diagnostics["tvb"],
+        "U": e.high, "lam": e.diagnostics["lambda"], "emp": e.diagnostics["empirical"],
+        "tvb": e.diagnostics["tvb"],
         "tvhat": e.diagnostics["variation_fitted"], "pieces": e.diagnostics["pieces"],
     }.items():  # fmt: skip
         assert value == pytest.approx(of_data(data, f"tv_insample.{name}"), **CLOSE)

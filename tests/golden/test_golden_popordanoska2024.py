@@ -89,12 +89,13 @@ def test_kernels_and_ratios(case):
         if r["function"] == "ratio E[Y|g] LOO":
             ours = dirichlet_sums(g, g, hits, (bandwidth(r),), leave_out=np.arange(len(g)))[0][0]
         elif r["function"] == "log Dirichlet kernel":
-            ours = np.array([[dirichlet_sums(a, b, np.ones((1, 1)), (bandwidth(r),))[1][0, 0] for b in (g[:1], g[1:2])]
-                             for a in (g[:1], g[1:2])])  # fmt: skip
+            pairs = [(a, b) for a in (g[:1], g[1:2]) for b in (g[:1], g[1:2])]
+            ones, h = np.ones((1, 1)), (bandwidth(r),)
+            ours = np.reshape([dirichlet_sums(a, b, ones, h)[1][0, 0] for a, b in pairs], (2, 2))
         else:
             continue
-        at = tuple(int(x) for x in re.findall(r"\d+", r["statistic"]))
-        assert ours[at] == pytest.approx(float(r["value"]), rel=1e-6), r
+        place = tuple(int(x) for x in re.findall(r"\d+", r["statistic"]))
+        assert ours[place] == pytest.approx(float(r["value"]), rel=1e-6), r
         checked += 1
     assert checked == 20
 

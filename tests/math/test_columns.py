@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 
 import harness
 from harness.errors import BadInputError
@@ -25,7 +26,7 @@ FRAMES = {
     "Y_Proba. in front": TURNED.add_prefix("Y_Proba."),
     "numbers": pd.DataFrame(P),
     "numbers, turned": pd.DataFrame(P)[[2, 1, 0]],
-    "p_ and numbers from 1, turned": pd.DataFrame(P, columns=["p_1", "p_2", "p_3"])[["p_3", "p_2", "p_1"]],
+    "p_ and numbers from 1, turned": pd.DataFrame(P[:, ::-1], columns=["p_3", "p_2", "p_1"]),
     "an array": P,
 }  # fmt: skip
 LABELS = {
@@ -34,11 +35,12 @@ LABELS = {
     "a series of names": pd.Series(np.array(NAMES)[Y]),
     "categories": pd.Series(np.array(NAMES)[Y]).astype("category"),
 }
+SHARPER = P**2 / (P**2).sum(axis=1, keepdims=True)
 ENTRIES = {
     "judge": lambda p, y: harness.judge(p, y, classes=NAMES, questions=["calibrated"]).calibrated,
-    "judge, second": lambda p, y: (
-        harness.judge(P**2 / (P**2).sum(axis=1, keepdims=True), y, second=p, classes=NAMES, questions=["versus"]).versus
-    ),
+    "judge, second": lambda p, y: harness.judge(
+        SHARPER, y, second=p, classes=NAMES, questions=["versus"]
+    ).versus,
     "ece": lambda p, y: harness.ece(p, y, classes=NAMES),
     "estimate": lambda p, y: harness.estimate("binned15", p, y, "classwise", classes=NAMES)["l1"],
     "reduce": lambda p, y: [a.tolist() for a in harness.reduce(p, y, "canonical", classes=NAMES)],
@@ -49,7 +51,7 @@ ENTRIES = {
 @pytest.mark.parametrize("columns", FRAMES)
 def test_the_order_of_named_columns_changes_nothing(entry, columns):
     expected = ENTRIES[entry](P, Y)
-    some = ["numbers", "a series of names"] if entry == "judge" else LABELS  # which takes 0.3 s
+    some = ["numbers", "a series of names"] if "judge" in entry else LABELS  # judge takes 0.3 s
     for labels in some:
         assert ENTRIES[entry](FRAMES[columns], LABELS[labels]) == expected
 
@@ -60,40 +62,38 @@ def test_names_of_columns_and_labels_suffice_without_classes(columns):
     assert harness.ece(frame, names) == harness.ece(P, Y)
     judged = harness.judge(frame, names, second=TURNED, questions=["versus"])
     assert set(judged.data.classes) == set(NAMES)
-    assert all(one.difference.value == 0.0 for one in judged.versus.differences)
+    assert all(row.difference.value == 0.0 for row in judged.versus.differences)
 
 
 REFUSED = {
-    "other classes": (lambda: harness.ece(TURNED, Y, classes=["horse", "dog", "cow"]), ["cat, dog, horse", "horse, dog, cow"]),
-    "numbers as labels of named columns": (lambda: harness.ece(TURNED, Y), ["cat, dog, horse", "classes="]),
-    "the same of judge": (lambda: harness.judge(TURNED, Y), ["cat, dog, horse", "classes="]),
-    "names without columns": (lambda: harness.ece(P, LABELS["names"]), ["classes="]),
-    "1, 2, 3 or 0, 1, 2": (
-        lambda: harness.ece(pd.DataFrame(P, columns=[1, 2, 3]), np.maximum(Y, 1)), ["numbered 1, 2, 3", "classes=[1, 2, 3]"],
+    "other classes": lambda: harness.ece(TURNED, Y, classes=["horse", "dog", "cow"]),
+    "numbers as labels of named columns": lambda: harness.ece(TURNED, Y),
+    "numbers as labels of named columns, judge": lambda: harness.judge(TURNED, Y),
+    "names of classes, columns without names": lambda: harness.ece(P, LABELS["names"]),
+    "numbers that count from 0 or from 1": lambda: harness.ece(
+        pd.DataFrame(P, columns=[1, 2, 3]), np.maximum(Y, 1)
     ),
-    "a column twice": (lambda: harness.ece(FRAME.set_axis(["a", "b", "a"], axis=1), Y, classes=["a", "b", "c"]), ["'a'"]),
-    "the first of two classes": (
-        lambda: harness.ece(FRAME["dog"], Y == 1, "binary", classes=["dog", "rest"]), ["'dog'", "'rest'"],
+    "a column twice": lambda: harness.ece(
+        FRAME.set_axis(["a", "b", "a"], axis=1), Y, classes=["a", "b", "c"]
     ),
-    "a label of no class": (lambda: harness.ece(TURNED, ["dog"] * 299 + ["cow"]), ["'cow'", "row 299"]),
-}  # fmt: skip
+    "the first of two classes": lambda: harness.ece(
+        FRAME["dog"], Y == 1, "binary", classes=["dog", "rest"]
+    ),
+    "a label of no class": lambda: harness.ece(TURNED, ["dog"] * 299 + ["cow"]),
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_names_that_do_not_fit_are_refused_in_one_sentence(case):
-    call, words = REFUSED[case]
-    with pytest.raises(BadInputError) as caught:
-        call()
-    message = str(caught.value)
-    assert all(word in message for word in words) and "\n" not in message, message
+def test_names_that_do_not_fit_are_refused(case):
+    refuses(REFUSED[case], "'cow'" if case == "a label of no class" else "")
 
 
 def test_classes_that_are_numbers_name_the_labels():
     assert harness.ece(P, Y + 1, classes=[1, 2, 3]) == harness.ece(P, Y)
     assert harness.ece(P[:, ::-1], Y, classes=[2, 1, 0]) == harness.ece(P, Y)
-    two = np.column_stack([1 - P[:, 0], P[:, 0]])
-    named = pd.DataFrame(two[:, ::-1], columns=[True, False])
-    assert harness.ece(named, Y == 0) == harness.ece(two, (Y == 0).astype(int))
+    columns = np.column_stack([1 - P[:, 0], P[:, 0]])
+    named = pd.DataFrame(columns[:, ::-1], columns=[True, False])
+    assert harness.ece(named, Y == 0) == harness.ece(columns, (Y == 0).astype(int))
 
 
 def test_a_map_takes_and_gives_columns_by_name():
@@ -115,10 +115,10 @@ def test_a_map_takes_and_gives_columns_by_name():
     with pytest.raises(BadInputError, match="named a, b, c, but the classes are horse, dog, cat"):
         fitted(FRAME.set_axis(list("abc"), axis=1))
     binary = FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.3), "b": np.array(2.0)})
-    two = pd.DataFrame({"yes": P[:, 0], "no": 1.0 - P[:, 0]})
-    np.testing.assert_array_equal(binary(two)["yes"], binary(P[:, 0]))
+    frame_of_two = pd.DataFrame({"yes": P[:, 0], "no": 1.0 - P[:, 0]})
+    np.testing.assert_array_equal(binary(frame_of_two)["yes"], binary(P[:, 0]))
     with pytest.raises(BadInputError, match="second class, 'yes'"):
-        binary(two["no"])
+        binary(frame_of_two["no"])
 
 
 # Files
@@ -153,12 +153,12 @@ def test_class_names_without_a_column_are_refused(tmp_path):
             np.where(Y == 2, "dog", "horse"),
             class_names=["horse", "dog", "cow"],
         )
-    one = pd.DataFrame({"p_dog": P[:, 1]})
+    scores = pd.DataFrame({"p_dog": P[:, 1]})
     labels = np.where(Y == 1, "dog", "rest")
-    right = data_of(tmp_path, one, labels, probabilities="p_dog", class_names=["rest", "dog"])
+    right = data_of(tmp_path, scores, labels, probabilities="p_dog", class_names=["rest", "dog"])
     assert right.classes[1] == "dog" and np.array_equal(right.p[:, 1], P[:, 1])
     with pytest.raises(BadInputError, match=r"class_names=\[rest,dog\]"):
-        data_of(tmp_path, one, labels, probabilities="p_dog", class_names=["dog", "rest"])
+        data_of(tmp_path, scores, labels, probabilities="p_dog", class_names=["dog", "rest"])
 
 
 def test_names_of_numbers_and_of_numbered_columns(tmp_path):
@@ -187,7 +187,8 @@ def test_a_second_file_with_turned_columns_is_the_same_model(tmp_path):
 def test_groups_may_be_columns_of_a_frame():
     groups = pd.DataFrame({"site": np.where(Y > 0, "a", "b"), "even": Y % 2})
     data = from_arrays(TURNED, Y, classes=NAMES, groups=groups)
-    assert data.groups["site"].tolist() == groups["site"].tolist() and set(data.groups) == {
+    assert data.groups["site"].tolist() == groups["site"].tolist()
+    assert set(data.groups) == {
         "site",
         "even",
     }

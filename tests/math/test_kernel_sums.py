@@ -44,10 +44,10 @@ def outcomes(p):
     return (default_rng(1).random(len(p)) < p).astype(float)[:, None]
 
 
-def same(found, wanted):
-    assert found[0] == pytest.approx(wanted[0], rel=0, abs=1e-10)
-    assert found[1] == pytest.approx(
-        wanted[1], rel=0, abs=1e-8
+def assert_same(sums, expected):
+    assert sums[0] == pytest.approx(expected[0], rel=0, abs=1e-10)
+    assert sums[1] == pytest.approx(
+        expected[1], rel=0, abs=1e-8
     )  # rounding of exponents of 1e5 in both
 
 
@@ -57,16 +57,16 @@ def test_beta_sums_are_those_of_all_pairs(name):
     for leave_out in (None, np.arange(len(z))):
         for b in BANDWIDTHS:
             wanted = kernels.all_pairs(z, z, hits, (b,), leave_out)
-            same(beta_sums.regressions(z, z, hits, b, leave_out), [x[0] for x in wanted])
+            assert_same(beta_sums.regressions(z, z, hits, b, leave_out), [x[0] for x in wanted])
 
 
 @given(st.integers(2, 40), st.floats(-5.0, 1.0), st.floats(0.02, 3.0), st.integers(0, 10**6))
 def test_small_samples_of_any_shape(n, log_b, shape, seed):
     p = default_rng(seed).beta(shape, 1.0, n)
-    z, hits, own = clipped(p), outcomes(p), np.arange(n)
-    same(
-        beta_sums.regressions(z, z, hits, 10.0**log_b, own),
-        [x[0] for x in kernels.all_pairs(z, z, hits, (10.0**log_b,), own)],
+    z, hits, itself = clipped(p), outcomes(p), np.arange(n)
+    assert_same(
+        beta_sums.regressions(z, z, hits, 10.0**log_b, itself),
+        [x[0] for x in kernels.all_pairs(z, z, hits, (10.0**log_b,), itself)],
     )
 
 
@@ -77,7 +77,7 @@ def test_other_points_than_the_centres_and_unclipped_ones():
     hits = outcomes(t)
     for b in BANDWIDTHS:
         wanted = kernels.all_pairs(z, two_columns(t), hits, (b,))
-        same(beta_sums.regressions(z, two_columns(t), hits, b), [x[0] for x in wanted])
+        assert_same(beta_sums.regressions(z, two_columns(t), hits, b), [x[0] for x in wanted])
 
 
 def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
@@ -93,17 +93,17 @@ def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
 
     exact = sums(0.0)
     for width in (WIDTH, 2.0, 5.0, 8.0):
-        found = sums(1.0, width)  # no point is summed again
-        values, error = found.values[:, 0, 0], found.error[:, 0]
+        fast = sums(1.0, width)  # no point is summed again
+        values, error = fast.values[:, 0, 0], fast.error[:, 0]
         off = np.abs(
-            values - exact.values[:, 0, 0] * np.exp(exact.log_scale - found.log_scale)[:, 0]
+            values - exact.values[:, 0, 0] * np.exp(exact.log_scale - fast.log_scale)[:, 0]
         )
         assert (off <= error + 1e-11 * values).all()  # both lose 1e-11 to exponents of 1e3
         assert width > WIDTH or np.median(error / values) < 1e-10  # the bound is of use
     assert (off > 1e-8 * values).any()
     monkeypatch.undo()
-    found = beta_sums.beta_sums(theta, sample, b, width=8.0)
-    assert found.values[:, 0, 0] * np.exp(found.log_scale - exact.log_scale)[:, 0] == pytest.approx(
+    fast = beta_sums.beta_sums(theta, sample, b, width=8.0)
+    assert fast.values[:, 0, 0] * np.exp(fast.log_scale - exact.log_scale)[:, 0] == pytest.approx(
         exact.values[:, 0, 0], rel=1e-10
     )
 
@@ -112,15 +112,17 @@ def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
 def test_all_folds_at_once_are_the_folds_one_by_one(name, monkeypatch):
     p = SCALARS[name]
     y = outcomes(p)[:, 0].astype(int)
-    found = []
+    by_method = []
     for cheaper in (False, True):
         monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b, cheaper=cheaper: cheaper)
         estimates = [
             *DirichletKernel("risk")(p, y, default_rng(0)).values(),
             *DirichletKernel("likelihood", form="risk")(p, y).values(),
         ]
-        found.append([e.value for e in estimates] + [e.diagnostics["bandwidth"] for e in estimates])
-    assert found[1] == pytest.approx(found[0], rel=1e-9)
+        by_method.append(
+            [e.value for e in estimates] + [e.diagnostics["bandwidth"] for e in estimates]
+        )
+    assert by_method[1] == pytest.approx(by_method[0], rel=1e-9)
 
 
 def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
@@ -132,9 +134,9 @@ def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
         seen.append(r)
         return (r**3).sum(axis=1)
 
-    own = Bregman("bregman_cubes", cubes, lambda p: 3 * p**2)
+    divergence = Bregman("bregman_cubes", cubes, lambda p: 3 * p**2)
     p, y = np.array([0.2, 0.21, 0.22, 0.8]), np.array([0, 0, 0, 1])
-    DirichletKernel(2e-3, generators=(own,))(p, y)
+    DirichletKernel(2e-3, generators=(divergence,))(p, y)
     assert any(((0.0 < r) & (r < 1e-100)).any() for r in seen)
 
 
@@ -158,28 +160,17 @@ def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
         np.clip(p, 1e-7, 1 - 1e-7),
         default_rng(0).integers(0, classes - 1, 120),
     )  # a class is absent
-    bandwidths = (
-        0.5,
-        1e-4,
-        1e-2,
-        1.0,
-        0.02,
-        0.25,
-        0.125,
-        1e-3,
-        0.6,
-        5e-3,
-        0.0625,
-    )  # five halve in a row
+    # Five of them halve in a row.
+    bandwidths = (0.5, 1e-4, 1e-2, 1.0, 0.02, 0.25, 0.125, 1e-3, 0.6, 5e-3, 0.0625)
     for leave_out in (None, np.arange(120)):
         for hits in (one_hot(y, classes), np.empty((120, 0)), rng.random((120, 2))):
-            found = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels.all_pairs)
-            same(found, kernels.all_pairs(z, z, hits, bandwidths, leave_out))
+            fast = near_pairs.sums(z, z, hits, bandwidths, leave_out, kernels.all_pairs)
+            assert_same(fast, kernels.all_pairs(z, z, hits, bandwidths, leave_out))
             alone = [kernels.all_pairs(z, z, hits, (b,), leave_out) for b in bandwidths]
-            same(found, [np.concatenate(parts) for parts in zip(*alone)])
+            assert_same(fast, [np.concatenate(parts) for parts in zip(*alone)])
 
 
-def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
+def test_constants_too_far_apart_are_summed_over_all_pairs(monkeypatch):
     """Of hundreds of columns, exp(g) would underflow at small bandwidths."""
     monkeypatch.setattr(near_pairs, "MIN_KERNELS", 0)
     p = np.concatenate(
@@ -191,8 +182,8 @@ def test_constants_too_far_apart_go_by_all_pairs(monkeypatch):
     )
     z, y = np.clip(p, 1e-7, 1 - 1e-7), np.arange(40) % 400
     bandwidths = (1e-5, 0.5, 1e-3, 0.25)
-    found = near_pairs.sums(z, z, one_hot(y, 400), bandwidths, np.arange(40), kernels.all_pairs)
-    same(found, kernels.all_pairs(z, z, one_hot(y, 400), bandwidths, np.arange(40)))
+    fast = near_pairs.sums(z, z, one_hot(y, 400), bandwidths, np.arange(40), kernels.all_pairs)
+    assert_same(fast, kernels.all_pairs(z, z, one_hot(y, 400), bandwidths, np.arange(40)))
 
 
 def test_solutions_of_several_shifts():
@@ -214,14 +205,11 @@ def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch)
     monkeypatch.setattr(
         kernel_ridge, "SVD_MAX_RANK", 10
     )  # of 40 samples of 60 classes, a rank below the number of classes
-    p, y = (
-        default_rng(0).dirichlet(np.full(60, 0.1), 40),
-        default_rng(1).integers(0, 60, 40),
-    )
-    found = KernelRidge(gamma=5.0)(p, y, default_rng(0))["l2_squared"]
-    assert found.diagnostics["rank"] > 10 and np.isfinite(found.value)
+    p, y = (default_rng(0).dirichlet(np.full(60, 0.1), 40), default_rng(1).integers(0, 60, 40))
+    estimate = KernelRidge(gamma=5.0)(p, y, default_rng(0))["l2_squared"]
+    assert estimate.diagnostics["rank"] > 10 and np.isfinite(estimate.value)
     monkeypatch.undo()
-    assert found.value == pytest.approx(
+    assert estimate.value == pytest.approx(
         KernelRidge(gamma=5.0)(p, y, default_rng(0))["l2_squared"].value, rel=1e-9
     )
 
@@ -235,11 +223,10 @@ def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
         lambda *a: solved.append(shifted_solutions(*a)) or solved[-1],
     )
     p, y = reduce(
-        *load_problem("dirichlet10_overconfident").sample(600, default_rng(0)),
-        "canonical",
+        *load_problem("dirichlet10_overconfident").sample(600, default_rng(0)), "canonical"
     )
     fast = KernelRidge()(p, y, default_rng(0))
-    assert any(one is not None for one in solved)
+    assert any(solution is not None for solution in solved)
     monkeypatch.setattr(kernel_ridge, "shifted_solutions", lambda *a: None)
     slow = KernelRidge()(p, y, default_rng(0))
     assert fast["l2_squared"].diagnostics["rank"] > kernel_ridge.SVD_MAX_RANK

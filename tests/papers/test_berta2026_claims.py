@@ -1,11 +1,14 @@
 """The statistics of berta2026's claims, on frames whose answers are known."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.berta2026 import aggregation, claims, legacy
+from record_frames import record_frame
+from scipy.stats import t
 
 from harness.configure.compose import compose
 from harness.evaluation import reproduction
@@ -15,41 +18,37 @@ from harness.records.schema import COLUMNS as RECORD_COLUMNS
 CLAIMS = reproduction.reported("berta2026", ["claims"])
 
 
-def estimates(
-    errors, problems, sizes=(200, 10_000), reps=3, truth=0.1, estimand="l1", experiment=claims.FIG1
-):
-    """Records of one estimand: {estimator: error}, the same for every problem; replication r adds r
-    / 1000."""
+def estimates(errors, problems, sizes=(200, 10_000), reps=3, estimand="l1", experiment=claims.FIG1):
+    """Return `reps` replications per problem and size from {estimator: error of its values}.
+
+    The truth is 0.1; replication r adds r / 1000 to the error.
+    """
     rows = [
-        {
-            "key": f"{problem}{n}{rep}{estimator}{experiment}{estimand}", "experiment": experiment, "problem": problem, "n": n,
-            "rep": rep, "estimator": estimator, "estimand": estimand, "notion": "binary", "kind": "point", "status": "ok",
-            "value": truth + error + rep / 1000, "truth": truth, "problem_parameters": "{}",
-        }
-        for estimator, error in errors.items() for problem in problems for n in sizes for rep in range(reps)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+        {"problem": problem, "n": n, "rep": rep, "estimator": estimator}
+        | {"value": 0.1 + error + rep / 1000}
+        for estimator, error in errors.items()
+        for problem in problems
+        for n in sizes
+        for rep in range(reps)
+    ]
+    return record_frame(rows, estimand=estimand, experiment=experiment, truth=0.1)
 
 
-def published(values, notion, sets=4, rep=0):
-    """Imported records: the errors of every classifier on two models of `sets` data sets; values:
-    {classifier: (primary, squared)} or a function of the number of the data set."""
+def published(values, notion):
+    """Return imported records of two models of four data sets.
+
+    `values` has the primary and the squared error of each classifier.
+    """
+    names = (claims.table1.PRIMARY[notion], "l2_squared")
     rows = []
-    primary = claims.table1.PRIMARY[notion]
-    for i in range(sets):
-        for config in ("CatBoost_r1", "XGBoost_r2"):
-            parameters = json.dumps({"dataset": f"{notion}{i}", "fold": 0, "config": config})
-            for classifier, of in values.items():
-                for estimand, value in zip((primary, "l2_squared"), of(i) if callable(of) else of):
-                    task = f"{notion}{i}/0/{config}"
-                    rows.append(
-                        {
-                            "key": f"{task}{rep}{classifier}", "experiment": claims.TABLE1, "problem": task, "notion": notion,
-                            "n": 500, "rep": rep, "estimator": classifier, "estimand": estimand, "value": value, "kind": "point",
-                            "status": "imported", "seconds": 1.0, "problem_parameters": parameters, "truth": np.nan,
-                        }
-                    )  # fmt: skip
-    return pd.DataFrame(rows)
+    for i, config in product(range(4), ("CatBoost_r1", "XGBoost_r2")):
+        parameters = json.dumps({"dataset": f"{notion}{i}", "fold": 0, "config": config})
+        task = {"problem": f"{notion}{i}/0/{config}", "problem_parameters": parameters}
+        for classifier, errors in values.items():
+            for estimand, value in zip(names, errors):
+                rows.append({**task, "estimator": classifier, "estimand": estimand, "value": value})
+    common = {"status": "imported", "seconds": 1.0, "notion": notion, "n": 500}
+    return record_frame(rows, experiment=claims.TABLE1, **common)
 
 
 def test_errors_are_averaged_within_a_replication():
@@ -106,16 +105,16 @@ def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
 
 def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
     """Equal to mean_and_errors of the differences, with Student's t of the data sets."""
-    from scipy.stats import t
-
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([list("abcde"), ["x", "y"]], names=["dataset", "config"])
     values = pd.DataFrame(rng.uniform(0, 100, (10, 2)), index, columns=["A", "B"])
     result = claims.contrast(
         {claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1]
     )
-    one = (values["A"] - values["B"]).to_frame("d")
-    expected = aggregation.mean_and_errors(one, one.index.get_level_values("dataset")).loc["d"]
+    differences = (values["A"] - values["B"]).to_frame("d")
+    expected = aggregation.mean_and_errors(
+        differences, differences.index.get_level_values("dataset")
+    ).loc["d"]
     assert result.value == pytest.approx(expected["mean"])
     assert result.high - result.value == pytest.approx(t.ppf(0.995, 4) * expected["se_clustered"])
     assert result.where == PAPER
@@ -168,7 +167,7 @@ def test_shares_of_the_largest_of_the_published_runs(table):
     assert result["warm-started CatBoost is the best without a GPU"].value == pytest.approx(
         0.0
     )  # LightGBM is as good
-    assert all(one.where == PAPER and one.keys for one in result.values())
+    assert all(statistic.where == PAPER and statistic.keys for statistic in result.values())
 
 
 def test_counts_of_the_text(table):
@@ -200,18 +199,17 @@ def test_every_claim_has_a_statistic_and_no_other(table):
         )
         for name, error in parts.items()
     ]
-    one = estimates(
+    two = estimates(
         {e: 0.01 for e in (claims.CV, claims.IN_SAMPLE, claims.ECE)},
         [claims.CALIBRATED, claims.OVER, claims.SHIFTED],
     )
     names = [*claims.CALIBRATED_3, *claims.MISCALIBRATED_3]
     three = {e: 0.02 for e in (claims.CV, claims.CELLS_15)}
-    figures = [one, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
+    figures = [two, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
     records = pd.concat([*figures, *trees, table], ignore_index=True)
     statistics = claims.statistics(records, settings)
-    assert set(statistics) == set(CLAIMS["row"]) and not any(
-        np.isnan(one.value) for one in statistics.values()
-    )
+    assert set(statistics) == set(CLAIMS["row"])
+    assert not any(np.isnan(statistic.value) for statistic in statistics.values())
     compared = reproduction.compare(
         claims.reproduced(records, settings), "berta2026", settings.compare
     )
@@ -225,7 +223,6 @@ def test_a_published_run_without_a_cell_of_ours_is_not_computed():
     lost = pd.DataFrame(columns=[*RECORD_COLUMNS, "truth", "truth_error"])
     ours = legacy.reproduced(lost, settings, "l1")
     whys = ours.groupby("column")["why"].unique().map(list)
-    assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED] and whys["TabICLv2 (CV)"] == [
-        legacy.WEIGHTS
-    ]
+    assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED]
+    assert whys["TabICLv2 (CV)"] == [legacy.WEIGHTS]
     assert "Isotonic (CV)" not in whys

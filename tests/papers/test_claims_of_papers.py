@@ -40,7 +40,7 @@ def test_every_claim_is_judged_or_has_a_reason(paper):
     statistics = importlib.import_module(f"experiments.{paper}.claims").statistics(
         NO_RECORDS, config
     )
-    assert all(one.why for one in statistics.values() if np.isnan(one.value))
+    assert all(statistic.why for statistic in statistics.values() if np.isnan(statistic.value))
     judged = claims.judged(statistics, config).set_index("row")
     assert set(judged.index) == set(reproduction.reported(paper, ["claims"])["row"])
     open_ones = judged["verdict"].eq("not reproducible here")

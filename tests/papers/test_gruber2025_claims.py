@@ -7,23 +7,21 @@ import pandas as pd
 import pytest
 from harness.experiments.gruber2025 import claims as own
 from harness.experiments.gruber2025 import conventions, risk_table
+from record_frames import record_frame
 
 from harness.configure.compose import compose
 from harness.evaluation import claims
 
 
 def cells(*rows, experiment="gruber2025_table1"):
-    """Records of rows (problem, estimator, root risk, estimate, diagnostics)."""
-    made = [
-        {
-            "experiment": experiment, "key": f"{problem}|{estimator}", "problem": problem, "estimator": estimator, "rep": 0,
-            "n": 10_000, "notion": "top_label", "estimand": "rms", "value": rms, "status": "ok", "kind": "point",
-            "cpu_seconds": 1.0,
-            "diagnostics": json.dumps({"root_risk": root, "root_risk_se": 0.001, **more}),
-        }
+    """Return records of rows (problem, estimator, root risk, estimate, diagnostics)."""
+    names = ("problem", "estimator", "value", "diagnostics")
+    records = [
+        (problem, estimator, rms, json.dumps({"root_risk": root, "root_risk_se": 0.001, **more}))
         for problem, estimator, root, rms, more in rows
-    ]  # fmt: skip
-    return pd.DataFrame(made)
+    ]
+    common = {"notion": "top_label", "estimand": "rms", "n": 10_000, "experiment": experiment}
+    return record_frame([dict(zip(names, record)) for record in records], **common)
 
 
 def network(problem, roots, estimates, ids=own.CORRECTED, **more):
@@ -31,7 +29,9 @@ def network(problem, roots, estimates, ids=own.CORRECTED, **more):
 
 
 def corrected(*networks):
-    return own.of_variant(cells(*(row for one in networks for row in network(*one))), own.CORRECTED)
+    return own.of_variant(
+        cells(*(row for values in networks for row in network(*values))), own.CORRECTED
+    )
 
 
 ROOTS, ESTIMATES = (0.0614, 0.0612, 0.0609, 0.0610, 0.0611), (0.079, 0.092, 0.098, 0.091, 0.093)
@@ -39,10 +39,8 @@ ROOTS, ESTIMATES = (0.0614, 0.0612, 0.0609, 0.0610, 0.0611), (0.079, 0.092, 0.09
 
 def test_kde_is_judged_by_what_it_is_without_dropping():
     result = corrected((own.DENSENET, ROOTS, ESTIMATES), (own.RESNET, ROOTS, ESTIMATES))
-    assert (
-        own.worst(result).value == pytest.approx(6.09 - 6.14)
-        and own.worst(result).where == claims.PAPER
-    )
+    assert own.worst(result).value == pytest.approx(6.09 - 6.14)
+    assert own.worst(result).where == claims.PAPER
     assert own.outlier(result).value == pytest.approx(0.098 / 0.093)
     code = own.of_variant(
         cells((own.DENSENET, "tuned_kde_gruber2025", 0.1373, 0.146, {})), own.PUBLISHED
@@ -55,10 +53,8 @@ def test_ranks_and_shares_count_networks():
     lead = own.lead(
         result, "ukkr", "two"
     )  # 0.03, 0.01, -0.02, -0.01 behind it on a; the reverse order on b: 0.01 in the mean
-    assert (
-        lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614]))
-        and "kde" in lead.why
-    )
+    assert lead.value == pytest.approx(100 * np.mean([0.0609 - 0.0611, 0.0609 - 0.0614]))
+    assert "kde" in lead.why
     assert own.dominance(result).value == 1.0 and own.least(result, "kde").value == 1.0
     assert own.spread(result).value == pytest.approx(0.05 / 0.1)
     assert own.agreement(result).value == pytest.approx(0.098 / 0.091)
@@ -78,8 +74,12 @@ def test_a_network_without_all_estimators_is_left_out():
     assert own.spread(own.of_variant(partial, own.CORRECTED)).cells == 1
     without_kde = own.of_variant(cells(*network("b", ROOTS[:2], ESTIMATES[:2])), own.CORRECTED)
     assert all(
-        np.isnan(made.value)
-        for made in (own.spread(without_kde), own.worst(without_kde), own.dominance(without_kde))
+        np.isnan(statistic.value)
+        for statistic in (
+            own.spread(without_kde),
+            own.worst(without_kde),
+            own.dominance(without_kde),
+        )
     )
 
 
@@ -102,9 +102,8 @@ def test_misaligned_labels_show_in_the_ratio_to_aligned_ones():
 def test_conventions_are_read_from_the_ids():
     names = compose(["experiment=gruber2025_as_published"]).estimator
     both = {conventions.base_and_step(name) for name in names}
-    assert {base for base, _ in both} == set(conventions.BASES) and {
-        step for _, step in both
-    } == set(conventions.ORDER)
+    assert {base for base, _ in both} == set(conventions.BASES)
+    assert {step for _, step in both} == set(conventions.ORDER)
 
 
 def test_a_twin_shows_the_papers_networks_beside_its_own():
@@ -119,8 +118,6 @@ def test_a_twin_shows_the_papers_networks_beside_its_own():
         if ax.get_visible()
     ]
     assert titles == ["Blood", "Derma", "OCT", "Snacks"]
-    made = risk_table.table(records, settings)
-    assert (
-        made.loc[("Blood", "kde"), "paper"] == "0.96 ± 0.23"
-        and made.loc[("Snacks", "kde"), "as published"] == "6.09 ± 0.10"
-    )
+    table = risk_table.table(records, settings)
+    assert table.loc[("Blood", "kde"), "paper"] == "0.96 ± 0.23"
+    assert table.loc[("Snacks", "kde"), "as published"] == "6.09 ± 0.10"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.gruber2025 import estimates, fig1, risk_table, runtime, tuned
+from record_frames import record_frame
 from slow_params import slow
 
 import harness
@@ -19,7 +20,6 @@ from harness.configure.settings import Settings
 from harness.estimators import SaturatedShare
 from harness.estimators.risk_curve import candidate, risk_name
 from harness.evaluation import reproduction
-from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 REPORTED = pd.read_csv(EXPERIMENTS / "gruber2025" / "reported.csv")
 TRUTH = 0.06329356262852  # squared calibration error of the simulation, by quadrature
@@ -43,20 +43,17 @@ def curve(p, y, c, **fields):
     )["l2_squared"]
 
 
-# the estimator
+# The estimator
 
 
 def test_two_points_by_hand():
     """p = (1/2, 1/2) twice, y = 0, 1: <u, u'> = -1/2. C = (4/5, 1/5): v_1 = (-0.3, 0.3), h = 0.18,
     risk 0.68^2; at t = 1/2 C^t is (2/3, 1/3), h = 1/18, risk (10/18)^2, which is less."""
     results = curve([[0.5, 0.5]] * 2, [0, 1], [[0.8, 0.2]] * 2, low=-1.0, high=1.0, per_octave=1)
-    assert results.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2) and results.diagnostics[
-        risk_name(0.5)
-    ] == pytest.approx((10 / 18) ** 2)
-    assert (
-        results.diagnostics["theta"] == 0.5
-        and results.diagnostics["risk"] == results.diagnostics[risk_name(0.5)]
-    )
+    assert results.diagnostics[risk_name(1.0)] == pytest.approx(0.68**2)
+    assert results.diagnostics[risk_name(0.5)] == pytest.approx((10 / 18) ** 2)
+    assert results.diagnostics["theta"] == 0.5
+    assert results.diagnostics["risk"] == results.diagnostics[risk_name(0.5)]
     assert results.value == pytest.approx(1 / 18)
 
 
@@ -125,7 +122,7 @@ def test_the_exact_curve_has_its_least_value_at_1_and_a_second_valley():
     assert theta[exact == exact[theta < 0.3].min()] == pytest.approx([0.159], abs=0.003)
 
 
-# figure 1
+# Figure 1
 
 
 @pytest.mark.slow
@@ -137,10 +134,8 @@ def test_figure_1_end_to_end(out, result, cli, monkeypatch):
     assert code == 0, err
     (compared,) = (out / "variations").glob("*/reproduction.csv")
     table = pd.read_csv(compared)
-    assert (
-        len(table) == 271
-        and table["verdict"].isin(["identical", "within error", "no test"]).mean() > 0.9
-    )
+    assert len(table) == 271
+    assert table["verdict"].isin(["identical", "within error", "no test"]).mean() > 0.9
     assert result(".png").stat().st_size > 20_000
     assert "theta of the smallest mean risk" in result(".tex").read_text()
 
@@ -159,14 +154,12 @@ def test_figure_1_reads_between_the_candidates():
         Settings.from_dict({"paper": "gruber2025", "compare": ["fig1_authors_code"]}),
     ).set_index("row")
     at_one = results.loc["theta = 1"]
-    assert (
-        at_one["value"] == pytest.approx((2.0 + 2.5) / 2)
-        and at_one["error"] == pytest.approx(0.25)
-        and at_one["reps"] == 2
-    )
+    assert at_one["value"] == pytest.approx((2.0 + 2.5) / 2)
+    assert at_one["error"] == pytest.approx(0.25)
+    assert at_one["reps"] == 2
 
 
-# the tables
+# The tables
 
 
 PUBLISHED, SAME, OWN = "tuned_kde_gruber2025", "tuned_kde_split_gruber2025", "tuned_kde"
@@ -179,28 +172,22 @@ def settings():
 
 
 def record(estimator, problem=NETWORK, status="ok", reason=None, cpu=1.0, folds=5, **parts):
-    given = {
-        "root_risk": 0.1370,
-        "root_risk_se": 0.0027,
-        "rms_sd": 0.01,
-        "choice": 6,
-        "dropped_share": 0.5,
-        **parts,
-    }
-    return {
-        "key": f"{estimator}|{problem}", "problem": problem, "problem_key": problem, "notion": "top_label", "n": 10_000, "rep": 0,
-        "estimator": estimator, "estimator_key": estimator, "estimator_parameters": json.dumps({"folds": folds}),
-        "estimand": "rms" if status == "ok" else None, "value": 0.146 if status == "ok" else np.nan, "status": status,
-        "reason": reason, "diagnostics": json.dumps(given) if status == "ok" else None, "cpu_seconds": cpu,
+    row = {
+        "problem": problem, "estimator": estimator, "status": status, "reason": reason,
+        "estimator_parameters": json.dumps({"folds": folds}), "cpu_seconds": cpu,
     }  # fmt: skip
+    if status != "ok":
+        return {**row, "estimand": None}
+    usual = {"root_risk": 0.1370, "root_risk_se": 0.0027, "rms_sd": 0.01, "choice": 6}
+    diagnostics = json.dumps({**usual, "dropped_share": 0.5, **parts})
+    return {**row, "estimand": "rms", "value": 0.146, "diagnostics": diagnostics}
 
 
 def frame(*records):
-    made = pd.DataFrame(list(records), columns=[*RECORD_COLUMNS, "truth", "truth_error"])
-    return made.astype({"truth": float, "truth_error": float})
+    return record_frame(records, notion="top_label", n=10_000)
 
 
-def test_the_labels_end_says_which_variant(settings):
+def test_the_end_of_a_label_names_the_variant(settings):
     assert tuned.base_and_kind("kde") == ("kde", "as published")
     assert tuned.base_and_kind("15 bins, corrected") == ("15 bins", "corrected")
     assert tuned.base_and_kind("kkr, own split") == ("kkr", "corrected, own split")
@@ -217,9 +204,8 @@ def test_only_the_published_variant_answers_for_the_paper_and_in_units_of_a_hund
         ours, "gruber2025", ["table1"], settings.reasons, (), same_draws_as_paper=True
     ).set_index(["row", "column"])
     kde = results.loc[("DenseNet-40", "kde")]
-    assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5) and kde[
-        "ours"
-    ] == pytest.approx(13.70)
+    assert (kde["reported"], kde["verdict"], kde["reps"]) == (13.7, "identical", 5)
+    assert kde["ours"] == pytest.approx(13.70)
     assert results.loc[("DenseNet-40", "kde (standard error)"), "verdict"] == "identical"
     assert results["ours"].notna().sum() == 2
 
@@ -269,9 +255,8 @@ def test_without_any_file_the_papers_numbers_stand_alone(module):
     )
     assert len(results) and set(results["verdict"]) == {"not reproducible here"}
     assert "skipped: no file x" in set(results["reason"])
-    assert module.render(nothing, settings).axes and list(
-        module.table(nothing, settings).columns
-    ) == ["paper"]
+    assert module.render(nothing, settings).axes
+    assert list(module.table(nothing, settings).columns) == ["paper"]
     assert len(module.summary(nothing, settings)) == 0
 
 
@@ -297,7 +282,7 @@ def test_other_networks_are_shown_and_never_judged():
     not os.environ.get("CALHARNESS_DATA"),
     reason="CALHARNESS_DATA, the folder of data files, is not set",
 )
-def test_table_1_says_what_saturation_costs(settings):
+def test_table_1_shows_the_cost_of_saturation(settings):
     """5,599 of DenseNet-40's 10,000 confidences are exactly 1: the root risk without that factor is
     13.70 (1 - 0.5599) = 6.03."""
     problem = harness.load_problem(NETWORK)
@@ -354,7 +339,7 @@ def test_table_1_digit_by_digit_on_the_published_files(out):
     assert len(mine) == 8 and mine["verdict"].eq("identical").all()
 
 
-# the figures of estimates, and what they cost
+# Figures of estimates, and costs
 
 
 @pytest.mark.slow
@@ -391,10 +376,8 @@ def test_estimates_are_compared_in_their_own_unit_with_the_reading_error_alone()
     ).set_index(["row", "column"])
     assert results.loc[("DenseNet-40", "kde"), "verdict"] == "differs"
     entry = estimates.table(records, settings).loc[("DenseNet-40", "kde")]
-    assert (
-        entry["as published"] == "0.1460 ± 0.0100"
-        and entry["as published × √(1 - q)"] == f"{0.146 * 0.5**0.5:.4f}"
-    )
+    assert entry["as published"] == "0.1460 ± 0.0100"
+    assert entry["as published × √(1 - q)"] == f"{0.146 * 0.5**0.5:.4f}"
     higher = {**record(SAME), "value": 0.3}
     axes = estimates.render(frame(record(PUBLISHED), higher), settings).axes
     assert (
@@ -414,14 +397,13 @@ def test_seconds_are_means_over_networks_and_never_judged():
         runtime.reproduced(frame(*rows), settings), "gruber2025", ["fig3"]
     ).set_index("row")
     assert results.loc["kkr", "ours"] == 3.0 and results.loc["all of them", "ours"] == 12.0
-    assert set(results["verdict"]) == {"not reproducible here"} and settings.reasons[
-        "seconds"
-    ] in set(results["reason"])
+    assert set(results["verdict"]) == {"not reproducible here"}
+    assert settings.reasons["seconds"] in set(results["reason"])
     assert runtime.table(frame(*rows), settings).loc["kde", "as published"].item() == "3"
     assert runtime.render(frame(*rows), settings).axes
 
 
-# the reported numbers
+# The reported numbers
 
 
 def test_every_number_of_the_tables_is_there_with_its_standard_error():

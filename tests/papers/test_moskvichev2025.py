@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.moskvichev2025 import appendix_a, claims
+from record_frames import record_frame
 from scipy.special import expit
 
 from harness import load_estimator, load_problem, reduce
 from harness.commands import drawing
 from harness.commands.experiment import Experiment
-from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
 from harness.evaluation import reproduction, verdicts
 from harness.math import two_class_laws
-from harness.problems import CovariateShift, Points, UniformModel
+from harness.problems import CovariateShift, Points
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "moskvichev2025"
 
@@ -40,7 +40,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
     q = p**power / (p**power).sum(axis=1, keepdims=True)
-    held = FirstClassBins()(q, y)["l1"].diagnostics
+    bins = FirstClassBins()(q, y)["l1"].diagnostics
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
     for ours, theirs, error in (
         ("count", "count", 0.0),
@@ -49,7 +49,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     ):
         assert np.allclose(
             [float(r[theirs]) for r in golden],
-            [held[f"0/{b}/{ours}"] for b in range(10)],
+            [bins[f"0/{b}/{ours}"] for b in range(10)],
             rtol=0.0,
             atol=error,
         )
@@ -88,7 +88,7 @@ def test_the_papers_line_for_ece_has_its_weights_exchanged():
         p, values = (
             result.loc[result["column"].eq(metric), name].to_numpy() for name in ("p", "value")
         )
-        agree = np.isclose(values, [exact(at)[metric] for at in p])
+        agree = np.isclose(values, [exact(weight)[metric] for weight in p])
         assert agree.all() if right else agree.tolist() == np.isclose(p, 0.5).tolist()
     assert values == pytest.approx(0.2 + 0.2 * (1.0 - p))
 
@@ -126,27 +126,6 @@ def test_median_distance_of_a_law_on_two_points():
     ) == pytest.approx(0.3 * np.sqrt(2))
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "printed"), [(4, 2, None), (10_000, 10, -0.0099), (600, 100, None)]
-)
-def test_the_marginal_model_of_table_1(n, k, printed):
-    """By the sum over pairs, k(f, f) = 1/k + 1: (||sum r||^2 - sum ||r||^2) (1 + 1/k) / (n (n - 1))
-    with sum r = 0."""
-    p, y = UniformModel(k, n).sample(n, np.random.default_rng(0))
-    closed = {
-        "accuracy": 1.0 / k,
-        "logloss": np.log(k),
-        "skce": -(1.0 + 1.0 / k) * (1.0 - 1.0 / k) / (n - 1),
-    }
-    for estimator in ("accuracy", "logloss", "skce"):
-        assert load_estimator(estimator)(p, y)[estimator].value == pytest.approx(
-            closed[estimator], rel=1e-9
-        )
-    assert load_estimator("ckce")(p, y)["ckce"].value == pytest.approx(0.0, abs=1e-12)
-    assert load_estimator("simplex_ece")(p, y)["l1"].value == pytest.approx(0.0, abs=1e-12)
-    assert printed is None or 100 * closed["skce"] == pytest.approx(printed, abs=1e-6)
-
-
 def test_accuracies_are_those_of_published_confidences():
     """Table 1 has the accuracy of DenseNet-40 from its confidences alone."""
     if not os.environ.get("CALHARNESS_DATA"):
@@ -174,42 +153,15 @@ def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
     assert asked <= set(settings.labels.estimator.values()) | set(settings.reasons) | exact
 
 
-def test_recomputed_numbers_say_that_they_are_not_the_papers():
-    """The paper prints Table 1, two shares and an order of Figure 3, and the formulas of Appendix
-    A; all else was recomputed."""
-    result = pd.read_csv(EXPERIMENTS / "moskvichev2025" / "reported.csv")
-    by_source = result.groupby("source")["item"].agg(lambda items: items.value_counts().to_dict())
-    assert by_source["printed"] == {"table1": 35, "fig3": 14, "appendix_a": 3}
-    assert by_source["read off a figure"] == {"fig4b": 1} and by_source["claim"].keys() == {
-        "claims"
-    }
-    assert all(
-        "recomputed" in i or i == "fig4a_population"
-        for i in by_source["recomputed by independent code"]
-    )
-
-
 def record(experiment, problem, estimator, value, n, rep):
-    """One record with a number."""
-    estimand = claims.METRICS.get(estimator, "l1")
-    key = f"{experiment}|{problem}|{estimator}|{n}|{rep}"
     return {
-        **{
-            "experiment": f"moskvichev2025_{experiment}",
-            "key": key,
-            "problem": problem,
-            "estimator": estimator,
-            "n": n,
-        },
-        **{
-            "rep": rep,
-            "estimand": estimand,
-            "value": value,
-            "status": "ok",
-            "notion": "canonical",
-            "kind": "point",
-        },
-    }
+        "experiment": f"moskvichev2025_{experiment}", "problem": problem, "estimator": estimator,
+        "n": n, "rep": rep, "estimand": claims.METRICS.get(estimator, "l1"), "value": value,
+    }  # fmt: skip
+
+
+def records_of(rows):
+    return record_frame(rows, notion="canonical")
 
 
 def test_claims_on_trials_by_hand():
@@ -237,7 +189,7 @@ def test_claims_on_trials_by_hand():
                 record("fig3_offline", p, estimator, float(i), 10_000, 0)
                 for i, p in enumerate(models)
             ]
-    records = pd.DataFrame(rows).drop_duplicates("key")
+    records = records_of(rows).drop_duplicates("key")
     settings = compose(["experiment=moskvichev2025_claims"])
     trials = claims.networks(records[records["experiment"].str.endswith("fig3_offline")])
     assert trials["CKCE ranks networks more consistently than JKCE"].value == 1.0
@@ -277,7 +229,7 @@ def test_brightness_by_hand():
                     0,
                 )
             )
-    result = claims.brightness(pd.DataFrame(rows))
+    result = claims.brightness(records_of(rows))
     assert result["CKCE prefers one network at every brightness"].low > 0.0
     assert result["CKCE hardly moves with the brightness"].value == pytest.approx(2.0, rel=0.01)
     assert result["JKCE prefers different networks by brightness"].low > 0.0
@@ -289,14 +241,14 @@ def test_the_toy_models_claims_are_sums():
     p, ridge = np.linspace(0.05, 0.95, 19), 1000**-0.25
     shrunk = 0.08 * (p / (p + ridge)) ** 2 + 0.02 * ((1 - p) / (1 - p + ridge)) ** 2
     rows = []
-    for at in p:
-        made = record("appendix_a", f"p{at:.2f}", "population", 0.2 + 0.2 * at, 10_000, 0)
-        made |= {
-            "problem_parameters": json.dumps({"weights": [at, 1 - at]}),
-            "diagnostics": json.dumps(exact(at)),
+    for weight in p:
+        row = record("appendix_a", f"p{weight:.2f}", "population", 0.2 + 0.2 * weight, 10_000, 0)
+        row |= {
+            "problem_parameters": json.dumps({"weights": [weight, 1 - weight]}),
+            "diagnostics": json.dumps(exact(weight)),
         }
-        rows.append(made)
-    result = claims.toy(pd.DataFrame(rows))
+        rows.append(row)
+    result = claims.toy(records_of(rows))
     ratio = shrunk.max() / shrunk.min()
     assert result["CKCE without a ridge ignores the marginal law"].value == pytest.approx(1.0)
     assert result["CKCE as estimated ignores the marginal law"].value == pytest.approx(ratio)

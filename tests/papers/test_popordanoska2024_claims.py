@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from harness.experiments.popordanoska2024 import claims as paper_claims
 from harness.experiments.popordanoska2024 import fig6, networks
+from record_frames import record_frame
 
 from harness.configure.compose import compose
 from harness.configure.settings import Settings
@@ -13,13 +14,6 @@ from harness.configure.settings import Settings
 @pytest.fixture(scope="module")
 def settings():
     return compose(["experiment=popordanoska2024_claims"])
-
-
-def empty():
-    return pd.DataFrame({name: pd.Series(dtype=object) for name in (
-        "key", "experiment", "problem", "problem_key", "notion", "n", "rep", "estimator", "estimator_key", "estimand", "status",
-        "kind", "value", "low", "high", "truth", "truth_error", "diagnostics", "problem_parameters", "estimator_parameters",
-    )})  # fmt: skip
 
 
 def test_statistics_of_the_printed_tables_by_hand(settings):
@@ -52,11 +46,9 @@ def test_the_least_clear_case_decides():
     )
     fine["key"] = fine["problem"] + fine["estimator"]
     result = paper_claims.least_clear(fine, "first", "second", "fig2a", "why")
-    assert (
-        result.value == pytest.approx(0.1)
-        and result.low < 0 < result.high
-        and len(result.keys) == 4
-    )
+    assert result.value == pytest.approx(0.1)
+    assert result.low < 0 < result.high
+    assert len(result.keys) == 4
 
 
 def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
@@ -83,5 +75,5 @@ def test_a_change_is_a_mean_over_seeds_of_means_over_networks():
 
 
 def test_changes_of_no_training_are_none(settings):
-    mine, own = paper_claims.part(empty(), settings, "fig6_offline")
-    assert not len(fig6.changes(mine, own))
+    mine, settings_of_part = paper_claims.part(record_frame([]), settings, "fig6_offline")
+    assert not len(fig6.changes(mine, settings_of_part))

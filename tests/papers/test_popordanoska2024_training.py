@@ -6,14 +6,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from harness.experiments.popordanoska2024 import (
-    comparisons,
-    fig3,
-    fig6,
-    fig7,
-    fig8,
-    networks,
-)
+from harness.experiments.popordanoska2024 import comparisons, fig3, fig6, fig7, fig8, networks
+from record_frames import record_frame
 from scipy.special import softmax
 
 from harness import BadInputError
@@ -21,7 +15,6 @@ from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.estimators import NeighbourSharpness, ReliabilityBins
 from harness.evaluation import items, rates, reproduction
-from harness.records.schema import COLUMNS as RECORD_COLUMNS
 
 SPLIT, BOUND = "kde_popordanoska2024", "variational_temperature"
 BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"
@@ -45,25 +38,21 @@ def nets(tmp_path, monkeypatch):
 
 
 def records(rows):
-    """Rows (problem, notion, estimator, estimand, value)."""
-    frame = [
-        {"key": str(i), "problem": p, "problem_key": p, "notion": notion, "n": 4, "rep": 0, "estimator": e, "estimator_key": e,
-         "estimand": name, "value": value, "status": "ok"}
-        for i, (p, notion, e, name, value) in enumerate(rows)
-    ]  # fmt: skip
-    return pd.DataFrame(frame, columns=[*RECORD_COLUMNS, "truth", "truth_error"])
+    """Return records of rows (problem, notion, estimator, estimand, value)."""
+    names = ("problem", "notion", "estimator", "estimand", "value")
+    return record_frame([dict(zip(names, row)) for row in rows], n=4)
 
 
 def logits(y, right, k=10, scale=3.0):
     """(n, k): the label's class first in the first `right` rows, another one in the others."""
-    said = np.where(np.arange(len(y)) < right, y, (y + 1) % k)
-    return scale * (said[:, None] == np.arange(k)).astype(float)
+    first = np.where(np.arange(len(y)) < right, y, (y + 1) % k)
+    return scale * (first[:, None] == np.arange(k)).astype(float)
 
 
-# names
+# Names
 
 
-def test_names_say_network_seed_epoch_layer_and_part():
+def test_names_are_split_into_network_seed_epoch_layer_and_part():
     result = networks.in_training(
         ["digits/mlp9x4_seed3_epoch0067_layer2", "a/b/wide_net_seed10/test", "digits/absent/val"]
     )
@@ -76,11 +65,9 @@ def test_names_say_network_seed_epoch_layer_and_part():
     ]
     assert result["part"].isna().to_list() == [True, False]
     family, network, seed, epoch, layer, part = result.loc["a/b/wide_net_seed10/test"]
-    assert (
-        (family, network, seed, part) == ("a/b", "wide_net", 10, "test")
-        and np.isnan(epoch)
-        and pd.isna(layer)
-    )
+    assert (family, network, seed, part) == ("a/b", "wide_net", 10, "test")
+    assert np.isnan(epoch)
+    assert pd.isna(layer)
     assert len(result) == 2
     with pytest.raises(BadInputError, match="is not named"):
         networks.in_training(["digits/net"])
@@ -214,11 +201,9 @@ def test_figure_3_end_to_end(nets, out):
     mine = compared.set_index(["row", "column"]).loc[
         ("L2 sharpness of layer 1, epoch 5", "Dirichlet kernel (h = 0.005)")
     ]
-    assert (
-        mine["ours"] > 0
-        and mine["verdict"] == "not reproducible here"
-        and mine["reason"].startswith("other data")
-    )
+    assert mine["ours"] > 0
+    assert mine["verdict"] == "not reproducible here"
+    assert mine["reason"].startswith("other data")
     assert not compared["verdict"].isin(["differs", "identical"]).any()
 
 
@@ -254,11 +239,9 @@ def test_the_papers_one_run_is_judged_by_the_spread_of_runs():
     rows = [r for seed, v in enumerate((0.2, 0.3, 0.4)) for r in layers([v], seed)]
     ours = fig3.reproduced(records(rows), settings).set_index(["item", "row"])
     mine = ours.loc[("fig3", "L2 sharpness of layer 1, epoch 1")]
-    assert (
-        mine["value"] == pytest.approx(0.3)
-        and mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3))
-        and mine["reps"] == 3
-    )
+    assert mine["value"] == pytest.approx(0.3)
+    assert mine["error"] == pytest.approx(0.1 * np.sqrt(4 / 3))
+    assert mine["reps"] == 3
     assert ours.loc[("fig3", "accuracy, epoch 3"), "why"].startswith(
         "the files at hand do not hold it"
     )
@@ -325,10 +308,8 @@ def test_figure_6_end_to_end(nets, out):
     np.testing.assert_allclose(split, values["logloss"]["logloss"], atol=1e-10)
     assert [ax.get_xscale() for ax in fig6.render(result, experiment.settings).axes] == ["log"] * 4
     ours = fig6.reproduced(result, experiment.settings)
-    assert (
-        len(ours.dropna(subset="value")) == 3 * 3 + 2
-        and ours["why"].str.startswith("other data").all()
-    )
+    assert len(ours.dropna(subset="value")) == 3 * 3 + 2
+    assert ours["why"].str.startswith("other data").all()
 
 
 # Figure 7
@@ -390,12 +371,12 @@ def test_wilson_interval(successes, n, low, high):
 
 def test_bins_are_open_below_and_closed_above():
     """0 and 0.1 in the first bin, just above 0.1 in the second, 1 in the last."""
-    made = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.1 + 1e-12, 1.0]), np.array([0, 1, 1, 1]))[
-        "l1"
-    ]
+    estimate = ReliabilityBins(bins=10)(
+        np.array([0.0, 0.1, 0.1 + 1e-12, 1.0]), np.array([0, 1, 1, 1])
+    )["l1"]
     settings = compose(["experiment=popordanoska2024_fig8_offline"])
-    rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", made.value)]
-    result = fig8.bins(records(rows).assign(diagnostics=json.dumps(made.diagnostics)), settings)
+    rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", estimate.value)]
+    result = fig8.bins(records(rows).assign(diagnostics=json.dumps(estimate.diagnostics)), settings)
     assert result["bin"].to_list() == [0, 1, 9] and result["count"].to_list() == [2, 1, 1]
     assert result["share"].to_list() == [0.5, 1.0, 1.0] and result["mean"][0] == pytest.approx(0.05)
 
@@ -426,7 +407,7 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
     assert [ax.get_title() for ax in figure.axes] == [f"MLP 16, class {j}" for j in range(10)]
 
 
-# absent files
+# Absent files
 
 
 @pytest.mark.slow
@@ -444,7 +425,7 @@ def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
     assert len(printed) > 100 if item.startswith("3") else len(printed) == 0
 
 
-def test_what_the_paper_only_draws_has_that_for_its_reason():
+def test_numbers_that_the_paper_only_draws_have_a_reason():
     result = reproduction.compare(
         pd.DataFrame(columns=items.ANSWER), "popordanoska2024", ["fig7", "fig3_printed"]
     )
@@ -452,5 +433,6 @@ def test_what_the_paper_only_draws_has_that_for_its_reason():
         result[result["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
     )
     assert reasons == {
-        "fig7": ["the paper draws it and states no number"], "fig3_printed": ["the authors' own table has no value here"]
+        "fig7": ["the paper draws it and states no number"],
+        "fig3_printed": ["the authors' own table has no value here"]
     }  # fmt: skip

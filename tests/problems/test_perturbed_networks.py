@@ -186,10 +186,7 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
             held[name].shape == held["labels"].shape for name in names
         )
     assert "1 of them stored before" in cli(*asked)[2]
-    for wrong, told in (
-        (("--tables", "iris"), "--tables has iris"),
-        (("--jobs", "0"), "'--jobs'"),
-    ):
+    for wrong, told in ((("--tables", "iris"), "--tables has iris"), (("--jobs", "0"), "'--jobs'")):
         code, _, err = cli(*asked[:3], *wrong)
         assert code == 2 and told in err
 
@@ -228,7 +225,8 @@ def network(seed, plain, perturbed, aware):
 @pytest.fixture
 def result():
     return records(
-        network(0, 0.95, [0.94, 0.92], [0.9496, 0.9498]) | network(1, 0.97, [0.96, 0.96], [0.9696, 0.9698])
+        network(0, 0.95, [0.94, 0.92], [0.9496, 0.9498]) | network(1, 0.97, [0.96, 0.96],
+                                                                   [0.9696, 0.9698])
         | {"cifar10_one_vs_rest/net/class0": [0.9], "cifar10_one_vs_rest/net/class0/h2^-4": [0.8]}
     )  # fmt: skip
 

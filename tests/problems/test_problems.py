@@ -40,7 +40,8 @@ MULTICLASS = {
 }
 QUANTITIES = {
     "L1": "l1", "L2": "l2", "sq": "l2_squared", "sqL2": "l2_squared", "KL": "kl", "Linf": "linf",
-    "L1_over": "l1_over", "L1_under": "l1_under", "sq_over": "l2_squared_over", "sq_under": "l2_squared_under",
+    "L1_over": "l1_over", "L1_under": "l1_under", "sq_over": "l2_squared_over",
+    "sq_under": "l2_squared_under",
     "topclass_L1_fullinfo": "top_class_l1",
 }  # fmt: skip
 SPLIT_AT_HALF = {

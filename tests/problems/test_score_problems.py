@@ -229,7 +229,8 @@ def test_posterior_of_many_scores_comes_in_blocks_and_of_none_is_none():
 def test_variation_in_closed_form():
     variation = {name: harness.load_problem(name).variation for name in SCORES}
     closed = {
-        "score_calibrated": 1.0, "score_sine": 1.0, "score_saturated": 1.0, "score_steps": 0.89, "score_ties": 0.7,
+        "score_calibrated": 1.0, "score_sine": 1.0, "score_saturated": 1.0, "score_steps": 0.89,
+        "score_ties": 0.7,
         "score_ends": 0.9, "score_rare_atom": 0.01, "score_coin": 0.0,
         "score_sigmoid": 1 / (1 + np.exp(-24 * 0.55)) - 1 / (1 + np.exp(24 * 0.45)),
     }  # fmt: skip

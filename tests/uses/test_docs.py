@@ -106,7 +106,8 @@ def test_search_works_from_a_file(site):
     if chromium is None:
         pytest.skip("no chromium here")
     command = [
-        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=8000",
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+        "--virtual-time-budget=8000",
         "--host-resolver-rules=MAP * 0.0.0.0", "--dump-dom", f"file://{site}/index.html?q=isotonic",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -126,10 +126,7 @@ def published(kind):
     """{quantity: (truth, error)} of the ten-class problem; over and under are split at 1/2 there."""
     return {
         row["quantity"].removesuffix("_L1_fullinfo").removeprefix("topclass").lstrip("_")
-        or "total": (
-            float(row["truth"]),
-            float(row["err_est"]),
-        )
+        or "total": (float(row["truth"]), float(row["err_est"]))
         for row in rows("truth.csv")
         if (KINDS.get(row["h_func"]), row["d"], row["alpha"]) == (kind, "10", "0.5")
         and row["quantity"].startswith("topclass")

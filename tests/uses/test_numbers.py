@@ -1,7 +1,9 @@
 """Every number in the prose of README.md and docs/explanation comes from a stored record.
 
-QUOTED has the sentences: page, sentence with a format field for each number, and the function of the stored records that yields
-the numbers (tests/stored_numbers.py). A page may have no other number, but those between the marks of tools/docs/write.py, in
+QUOTED has the sentences: page, sentence with a format field for each number,
+and the function of the stored records that yields
+the numbers (tests/stored_numbers.py). A page may have no other number,
+but those between the marks of tools/docs/write.py, in
 code, and in STATED: names, settings and formulas, which nobody measured.
 """
 
@@ -481,44 +483,64 @@ QUOTED = [
 ]
 STATED = {  # names, settings, formulas and examples by page: nobody measured them
     README: (
-        "it gives 90 %", "Python 3.11 to 3.13", "h = 2^-6 costs less than 0.001", "stay below 0.001",
+        "it gives 90 %", "Python 3.11 to 3.13", "h = 2^-6 costs less than 0.001",
+        "stay below 0.001",
         "cover at least 97 % in each",
     ),
     BINNING: (
-        "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))", "mean of 15 bins", "20 of the arena's samples",
+        "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))",
+        "mean of 15 bins", "20 of the arena's samples",
         "near 1 has", "below that of 15 bins", "what 0.02 is worth",
     ),
     DIFFERENCES: (
-        "1 / (1 - q)", "1 / √(1 - q)", "clipped at 1e-7", "With 3 and 10 classes", "binning with 30 clusters",
+        "1 / (1 - q)", "1 / √(1 - q)", "clipped at 1e-7", "With 3 and 10 classes",
+        "binning with 30 clusters",
         "The code has 15, and the printed means are of 15", "p / (1 + p)", "(10,000 iterations)",
-        "1,000 iterations on synthetic data, 300 in", "Partition with 30 clusters", "30 cross-validated, 15 in sample",
-        "above 0, with random folds", "(1.2, 1.3)", "ridge n^0.5 · 10^e; bins to 100", "n^-0.5 and n^-0.25; bins to 90",
-        "gamma = 1;", "the truth is 0,", "1/n law", "scaled to [0, 1]", "do not sum to 1", "use 5,000 samples",
-        "A bound of about 0.02", "In that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)", "theory's -1/3",
-        "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p", "Exactly 0;", "clr(p / 2)",
-        "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)", "needs 10⁷ samples",
+        "1,000 iterations on synthetic data, 300 in", "Partition with 30 clusters",
+        "30 cross-validated, 15 in sample",
+        "above 0, with random folds", "(1.2, 1.3)", "ridge n^0.5 · 10^e; bins to 100",
+        "n^-0.5 and n^-0.25; bins to 90",
+        "gamma = 1;", "the truth is 0,", "1/n law", "scaled to [0, 1]", "do not sum to 1",
+        "use 5,000 samples",
+        "A bound of about 0.02", "In that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)",
+        "theory's -1/3",
+        "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p",
+        "Exactly 0;", "clr(p / 2)",
+        "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)",
+        "needs 10⁷ samples",
     ),
     GLOSSARY: (
-        "exactly 0 or 1", "brier = l2_squared +", "the probability of class 1", "p ≥ 1", "y in {0, 1}", "y in 0 … k - 1",
-        "multiplied by 100", "E C (1 - C)", "ȳ (1 - ȳ)", "an outcome 1 has the larger prediction than an outcome 0",
-        "distance from 0", "predictions 0.1, 0.4, 0.7, 0.8 of class 1, outcomes 0, 1, 0, 1", "with the seed 0", "hence 0;",
+        "exactly 0 or 1", "brier = l2_squared +", "the probability of class 1", "p ≥ 1",
+        "y in {0, 1}", "y in 0 … k - 1",
+        "multiplied by 100", "E C (1 - C)", "ȳ (1 - ȳ)",
+        "an outcome 1 has the larger prediction than an outcome 0",
+        "distance from 0", "predictions 0.1, 0.4, 0.7, 0.8 of class 1, outcomes 0, 1, 0, 1",
+        "with the seed 0", "hence 0;",
         "one sample as 0", "say [0, 1]:",
     ),
     LOWER: (
-        "the truth 0 (", "mean - 1.645 sd / √n", "w ≥ 0, sum ≤ 1", "15 fits for five folds", "with probability 0.95 at",
-        "is at most 1, as", "(default 1)", "1,000 samples of n = 10³, 10⁴ and 10⁵", "1.17 h of error",
+        "the truth 0 (", "mean - 1.645 sd / √n", "w ≥ 0, sum ≤ 1", "15 fits for five folds",
+        "with probability 0.95 at",
+        "is at most 1, as", "(default 1)", "1,000 samples of n = 10³, 10⁴ and 10⁵",
+        "1.17 h of error",
     ),
     TRUST: (
-        "20 each (5 where there are 100 classes)", "1 is as good as", "2 is twice as far off", "0.1 / √n (0.1 / n for",
+        "20 each (5 where there are 100 classes)", "1 is as good as", "2 is twice as far off",
+        "0.1 / √n (0.1 / n for",
         "a regret of 1 is bad", "truth is 0, an estimator that always says 0", "20 samples.",
-        "A regret of 1.15 and one of 1.20", "at most 5 %", "n is 200 to 5,000.", "at 100 rows", "covers at least 97 %",
-        "have 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05", "have 2, 3, 10 or 100 classes",
+        "A regret of 1.15 and one of 1.20", "at most 5 %", "n is 200 to 5,000.", "at 100 rows",
+        "covers at least 97 %",
+        "have 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05",
+        "have 2, 3, 10 or 100 classes",
         "share of 95 % intervals", "by 40 draws or 100.",
-        "With 40 draws, a coverage of 95 % shows as 88 % or less in one of twenty rows",  # binomial: 0.048 for 35 of 40
+        # binomial: 0.048 for 35 of 40
+        "With 40 draws, a coverage of 95 % shows as 88 % or less in one of twenty rows",
     ),
     WHICH: (
-        "all the cases in which it says 0.8", "anything from 0 to 0.4", "the probability of class 1, with how often class 1",
-        "top-label error is 0 and", "15 bins of equal width", "E C (1 - C)", "ȳ (1 - ȳ)", ", 15 bins (", "an estimate of 0.02",
+        "all the cases in which it says 0.8", "anything from 0 to 0.4",
+        "the probability of class 1, with how often class 1",
+        "top-label error is 0 and", "15 bins of equal width", "E C (1 - C)", "ȳ (1 - ȳ)",
+        ", 15 bins (", "an estimate of 0.02",
     ),
 }  # fmt: skip
 NAMES = (  # of data, networks, packages, places in papers; sample sizes and levels
