@@ -2,7 +2,7 @@
 
     python benchmarks/arena_memory.py [OUT.csv]
 
-The memory is that of one estimate on one sample, above what was resident just before
+The memory is that of one estimate on one sample, above the resident memory just before
 (benchmarks/peak_memory.py). Every estimate has its own process. A first estimate on 200 rows loads
 libraries and compiled code, so that these do not count. One thread.
 """
@@ -65,7 +65,7 @@ def rows(names: list[str]) -> list[tuple]:
                     )
                     with one_thread():
                         with contextlib.suppress(Exception):
-                            first()  # here too, so that what it loads and compiles is loaded once
+                            first()  # loads and compiles once, before the process is forked
                         peak = measure_peak(call, SECONDS, first)
                 else:
                     peak = Peak(None, "", reason)

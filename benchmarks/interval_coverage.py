@@ -22,8 +22,8 @@ class, averaged over all classes; `group.gap` and `group.l1` are those of all ro
 group. An interval with one end is a bound. The intervals are those before `judge` extends some of them to 0,
 which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
 
-The part "errors" holds the errors of one model. The part "changes" holds what a change of the model
-does: the gains by recalibration, and the differences to a second model whose logits are those of
+The part "errors" holds the errors of one model. The part "changes" holds the effects of a change
+of the model: the gains by recalibration, and the differences to a second model whose logits are those of
 the first plus normal noise with standard deviation 1/2. The truth of a gain is the expected gain on
 new rows of the maps that were fitted on this draw's folds.
 """

@@ -1,4 +1,4 @@
-"""Peak of resident memory of a call, above what was resident just before."""
+"""Peak of the memory of a call, above the resident memory just before it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _measured(
 
 
 def _reset() -> tuple[float, str]:
-    """Bytes before the call, and what they and the bytes after it are read by."""
+    """Reset the peak; return the bytes before the call, and the name of the counter."""
     try:
         CLEAR.write_text("5")
         return _status("VmRSS"), KERNEL

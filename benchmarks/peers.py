@@ -12,7 +12,7 @@ cheaper.
 Every call has its own process, forked from one that has imported everything and computed nothing,
 after a small call of the same kind. Ours and the others' take turns. CPU seconds are those of the
 process and its children, on one thread, the smallest of three calls below a second. Memory is the
-peak above what was resident before.
+peak above the resident memory before the call.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Coverage of the true value by certified bounds and intervals.
 
-Nearly all always cover, because they add the worst cases of several terms. `ablations` shows what
-this can and cannot detect.
+Nearly all always cover, because they add the worst cases of several terms. `ablations` shows which
+errors this can detect.
 """
 
 import pandas as pd

@@ -81,7 +81,7 @@ def extremes(frame: pd.DataFrame, value: str, place: str) -> dict[str, str]:
 def times_smallest(frame: pd.DataFrame, name: str, by: str, place: str, value: str = "mean") -> int:
     """Count the places at which one series has a smaller value than every other.
 
-    Series are told apart by the column `by`. A place where one of them has no value does not count;
+    The column `by` identifies the series. A place where one of them has no value does not count;
     0 without other series.
     """
     wide = frame.pivot(index=place, columns=by, values=value).dropna()

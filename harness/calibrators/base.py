@@ -103,8 +103,8 @@ def fit_each(
 ) -> Iterator[CalibrationMap]:
     """Fit one map per row of `seen` (folds, n), a mask of the samples to fit on.
 
-    A calibrator may define its own method `fit_each(p, y, seen, rng)`. It computes once what the
-    fits share, such as the order of the samples or a start near the minimum.
+    A calibrator may define its own method `fit_each(p, y, seen, rng)`. Work that the fits
+    share is then done once, such as the order of the samples or a start near the minimum.
     """
     if hasattr(calibrator, "fit_each"):
         return iter(calibrator.fit_each(p, y, seen, rng))

@@ -200,7 +200,7 @@ class TabPFN(_FoundationModel):
 
     Examples
     --------
-    Without the packages or the weights, `unavailable` names what is missing.
+    Without the packages or the weights, `unavailable` gives the reason.
 
     >>> model = TabPFN(weights="no_such_file.ckpt", seed=0)
     >>> model.max_n, model.unavailable is None
@@ -248,7 +248,7 @@ class TabICL(_FoundationModel):
 
     Examples
     --------
-    Without the packages or the weights, `unavailable` names what is missing.
+    Without the packages or the weights, `unavailable` gives the reason.
 
     >>> model = TabICL(weights="no_such_file.ckpt", device="cuda")
     >>> model.max_n, model.unavailable is None

@@ -28,7 +28,7 @@ def newton(value: Objective, hessian: Hessian, start: np.ndarray) -> np.ndarray:
 
     value(w) returns (value, gradient). hessian(w) returns its positive definite matrix of second
     derivatives, or an approximation. Steps are halved until the value decreases by a share ARMIJO
-    of what the gradient promises.
+    of the decrease that the gradient promises.
     """
     w = start
     loss, gradient = value(w)

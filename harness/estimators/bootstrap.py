@@ -64,7 +64,7 @@ class Bootstrap(ResampledInterval):
     If it is O(1 / sqrt(n)), as that of a plug-in distance near calibration, the bias is 1 /
     (sqrt(2) - 1) = 2.41 times the mean of d.
 
-    **What is covered.** The interval covers the limit of the estimator as n grows. That is the true
+    **Coverage.** The interval covers the limit of the estimator as n grows. That is the true
     error if its bins, bandwidth or calibrator resolve it. A bias that n does not remove is
     invisible to any resampling, and then coverage of the truth falls with n. Intervals of
     calibration errors are clipped at 0, and the value of a biased estimator may lie outside its

@@ -53,9 +53,6 @@ def without_each(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.nd
     return gram, side
 
 
-# Both
-
-
 def training_masks(fold: np.ndarray) -> np.ndarray:
     """Return masks (K + 1, n): the training samples of the map of each fold, and all samples."""
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])

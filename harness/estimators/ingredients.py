@@ -39,5 +39,5 @@ def compute_ingredients(
 
 
 def fold_independent(p: np.ndarray, y: np.ndarray) -> Scalars | Vectors:
-    """Return what no partition into folds changes: orders, bases of functions, statistics."""
+    """Return the parts that do not depend on the folds: orders, bases of functions, statistics."""
     return Scalars(p, y) if p.ndim == 1 else Vectors(p, y)

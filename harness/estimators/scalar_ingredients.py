@@ -24,9 +24,6 @@ LARGEST_LOGIT = 700.0  # exp overflows above 709
 SCALAR_BINS = (5, 15, 40)
 
 
-# Scalars
-
-
 class Scalars:
     """Statistics of scalar predictions p (n,) that do not depend on the folds.
 

@@ -26,9 +26,6 @@ CENTRES = 40
 RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # ridges of the linear members of vectors, in outcomes
 
 
-# Vectors
-
-
 class Vectors:
     """Statistics of predictions p (n, k) that do not depend on the folds.
 

@@ -4,8 +4,8 @@ A contribution is one held-out sample's part of a variational estimate. Given th
 contributions of one fold are independent, and their mean is at most the calibration error. Across
 folds they are dependent, because the map of each fold is fitted on the labels of the others:
 
-* On calibrated predictions the variance of the pooled mean is about twice what independence would
-  give, because the maps of all folds err in the same direction. A textbook 95 % bound covers about
+* On calibrated predictions the variance of the pooled mean is about twice that of independent
+  folds, because the maps of all folds err in the same direction. A textbook 95 % bound covers about
   90 %.
 * Where errors are rare (p = 0.999, n = 200) the textbook bound covers 22 %, because most samples
   show no error.

@@ -4,7 +4,7 @@ With eta(s) = E[Y given S = s] the error is CE = E |eta(S) - S|. The bounds hold
 size and for every law of the score, atoms included. All upper bounds split CE_n = (1/n) sum
 |eta(s_i) - s_i|, the error at the sample's scores, from its expectation CE:
 
-    empirical    what the labels show: the mean of |etahat(s_i) - s_i| for a surrogate etahat of eta
+    empirical    shown by the labels: the mean of |etahat(s_i) - s_i| for a surrogate etahat of eta
     bias         how far etahat may be from eta (by an assumption on eta), and
     deviation    how far the labels may be from their mean (McDiarmid); together these bound CE_n
                  with probability 1 - delta_1

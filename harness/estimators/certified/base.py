@@ -1,4 +1,4 @@
-"""Bases of the certified estimators, and what they share: sorted scores, widths, the transfer."""
+"""Bases of the certified estimators, with shared steps: sorted scores, widths, the transfer."""
 
 from __future__ import annotations
 
