@@ -15,6 +15,7 @@ from harness.configure.settings import Settings
 from harness.execute import run, truths
 from harness.plan import pending
 from harness.plan import plan as planning
+from harness.plan.selection import check_estimands
 from harness.records import reader, stored
 from harness.records.recorded import Recorded
 from harness.records.states import States
@@ -79,7 +80,7 @@ class Experiment(Recorded):
         # an experiment may name estimands that only some of its variations have
         if plan.estimators and (not reference or "figure.estimand" in differs):
             wanted = settings.figure.estimand
-            planning.check_estimands("figure.estimand", wanted, plan.estimators)
+            check_estimands("figure.estimand", wanted, plan.estimators)
         configured = sweeps.points(reference) if reference and reference.sweep else []
         configured_points = [values for values, _ in configured]
         return cls(settings, plan, out_folder(settings.out), differs, configured_points, others)

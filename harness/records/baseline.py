@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,8 @@ from harness.configure.compose import compose
 from harness.configure.options import option
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.estimators.base import EstimatorSpec
 from harness.plan import plan as planning
-from harness.plan.cells import Block, Cell, Draws, Kind
-from harness.plan.components import Component
+from harness.plan.cells import Cell
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
 from harness.records import reader, schema, stored
@@ -247,107 +245,3 @@ def _read_description(where: Path) -> dict[str, Any]:
     raise BadInputError(
         f"{where / 'baseline.json'} is absent or broken; put back an earlier one, or: {REMEDY}."
     )
-
-
-# Plans of what is compared
-
-
-def estimator_plan(
-    baseline: Baseline, own: Component, options: Mapping[str, Any]
-) -> tuple[Plan, dict[str, str]]:
-    """Plan an estimator on the problems of the arena, on the same draws as the others.
-
-    Parameters
-    ----------
-    baseline : Baseline
-    own : Component
-        The estimator.
-    options : mapping
-        Options of the run, such as out and jobs.
-
-    Returns
-    -------
-    tuple
-        The plan; and {problem: reason} for the problems that cannot be drawn from here.
-    """
-    spec = EstimatorSpec.of(own.object)
-    problems: dict[str, Component] = {}
-    absent: dict[str, str] = {}
-    cells: dict[str, Cell] = {}
-    reasons: dict[Kind, str] = {}
-    for plan in baseline.plans.values():
-        here, missing = _problems_here(plan)
-        absent |= missing
-        problems = {**here, **problems}
-        cells_of: dict[str, list[Cell]] = {name: [] for name in here}
-        for cell in plan.cells:
-            if cell.problem in here:
-                cells_of[cell.problem].append(cell)
-        for name, members in cells_of.items():
-            problem = ProblemSpec.of(here[name].object)
-            draws = Draws((), (), list(dict.fromkeys((cell.rep, cell.n) for cell in members)))
-            notions = list(dict.fromkeys(cell.notion for cell in members))
-            keys = {own.id: own.key}
-            for cell in Block(name, here[name].key, plan.settings.seed, draws, notions, keys):
-                cells.setdefault(cell.key, cell)
-                if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
-                    reasons[cell.kind] = reason
-    settings = _first_settings(baseline, {"estimator": {own.id: own.config}, **options})
-    return Plan(settings, problems, {own.id: own}, list(cells.values()), reasons), absent
-
-
-def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:
-    """Return the problems of a stored plan that can be drawn from here, and why others cannot."""
-    here: dict[str, Component] = {}
-    absent: dict[str, str] = {}
-    for origin in {problem.origin: None for problem in plan.problems.values()}:
-        members = {id: one for id, one in plan.problems.items() if one.origin == origin}
-        try:
-            configured = planning.chosen("problem", {origin: plan.settings.problem[origin]})
-        except BadInputError as error:
-            absent |= dict.fromkeys(members, str(error))
-            continue
-        for name, problem in members.items():
-            if name not in configured:
-                absent[name] = "its data are not here"
-            elif reason := ProblemSpec.of(configured[name].object).unavailable:
-                absent[name] = reason
-            elif configured[name].key != problem.key:
-                absent[name] = "its data are others here than those of the baseline"
-            else:
-                here[name] = configured[name]
-    return here, absent
-
-
-def problem_plan(
-    baseline: Baseline, name: str, config: dict[str, Any], most: float, options: Mapping[str, Any]
-) -> Plan:
-    """Plan the arena's cheap estimators on a problem, with the arena's sizes and replications.
-
-    An estimator is cheap if its cells at the largest n took at most `most` CPU seconds on average.
-
-    Raises
-    ------
-    BadInputError
-        If no estimator is cheap.
-    """
-    rows = baseline.records(["n", "estimator", "value", "cpu_seconds"]).dropna(subset=["value"])
-    costs = (
-        rows[rows["n"].eq(rows["n"].max())]
-        .groupby("estimator", observed=True)["cpu_seconds"]
-        .mean()
-    )
-    estimators: dict[str, Any] = {}
-    for plan in reversed(baseline.plans.values()):
-        estimators |= plan.settings.estimator
-    cheap = {id: values for id, values in estimators.items() if costs.get(id, most + 1.0) <= most}
-    if not cheap:
-        raise BadInputError(f"no estimator of the baseline takes at most {most:g} s for a cell.")
-    changes = {"problem": {name: config}, "estimator": cheap, **options}
-    return planning.plan(_first_settings(baseline, changes))
-
-
-def _first_settings(baseline: Baseline, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of the arena's first experiment, changed and without its name."""
-    settings = next(iter(baseline.plans.values())).settings
-    return replace(settings, experiment=None, name=None, **changes)

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from harness.common import buckets
 from harness.common.escaping import escape
@@ -38,26 +36,27 @@ from harness.common.version import VERSION
 from harness.common.writing import stated_error, whole_file
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.math.notions import NOTIONS
-from harness.plan.cells import Cell
 from harness.plan.plan import Plan
 from harness.records import provenance, schema
 from harness.records.parts import KEY, write_table
+from harness.records.stored_columns import (
+    NUMBERS,
+    TEXTS,
+    TIMES,
+    decoded,
+    rounded,
+    split_diagnostics,
+)
 from harness.records.stored_plan import describe, described_plan
 from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
 EXACT = 20_000  # rows up to which diagnostics are stored to the last digit
-TEXTS = ("estimand", "kind", "status", "reason", "run_id")
-NUMBERS = ("value", "low", "high", "level")
-TIMES = ("seconds", "cpu_seconds")
-DIAGNOSTICS = ("template", "numbers")
 CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand")
 Choice = Callable[[pd.DataFrame], pd.Series]
 TRUTH_OF = ["problem_key", "notion", "estimand"]
 COLUMNS = (*schema.COLUMNS, *schema.TRUTHS)
 RUN_FIELDS = ("state", "seconds", "git", "processor", "versions")  # of runs/<run id>.json
-_FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
 def plan_digest(plan: Plan) -> str:
@@ -101,9 +100,9 @@ def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
     for name, numbers in (("low", low), ("high", high), ("level", level)):
         columns[name] = pa.array(numbers, mask=np.isnan(numbers))
     for name in TIMES:
-        seconds = _rounded(frame[name].to_numpy(dtype=float), 3)
+        seconds = rounded(frame[name].to_numpy(dtype=float), 3)
         columns[name] = pa.array(seconds, pa.float32(), from_pandas=True)
-    templates, numbers = _split_diagnostics(frame["diagnostics"])
+    templates, numbers = split_diagnostics(frame["diagnostics"])
     columns["template"] = pa.array(templates, pa.string()).dictionary_encode()
     columns["numbers"] = pa.array(numbers, pa.list_(pa.float64() if exact else pa.float32()))
     table = pa.table(columns)
@@ -235,7 +234,7 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     """
     content = metadata(path)
     check_plan(path, plan)
-    frame = _decoded(path, plan, [*schema.COLUMNS])
+    frame = decoded(path, plan, [*schema.COLUMNS])
     for name in TEXTS:
         texts = {text: escape(text) for text in frame[name].dropna().unique()}
         frame[name] = frame[name].map(texts)
@@ -275,8 +274,8 @@ def frame_of(
     wanted = [*columns]
     rows = None
     if choose is not None:
-        rows = choose(_with_truths(path, _decoded(path, plan, CHOSEN_BY)))
-    frame = _with_truths(path, _decoded(path, plan, {*wanted, *TRUTH_OF}, rows))
+        rows = choose(_with_truths(path, decoded(path, plan, CHOSEN_BY)))
+    frame = _with_truths(path, decoded(path, plan, {*wanted, *TRUTH_OF}, rows))
     return frame.reindex(columns=wanted)
 
 
@@ -294,90 +293,3 @@ def _with_truths(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     known = np.array([truths.get(row, (np.nan, np.nan)) for row in combinations]).reshape(-1, 2)
     columns = dict(zip(schema.TRUTHS, known[numbers.to_numpy()].T))
     return frame.assign(**columns)
-
-
-def _decoded(
-    path: Path, plan: Plan, columns: Collection[str], rows: pd.Series | None = None
-) -> pd.DataFrame:
-    """Return rows of a stored file, by a mask, with these columns of records."""
-    cells = _cell_table(plan)
-    names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
-    if "value" in columns:
-        names = list(dict.fromkeys([*names, "low", "high"]))
-    with_diagnostics = "diagnostics" in columns
-    table = pq.read_table(path, columns=[*names, *DIAGNOSTICS] if with_diagnostics else names)
-    if rows is not None:
-        table = table.filter(pa.array(rows))
-    position = table["cell"].to_numpy()
-    frame: dict[str, Any] = {}
-
-    # columns of the cell
-    if "key" in columns:
-        distinct, codes = np.unique(position, return_inverse=True)
-        keys = [key.decode() for key in cells["key"][distinct]]
-        frame["key"] = pd.Categorical.from_codes(codes.astype(np.int32), keys)
-    frame["notion"] = pd.Categorical(NOTIONS).take(cells["notion"][position])
-    for name in ("n", "rep", "seed"):
-        frame[name] = cells[name][position]
-    for group, components in (("problem", plan.problems), ("estimator", plan.estimators)):
-        codes = cells[group][position]
-        for name, field in (("", "id"), ("_key", "key"), ("_parameters", "parameters")):
-            texts = [getattr(component, field) for component in components.values()]
-            frame[f"{group}{name}"] = pd.Categorical(texts).take(codes)
-
-    # columns of the estimate
-    for name in names[1:]:
-        if name in TEXTS:
-            frame[name] = table[name].to_pandas(strings_to_categorical=True).array
-            continue
-        frame[name] = table[name].to_numpy().astype(float)
-        if name in TIMES:
-            frame[name] = _rounded(frame[name], 3)
-    if "value" in columns:
-        bound = np.where(np.isnan(frame["high"]), frame["low"], frame["high"])
-        frame["value"] = np.where(table["value"].is_null().to_numpy(), bound, frame["value"])
-    if with_diagnostics:
-        exact = table.schema.field("numbers").type.value_type == pa.float64()
-        pairs = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
-        frame["diagnostics"] = [
-            text and _joined(text, numbers or [], exact) for text, numbers in pairs
-        ]
-    return pd.DataFrame({name: frame[name] for name in columns if name in frame}, copy=False)
-
-
-def _cell_table(plan: Plan) -> NDArray[Any]:
-    """Return the cells of a plan as a structured array, with positions of names instead of names.
-
-    As tuples, the 312,000 cells of the arena took 350 MB.
-    """
-    problem = {name: position for position, name in enumerate(plan.problems)}
-    estimator = {name: position for position, name in enumerate(plan.estimators)}
-    notion = {name: position for position, name in enumerate(NOTIONS)}
-    rows = (
-        (c.key, problem[c.problem], notion[c.notion], c.n, c.rep, estimator[c.estimator], c.seed)
-        for c in plan.cells
-    )
-    kinds = ("S16", np.int32, np.int8, np.int64, np.int64, np.int32, np.int64)
-    return np.fromiter(rows, dtype=[*zip(Cell._fields, kinds)], count=len(plan.cells))
-
-
-def _rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Return numbers to so many significant digits, as the nearest double to the decimal."""
-    distinct, codes = np.unique(numbers, return_inverse=True)
-    return np.array([float(f"{number:.{digits}g}") for number in distinct], dtype=float)[codes]
-
-
-def _split_diagnostics(
-    diagnostics: pd.Series,
-) -> tuple[list[str | None], list[list[float] | None]]:
-    """Return texts with a gap for every number with a decimal point, and these numbers."""
-    texts = [text if isinstance(text, str) else None for text in diagnostics]
-    templates = [None if text is None else _FLOAT.sub("\x00", text) for text in texts]
-    numbers = [None if text is None else [float(x) for x in _FLOAT.findall(text)] for text in texts]
-    return templates, numbers
-
-
-def _joined(template: str, numbers: list[float], exact: bool) -> str:
-    """Return diagnostics with their numbers in the gaps of a template."""
-    values = iter(numbers if exact else [float(f"{number:.6g}") for number in numbers])
-    return re.sub("\x00", lambda _: repr(next(values)), template)

@@ -16,7 +16,8 @@ from harness.common.seeds import digest
 from harness.configure.settings import Settings
 from harness.plan.cells import Block, Cell, Cells, Draws
 from harness.plan.components import Component
-from harness.plan.plan import Plan, chosen
+from harness.plan.plan import Plan
+from harness.plan.selection import chosen
 from harness.problems.base import ProblemSpec
 
 CONFIGURATION = (
