@@ -1,8 +1,9 @@
-"""Estimators of other libraries: relplot, netcal, uncertainty-calibration, torchmetrics, probmetrics.
+"""Estimators of other libraries, the optional extra `peers`.
 
-They are the optional extra `peers`. Without it their cells are skipped with that reason. Nothing is
-corrected: p is checked here and passed on in double precision, and the library's result is the
-value, with all known defects. Libraries are imported when they are first called.
+The libraries are relplot, netcal, uncertainty-calibration, torchmetrics and probmetrics. Without
+one of them its cells are skipped with that reason. Nothing is corrected: p is checked and passed on
+in double precision, and the library's result is the value, with all known defects. Libraries are
+imported when they are first called.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,10 +45,6 @@ class _Peer:
     package: str
     notions: tuple[str, ...] = SCALAR
 
-    @property
-    def determinism(self) -> str:
-        return "exact"
-
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         """Return the library's numbers by estimand."""
         raise NotImplementedError
@@ -70,7 +67,8 @@ class _Peer:
             raise BadInputError(f"{type(self).__name__} cannot run: {self.unavailable}.")
         if p.ndim == 2 and "canonical" not in self.notions:
             raise BadInputError(
-                f"p has shape {p.shape}; {type(self).__name__} is of one probability per sample, (n,)."
+                f"p has shape {p.shape}; {type(self).__name__} takes one probability per sample, "
+                "(n,)."
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,6 +79,41 @@ class _Peer:
             text = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise UndefinedError(f"{self.package} gives {text}")
         return {name: Estimate(value) for name, value in values.items()}
+
+
+class Measure(NamedTuple):
+    """Properties of one measure of a library."""
+
+    estimands: tuple[str, ...]
+    determinism: str = "rounding"
+    null_bias: float = 0.1
+    max_n: int | None = None
+
+
+class _PeerOfMeasures(_Peer):
+    """Base of peers with a field `measure`. A subclass has the properties of its `measures`."""
+
+    measure: str
+    measures: dict[str, Measure]
+
+    def __post_init__(self) -> None:
+        _check_allowed("measure", self.measure, tuple(self.measures))
+
+    @property
+    def estimands(self) -> tuple[str, ...]:
+        return self.measures[self.measure].estimands
+
+    @property
+    def determinism(self) -> str:
+        return self.measures[self.measure].determinism
+
+    @property
+    def null_bias(self) -> float:
+        return self.measures[self.measure].null_bias
+
+    @property
+    def max_n(self) -> int | None:
+        return self.measures[self.measure].max_n
 
 
 @contextlib.contextmanager
@@ -95,12 +128,13 @@ def _seeded(rng: Any) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Relplot(_Peer):
+class Relplot(_PeerOfMeasures):
     """Measures of relplot, by their authors: smooth, interval, Laplace-kernel and binned error.
 
         smooth_ece    smECE: L1 norm of the smoothed residual, at the bandwidth that equals it
         interval_ce   intCE_rand: min over widths of (mean binned error over random grids) + width
-        laplace_kce   laplace_calibration_approx: root of a Monte Carlo mean of residual pairs times exp(-|f - f'|)
+        laplace_kce   laplace_calibration_approx: root of a Monte Carlo mean of residual pairs
+                      times exp(-|f - f'|)
         l1            binnedECE, of 15 bins
 
     Parameters
@@ -111,12 +145,13 @@ class Relplot(_Peer):
     -----
     smooth_ece uses a grid of 200 points; the bandwidth is from ten bisections. interval_ce uses 100
     random grids per width. laplace_kce never draws the last sample, pairs samples with themselves,
-    and is the root of an absolute value. All are biased upwards. l1: p = 1 has its own bin. Cost: n,
-    and n times 1,000 for interval_ce.
+    and is the root of an absolute value. All are biased upwards. l1: p = 1 has its own bin.
+    Cost: n, and n times 1,000 for interval_ce.
 
     References
     ----------
-    Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing; relplot 1.0.3.
+    Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing;
+    relplot 1.0.3.
 
     Examples
     --------
@@ -127,18 +162,12 @@ class Relplot(_Peer):
     measure: str = "smooth_ece"
 
     package = "relplot"
-    null_bias = 0.1
-
-    def __post_init__(self) -> None:
-        _allowed("measure", self.measure, ("smooth_ece", "interval_ce", "laplace_kce", "l1"))
-
-    @property
-    def estimands(self) -> tuple[str, ...]:
-        return (self.measure,)
-
-    @property
-    def determinism(self) -> str:
-        return "statistical" if self.measure in ("interval_ce", "laplace_kce") else "rounding"
+    measures = {
+        "smooth_ece": Measure(("smooth_ece",)),
+        "interval_ce": Measure(("interval_ce",), "statistical"),
+        "laplace_kce": Measure(("laplace_kce",), "statistical"),
+        "l1": Measure(("l1",)),
+    }
 
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         import relplot
@@ -149,17 +178,14 @@ class Relplot(_Peer):
             return {"l1": relplot.metrics.binnedECE(p, y, nbins=15)}
         if self.measure == "laplace_kce" and len(p) < 2:
             raise UndefinedError("relplot draws from all samples but the last, and there is one")
-        draw = (
-            relplot.metrics.intCE_rand
-            if self.measure == "interval_ce"
-            else relplot.metrics.laplace_calibration_approx
-        )
         with _seeded(rng):
-            return {self.measure: draw(p, y)}
+            if self.measure == "interval_ce":
+                return {"interval_ce": relplot.metrics.intCE_rand(p, y)}
+            return {"laplace_kce": relplot.metrics.laplace_calibration_approx(p, y)}
 
 
 @dataclass(frozen=True)
-class Netcal(_Peer):
+class Netcal(_PeerOfMeasures):
     """Measures of netcal: binned errors of 15 bins, and MMCE.
 
         l1            ECE: sum_b n_b / n |mean p in b - mean y in b|, of equal width
@@ -177,8 +203,8 @@ class Netcal(_Peer):
     Notes
     -----
     p is clipped to [2.2e-16, 1 - 2.2e-16]. For one probability per sample, mmce compares "the
-    predicted class is 1" with y, but takes p as the confidence. For p <= 1/2 this is the residual of
-    the wrong class, so calibrated predictions score far above 0 (null_bias). All are biased
+    predicted class is 1" with y, but takes p as the confidence. For p <= 1/2 this is the residual
+    of the wrong class, so calibrated predictions score far above 0 (null_bias). All are biased
     upwards. Cost: n log n, n^2 for mmce.
 
     References
@@ -196,23 +222,16 @@ class Netcal(_Peer):
     rule: str = "width"
 
     package = "netcal"
-    determinism = "rounding"
+    measures = {
+        "l1": Measure(("l1",)),
+        "ace_average": Measure(("ace_average",)),
+        "linf": Measure(("linf",)),
+        "mmce": Measure(("mmce",), null_bias=0.5, max_n=10_000),
+    }
 
     def __post_init__(self) -> None:
-        _allowed("measure", self.measure, ("l1", "ace_average", "linf", "mmce"))
-        _allowed("rule", self.rule, ("width", "mass"))
-
-    @property
-    def estimands(self) -> tuple[str, ...]:
-        return (self.measure,)
-
-    @property
-    def null_bias(self) -> float:
-        return 0.5 if self.measure == "mmce" else 0.1
-
-    @property
-    def max_n(self) -> int | None:
-        return 10_000 if self.measure == "mmce" else None
+        super().__post_init__()
+        _check_allowed("rule", self.rule, ("width", "mass"))
 
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from netcal import metrics
@@ -228,11 +247,13 @@ class Netcal(_Peer):
 
 
 @dataclass(frozen=True)
-class UncertaintyCalibration(_Peer):
-    """Measures of uncertainty-calibration: the debiased squared error, the normal-debiased l1, and binned l1.
+class UncertaintyCalibration(_PeerOfMeasures):
+    """Measures of uncertainty-calibration: debiased squared error, normal-debiased l1, binned l1.
 
-        debiased          l2_squared = sum_b n_b / n [gap_b^2 - mean y (1 - mean y) / (n_b - 1)], and rms = sqrt(max(that, 0))
-        normal_debiased   l1 = 2 (plug-in) - (mean plug-in of 1,000 normal draws of the bins' frequencies)
+        debiased          l2_squared = sum_b n_b / n [gap_b^2 - mean y (1 - mean y) / (n_b - 1)],
+                          rms = sqrt(max(l2_squared, 0))
+        normal_debiased   l1 = 2 (plug-in)
+                               - (mean plug-in of 1,000 normal draws of the bins' frequencies)
         plugin            l1 = sum_b n_b / n |gap_b|
 
     Parameters
@@ -249,7 +270,8 @@ class UncertaintyCalibration(_Peer):
 
     References
     ----------
-    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Definition 5.1; uncertainty-calibration 0.1.4.
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Definition 5.1;
+    uncertainty-calibration 0.1.4.
 
     Examples
     --------
@@ -262,19 +284,15 @@ class UncertaintyCalibration(_Peer):
     rule: str = "mass"
 
     package = "uncertainty-calibration"
-    null_bias = 0.1
+    measures = {
+        "debiased": Measure(("l2_squared", "rms")),
+        "normal_debiased": Measure(("l1",), "statistical"),
+        "plugin": Measure(("l1",)),
+    }
 
     def __post_init__(self) -> None:
-        _allowed("measure", self.measure, ("debiased", "normal_debiased", "plugin"))
-        _allowed("rule", self.rule, ("width", "mass"))
-
-    @property
-    def estimands(self) -> tuple[str, ...]:
-        return ("l2_squared", "rms") if self.measure == "debiased" else ("l1",)
-
-    @property
-    def determinism(self) -> str:
-        return "statistical" if self.measure == "normal_debiased" else "rounding"
+        super().__post_init__()
+        _check_allowed("rule", self.rule, ("width", "mass"))
 
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from calibration import utils
@@ -296,7 +314,9 @@ class UncertaintyCalibration(_Peer):
 class Torchmetrics(_Peer):
     """Binned errors of torchmetrics.
 
-        l1 = sum_b n_b / n |gap_b|,   rms = sqrt(sum_b n_b / n gap_b^2),   linf = max_b |gap_b|;   bins [j/B, (j+1)/B)
+        l1   = sum_b n_b / n |gap_b|,   with bins [j/B, (j+1)/B)
+        rms  = sqrt(sum_b n_b / n gap_b^2)
+        linf = max_b |gap_b|
 
     Parameters
     ----------
@@ -304,11 +324,13 @@ class Torchmetrics(_Peer):
 
     Notes
     -----
-    p = 1 has its own bin next to the last one, so their gaps do not cancel. Biased upwards. Cost: n.
+    p = 1 has its own bin next to the last one, so their gaps do not cancel. Biased upwards.
+    Cost: n.
 
     References
     ----------
-    Guo et al. (2017), eq. 3; Kumar, Liang and Ma (2019); torchmetrics 1.9.0, BinaryCalibrationError.
+    Guo et al. (2017), eq. 3; Kumar, Liang and Ma (2019); torchmetrics 1.9.0,
+    BinaryCalibrationError.
 
     Examples
     --------
@@ -335,8 +357,8 @@ class Torchmetrics(_Peer):
 
 
 @dataclass(frozen=True)
-class Probmetrics(_Peer):
-    """Metrics of probmetrics for one probability: smooth ECE, Kuiper, Kolmogorov-Smirnov and binned l1.
+class Probmetrics(_PeerOfMeasures):
+    """Metrics of probmetrics: smooth ECE, Kuiper, Kolmogorov-Smirnov and binned l1.
 
         smooth_ece   relplot's           kuiper   range of the cumulative residual (0 included)
         l1           torchmetrics'       ks       its largest absolute value
@@ -347,13 +369,14 @@ class Probmetrics(_Peer):
 
     Notes
     -----
-    Single precision. kuiper and ks take equal p one after the other, so their order matters. For
-    l1, p is clipped to [1e-7, 1 - 1e-7], and absent classes are removed. Biased upwards. Cost:
-    n log n.
+    For one probability per sample, in single precision. kuiper and ks take equal p one after the
+    other, so their order matters. For l1, p is clipped to [1e-7, 1 - 1e-7], and absent classes are
+    removed. Biased upwards. Cost: n log n.
 
     References
     ----------
-    berta2026, probmetrics 1.3.0; Arrieta-Ibarra et al. (2022), Metrics of calibration for probabilistic predictions (Kuiper).
+    berta2026, probmetrics 1.3.0; Arrieta-Ibarra et al. (2022), Metrics of calibration for
+    probabilistic predictions (Kuiper).
 
     Examples
     --------
@@ -364,33 +387,29 @@ class Probmetrics(_Peer):
     measure: str = "smooth_ece"
 
     package = "probmetrics"
-    determinism = "rounding"
-    null_bias = 0.1
-
-    def __post_init__(self) -> None:
-        _allowed("measure", self.measure, ("smooth_ece", "kuiper", "ks", "l1"))
-
-    @property
-    def estimands(self) -> tuple[str, ...]:
-        return (self.measure,)
+    measures = {name: Measure((name,)) for name in ("smooth_ece", "kuiper", "ks", "l1")}
 
     def value(self, p: np.ndarray, y: np.ndarray, rng: Any) -> dict[str, float]:
         from probmetrics import metrics
 
         if self.measure == "l1" and y.min() == y.max():
             raise UndefinedError("probmetrics removes absent classes, and one is left")
-        kind = {
-            "smooth_ece": metrics.SmoothCalibrationError, "kuiper": metrics.KuiperCalibrationMetric,
-            "ks": metrics.KolmogorovSmirnovCalibrationMetric, "l1": metrics.CalibrationError,
-        }[self.measure]  # fmt: skip
-        return {self.measure: kind().compute(*_distributions(p, y))}
+        kinds = {
+            "smooth_ece": metrics.SmoothCalibrationError,
+            "kuiper": metrics.KuiperCalibrationMetric,
+            "ks": metrics.KolmogorovSmirnovCalibrationMetric,
+            "l1": metrics.CalibrationError,
+        }
+        return {self.measure: kinds[self.measure]().compute(*_distributions(p, y))}
 
 
 @dataclass(frozen=True)
 class ProbmetricsGain(_Peer):
     """Gain from recalibration, by probmetrics: the variational estimate of two losses.
 
-        l2_squared, kl = mean loss(f, y) - mean loss(q(f), y),   q fitted on the other folds, mixed with the uniform
+        l2_squared, kl = mean loss(f, y) - mean loss(q(f), y)
+
+    q is fitted on the other folds, and mixed with the uniform distribution.
 
     Parameters
     ----------
@@ -423,7 +442,7 @@ class ProbmetricsGain(_Peer):
     null_bias = 0.1
 
     def __post_init__(self) -> None:
-        _allowed("recalibrator", self.recalibrator, ("temp-scaling", "isotonic"))
+        _check_allowed("recalibrator", self.recalibrator, ("temp-scaling", "isotonic"))
 
     @property
     def determinism(self) -> str:
@@ -467,6 +486,6 @@ def _distributions(p: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
     )
 
 
-def _allowed(name: str, value: object, values: tuple[str, ...]) -> None:
+def _check_allowed(name: str, value: object, values: tuple[str, ...]) -> None:
     if value not in values:
         raise BadInputError(f"{name} is {value!r}; allowed are {', '.join(values)}.")
