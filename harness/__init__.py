@@ -2,12 +2,13 @@
 
 Your own predictions:
 
-    harness.judge(p, y)                                      a judgement: calibrated? how far off, where?
+    harness.judge(p, y)                                      a judgement: is it calibrated, how far
+                                                             off, and where?
     harness.ece(p, y, notion="top_label", bins=15)           the plain binned error
     harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate}
     harness.reduce(p, y, notion)                             the (p, y) of a notion, validated
-    harness.paired_difference(p_first, p_second, y, rng)     {estimand: interval of the difference of
-                                                             two models' errors}
+    harness.paired_difference(p_first, p_second, y, rng)     {estimand: interval of the difference
+                                                             of two models' errors}
     harness.perturb(p, h, rng)                               scores after the sech perturbation, for
                                                              which bounds need no assumptions
 
@@ -16,11 +17,12 @@ Components by their ids, and runs:
     harness.list_problems()   harness.list_estimators()   harness.list_experiments()
     harness.load_problem("beta_overconfident", **overrides)
     harness.load_estimator("binned15", **overrides)
-    harness.run(["experiment=smoke", "reps=2"])              DataFrame of records, a row per estimate
+    harness.run(["experiment=smoke", "reps=2"])              DataFrame of records, one row per
+                                                             estimate
     harness.load_records(path)                               the records of a results folder
     harness.compare("my_module.mine")                        your estimator in the arena, by setting
-    harness.evaluate(records)                                bias, sd, rmse, coverage ... by problem,
-                                                             notion, n, estimator, estimand
+    harness.evaluate(records)                                bias, sd, rmse, coverage ... by
+                                                             problem, notion, n, estimator, estimand
 """
 
 from __future__ import annotations
@@ -48,20 +50,27 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "BadInputError", "Estimate", "Judgement", "Truth", "UndefinedError", "compare", "ece", "estimate", "evaluate", "judge",
-    "list_estimators", "list_experiments", "list_problems", "load_estimator", "load_problem", "load_records",
-    "paired_difference", "perturb", "reduce", "run",
+    "BadInputError", "Estimate", "Judgement", "Truth", "UndefinedError", "compare", "ece",
+    "estimate", "evaluate", "judge", "list_estimators", "list_experiments", "list_problems",
+    "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce",
+    "run",
 ]  # fmt: skip
 
 
 # Modules of the other names. They are imported on first use, so that the command line starts fast.
 _LAZY = {
-    "Judgement": "harness.judging.judgement", "ece": "harness.judging.ece",
-    "estimate": "harness.judging.ece", "judge": "harness.judging.judge",
-    "Estimate": "harness.estimators.base", "Truth": "harness.problems.base", "evaluate": "harness.evaluation.summary",
-    "load_records": "harness.records.reader", "paired_difference": "harness.estimators.paired",
-    "perturb": "harness.math.sech_noise", "reduce": "harness.math.notions",
-}  # fmt: skip
+    "Judgement": "harness.judging.judgement",
+    "ece": "harness.judging.ece",
+    "estimate": "harness.judging.ece",
+    "judge": "harness.judging.judge",
+    "Estimate": "harness.estimators.base",
+    "Truth": "harness.problems.base",
+    "evaluate": "harness.evaluation.summary",
+    "load_records": "harness.records.reader",
+    "paired_difference": "harness.estimators.paired",
+    "perturb": "harness.math.sech_noise",
+    "reduce": "harness.math.notions",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -207,7 +216,8 @@ def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     records = run(["problem=beta_wavy", "estimator=binned15", "n=100", "reps=2", "jobs=1", f"out={folder}"])
+    ...     options = ["problem=beta_wavy", "estimator=binned15", "n=100", "reps=2", "jobs=1"]
+    ...     records = run([*options, f"out={folder}"])
     >>> records[records["estimand"] == "l1"][["problem", "n", "rep", "status"]].values.tolist()
     [['beta_wavy', 100, 0, 'ok'], ['beta_wavy', 100, 1, 'ok']]
     """
@@ -272,7 +282,8 @@ def compare(
     kinds = [kind for kind, target in given.items() if target is not None]
     if len(kinds) != 1:
         raise BadInputError(
-            f"compare takes one of estimator, problem and calibrator, found {', '.join(kinds) or 'none'}."
+            "compare takes one of estimator, problem and calibrator, found "
+            f"{', '.join(kinds) or 'none'}."
         )
     table: pd.DataFrame = comparison.compare(given[kinds[0]], kinds[0], **options)
     return table

@@ -30,27 +30,47 @@ class UndefinedError(Exception):
 
 _SYSTEM = {
     (errno.ENOSPC, errno.EDQUOT, errno.EFBIG): (
-        "there is no room left to write {}", "make room, or give another folder with out=DIR, and run the same command again"
+        "there is no room left to write {}",
+        "make room, or choose another folder by out=DIR",
     ),
     (errno.EACCES, errno.EPERM, errno.EROFS): (
-        "{} may not be read or written here", "change its permissions, or give another folder with out=DIR"
+        "{} may not be read or written here",
+        "change its permissions, or choose another folder by out=DIR",
     ),
-    (errno.ENOTDIR, errno.EEXIST): ("{} is no folder, or lies in a file", "move that file away, or give another path"),
-    (errno.EISDIR, errno.ENOTEMPTY): ("{} is a folder where a file is needed", "move it away, or give another path"),
+    (errno.ENOTDIR, errno.EEXIST): (
+        "{} is no folder, or lies in a file",
+        "move that file away, or give another path",
+    ),
+    (errno.EISDIR, errno.ENOTEMPTY): (
+        "{} is a folder where a file is needed",
+        "move it away, or give another path",
+    ),
     (errno.ENOENT,): ("there is no {}, or no folder to hold it", "give another path"),
-    (errno.ELOOP,): ("{} is a symbolic link that leads back to itself", "remove the link, or give another path"),
+    (errno.ELOOP,): (
+        "{} is a symbolic link that leads back to itself",
+        "remove the link, or give another path",
+    ),
     (errno.ENAMETOOLONG,): ("the name {} is too long for this disk", "give a shorter one"),
-    (errno.EMFILE, errno.ENFILE): ("too many files are open at {}", "raise the limit with `ulimit -n`, or use fewer jobs="),
-    (errno.ENOMEM, errno.EAGAIN): ("the system has no memory or no processes left for {}", "use fewer jobs="),
-    (errno.EIO, errno.ESTALE): ("the disk or the network failed at {}", "check it; the same command resumes the run"),
-}  # fmt: skip
+    (errno.EMFILE, errno.ENFILE): (
+        "too many files are open at {}",
+        "raise the limit with `ulimit -n`, or use fewer jobs=",
+    ),
+    (errno.ENOMEM, errno.EAGAIN): (
+        "the system has no memory or no processes left for {}",
+        "use fewer jobs=",
+    ),
+    (errno.EIO, errno.ESTALE): (
+        "the disk or the network failed at {}",
+        "check it; the same command resumes the run",
+    ),
+}
 
 
 def system_sentence(error: OSError) -> str:
     """Return an error of the operating system as one sentence: what happened, file, remedy.
 
     >>> system_sentence(OSError(errno.ENOSPC, "No space left on device", "a.parquet"))
-    'there is no room left to write a.parquet; make room, or give another folder with out=DIR, and run the same command again.'
+    'there is no room left to write a.parquet; make room, or choose another folder by out=DIR.'
     """
     if error.errno is None:
         return " ".join(str(error).split()) or type(error).__name__

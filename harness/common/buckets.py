@@ -47,7 +47,8 @@ def folder_of(address: str) -> Path:
     """
     if re.match(r"[^/]*//[^/@]*:[^/@]*@", address):
         raise BadInputError(
-            "out has a password in its address, which every run would record; set it in the environment."
+            "out has a password in its address, which every run would record; set it in the "
+            "environment."
         )
     if not (_folder(address) / ".store").is_file():
         _check_bucket(address)
@@ -66,7 +67,7 @@ def local_folder(given: str) -> Path:
 
 
 def location(out: Path) -> str:
-    """Return the address of a folder's bucket, or its path: where workers on other hosts find it."""
+    """Return the address of a folder's bucket, or its path, for workers on other hosts."""
     return store_of(out) or str(out)
 
 
@@ -213,7 +214,8 @@ def _check_bucket(address: str) -> None:
     files, base = _file_system(address)
     if not base and files.type_name != "local":
         raise BadInputError(
-            f"out is {address!r}, which names no folder; give an address such as s3://BUCKET/FOLDER."
+            f"out is {address!r}, which names no folder; give an address such as "
+            "s3://BUCKET/FOLDER."
         )
     bucket = base.split("/")[0]
     with _reading(address):
@@ -283,7 +285,8 @@ def _send(address: str, name: str, content: bytes) -> None:
             files.move(unfinished, path)
     except OSError as error:
         raise BadInputError(
-            f"{name} could not be sent to {address} ({_message(error)}); its content is not stored; "
+            f"{name} could not be sent to {address} ({_message(error)}); its content is not "
+            "stored; "
             "run the same command again."
         ) from error
 

@@ -6,6 +6,6 @@ from __future__ import annotations
 # one of these names.
 SUMMARY_COLUMNS = [
     "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth",
-    "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status", "cells", "undefined",
-    "reason", "cpu_seconds", "problem_key", "estimator_key",
+    "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status", "cells",
+    "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ _UNSAFE = re.compile(
 
 
 def escape(text: str) -> str:
-    r"""Return the text with unsafe characters written as in Python source. Tabs and line feeds stay.
+    r"""Return the text with unsafe characters as in Python source. Tabs and line feeds stay.
 
     >>> escape("red \x1b[31m, no UTF-8 \udc80, turned \u202e")
     'red \\x1b[31m, no UTF-8 \\udc80, turned \\u202e'

@@ -1,7 +1,7 @@
 """Random streams, each a pure function of its purpose. Nothing touches a global generator.
 
 data stream       (base seed, problem, rep)                 all estimators see the same draw
-                  (base seed, stream, rep)                  also problems that name the same `stream`
+                  (base seed, stream, rep)                  shared by problems with this `stream`
 estimator stream  (base seed, problem, rep, n, estimator)
 
 If a problem has a `content` (a digest of a file's predictions), this stands for the problem: the
@@ -49,7 +49,7 @@ def problem_rng(seed: int, problem: Draws, problem_key: str, rep: int) -> Any:
 
 
 def identity(problem: Draws, problem_key: str) -> str:
-    """Return the 16 hexadecimal digits that seed a problem: its content if it has one, else its key."""
+    """Return the 16 hexadecimal digits that seed a problem: its content, else its key."""
     return problem.content or problem_key
 
 
@@ -61,7 +61,7 @@ def estimator_rng(
 
 
 def as_seed(rng: Any) -> int:
-    """Return an integer seed: `rng` if it is one (an author's seed), else a draw from the Generator."""
+    """Return an integer seed: `rng` itself if it is an integer, else a draw from the Generator."""
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, or an integer seed.")
     return int(rng) if isinstance(rng, (int, np.integer)) else int(rng.integers(2**31 - 1))

@@ -97,8 +97,8 @@ def import_current(name: str) -> ModuleType:
     for module, now in digests.items():
         if module in sys.modules and _digests.get(module, now) != now:
             raise BadInputError(
-                f"{sys.modules[module].__file__} changed after Python imported it; restart Python (in a notebook, its kernel) to "
-                "run the new code."
+                f"{sys.modules[module].__file__} changed after Python imported it; restart Python "
+                "(in a notebook, its kernel) to run the new code."
             )
     try:
         return importlib.import_module(name)
@@ -168,7 +168,7 @@ def _file(name: str, specs: dict[str, Any]) -> str | None:
 
 
 def _spec(name: str, specs: dict[str, Any]) -> Any:
-    """Return the spec of a module, also of one whose package is not imported; keep it in `specs`."""
+    """Return the spec of a module without importing its package. Cache it in `specs`."""
     if name not in specs:
         package = name.rpartition(".")[0]
         try:

@@ -18,27 +18,48 @@ NOTIONS = {
     "canonical": "canonical",
 }
 ESTIMANDS = {
-    "l1": "L1 error", "l2_squared": "squared error", "kl": "KL error", "rms": "root mean squared error", "l2": "L2 error",
-    "linf": "largest error", "l1_over": "overconfident part of the L1 error",
-    "l1_under": "underconfident part of the L1 error", "l2_squared_over": "overconfident part of the squared error",
+    "l1": "L1 error",
+    "l2_squared": "squared error",
+    "kl": "KL error",
+    "rms": "root mean squared error",
+    "l2": "L2 error",
+    "linf": "largest error",
+    "l1_over": "overconfident part of the L1 error",
+    "l1_under": "underconfident part of the L1 error",
+    "l2_squared_over": "overconfident part of the squared error",
     "l2_squared_under": "underconfident part of the squared error",
     "top_class_l1": "L1 error of the top class given the vector",
     "top_class_l1_over": "overconfident part of the L1 error of the top class",
     "top_class_l1_under": "underconfident part of the L1 error of the top class",
-}  # fmt: skip
+}
 SCORES = {"brier": "Brier score", "log": "log-loss"}
 AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
-    "l1": "$L_1$ calibration error", "l2": "$L_2$ calibration error", "l2_squared": "squared calibration error",
-    "kl": "KL calibration error", "linf": r"$L_\infty$ calibration error", "brier": "Brier score", "logloss": "log-loss",
-    "rms": "root mean squared calibration error", "refinement_l2_squared": "refinement (Brier score)",
-    "refinement_kl": "refinement (log-loss)", "sharpness_l2_squared": "sharpness (Brier score)",
-    "sharpness_kl": "sharpness (log-loss)", "auroc": "area under the ROC curve", "accuracy": "accuracy",
-    "uncertainty_l2_squared": "uncertainty (Brier score)", "uncertainty_kl": "uncertainty (log-loss)",
-    "smooth_ece": "smooth calibration error", "ks": "largest cumulative residual", "kuiper": "range of the cumulative residual",
-    "ace_average": "un-weighted mean gap of bins", "tace": "thresholded adaptive calibration error", "p_value": "p-value",
-    "interval_ce": "interval calibration error", "laplace_kce": "Laplace-kernel calibration error",
+    "l1": "$L_1$ calibration error",
+    "l2": "$L_2$ calibration error",
+    "l2_squared": "squared calibration error",
+    "kl": "KL calibration error",
+    "linf": r"$L_\infty$ calibration error",
+    "brier": "Brier score",
+    "logloss": "log-loss",
+    "rms": "root mean squared calibration error",
+    "refinement_l2_squared": "refinement (Brier score)",
+    "refinement_kl": "refinement (log-loss)",
+    "sharpness_l2_squared": "sharpness (Brier score)",
+    "sharpness_kl": "sharpness (log-loss)",
+    "auroc": "area under the ROC curve",
+    "accuracy": "accuracy",
+    "uncertainty_l2_squared": "uncertainty (Brier score)",
+    "uncertainty_kl": "uncertainty (log-loss)",
+    "smooth_ece": "smooth calibration error",
+    "ks": "largest cumulative residual",
+    "kuiper": "range of the cumulative residual",
+    "ace_average": "un-weighted mean gap of bins",
+    "tace": "thresholded adaptive calibration error",
+    "p_value": "p-value",
+    "interval_ce": "interval calibration error",
+    "laplace_kce": "Laplace-kernel calibration error",
     "laplace_kce_squared": "squared Laplace-kernel calibration error",
-}  # fmt: skip
+}
 
 
 # Names
@@ -99,8 +120,10 @@ def format_number(value: float | str | None, digits: int = 3) -> str:
     --------
     >>> [format_number(value) for value in (0.04213, 0.00012345, 12.3456, 0.5, None, -0.0421)]
     ['0.0421', '0.000123', '12.3', '0.5', '–', '−0.0421']
-    >>> [format_number(value) for value in (12345.6, 1e-13, 3e-8, float("-inf"))], format_number(1234.56, 6)
-    (['12,346', '0', '3e-8', '−∞'], '1,234.56')
+    >>> [format_number(value) for value in (12345.6, 1e-13, 3e-8, float("-inf"))]
+    ['12,346', '0', '3e-8', '−∞']
+    >>> format_number(1234.56, 6)
+    '1,234.56'
     """
     if isinstance(value, str):
         return value
@@ -171,8 +194,8 @@ def format_tolerance(share: float | None) -> str:
 
     Examples
     --------
-    >>> format_tolerance(0.03), format_tolerance(0.504), format_tolerance(1e-9), format_tolerance(float("inf"))
-    ('± 3 %', '± 50.4 %', 'exact', 'any')
+    >>> [format_tolerance(share) for share in (0.03, 0.504, 1e-9, float("inf"))]
+    ['± 3 %', '± 50.4 %', 'exact', 'any']
     """
     if not is_known(share):
         return ""
@@ -249,8 +272,8 @@ def format_factor(value: float) -> str:
 
     Examples
     --------
-    >>> format_factor(0.868), format_factor(1.484), format_factor(19.64), format_factor(230.4), format_factor(float("nan"))
-    ('0.87', '1.48', '19.6', '230', '–')
+    >>> [format_factor(value) for value in (0.868, 1.484, 19.64, 230.4, float("nan"))]
+    ['0.87', '1.48', '19.6', '230', '–']
     """
     if math.isnan(value):
         return DASH
@@ -293,8 +316,8 @@ def format_ends(low: float | None, high: float | None) -> str:
 
     Examples
     --------
-    >>> format_ends(0.029, 0.059), format_ends(0.004, None), format_ends(None, 0.12), format_ends(None, None)
-    ('0.029 to 0.059', 'at least 0.004', 'at most 0.12', '')
+    >>> format_ends(0.029, 0.059), format_ends(0.004, None), format_ends(None, 0.12)
+    ('0.029 to 0.059', 'at least 0.004', 'at most 0.12')
     """
     if is_known(low) and is_known(high):
         return f"{format_number(low)} to {format_number(high)}"

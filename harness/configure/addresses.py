@@ -30,7 +30,8 @@ def check_address(engine: str, address: Any) -> None:
         return
     if engine not in ADDRESSES:
         raise BadInputError(
-            f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray join "
+            f"address is {address!r}, but engine={engine} has none; engine=dask and engine=ray "
+            "join "
             "a cluster."
         )
     if not (engine == "ray" and address == "auto") and not host_and_port(engine, address):

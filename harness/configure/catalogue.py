@@ -46,7 +46,7 @@ def papers() -> list[str]:
 
 @functools.cache
 def calibrators() -> list[str]:
-    """Return the class names of harness.calibrators, from its source: completion imports nothing."""
+    """Return the class names of harness.calibrators, read from its source without an import."""
     source = (PACKAGE / "calibrators" / "__init__.py").read_text()
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
@@ -73,7 +73,7 @@ def docstring(target: str) -> str:
 
 
 def parameters(group: str, name: str) -> list[str]:
-    """Return all parameters of a problem or estimator: those of its YAML, then others of its class."""
+    """Return all parameters of a problem or estimator, those in its YAML first."""
     node = config(group, name)
     target = _definition(node["_target_"])
     if dataclasses.is_dataclass(target):
@@ -127,12 +127,14 @@ def describe(group: str, name: str) -> str:
 
 
 def variant(name: str) -> str:
-    """Return the ending of the id of a paper's variant, or one on an author's random stream; else "".
+    """Return the ending that marks an id as a paper's variant, or "".
+
+    "legacy" marks a variant on an author's random stream.
 
     Examples
     --------
-    >>> variant("ukkr"), variant("variational_temperature_berta2026"), variant("dirichlet3_calibrated_legacy")
-    ('', 'berta2026', 'legacy')
+    >>> [variant(name) for name in ("ukkr", "binned15_berta2026", "beta_wavy_legacy")]
+    ['', 'berta2026', 'legacy']
     """
     match = re.search(rf"_(legacy|{'|'.join(papers())})$", name)
     return match[1] if match else ""

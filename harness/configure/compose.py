@@ -71,7 +71,7 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
 def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
     """Raise BadInputError if a file chosen for Hydra itself (hydra/launcher=mine) names user code.
 
-    `typed` has the choices; `overrides` are the same in all jobs. `compose` does not see the choices.
+    `typed` has the choices, which `compose` does not see. `overrides` are the same in all jobs.
     """
     choices = [
         text
@@ -219,7 +219,8 @@ def check_flags(arguments: list[str]) -> list[str]:
 
     def refuse(message: str) -> NoReturn:
         raise BadInputError(
-            f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows the flags."
+            f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows the "
+            "flags."
         )
 
     parser.error = refuse  # type: ignore[method-assign]
@@ -245,8 +246,8 @@ def check_flags(arguments: list[str]) -> list[str]:
         re.match(r"\+*(experiment|problem)[=.]", text) for text in parsed.overrides
     ):
         raise BadInputError(
-            "-m has no experiment= or problem= to run; give one, as `calharness -m experiment=smoke "
-            "seed=0,1`."
+            "-m has no experiment= or problem= to run; give one, as "
+            "`calharness -m experiment=smoke seed=0,1`."
         )
     return [*(text for text in arguments if text not in parsed.overrides), *parsed.overrides]
 
@@ -255,8 +256,8 @@ def _with_folder(arguments: list[str], folder: str) -> list[str]:
     """Replace --config-dir by Hydra's search path, so that every composition reads the folder."""
     if not Path(folder).is_dir():
         raise BadInputError(
-            f"--config-dir is {folder!r}, where there is no folder; give one with estimator/ID.yaml "
-            "or problem/ID.yaml."
+            f"--config-dir is {folder!r}, which is no folder; give one with estimator/ID.yaml or "
+            "problem/ID.yaml."
         )
     kept, is_value = [], False
     for text in arguments:
@@ -270,8 +271,8 @@ def out_folder(out: Any) -> Path:
     """Return the folder of results.
 
     It is the setting `out`, else CALHARNESS_OUT, else results/ of the checkout that contains the
-    working folder, else results/ of the working folder. For the address of a bucket it is the folder
-    of this host that stands for it.
+    working folder, else results/ of the working folder. For the address of a bucket it is the
+    folder of this host that stands for it.
 
     Raises
     ------
@@ -291,7 +292,8 @@ def out_folder(out: Any) -> Path:
         return buckets.folder_of(str(chosen))
     if re.match(r"(s3|gs|gcs|abfss?|hdfs|file):", str(chosen)):
         raise BadInputError(
-            f"{name} is {str(chosen)!r}; the address of a store has two slashes, s3://BUCKET/FOLDER."
+            f"{name} is {str(chosen)!r}; the address of a store has two slashes, "
+            "s3://BUCKET/FOLDER."
         )
     try:
         folder = Path(chosen).expanduser().resolve()

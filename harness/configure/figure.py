@@ -40,7 +40,8 @@ class Figure:
     format: str | list[str] | None = option(
         or_null(
             Rule(
-                f"give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and svg "
+                f"give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and "
+                "svg "
                 "are always written)",
                 _are_formats,
             )

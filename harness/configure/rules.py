@@ -47,7 +47,8 @@ def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -
     for name in values:
         if name not in options:
             raise BadInputError(
-                f"there is no setting '{prefix}{name}'{guess(f'{prefix}{name}', names)}; allowed are "
+                f"there is no setting '{prefix}{name}'{guess(f'{prefix}{name}', names)}; allowed "
+                "are "
                 f"{', '.join(names)}."
             )
     for name, rule in options.items():

@@ -179,7 +179,8 @@ class Settings:
         for name in ("cell_timeout", "max_memory"):
             if getattr(self, name) is not None and self.engine == "serial":
                 raise BadInputError(
-                    f"{name} is given with engine=serial, where nothing can stop a cell; use another "
+                    f"{name} is given with engine=serial, where nothing can stop a cell; use "
+                    "another "
                     "engine."
                 )
         for name in ("name", "paper", "item"):

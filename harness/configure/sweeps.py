@@ -67,11 +67,13 @@ def _check(path: str, values: list[Any], settings: Settings) -> None:
     head, *rest = path.split(".")
     if settings.ranking:
         raise BadInputError(
-            f"sweep.{path} is given in a run that ranks models; a sweep is of a run without ranking."
+            f"sweep.{path} is given in a run that ranks models; a sweep is of a run without "
+            "ranking."
         )
     if head in FIXED:
         raise BadInputError(
-            f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap can."
+            f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap "
+            "can."
         )
     if head in GRID:
         raise BadInputError(
@@ -81,7 +83,8 @@ def _check(path: str, values: list[Any], settings: Settings) -> None:
     if head in COMPONENTS:
         if len(rest) < 2:
             raise BadInputError(
-                f"sweep.{path} names no parameter; sweep.{head}.ID.PARAMETER=[values] is needed, or "
+                f"sweep.{path} names no parameter; sweep.{head}.ID.PARAMETER=[values] is needed, "
+                "or "
                 f"{head}=[IDs]."
             )
         if rest[0] not in settings.chosen(head):

@@ -1,12 +1,12 @@
-"""Trust: modules whose code a configuration may name.
+"""Modules whose code a configuration may name.
 
-The words of the command line, or of `harness.run`, are the wish of the user. A configuration file
-may come from anybody, and naming a class in it runs the module of that class.
+The user types the command line, or calls `harness.run`. A configuration file may come from anybody,
+and naming a class in it runs the module of that class.
 
 So a file may name, as `_target_` or as reader of `records_from`, only: our problems, estimators,
 calibrators and their parts, the papers' modules in experiments/, and modules that the command line
-names (in a `_target_` or reader, or in `trust=[module,...]`). Hydra's own node may name only Hydra's
-plugins and Python's logging.
+names (in a `_target_` or reader, or in `trust=[module,...]`). Hydra's own node may name only
+Hydra's plugins and Python's logging.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from harness.errors import BadInputError
 from harness.experiments import module_name
 
 OURS = (
-    "harness.problems", "harness.estimators", "harness.calibrators", "harness.math", "harness.peers", "harness.experiments",
+    "harness.problems", "harness.estimators", "harness.calibrators", "harness.math",
+    "harness.peers", "harness.experiments",
 )  # fmt: skip
 # allowed in Hydra's node; whole paths, because logging.os.system is Python's own, too, through the
 # module that imports it
 OF_HYDRA = re.compile(
     r"hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
-    r"hydra\.experimental\.(\w+\.)?\w+Callback|hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
+    r"hydra\.experimental\.(\w+\.)?\w+Callback|"
+    r"hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
     r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
 )
 # keys whose value Hydra, or Python's logging, imports and calls; the last two in a handler only
@@ -40,8 +42,8 @@ _PATH = r"[A-Za-z_]\w*(?:\.\w+)*"
 def named_modules(overrides: Iterable[str]) -> set[str]:
     """Return the modules that overrides name.
 
-    >>> sorted(named_modules(["+estimator.mine._target_=my_module.Mine", "n=500", "trust=[helpers,their.package]"]))
-    ['helpers', 'my_module', 'their.package']
+    >>> sorted(named_modules(["+estimator.mine._target_=my_module.Mine", "n=5", "trust=[a,b.c]"]))
+    ['a', 'b.c', 'my_module']
     >>> named_modules(["records_from=[{file: a.csv, reader: my_module.reader}]"])
     {'my_module'}
     """
@@ -85,7 +87,8 @@ def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
         if not is_allowed(path, allowed):
             module = path.rpartition(".")[0] or path
             raise BadInputError(
-                f"{place} is {path!r} in a configuration file, which is code neither of harness nor "
+                f"{place} is {path!r} in a configuration file, which is code neither of harness "
+                "nor "
                 "of experiments; if you trust it, say so on the command line: "
                 f"trust=[{module}]."
             )
@@ -94,8 +97,10 @@ def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
 def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
     """Return True if a dotted path lies below one of our modules, or below one of `allowed`.
 
-    >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.supervise.Child"), is_allowed("a.b.C", ["a"])
-    (True, False, True)
+    >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.supervise.Child")
+    (True, False)
+    >>> is_allowed("a.b.C", ["a"])
+    True
     """
     return module_name(path).startswith(tuple(f"{module}." for module in (*OURS, *allowed)))
 
@@ -110,7 +115,7 @@ def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Yield (place, dotted path) of each `_target_` in a value. A swept `_target_` is a list of paths."""
+    """Yield (place, dotted path) of each `_target_` in a value. A swept one is a list of paths."""
     for inner, key, item in _walk(value, place):
         if key == "_target_":
             for path in item if isinstance(item, list) else [item]:

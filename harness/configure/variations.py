@@ -1,7 +1,7 @@
-"""Variations: which results a run writes, an experiment's own or those of a variation.
+"""Variations: runs whose configuration differs from their experiment's.
 
-results/<paper>/ belongs to the experiments as configured. A run whose configuration differs from its
-experiment's, or that has no experiment, writes to results/variations/.
+results/<paper>/ belongs to the experiments as configured. Variations, and runs without an
+experiment, write to results/variations/.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
         return _tensors(path, split), []
     if split != "test":
         raise BadInputError(
-            f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} have two."
+            f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} "
+            "have two."
         )
     if path.is_dir():
         return published.read_folder(path), []
@@ -94,7 +95,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
     except Exception as error:
         message = str(error).strip().partition("\n")[0].rstrip(".")
         raise BadInputError(
-            f"{path} cannot be read as {kind}: {type(error).__name__}: {message}{_remedy(error, kind)}."
+            f"{path} cannot be read as {kind}: {type(error).__name__}: "
+            f"{message}{_remedy(error, kind)}."
         ) from error
     raise BadInputError(
         f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
@@ -233,8 +235,9 @@ def _refuse_bomb(path: Path, unpacked: int, ratio: int = RATIO) -> None:
     """Refuse a small file that unpacks to a huge one. Nothing of it is ever written to the disk."""
     if unpacked > max(ROOMY, ratio * path.stat().st_size):
         raise BadInputError(
-            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size, which no predictions do; "
-            "write it anew, without compression."
+            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size, which "
+            "no "
+            "predictions do; write it anew, without compression."
         )
 
 
@@ -269,7 +272,8 @@ def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
     if isinstance(values[0], (list, np.ndarray)):
         if len({np.shape(value) for value in values}) > 1:
             raise BadInputError(
-                f"{path}: {name} holds lists of different lengths; one number per class and row is needed."
+                f"{path}: {name} holds lists of different lengths; one number per class and row is "
+                "needed."
             )
         return np.stack(list(values))
     return values

@@ -35,8 +35,9 @@ OPCODES = frozenset(
     BINPERSID""".split()
 )
 SAFETENSORS = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "BOOL": "?",
+    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
 }  # fmt: skip
 OPCODE_OF = {opcode.code: opcode for opcode in pickletools.opcodes}
 
@@ -48,7 +49,9 @@ class RefusedPickleError(Exception):
 
 
 def read_parts(path: str | Path) -> dict[str, Arrays]:
-    """Read a pickle ((logits, labels) of validation, (logits, labels) of test) of Kull et al. (2019).
+    """Read a pickle of Kull et al. (2019).
+
+    It holds ((logits, labels) of validation, (logits, labels) of test).
 
     Protocols 0 to 5 are read, also of Python 2. Arrays hold integers, floats of at most 8 bytes or
     booleans, in either byte order and memory order. Labels may be a list of integers.
@@ -167,7 +170,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Function:
-    """A function that a pickle may call. It is no class and has no state that opcodes could change."""
+    """A function that a pickle may call, without a state that opcodes could change."""
 
     __slots__ = ("make",)
 
@@ -282,7 +285,8 @@ def read_safetensors(path: str | Path) -> Arrays:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
         raise BadInputError(
-            f"{path} is no safetensors file: its header of {length:,} bytes does not fit into {len(data):,} bytes."
+            f"{path} is no safetensors file: its header of {length:,} bytes does not fit into "
+            f"{len(data):,} bytes."
         )
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
@@ -293,7 +297,8 @@ def read_safetensors(path: str | Path) -> Arrays:
         )
     except Exception as error:
         raise BadInputError(
-            f"{path}: the header of the safetensors file is broken ({type(error).__name__}: {error})."
+            f"{path}: the header of the safetensors file is broken ({type(error).__name__}: "
+            f"{error})."
         ) from error
     arrays, start, end = {}, 8 + length, 0
     for first, last, name, kind, shape in tensors:
@@ -306,7 +311,8 @@ def read_safetensors(path: str | Path) -> Arrays:
         fits = fits and first == end and last - first == math.prod(shape) * dtype.itemsize
         if not fits or start + last > len(data):
             raise BadInputError(
-                f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to {last} of the data."
+                f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to "
+                f"{last} of the data."
             )
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
         if kind == "BF16":
@@ -328,7 +334,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_folder(path: str | Path) -> Arrays:
-    """Read a folder with nll_logits.npy (n, k) and nll_labels.npy (n, 1), of Rahimi et al. (2020)."""
+    """Read a folder of Rahimi et al. (2020): nll_logits.npy (n, k) and nll_labels.npy (n, 1)."""
     arrays = {}
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
         try:

@@ -143,7 +143,8 @@ def folder() -> Path:
     given = os.environ.get("CALHARNESS_DATA")
     if not given:
         raise BadInputError(
-            "CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched to."
+            "CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched "
+            "to."
         )
     return Path(given).expanduser()
 
@@ -189,11 +190,13 @@ def fetch(pack: Pack, base: Path) -> Path:
         )
     if pack.sha256 is None:
         raise BadInputError(
-            f"{pack.name} is not downloaded because no checksum of it is known; {pack.note} Put it at {path}."
+            f"{pack.name} is not downloaded because its checksum is not known; {pack.note} Put it "
+            f"at {path}."
         )
     if not pack.urls:
         raise BadInputError(
-            f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} Put it at {path}."
+            f"{pack.name} is not published as a single file; {pack.note or 'no source is known'} "
+            f"Put it at {path}."
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")

@@ -1,10 +1,10 @@
 """Repositories in TabRepo's layout: stored predictions of many models on many data sets.
 
-<root>/configs.parquet                              problem_type of every data set, fold and config
+<root>/configs.parquet                    problem_type of every data set, fold and config
 <root>/model_predictions/<dataset>/<fold>/
-    metadata.json                                   models (row order), pred_val_shape, pred_test_shape, dtype
-    pred-val.dat, pred-test.dat                     raw C-order arrays (models, rows) or (models, rows, classes)
-    label-val.csv.zip, label-test.csv.zip           first column = row of the original table, second = label
+    metadata.json                         models (row order), pred_val_shape, pred_test_shape, dtype
+    pred-val.dat, pred-test.dat           C-order arrays (models, rows) or (models, rows, classes)
+    label-val.csv.zip, label-test.csv.zip   columns: row of the original table, label
 
 "val" are out-of-fold predictions of bagged models on the training rows of an outer fold, "test"
 those on its held-out rows. Tasks may have different models, and in another order. In folder names,
@@ -65,7 +65,8 @@ def _stamp(path: Path) -> tuple[int, int]:
         status = os.stat(path)
     except OSError:
         raise BadInputError(
-            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository configs.parquet."
+            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository "
+            "configs.parquet."
         ) from None
     return status.st_mtime_ns, status.st_size
 
@@ -109,7 +110,8 @@ def read_metadata(path: Path) -> Metadata:
     for part, shape in shapes.items():
         if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
             raise BadInputError(
-                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, rows(, classes)] is needed."
+                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, "
+                "rows(, classes)] is needed."
             )
     return Metadata(models, shapes, dtype)
 
@@ -175,7 +177,8 @@ def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str
     rows = metadata.shapes[part][1]
     if len(labels) != rows:
         raise BadInputError(
-            f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally many."
+            f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally "
+            "many."
         )
 
 
@@ -199,7 +202,8 @@ class Repository:
         root = _root(Path(self.root).expanduser())
         if root is None:
             raise BadInputError(
-                f"root is {self.root}, which holds no folder model_predictions, itself or below results/<context>."
+                f"root is {self.root}, which holds no folder model_predictions, itself or below "
+                "results/<context>."
             )
         object.__setattr__(self, "root", root)
 
@@ -225,7 +229,8 @@ class Repository:
         kind = read_problem_types(path).get(_stored(dataset))
         if kind not in KINDS:
             raise BadInputError(
-                f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, multiclass or regression."
+                f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, "
+                "multiclass or regression."
             )
         return kind
 
@@ -248,7 +253,8 @@ class Repository:
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
             raise BadInputError(
-                f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have shape {shape}."
+                f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have "
+                f"shape {shape}."
             )
         classes = {"binary": 2, "regression": 1, "multiclass": shape[-1]}
         return shape[1], classes[kind]
@@ -277,7 +283,8 @@ class Repository:
         metadata = self.metadata(dataset, fold)
         if config not in metadata.models:
             raise BadInputError(
-                f"{dataset}, fold {fold} has no config {config!r}; it has {len(metadata.models)}, e.g. {metadata.models[0]}."
+                f"{dataset}, fold {fold} has no config {config!r}; it has {len(metadata.models)}, "
+                f"e.g. {metadata.models[0]}."
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
         _check_size(path, metadata, part)
@@ -292,7 +299,8 @@ class Repository:
         highest = 1.0 if values.ndim == 1 else 1.0 + ROW_SUM_TOLERANCE
         if not ((values >= 0.0) & (values <= highest)).all():  # also false for NaN
             raise BadInputError(
-                f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie in [0, 1]."
+                f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie "
+                "in [0, 1]."
             )
         if values.ndim == 1:
             return values
@@ -300,7 +308,8 @@ class Repository:
         worst = int(np.argmax(np.abs(sums - 1.0)))
         if abs(sums[worst, 0] - 1.0) > ROW_SUM_TOLERANCE:
             raise BadInputError(
-                f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within {ROW_SUM_TOLERANCE:g}."
+                f"{where}: row {worst} sums to {sums[worst, 0]:.6g}; allowed is 1 within "
+                f"{ROW_SUM_TOLERANCE:g}."
             )
         shares: Probabilities = values / sums
         return shares
@@ -316,7 +325,8 @@ class Repository:
             )
         if labels.min() < 0 or labels.max() >= classes:
             raise BadInputError(
-                f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} are needed."
+                f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} "
+                "are needed."
             )
         return labels.astype(np.int64)
 
@@ -346,7 +356,8 @@ def find(path: str) -> Repository:
         if _root(place) is not None:
             return Repository(place)
     raise BadInputError(
-        f"there is no repository {path}, looked for at {', '.join(map(str, places))}; {_hint(path)}."
+        f"there is no repository {path}, looked for at {', '.join(map(str, places))}; "
+        f"{_hint(path)}."
     )
 
 
@@ -380,7 +391,8 @@ def _root(path: Path) -> Path | None:
     inner = sorted(p.parent for p in path.glob("results/*/model_predictions"))
     if len(inner) > 1:
         raise BadInputError(
-            f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as {inner[0]}."
+            f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as "
+            f"{inner[0]}."
         )
     return inner[0].resolve() if inner else None
 

@@ -69,7 +69,8 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
     free = shutil.disk_usage(root).free
     if missing > free:
         raise BadInputError(
-            f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB have to be downloaded."
+            f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB have to be "
+            "downloaded."
         )
     print(f"  {missing / 1e6:,.0f} MB of predictions to download", file=sys.stderr)
     files.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
@@ -144,7 +145,7 @@ class Fetch:
         raise BadInputError(f"{name} could not be fetched ({'; '.join(reasons)}).")
 
     def _try_download(self, url: str, partial: Path) -> str | None:
-        """Download in a few attempts, each resuming the one before; an answer such as 404 is final."""
+        """Download in a few attempts, each resuming the last. An answer such as 404 is final."""
         for attempt in range(1, ATTEMPTS + 1):
             before = partial.stat().st_size if partial.is_file() else 0
             try:
@@ -188,7 +189,8 @@ class Fetch:
             )
         if self.sums.get(name, checksum) != checksum:
             raise BadInputError(
-                f"the download has sha256 {checksum}, but {SUMS} holds {self.sums[name]} of the first download"
+                f"the download has sha256 {checksum}, but {SUMS} holds {self.sums[name]} of the "
+                "first download"
             )
         self.check(name, partial)
 
@@ -235,7 +237,8 @@ def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
             stated = checks.sums.get(name)
             if stated and sha256(path) != stated:
                 raise BadInputError(
-                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it was downloaded."
+                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it was "
+                    "downloaded."
                 )
             checks.check(name, path)
         except BadInputError as error:

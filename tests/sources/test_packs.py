@@ -107,7 +107,7 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
     )
     with pytest.raises(
         BadInputError,
-        match="is not downloaded because no checksum of it is known; Ask nobody. Put it at",
+        match="is not downloaded because its checksum is not known",
     ):
         packs.fetch(own, tmp_path)
     assert packs.verify([own], tmp_path) == 0 and "absent" in capsys.readouterr().out

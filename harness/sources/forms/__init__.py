@@ -73,8 +73,8 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
         raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
     if len(matrix) != len(labels.codes):
         raise BadInputError(
-            f"{path}: p has {len(matrix)} rows but y has {len(labels.codes)} labels; they must be equally "
-            f"many ({columns.title}, {title})."
+            f"{path}: {columns.title} has {len(matrix)} rows, but {title} has {len(labels.codes)} "
+            "labels; they must be equally many."
         )
     p, p_note = _to_probabilities(matrix, columns, are_logits, options, path)
     k = 1 if p.ndim == 1 else p.shape[1]
@@ -105,13 +105,14 @@ def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
     if not options.top_label:
         raise BadInputError(
             f"{path} holds confidences of predicted labels, not the probability of a class; add "
-            "top_label=true (to a run problem.predictions.top_label=true), and they are judged by whether "
-            "each prediction was right."
+            "top_label=true, in a run problem.predictions.top_label=true, to judge them."
         )
     predicted, true = arrays["pred_label"], arrays["true_label"]
     if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
         raise BadInputError(
-            f"{path}: pred_label has type {predicted.dtype} and true_label {true.dtype}; they must be alike."
+            f"{path}: pred_label has type {predicted.dtype}, but true_label {true.dtype}; they "
+            "must "
+            "have the same type."
         )
     rest = {name: values for name, values in arrays.items() if name not in TOP_LABEL_NAMES[1:]}
     return {**rest, "correct": (predicted == true).astype(np.int64)}
@@ -123,7 +124,7 @@ def _to_probabilities(
     """Return (n,) or (n, k) probabilities, and a note on how they were computed."""
     if are_logits:
         matrix = matrix.astype(np.float32 if options.float32 else np.float64)
-        refuse_probabilities_as_logits(matrix, columns.title, bool(options.logits), path)
+        refuse_probabilities_as_logits(matrix, columns.title, path)
         p = softmax(matrix, path).astype(np.float64)
         return p, f", of which the {'logistic function' if p.ndim == 1 else 'softmax'} is taken"
     if options.float32:

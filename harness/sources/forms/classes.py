@@ -28,12 +28,13 @@ def encode(labels: Labels, columns: Columns, k: int, options: Options, path: obj
     """
     if k > 1 and options.top_label:
         raise BadInputError(
-            f"{path}: top_label=true is for one column of confidences, {columns.title} has {k} columns; "
-            "leave it out, and notion=[top_label] judges the largest of them."
+            f"{path}: top_label=true needs one column of confidences, but {columns.title} has {k} "
+            "columns; leave it out, and notion=[top_label] judges the largest of them."
         )
     if k > 1 and options.positive is not None:
         raise BadInputError(
-            f"{path}: positive={options.positive} is for one column of p, {columns.title} has {k}; leave it out."
+            f"{path}: positive={options.positive} needs one column of p, but {columns.title} has "
+            f"{k}; leave it out."
         )
     if options.class_names:
         return _by_class_names(labels, columns, k, tuple(map(as_text, options.class_names)), path)
@@ -59,8 +60,8 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
         wanted = as_text(options.positive)
         if wanted not in labels.texts:
             raise BadInputError(
-                f"{path}: positive={wanted} is no label of {labels.title}{guess(wanted, labels.texts)}; "
-                f"it holds {few(labels.texts)}."
+                f"{path}: positive={wanted} is no label of {labels.title}"
+                f"{guess(wanted, labels.texts)}; it holds {few(labels.texts)}."
             )
         others = [text for text in labels.texts if text != wanted]
         names = (others[0] if len(others) == 1 else "other", wanted)
@@ -70,8 +71,10 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
         if set(labels.texts) <= set(pair):
             return _places(labels, pair), None, note
     raise BadInputError(
-        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is one column: labels must be "
-        f"0 and 1 or booleans, or positive=LABEL says whose probability it is, such as positive={labels.texts[-1]}."
+        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is one column: "
+        "labels must be 0 and 1 or booleans, or positive=LABEL names the label whose probability "
+        "it "
+        f"is, such as positive={labels.texts[-1]}."
     )
 
 
@@ -89,17 +92,17 @@ def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
         return _places(labels, numbers), names, f"label 0 = column {columns.names[0]}"
     if numbered:
         raise BadInputError(
-            f"{path}: the columns {few(columns.names)} are not numbered from 0: which label is which? "
-            f"class_names={_option(classes)} if {columns.names[0]} is of label {classes[0]}, "
-            f"class_names={_option(numbers)} if it is of label 0."
+            f"{path}: the columns {few(columns.names)} are not numbered from 0; give "
+            f"class_names={_option(classes)} if {columns.names[0]} belongs to label {classes[0]}, "
+            f"class_names={_option(numbers)} if it belongs to label 0."
         )
     if set(labels.texts) <= set(classes):
         return _places(labels, classes), classes, ""
     if labels.are_numbers:
         raise BadInputError(
-            f"{path}: {labels.title} holds the labels {few(labels.texts)} and the columns are "
-            f"{few(columns.names)}: which is which? class_names=[...] names the classes in the order of "
-            f"the labels, such as class_names={_option(classes)}."
+            f"{path}: {labels.title} holds the numbers {few(labels.texts)}, but the columns are "
+            f"{few(columns.names)}; name the classes in the order of the numbers, such as "
+            f"class_names={_option(classes)}."
         )
     raise _no_class(labels, classes, f"the classes of the columns, {few(classes)}", columns, path)
 
@@ -111,7 +114,8 @@ def _by_class_names(
     count = max(k, 2)
     if len(names) != count or len(set(names)) != count:
         raise BadInputError(
-            f"{path}: class_names has {len(set(names))} different names; {count} are needed, in the order of the columns."
+            f"{path}: class_names has {len(set(names))} different names; {count} are needed, in "
+            "the order of the columns."
         )
     numbers = tuple(map(str, range(count)))
     if set(labels.texts) <= set(names):
@@ -130,7 +134,7 @@ def _by_class_names(
 
 
 def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -> list[int]:
-    """Return the position of each class's column: by name if the columns are so named, else in order."""
+    """Return the position of each class's column: by name if they are named, else in order."""
     classes = columns.classes
     if classes is None:
         _refuse_first_of_two(columns, names, path)
@@ -144,7 +148,8 @@ def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -
         return list(range(len(names)))
     absent = next(name for name in names if name not in classes)
     raise BadInputError(
-        f"{path}: class_names has {absent}, for which there is no column; the classes of the columns are {few(classes)}."
+        f"{path}: class_names has {absent}, which has no column; the columns are of the classes "
+        f"{few(classes)}."
     )
 
 
@@ -153,8 +158,8 @@ def _refuse_first_of_two(columns: Columns, names: tuple[str, ...], path: object)
     stated = (columns.title, *(suffix(columns.title, prefix) for prefix in PROBABILITY_NAMES))
     if len(names) == 2 and names[0] in stated:
         raise BadInputError(
-            f"{path}: one column is the probability of the second class, {names[1]}, but {columns.title} "
-            f"is named by {names[0]}; give class_names=[{names[1]},{names[0]}]."
+            f"{path}: one column is the probability of the second class, {names[1]}, but "
+            f"{columns.title} is named by {names[0]}; give class_names=[{names[1]},{names[0]}]."
         )
 
 
@@ -170,8 +175,9 @@ def _no_class(
     shown = f" {few(columns.names)}" if columns.classes else ""
     return BadInputError(
         f"{path}: {labels.title} holds label {wrong!r} at row {labels.first_row(wrong)}"
-        f"{guess(wrong, known)}; labels must be {allowed}, or class_names=[...] gives the labels in the "
-        f"order of the columns{shown}."
+        f"{guess(wrong, known)}; labels must be {allowed}, or class_names=[...] gives the labels "
+        "in "
+        f"the order of the columns{shown}."
     )
 
 

@@ -29,7 +29,8 @@ def label_name(arrays: Arrays, chosen: str | None, path: object) -> str:
         )
     if not known:
         raise BadInputError(
-            f"{path} holds {few(list(arrays), MOST)}; none is named {', '.join(LABEL_NAMES)}: name the labels by labels=NAME."
+            f"{path} holds {few(list(arrays), MOST)}; none is named {', '.join(LABEL_NAMES)}: name "
+            "the labels by labels=NAME."
         )
     return known[0]
 
@@ -41,7 +42,9 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
         values = values.reshape(-1)
     if values.ndim != 1:
         raise BadInputError(
-            f"{path}: {title} has shape {values.shape}; one label per row is needed, of one-hot rows argmax(axis=1)."
+            f"{path}: {title} has shape {values.shape}; one label per row is needed "
+            "(argmax(axis=1) "
+            "of one-hot rows)."
         )
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8")
@@ -52,7 +55,8 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
     missing = [row for row, value in enumerate(values.tolist()) if _is_missing(value)]
     if missing:
         raise BadInputError(
-            f"{path}: {title} holds no label at row {missing[0]}; leave out such rows, {len(missing):,} in all."
+            f"{path}: {title} holds no label at row {missing[0]}; leave out such rows, "
+            f"{len(missing):,} in all."
         )
     if values.dtype.kind == "O":
         values = np.array([as_text(value) for value in values.tolist()], dtype=str)
@@ -70,7 +74,8 @@ def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[
     """
     if options.probabilities and options.logits:
         raise BadInputError(
-            f"{path}: probabilities={options.probabilities} and logits={options.logits} are both given; give one."
+            f"{path}: probabilities={options.probabilities} and logits={options.logits} are both "
+            "given; give one."
         )
     if options.probabilities:
         return _asked_for(arrays, options.probabilities, "probabilities", path), False
@@ -81,12 +86,14 @@ def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[
     titles = [columns.title for columns in (*probabilities, *logits)]
     if not titles:
         raise BadInputError(
-            f"{path} holds neither probabilities nor logits among {few(list(arrays), MOST)}; name them by "
-            "probabilities=NAME or logits=NAME, or one column per class by probabilities=[NAME,...]."
+            f"{path} holds neither probabilities nor logits among {few(list(arrays), MOST)}; name "
+            "them by probabilities=NAME or logits=NAME, or one column per class by "
+            "probabilities=[NAME,...]."
         )
     if probabilities and logits:
         raise BadInputError(
-            f"{path} holds both probabilities and logits ({', '.join(titles)}); name one by probabilities= or logits=."
+            f"{path} holds both probabilities and logits ({', '.join(titles)}); name one by "
+            "probabilities= or logits=."
         )
     if len(titles) > 1:
         option = "logits" if logits else "probabilities"
@@ -97,7 +104,7 @@ def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[
 
 
 def matching_names(arrays: Arrays, names: Sequence[str]) -> list[str]:
-    """Return the arrays with one of these names, in small letters or not, in the order of `names`."""
+    """Return the arrays with one of these names, in any case, in the order of `names`."""
     return [name for known in names for name in arrays if name.lower() == known]
 
 

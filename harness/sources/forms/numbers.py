@@ -22,29 +22,23 @@ def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
     """
     if not np.isfinite(z).all():
         raise BadInputError(
-            f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers are needed."
+            f"{path}: {int((~np.isfinite(z)).sum())} logits are NaN or infinite; finite numbers "
+            "are needed."
         )
     one_column = z.ndim == 1 or z.shape[1] == 1
     p: NDArray[Any] = special.expit(z.reshape(-1)) if one_column else special.softmax(z, axis=1)
     return p
 
 
-def refuse_probabilities_as_logits(
-    z: NDArray[Any], name: str, is_asked_for: bool, path: object
-) -> None:
-    """Refuse rows in [0, 1] that sum to 1, and a column in [0, 1] that the user did not call logits."""
-    if not _in_unit(z):
+def refuse_probabilities_as_logits(z: NDArray[Any], name: str, path: object) -> None:
+    """Refuse rows (n, k) in [0, 1] that sum to 1."""
+    if z.ndim == 1 or not _in_unit(z):
         return
     sums = z.sum(axis=-1, dtype=np.float64)
-    if z.ndim == 2 and (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
+    if (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
         raise BadInputError(
-            f"{path}: {name} holds no logits but probabilities: every row lies in [0, 1] and sums to 1; "
-            f"say so by probabilities={name}, or store the logits."
-        )
-    if z.ndim == 1 and not is_asked_for and ((z > 0) & (z < 1)).any():
-        raise BadInputError(
-            f"{path}: {name} lies within [0, 1], as probabilities do; say probabilities={name}, or, if it "
-            f"does hold logits, logits={name}."
+            f"{path}: {name} holds no logits: every row lies in [0, 1] and sums to 1; name "
+            f"probabilities by probabilities={name}."
         )
 
 
@@ -61,12 +55,13 @@ def checked_probabilities(
     worst = int(np.argmax(off))
     if off[worst] > ROW_SUM_TOLERANCE:
         message = (
-            f"{path}: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows ({columns.title}); "
-            f"every row must sum to 1 within {ROW_SUM_TOLERANCE:g}"
+            f"{path}: row {worst} of {columns.title} sums to {sums[worst]:.6g}; every row must sum "
+            f"to 1 within {ROW_SUM_TOLERANCE:g}"
         )
         if off[worst] > _tolerance(p.shape[1]):
             raise BadInputError(
-                f"{message}: a class is missing, or one too many; probabilities=[...] lists the columns."
+                f"{message}: a class is missing, or one too many; probabilities=[...] lists the "
+                "columns."
             )
         if not renormalise:
             raise BadInputError(
@@ -100,5 +95,6 @@ def _refuse_values(p: NDArray[np.float64], columns: Columns, path: object) -> No
     if np.isnan(value):
         shown, remedy = "NaN", "fill in or leave out the rows that lack one"
     raise BadInputError(
-        f"{path}: {name} holds {shown} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]: {remedy}."
+        f"{path}: {name} holds {shown} at {place} ({len(wrong)} such values); probabilities must "
+        f"lie in [0, 1]: {remedy}."
     )
