@@ -111,7 +111,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
     legend(figure, shown, [*names, papers_points.TEXT], settings, table)
     fit_texts(figure, axes, settings)
     points = next((frame for frame in paper.values() if len(frame)), pd.DataFrame())
-    caption = _caption(table, series, settings, "convergence")
+    caption = captions.describe_figure(table[table["estimator"].isin(series)], settings)
     figure.set_label(f"{caption} {papers_points.caption(points, settings)}".strip())
     return figure
 
@@ -155,7 +155,8 @@ def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
     _hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], settings, table, upright=False)
     fit_texts(figure, axes, settings, names_per_panel=len(series))
-    figure.set_label(_caption(table, series, settings, "side_by_side"))
+    drawn = table[table["estimator"].isin(series)]
+    figure.set_label(captions.describe_figure(drawn, settings, dots=True))
     return figure
 
 
@@ -206,13 +207,9 @@ def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
     if set(table["kind"]) != {"point"}:
         legend(figure, [], [], settings, table, upright=False, ends_of_points=False)
     fit_texts(figure, axes, settings, names_per_panel=len(series))
-    figure.set_label(_caption(table, series, settings, "across_problems"))
+    drawn = table[table["estimator"].isin(series)]
+    figure.set_label(captions.describe_distribution(drawn, settings))
     return figure
-
-
-def _caption(table: pd.DataFrame, series: list[str], settings: Settings, drawn: str) -> str:
-    caption: str = captions.of_figure(table[table["estimator"].isin(series)], settings, drawn)
-    return caption
 
 
 def _prepare(

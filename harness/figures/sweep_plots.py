@@ -16,8 +16,7 @@ from harness.common.wording import AXIS_NAMES, notion_name
 from harness.configure import sweeps
 from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
-from harness.evaluation.selection import figure_estimands, has_bounds, label
-from harness.evaluation.summary import are_of
+from harness.evaluation.selection import figure_estimands, label
 from harness.evaluation.sweep_tables import SweepResults, are_numbers, comparable
 from harness.figures import plots
 from harness.figures.marks import legend, marks
@@ -277,7 +276,7 @@ def _heat_maps(
     start = f"Mean of {estimand}, whose truth is not known everywhere,"
     if known:
         start = f"Root mean squared error of {estimand}"
-    reps = captions.count_range(frame["reps"])
+    reps = captions.format_range(frame["reps"])
     sentences = [f"{start} by {x} and {y}, over {reps} replications."]
     if more:
         sentences.append(f"Not drawn, but in the table: {', '.join(more)}.")
@@ -291,19 +290,11 @@ def _caption(
     table: pd.DataFrame, x: str, across: str | None, beside: list[str], settings: Settings
 ) -> str:
     """Describe the panels of `_lines`."""
-    files, subsets = (
-        np.array(are_of(table, pairs), dtype=bool) for pairs in (settings.files, settings.subsets)
-    )
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(beside)}" if beside else ""
     sentences = [f"Estimates against {x}{panels}{lines}."]
-    sentences += captions.of_means(
-        table[~files], table[files & ~subsets], table[subsets], dots=False
-    )
-    bounds = table[has_bounds(table, settings) & table[x].notna()]
-    if len(bounds):
-        sentences.append(captions.of_bounds_of_estimates(bounds))
-    sentences += captions.of_bounds(table[table[x].notna()], upright=True)
+    sentences += captions.describe_means(table, settings)
+    sentences += captions.describe_bounds(table[table[x].notna()], settings)
     if table[x].isna().any():
         sentences.append(f"Dotted levels: what {x} does not change.")
     if table["truth"].notna().any():
