@@ -1,4 +1,4 @@
-"""Content of the arena's page: leaderboards, choices by n and k, orders of problems, statements."""
+"""Content of the arena's page: leaderboards, choices by n and k, pairs of models, statements."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Content:
         Leaderboards.
     by_n_k, by_n, cells : DataFrame
         Choices by (n, k), by n, and by (family, n, k).
-    pairs, models : DataFrame
-        Orders of problems, and of models on the same rows (None: not run).
+    models : DataFrame or None
+        Trials of pairs of models on the same rows; None if they were not run.
     over : dict
         {(notion, estimand): the best of the board against each other estimator}.
     statements : int
@@ -76,7 +76,6 @@ class Content:
     by_n_k: pd.DataFrame
     by_n: pd.DataFrame
     cells: pd.DataFrame
-    pairs: pd.DataFrame
     models: pd.DataFrame | None
     over: dict[tuple[str, str], pd.DataFrame]
     statements: int
@@ -104,8 +103,5 @@ def content(
         over[key] = arena.against(parts[key], row.estimator, **options)
     by_n_k, by_n, cells = (arena.choices(coarse, by, **options) for by in CHOICES)
     by_family = arena.leaderboard(main, "family", resamples, seed)
-    pairs = arena.ordered_pairs(every, resamples, seed)
-    models = arena_pairs.of_records(frame, classes, streams or {})
-    return Content(
-        main, every, board, by_family, by_n_k, by_n, cells, pairs, models, over, statements
-    )
+    models = arena_pairs.trials_of_records(frame, classes, streams or {})
+    return Content(main, every, board, by_family, by_n_k, by_n, cells, models, over, statements)

@@ -21,21 +21,23 @@ from harness.evaluation.rates import mean_interval, wilson
 from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"
-FAMILY = "pairs"
+POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
+BY_DEFAULT = "l1"  # the truths that order models for a quantity without truths of its own
+LEAST_APART = 1e-9  # true values that differ by less are equal
 CLOSE, FAR = "close", "far"  # the half of the pairs of a stream with the smaller margins; the other
 KEYS = ["stream", "notion", "k", "n", "estimand", "by", "estimator"]
 COLUMNS = ["better", "worse", "margin", "half", "trials", "won", "of_rep"]
 LEVEL = 0.95
 
 
-def of_records(
+def trials_of_records(
     records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]
 ) -> pd.DataFrame | None:
     """Return `trials` of the records of the experiment of pairs, None without any."""
     if "experiment" not in records or not records["experiment"].eq(EXPERIMENT).any():
         return None
     rows = records[records["experiment"].eq(EXPERIMENT)]
-    return trials(arena.settings(rows, {FAMILY: list(streams)}, classes), streams)
+    return trials(arena.settings(rows, {"pairs": list(streams)}, classes), streams)
 
 
 def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
@@ -58,7 +60,7 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
         those won; and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was
         not run.
     """
-    part = settings[settings["problem"].isin(streams) & settings["kind"].isin(arena.POINTS)]
+    part = settings[settings["problem"].isin(streams) & settings["kind"].isin(POINTS)]
     without_order = ("p_value", *OF_OUTCOMES)  # quantities of the labels alone order no models
     part = part[~part["estimand"].isin(without_order)]
     part = part.assign(stream=[streams[name] for name in part["problem"]])
@@ -70,7 +72,7 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     groups = part.groupby(["stream", "notion", "k", "n", "estimand", "estimator"], sort=True)
     for (stream, notion, k, n, estimand, estimator), members in groups:
-        by = estimand if (stream, notion, estimand) in pairs else arena.BY_DEFAULT
+        by = estimand if (stream, notion, estimand) in pairs else BY_DEFAULT
         values = dict(zip(members["problem"], members["values"]))  # NaN: not run, or no answer
         run = {name: ~np.isnan(values[name]) | lost
                for name, lost in zip(members["problem"], members["lost"])}  # fmt: skip
@@ -97,7 +99,7 @@ def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
     """
     order = sorted(truths, key=lambda name: (truths[name], name))
     pairs = [(a, b, truths[b] - truths[a]) for a, b in itertools.combinations(order, 2)]
-    pairs = sorted((p for p in pairs if p[2] > arena.LEAST_APART), key=lambda pair: pair[2])
+    pairs = sorted((p for p in pairs if p[2] > LEAST_APART), key=lambda pair: pair[2])
     return [(*pair, CLOSE if i < len(pairs) // 2 else FAR) for i, pair in enumerate(pairs)]
 
 

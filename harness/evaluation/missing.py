@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from harness.common.wording import DASH
+from harness.common.wording import DASH, format_count
 from harness.configure.settings import Settings
 from harness.evaluation.selection import estimators, label, shown_estimands
 from harness.evaluation.summary import are_of, evaluate
 from harness.evaluation.tables import places
-from harness.records.schema import WITH_NUMBER, has_number
+from harness.records.schema import has_number
 
 Cause: TypeAlias = tuple[str, str, int, str]  # status or dash, estimator, number, reason
-TRUTH = "truth"  # in place of an estimator: the column of true values
 
 
 def without_number(records: pd.DataFrame) -> list[Cause]:
@@ -30,52 +29,35 @@ def without_number(records: pd.DataFrame) -> list[Cause]:
 
 
 def dashes(records: pd.DataFrame, settings: Settings) -> list[Cause]:
-    """Return ('–', estimator or 'truth', entries, reason) of the dashes in the wide table."""
+    """Return (dash, estimator, entries, reason) of the dashes of estimators in the wide table."""
     frame = evaluate(records)
-    filled: dict[tuple[Any, ...], set[str]] = {}  # by place: estimators with an entry
-    known: dict[tuple[Any, ...], bool] = {}  # by place with a number: is the truth known?
+    filled: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)  # estimators with an entry
     for place, r in places(frame, shown_estimands(records, settings)):
         key = tuple(place[name] for name in ("problem", "notion", "n", "estimand"))
-        filled.setdefault(key, set())
-        if r is not None:
-            filled[key].add(r["estimator"])
-            if r["status"] in WITH_NUMBER:
-                known[key] = known.get(key, False) or pd.notna(r["truth"])
+        filled[key] |= set() if r is None else {r["estimator"]}
     numbers = frame[has_number(frame)]
     given = numbers.groupby(["problem", "notion", "n", "estimator"])["estimand"].agg(list)
-
     counts: Counter[tuple[str, str]] = Counter()
-    every = estimators(records, settings)
-    for (problem, notion, n, estimand), names in filled.items():
-        for estimator in every:
-            others = given.get((problem, notion, n, estimator))
-            if estimator in names:
-                continue
-            if others:
-                counts[estimator, f"it gives no {estimand} (but {', '.join(others)})"] += 1
-            else:
-                counts[estimator, "no cell of it is recorded yet"] += 1
-        key = (problem, notion, n, estimand)
-        if any(known.values()) and not known.get(key):
-            quantity = f"{estimand} of {label(settings, 'problem', problem)}"
-            if key in known:
-                counts[TRUTH, f"the true {quantity} is not known"] += 1
-            else:
-                counts[TRUTH, f"no estimate of the {quantity} to compare it with"] += 1
+    for (*cell, estimand), names in filled.items():
+        for estimator in estimators(records, settings):
+            if estimator not in names:
+                others = given.get((*cell, estimator))
+                reason = "no cell of it is recorded yet"
+                if others:
+                    reason = f"it gives no {estimand} (but {', '.join(others)})"
+                counts[estimator, reason] += 1
     return [(DASH, estimator, count, reason) for (estimator, reason), count in counts.items()]
 
 
 def causes(parts: Iterable[Cause], settings: Settings) -> list[tuple[str, list[str], int, str]]:
-    """Join `without_number` and `dashes` by cause: (status, labels of estimators, number, reason)."""
-    labels: dict[tuple[str, str], dict[str, None]] = {}
+    """Join `without_number` and `dashes` by cause: status, labels of estimators, number, reason."""
+    labels: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     totals: Counter[tuple[str, str]] = Counter()
     for status, estimator, count, reason in parts:
-        is_truth = (status, estimator) == (DASH, TRUTH)
-        name = TRUTH if is_truth else label(settings, "estimator", estimator)
-        labels.setdefault((status, reason), {})[name] = None
+        labels[status, reason].append(label(settings, "estimator", estimator))
         totals[status, reason] += count
     return [
-        (status, list(names), totals[status, reason], reason)
+        (status, list(dict.fromkeys(names)), totals[status, reason], reason)
         for (status, reason), names in labels.items()
     ]
 
@@ -97,24 +79,21 @@ def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) ->
         parts = without_number(records[shown]) + dashes(records, settings)
     lines = []
     for status, names, count, reason in causes(parts, settings):
-        is_dash = status == DASH
-        noun = ("entry" if count == 1 else "entries") if is_dash else f"cell{'s' * (count != 1)}"
-        subject = f"{DASH} of" if is_dash else status
+        subject, number = status, format_count(count, "cell")
+        if status == DASH:
+            subject, number = f"{DASH} of", f"{count:,} {'entry' if count == 1 else 'entries'}"
         why = reason or "no reason is recorded"
-        lines.append(f"{subject} {', '.join(names)}: {why} ({count:,} {noun})")
-    points = records[
-        shown & are_of(records, settings.files) & has_number(records) & records["kind"].eq("point")
+        lines.append(f"{subject} {', '.join(names)}: {why} ({number})")
+    outside = (records["value"] < records["low"]) | (records["value"] > records["high"])
+    two_sided = records["low"].notna() & records["high"].notna() & records["kind"].eq("point")
+    rows = records[
+        shown & outside & two_sided & has_number(records) & are_of(records, settings.files)
     ]
-    outside = points[
-        points["low"].notna()
-        & points["high"].notna()
-        & ~points["value"].between(points["low"], points["high"])
-    ]
-    if len(outside):
-        names = [label(settings, "estimator", name) for name in outside["estimator"].unique()]
+    if len(rows):
+        names = [label(settings, "estimator", name) for name in rows["estimator"].unique()]
         lines.append(
-            f"{', '.join(names)}: a value lies outside its interval, as that is corrected for the bias "
-            "which smaller samples show (`calharness info predictions`)"
+            f"{', '.join(names)}: a value lies outside its interval, as that is corrected for the "
+            "bias which smaller samples show (`calharness info predictions`)"
         )
     return lines
 

@@ -1,4 +1,4 @@
-"""Figures of the arena: regret against cost, the estimator to use, regret by family, orders."""
+"""Figures of the arena: regret against cost, the estimator to use, regret by family, pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from harness.common.wording import DASH, notion_name
 from harness.evaluation import arena, arena_pairs
 from harness.figures.style import COLOURS, GREY, nothing, pale, plain_table, pyplot, subplots
-from harness.math.estimands import OF_OUTCOMES
 
 NOTIONS = {name: notion_name(name) for name in ("binary", "top_label", "canonical")}
 ESTIMANDS = {"l1": "$L_1$", "l2_squared": "squared error"}
@@ -32,7 +31,6 @@ KINDS = {  # by the beginning of an id
 }  # fmt: skip
 OTHER = ("other", GREY)
 MATRIX_ROWS = 20
-ORDER_ROWS = 25
 PAIR_ROWS = 34
 COST_N = 1000
 SHORT = (
@@ -70,7 +68,7 @@ def short(estimator: str) -> str:
     return estimator
 
 
-def _of_setting(board: pd.DataFrame, notion: str, estimand: str) -> pd.DataFrame:
+def _ranked_rows(board: pd.DataFrame, notion: str, estimand: str) -> pd.DataFrame:
     """Return the ranked rows of a leaderboard for one notion and estimand."""
     same = board["notion"].eq(notion) & board["estimand"].eq(estimand)
     return board[same & board["rank"].notna()]
@@ -87,7 +85,7 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
     """
     parts = {
         estimand: {
-            notion: rows for notion in NOTIONS if len(rows := _of_setting(board, notion, estimand))
+            notion: rows for notion in NOTIONS if len(rows := _ranked_rows(board, notion, estimand))
         }
         for estimand in ESTIMANDS
     }
@@ -230,7 +228,7 @@ def matrix(by_family: pd.DataFrame, board: pd.DataFrame, notion: str) -> Figure:
     by_family, board : DataFrame
         `arena.leaderboard` by family, and over all.
     """
-    estimands = [e for e in ESTIMANDS if len(_of_setting(board, notion, e))]
+    estimands = [e for e in ESTIMANDS if len(_ranked_rows(board, notion, e))]
     if not estimands:
         return nothing()
     board = board[board["notion"].eq(notion) & board["estimand"].isin(estimands)]
@@ -246,15 +244,8 @@ def matrix(by_family: pd.DataFrame, board: pd.DataFrame, notion: str) -> Figure:
         over_all = board[board["estimand"].eq(estimand)].set_index("estimator")["regret"]
         values = rows.reindex(index=order, columns=families)
         values.insert(0, "all", over_all.reindex(order))
-        _draw_matrix(
-            ax,
-            values,
-            np.clip(values, 1.0, 10.0),
-            _format_regret,
-            4.4,
-            4.5,
-            norm=LogNorm(1.0, 16.0),
-        )
+        shades = np.clip(values, 1.0, 10.0)
+        _draw_matrix(ax, values, shades, _format_regret, 4.4, 4.5, norm=LogNorm(1.0, 16.0))
         ax.axvline(0.5, color="black", linewidth=0.8)
         ax.set_title(ESTIMANDS[estimand])
     figure.set_label(
@@ -298,60 +289,6 @@ def _draw_matrix(
     ax.set_yticks(range(len(values)), [short(e) for e in values.index], fontsize=5.6)
     ax.set_ylim(len(values) - 0.5, -0.5)
     plain_table(ax)
-
-
-def ordering(pairs: pd.DataFrame, estimand: str) -> Figure:
-    """Draw the share of pairs of problems in the right order, by estimator.
-
-    There is a panel per notion with the best estimators, and a mark per n (mean over k).
-    """
-    part = pairs[pairs["by"].eq(estimand) & ~pairs["estimand"].isin(OF_OUTCOMES)]
-    notions = [notion for notion in NOTIONS if part["notion"].eq(notion).any()]
-    if not notions:
-        return nothing()
-    names = [
-        e if quantity in (estimand, e) else f"{e}: {quantity}"
-        for e, quantity in zip(part["estimator"], part["estimand"])
-    ]
-    part = part.assign(name=names)
-    most = min(part.groupby("notion")["name"].nunique()[notions].max(), ORDER_ROWS)
-    figure, axes = subplots(1, len(notions), 0.8 + 0.115 * most)
-    sizes = sorted(part["n"].unique())
-    for ax, notion in zip(axes.flat, notions):
-        rows = part[part["notion"].eq(notion)]
-        mean = rows.groupby(["name", "n"])[["share", "low", "high"]].mean().reset_index()
-        shares = mean.groupby("name")["share"].mean()
-        order = shares.sort_values(ascending=False, kind="stable").index.tolist()[:ORDER_ROWS]
-        mean = mean[mean["name"].isin(order)]
-        for i, n in enumerate(sizes):
-            line = mean[mean["n"].eq(n)].set_index("name").reindex(order)
-            y = np.arange(len(order)) + 0.22 * (i - (len(sizes) - 1) / 2)
-            ax.hlines(y, line["low"], line["high"], color=COLOURS[i], linewidth=0.5)
-            ax.plot(
-                line["share"],
-                y,
-                "os^D"[i % 4],
-                label=f"$n$ = {n:,}",
-                color=COLOURS[i],
-                markersize=2,
-                linestyle="none",
-            )
-        ax.axvline(0.5, color="#888888", linewidth=0.6, linestyle=":")
-        ax.set_yticks(range(len(order)), [short(e) for e in order], fontsize=5)
-        ax.set_ylim(most - 0.4, -0.6)
-        ax.set_xlim(min(0.35, float(np.nanmin(mean["low"])) - 0.02), 1.01)
-        ax.set_title(NOTIONS[notion])
-        ax.grid(True, axis="x", alpha=0.25)
-    handles, texts = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, texts, loc="outside upper center", ncols=len(sizes))
-    figure.supxlabel("share of pairs of models in the right order", fontsize=8)
-    figure.set_label(
-        f"How often the value of an estimator has the order of the true {TRUTHS[estimand]}s of two "
-        "problems with the same number of classes, in the same replication (mean over k; bars: "
-        f"95 %, problems resampled); the {ORDER_ROWS} best of each panel. An estimator of another "
-        "quantity is named with it."
-    )
-    return figure
 
 
 def model_pairs(shares: pd.DataFrame, estimand: str) -> Figure:

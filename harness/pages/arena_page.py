@@ -133,10 +133,6 @@ def _pictures(
         if content.board["notion"].eq(notion).any():
             drawn = arena_plot.matrix(content.by_family, content.board, notion)
             yield f"families_{notion}", f"Regret by family: {words}", drawn
-    for estimand, title in titles.items():
-        if content.pairs["by"].eq(estimand).any():
-            drawn = arena_plot.ordering(content.pairs, estimand)
-            yield f"order_{estimand}", f"Which puts problems in order: {title}", drawn
     if content.models is not None:
         shares = arena_pairs.shares(content.models)
         for estimand, title in titles.items():

@@ -254,17 +254,6 @@ def test_mixtures_are_refused():
         made(rows("a", [0.4]), rows("a", [0.5]))
 
 
-def test_ordered_pairs_by_hand():
-    """q (0) below p (0.3): a has the order in both reps, b in one, c is equal once and undefined once."""
-    table = made(
-        rows("a", [0.4, 0.2]), rows("a", [0.1, 0.1], "q", truth=0.0),
-        rows("b", [0.4, 0.0]), rows("b", [0.1, 0.1], "q", truth=0.0),
-        rows("c", [0.1, None]), rows("c", [0.1, 0.0], "q", truth=0.0),
-    )  # fmt: skip
-    shares = arena.ordered_pairs(table, resamples=20).set_index("estimator")["share"]
-    assert shares.to_dict() == {"a": 1.0, "b": 0.5, "c": 0.0}
-
-
 def test_power_is_of_p_values():
     tests = rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan)
     table = made(tests, rows("a", [0.4]))

@@ -28,7 +28,7 @@ def pair_records():
 
 
 def pair_trials():
-    return arena_pairs.of_records(pair_records(), dict.fromkeys("abc", 2), STREAMS)
+    return arena_pairs.trials_of_records(pair_records(), dict.fromkeys("abc", 2), STREAMS)
 
 
 def test_who_wins_by_hand():
@@ -124,4 +124,4 @@ def test_the_section_and_the_picture():
     assert arena_tables.pairs_section(None, {}) is None
     figure = arena_plot.model_pairs(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]
-    assert arena_pairs.of_records(pair_records().assign(experiment="arena"), {}, {}) is None
+    assert arena_pairs.trials_of_records(pair_records().assign(experiment="arena"), {}, {}) is None

@@ -19,7 +19,6 @@ setting stays that of the sample. A group with one problem varies by its reps al
 """
 
 from harness.evaluation.arena.boards import frontier, leaderboard
-from harness.evaluation.arena.orders import BY_DEFAULT, LEAST_APART, POINTS, ordered_pairs
 from harness.evaluation.arena.regrets import settings
 from harness.evaluation.arena.rules import (
     MAIN,
@@ -35,7 +34,6 @@ from harness.evaluation.arena.rules import (
 from harness.evaluation.arena.statements import against, better, choices
 
 __all__ = [
-    "BY_DEFAULT", "LEAST_APART", "MAIN", "OTHER", "POINTS", "RULE", "against", "better", "choices",
-    "development_of", "families_of", "family_of", "floors", "frontier", "is_anchor", "is_published",
-    "leaderboard", "ordered_pairs", "settings",
+    "MAIN", "OTHER", "RULE", "against", "better", "choices", "development_of", "families_of",
+    "family_of", "floors", "frontier", "is_anchor", "is_published", "leaderboard", "settings",
 ]  # fmt: skip
