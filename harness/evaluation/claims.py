@@ -179,7 +179,7 @@ def exact(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return a number with a known standard error (0 if exact) and the interval of the normal law."""
+    """Return a number with a known standard error (0 if exact), and the normal law's interval."""
     return attach_interval(value, error, None, keys, where, why, level)
 
 

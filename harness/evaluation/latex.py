@@ -20,10 +20,12 @@ TABULAR = r"""{\noindent\footnotesize\setlength{\tabcolsep}{4pt}%
 TEXT = {
     "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     **{c: f"\\{c}" for c in "{}$_%&#"}, **{c: f"${c}$" for c in "|<>"}, "–": "--", "—": "---",
-    "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''", '"': "''", "\u2011": "{-}",
+    "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''", '"': "''",
+    "\u2011": "{-}",
 }  # fmt: skip
 MATHEMATICS = {
-    "±": r"\pm ", "≤": r"\leq ", "≥": r"\geq ", "≈": r"\approx ", "≠": r"\neq ", "∞": r"\infty ",
+    "±": r"\pm ", "≤": r"\leq ", "≥": r"\geq ", "≈": r"\approx ", "≠": r"\neq ",
+    "∞": r"\infty ",
     "−": "-", "×": r"\times ", "·": r"\cdot ", "√": r"\surd ", "∈": r"\in ", "→": r"\to ",
     "←": r"\leftarrow ", "°": r"^\circ ", "µ": r"\mu ", "ℓ": r"\ell ", "½": "1/2",
     **{c: f"^{i}" for i, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},

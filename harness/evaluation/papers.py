@@ -33,8 +33,14 @@ from harness.errors import BadInputError, guess
 
 HOW = {
     "the paper's setting": "the paper's own data or distributions, protocol and sizes",
-    "part of its data": "the paper's protocol on those of its data that are at hand; the rest is named with what gets it",
-    "a twin": "the paper's protocol on other data or networks: its numbers stand beside ours and are not judged",
+    "part of its data": (
+        "the paper's protocol on those of its data that are at hand; the rest is named with what "
+        "gets it"
+    ),
+    "a twin": (
+        "the paper's protocol on other data or networks: its numbers stand beside ours and are not "
+        "judged"
+    ),
     "data absent": "nothing can be computed before the files that the item needs are there",
 }
 

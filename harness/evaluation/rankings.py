@@ -31,9 +31,10 @@ from harness.records.truths import read_truths
 Order: TypeAlias = tuple[tuple[str, ...], ...]
 
 POLICY = (
-    "Share of trials in which every model has a smaller value than the models behind it; bars: 95 % Wilson intervals. Equal "
-    "values are no order. A trial without a number for one of the models counts as not ordered; the table says how many. "
-    "An order that is given, or by true values, is asked of every estimator, also of those that measure something else."
+    "Share of trials in which every model has a smaller value than the models behind it; bars: 95 "
+    "% Wilson intervals. Equal values are no order. A trial without a number for one of the models "
+    "counts as not ordered; the table says how many. An order that is given, or by true values, is "
+    "asked of every estimator, also of those that measure something else."
 )
 TRIED = (*WITH_NUMBER, "undefined", "failed")  # the statuses of cells that make a trial
 GROUP = ["notion", "n", "estimator", "estimand"]

@@ -181,7 +181,7 @@ def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 
 
 
 def _places(curve: Curve) -> NDArray[np.int64]:
-    """Return the positions in `scores` of the band: all if they are few, else even and quantiles."""
+    """Return the positions in `scores` of the band: all if few, else even ones and quantiles."""
     m = len(curve.scores)
     if m <= 2 * GRID:
         return np.arange(m)
@@ -286,19 +286,22 @@ def caption_of(panels: Sequence[Panel]) -> str:
     """Return the caption of the diagrams."""
     first = panels[0]
     sentences = [
-        "Reliability diagram (CORP): the line is the isotonic regression of the events on the predicted probability, the dashed "
-        "diagonal perfect calibration."
+        "Reliability diagram (CORP): the line is the isotonic regression of the events on the "
+        "predicted probability, the dashed diagonal perfect calibration."
     ]
     if first.band is not None:
         sentences.append(
-            f"The band around the diagonal is a pointwise {first.band.level:.0%} consistency band, from {first.band.resamples} "
-            "resamples of the labels as if the predictions were calibrated: a curve outside it speaks against calibration."
+            f"The band around the diagonal is a pointwise {first.band.level:.0%} consistency band, "
+            f"from {first.band.resamples} resamples of the labels as if the predictions were "
+            "calibrated: a curve outside it speaks against calibration."
         )
     sentences += [
-        f"The bins are the blocks where the isotonic regression is constant, {len(first.curve.start) - 1} in the first panel: "
-        "dots at their mean prediction and event frequency, area by their number of rows. Below, a histogram of the predictions.",
-        "MCB (miscalibration), DSC (discrimination) and UNC (uncertainty) are the parts of the Brier score, MCB - DSC + UNC; MCB "
-        "is fitted on the rows it is judged on, and so biased upwards.",
+        "The bins are the blocks where the isotonic regression is constant, "
+        f"{len(first.curve.start) - 1} in the first panel: dots at their mean prediction and "
+        "event frequency, area by their number of rows. Below, a histogram of the predictions.",
+        "MCB (miscalibration), DSC (discrimination) and UNC (uncertainty) are the parts of the "
+        "Brier score, MCB - DSC + UNC; MCB is fitted on the rows it is judged on, and so biased "
+        "upwards.",
     ]
     if len(panels) > 1:
         sentences.append("The classes are in the order of their MCB, largest first.")
@@ -309,7 +312,7 @@ def caption_of(panels: Sequence[Panel]) -> str:
         if len(names) > MAX_DRAWN_CLASSES:
             listed += f" and {len(names) - MAX_DRAWN_CLASSES} more"
         sentences.append(
-            f"Left out are {len(others)} of {len(panels) - 1} classes, each with an MCB of at most {others[0].curve.mcb:.2g} "
-            f"({listed}); the table has the numbers of all."
+            f"Left out are {len(others)} of {len(panels) - 1} classes, each with an MCB of at most "
+            f"{others[0].curve.mcb:.2g} ({listed}); the table has the numbers of all."
         )
     return " ".join(sentences)

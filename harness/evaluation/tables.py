@@ -58,7 +58,7 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
 
         * '0.0713 ± 0.0021': mean of point estimates with its standard error; with the means of
           their bounds '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
-        * '≤ 0.2100', '≥ 0.0300' and '[0.0612, 0.0809]': means of bounds, and of intervals without a
+        * '≤ 0.2100', '≥ 0.0300', '[0.0612, 0.0809]': means of bounds, and of intervals without a
           point, which have no RMSE that counts and no regret; '[0.0612, 0.0809] (value 0.0700)'
           where the value is not the middle;
         * '0.0713 (spread 0.0008)' on rows of a file: there is no standard error. The spread is the
@@ -109,12 +109,9 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
 def _level(records: pd.DataFrame, shown: Sequence[str]) -> str:
     """Return '95% ' if all intervals of the shown estimands have that level, else ''."""
     both = records["low"].notna() & records["high"].notna() & has_number(records)
-    levels = (
-        records[both & records["estimand"].isin(shown)]
-        .get("level", pd.Series(dtype=float))
-        .unique()
-    )
-    return f"{100 * levels[0]:g}% " if len(levels) == 1 and pd.notna(levels[0]) else ""
+    levels = records.reindex(columns=["level"])[both & records["estimand"].isin(shown)]
+    distinct = levels["level"].unique()
+    return f"{100 * distinct[0]:g}% " if len(distinct) == 1 and pd.notna(distinct[0]) else ""
 
 
 def places(

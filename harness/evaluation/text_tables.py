@@ -41,7 +41,7 @@ def entries(
     digits, scale : int, float
         Digits after the point, and the factor of value and error.
     text : callable, optional
-        Takes a row of the frame (a named tuple) and returns the entry, in place of 'value ± error'.
+        Takes a row of the frame (a named tuple) and returns the entry instead of 'value ± error'.
     into : dict, optional
         Rows to be added to; they are changed and returned.
     """

@@ -187,11 +187,12 @@ def to_use(chosen: pd.DataFrame, estimand: str, notions: Sequence[str]) -> Figur
                 ax.text(x, y, DASH, fontsize=6, color="#888888", **middle)
                 continue
             row = winners.loc[(notion, k, n)]
-            fill, ink = UNDECIDED, "#4d4d4d"
+            fill: Any = UNDECIDED
+            ink = "#4d4d4d"
             if row["verdict"] in ("better", "alone"):
                 name, colour = kind(row["estimator"])
                 used[name] = colour
-                fill, ink = pale(colour, 0.35), "black"  # type: ignore[assignment]
+                fill, ink = pale(colour, 0.35), "black"
             field = {"facecolor": fill, "edgecolor": "white", "linewidth": 1.0}
             ax.add_patch(rectangle((x - 0.5, y - 0.5), 1, 1, **field))
             text = f"{short(row['estimator'])}\n{row['regret']:.2f}"
@@ -205,13 +206,13 @@ def to_use(chosen: pd.DataFrame, estimand: str, notions: Sequence[str]) -> Figur
     for ax in axes.flat[len(families) :]:
         ax.set_visible(False)
     figure.supxlabel("number of samples $n$", fontsize=8)
-    fills = {name: pale(colour, 0.35) for name, colour in used.items()}
-    fills["no better than the runner-up, as far as is known"] = UNDECIDED  # type: ignore[assignment]
+    fills: dict[str, Any] = {name: pale(colour, 0.35) for name, colour in used.items()}
+    fills["no better than the runner-up, as far as is known"] = UNDECIDED
     handles = [rectangle((0, 0), 1, 1, facecolor=fill, label=name) for name, fill in fills.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     figure.set_label(
-        f"The estimator with the least mean regret for the {TRUTHS[estimand]}, with that regret, by "
-        "family of problems, number of samples n and number of classes k. Coloured by its kind "
+        f"The estimator with the least mean regret for the {TRUTHS[estimand]}, with that regret, "
+        "by family of problems, number of samples n and number of classes k. Coloured by its kind "
         "where it is better than the runner-up (5 % for all cells together), grey where that is "
         "not established."
     )

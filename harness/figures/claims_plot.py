@@ -32,11 +32,11 @@ def item_functions(
     `statistics` maps (records, settings) to {claim: Statistic}.
     """
 
-    def of_records(function: Callable[..., Any]) -> Callable[[pd.DataFrame, Settings], Any]:
+    def with_statistics(function: Callable[..., Any]) -> Callable[[pd.DataFrame, Settings], Any]:
         return lambda records, settings: function(statistics(records, settings), settings)
 
     functions = (figure, claims.table, claims.summary, claims.reproduced)
-    return tuple(of_records(function) for function in functions)
+    return tuple(with_statistics(function) for function in functions)
 
 
 def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Figure:

@@ -21,7 +21,7 @@ from harness.evaluation.intervals import (
     intervals,
     power_table,
 )
-from harness.evaluation.selection import figure_estimands, label
+from harness.evaluation.selection import estimators, figure_estimands, label
 from harness.figures import panels
 from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pale, series_style
 from harness.records.schema import has_number
@@ -50,7 +50,7 @@ def coverage_width(records: pd.DataFrame, families: Families, settings: Settings
         return nothing("no estimate with an interval and a known truth")
     table = coverage_table(records, families)
     rows = list(table[["notion", "estimand"]].drop_duplicates().itertuples(index=False, name=None))
-    sizes, methods = sorted(table["n"].unique()), _in_order(table["estimator"], settings)
+    sizes, methods = sorted(table["n"].unique()), estimators(table, settings)
     height = max(0.5 + 2.25 * len(rows), 0.6 + 0.145 * len(methods))
     size = {"figsize": (WIDTH + 1.3, height), "sharex": "row", "sharey": True}
     figure, axes = panels.grid(len(rows), len(sizes), height, **size)
@@ -73,13 +73,6 @@ def coverage_width(records: pd.DataFrame, families: Families, settings: Settings
         "Cells without an interval are counted in the table, not here."
     )
     return figure
-
-
-def _in_order(estimators: pd.Series, settings: Settings) -> list[str]:
-    """Return the ids of estimators as configured, then the others."""
-    present = list(dict.fromkeys(estimators))
-    configured = [name for name in settings.estimator if name in present]
-    return [*configured, *(name for name in present if name not in configured)]
 
 
 def _coverage_panel(ax: Any, table: pd.DataFrame, fine: pd.DataFrame, methods: list[str]) -> None:
@@ -182,7 +175,7 @@ def power(records: pd.DataFrame, families: Families, settings: Settings) -> Figu
     if not len(table):
         return nothing("no p-value")
     notions, sizes = list(dict.fromkeys(table["notion"])), sorted(table["n"].unique())
-    methods = _in_order(table["estimator"], settings)
+    methods = estimators(table, settings)
     names = [label(settings, "estimator", name) for name in methods]
     by_family = list(table.columns[table.columns.get_loc("without") + 1 :])
     height = 0.9 + (0.45 + 0.2 * len(methods)) * len(notions)

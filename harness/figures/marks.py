@@ -78,11 +78,11 @@ def marks(
             ax.plot(places, end, zorder=1.5, color=pale(colour, 0.6), linestyle=line, linewidth=0.6)
     elif kind == "point":
         bars(mean, table["se"], marker=marker, linestyle=line, capsize=1.5 if upright else 2)
-        own = has_bounds(table, settings)
+        bounded = has_bounds(table, settings)
         strokes = ax.vlines if upright else ax.hlines
         style = {"color": pale(colour, 0.35), "linewidth": 2.5 if upright else 3.5, "zorder": 1}
-        drawn = np.asarray(places)[own.to_numpy()]
-        strokes(drawn, low.fillna(mean)[own], high.fillna(mean)[own], **style)
+        drawn = np.asarray(places)[bounded.to_numpy()]
+        strokes(drawn, low.fillna(mean)[bounded], high.fillna(mean)[bounded], **style)
     else:
         mark = {"marker": arrow(kind, upright), "markersize": 15, "markeredgewidth": 1.2}
         mark |= {"markerfacecolor": "none", "linestyle": line, "capsize": 1.5, "label": None}
@@ -209,7 +209,8 @@ def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> di
 def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: int = 0) -> None:
     """Shrink titles, labels and the names of rows so that they do not overlap."""
     figure.draw_without_rendering()  # lays the panels out
-    renderer, scale = figure.canvas.get_renderer(), font_scale(settings)  # type: ignore[attr-defined]
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    scale = font_scale(settings)
     shown = [ax for ax in axes.flat if ax.get_visible()]
     boxes = [ax.get_window_extent(renderer) for ax in axes[0] if ax.get_visible()]
     centres = [(box.x0 + box.x1) / 2 for box in boxes]

@@ -13,8 +13,8 @@ from harness.figures.style import grid_shape, nothing, series_style
 from harness.figures.style import subplots as grid
 
 __all__ = [
-    "N_AXIS", "curve", "dodged", "each", "grid", "legend", "look", "marks", "name_rows", "named_marks",
-    "nothing", "panels", "row_note", "rule", "truth_line",
+    "N_AXIS", "curve", "dodged", "each", "grid", "legend", "look", "marks", "name_rows",
+    "named_marks", "nothing", "panels", "row_note", "rule", "truth_line",
 ]  # fmt: skip
 
 N_AXIS = "number of samples $n$"

@@ -117,7 +117,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the mean +- standard error of every estimator at one n, a panel per problem and estimand.
+    """Draw mean +- standard error of the estimators at one n, a panel per problem and estimand.
 
     Dots behind are the single reps, and the truth is dashed.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from harness.figures.style import COLOURS, WIDTH, grid_shape, series_style, subp
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 PANEL_VALUES = 4  # a second parameter with more values is the other axis of a heat map
 LOG_RATIO = 20.0  # of the largest to the smallest value, from which an axis is logarithmic
 PLACE = ["problem", "notion", "n"]
@@ -69,7 +71,7 @@ class Axis:
         numbers = are_numbers(self.values)
         return {comparable(v): float(v if numbers else i) for i, v in enumerate(self.values)}
 
-    def of(self, frame: pd.DataFrame) -> np.ndarray:
+    def coordinates(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the coordinates of the rows."""
         places = self.places
         return np.array([places[comparable(value)] for value in frame[self.name]])
@@ -103,7 +105,7 @@ def _lines(
     # a parameter with few values has a column of panels per value; the rest distinguishes series
     few = [name for name in others if len(values[name]) <= PANEL_VALUES]
     across = max(few, key=lambda name: len(values[name]), default=None)
-    beside = [name for name in others if name != across]
+    lines_by = [name for name in others if name != across]
     order = {name: i for i, name in enumerate(settings.problem)}
     rows = sorted(
         set(swept[ROW].itertuples(index=False, name=None)),
@@ -117,7 +119,7 @@ def _lines(
     else:
         present = {comparable(v) for v in swept[across]}
         columns = [v for v in values[across] if comparable(v) in present]
-    series = _series(values, frame, beside, settings)
+    series = _series(values, frame, lines_by, settings)
     size = (max(WIDTH, 0.6 + 1.6 * len(columns)), 0.9 + 1.8 * len(rows) + 1.3)
     shape = {"figsize": settings.figure.size or size, "sharex": True, "sharey": "row"}
     figure, grid = subplots(len(rows) + 1, len(columns), 0, **shape)
@@ -136,16 +138,18 @@ def _lines(
                 same = [comparable(v) in (None, comparable(column)) for v in here[across]]
                 here = here[same]
             for position, (name, kind) in enumerate(series.items()):
-                line = here[[key == kind for key in _kinds(here, beside)]]
+                line = here[[key == kind for key in _kinds(here, lines_by)]]
                 _draw(ax, line, axis, position, settings, name)
                 costs.setdefault(position, []).append(line[line[axis.name].notna()])
-            _truth(ax, here, axis, beside)
+            _truth(ax, here, axis, lines_by)
             drawn.append(here)
             words = [label(settings, "problem", problem)]
             words += [notion_name(notion)] if several_notions else []
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
             words += [f"{across} = {sweeps.value_text(column)}"] if changed else []
-            ax.set_title(_fold(words, 34 if len(columns) < 4 else 26))
+            title = ", ".join(word.replace(" ", NO_BREAK) for word in words)
+            lines = textwrap.fill(title, 34 if len(columns) < 4 else 26)
+            ax.set_title(lines.replace(NO_BREAK, " "))
         below = grid[-1, j]
         for position, lines in costs.items():
             _cost(below, pd.concat(lines), axis, position)
@@ -156,31 +160,31 @@ def _lines(
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
     _widen(grid[-1, 0])
     legend(figure, grid[:-1].flat, list(series), settings, swept)
-    figure.set_label(_caption(pd.concat(drawn), axis.name, across, beside, settings))
+    figure.set_label(_caption(pd.concat(drawn), axis.name, across, lines_by, settings))
     return figure
 
 
 def _series(
-    values: dict[str, Any], frame: pd.DataFrame, beside: list[str], settings: Settings
+    values: dict[str, Any], frame: pd.DataFrame, lines_by: list[str], settings: Settings
 ) -> dict[str, tuple[Any, ...]]:
-    """Return {label: (estimator, values of the parameters `beside`)} in the configured order."""
+    """Return {label: (estimator, values of the parameters `lines_by`)} in the configured order."""
     order = as_list(settings.figure.estimators)
     if not order:
         order = list(settings.estimator)
         order += [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
-    kinds = dict.fromkeys(_kinds(frame, beside))
-    texts = {comparable(v): sweeps.value_text(v) for name in beside for v in values[name]}
+    kinds = dict.fromkeys(_kinds(frame, lines_by))
+    texts = {comparable(v): sweeps.value_text(v) for name in lines_by for v in values[name]}
     series = {}
     for kind in sorted(kinds, key=lambda kind: order.index(kind[0])):
-        pairs = [(name, v) for name, v in zip(beside, kind[1:]) if v is not None]
+        pairs = [(name, v) for name, v in zip(lines_by, kind[1:]) if v is not None]
         text = ", ".join(f"{name}={texts[value]}" for name, value in pairs)
         series[label(settings, "estimator", kind[0]) + (f" ({text})" if text else "")] = kind
     return series
 
 
-def _kinds(frame: pd.DataFrame, beside: list[str]) -> list[tuple[Any, ...]]:
-    """Return (estimator, value of each parameter in `beside`) of every row."""
-    return list(zip(frame["estimator"], *(map(comparable, frame[name]) for name in beside)))
+def _kinds(frame: pd.DataFrame, lines_by: list[str]) -> list[tuple[Any, ...]]:
+    """Return (estimator, value of each parameter in `lines_by`) of every row."""
+    return list(zip(frame["estimator"], *(map(comparable, frame[name]) for name in lines_by)))
 
 
 def _draw(
@@ -189,7 +193,7 @@ def _draw(
     """Draw one series in one panel: against x if x was swept, else as a dotted level."""
     swept = line[line[axis.name].notna()]
     if len(swept):
-        swept = swept.assign(_place=axis.of(swept)).sort_values("_place", kind="stable")
+        swept = swept.assign(_place=axis.coordinates(swept)).sort_values("_place", kind="stable")
         for kind, part in swept.groupby("kind", sort=False):
             places = part["_place"].to_numpy()
             marks(ax, str(kind), places, part, position, settings, True, name)
@@ -207,14 +211,14 @@ def _draw(
 def _cost(ax: Any, line: pd.DataFrame, axis: Axis, position: int) -> None:
     """Draw the CPU milliseconds of a cell of one series, averaged over a column of panels."""
     if len(line):
-        mean = 1e3 * line["cpu_seconds"].groupby(axis.of(line)).mean()
+        mean = 1e3 * line["cpu_seconds"].groupby(axis.coordinates(line)).mean()
         ax.plot(mean.index, mean, **series_style(position))
 
 
-def _truth(ax: Any, part: pd.DataFrame, axis: Axis, beside: list[str]) -> None:
+def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None:
     """Draw the true value as a dashed level, or as a line if it changes with the parameter.
 
-    There is a line for each value of the parameters `beside` if the truth changes with them.
+    There is a line for each value of the parameters `lines_by` if the truth changes with them.
     """
     known = part[part["truth"].notna()]
     moving = known[known[axis.name].notna()]
@@ -222,11 +226,11 @@ def _truth(ax: Any, part: pd.DataFrame, axis: Axis, beside: list[str]) -> None:
         if len(known):
             rule(ax, known["truth"].iloc[0], label="true value", zorder=2)
         return
-    places = axis.of(moving)
-    one = moving["truth"].groupby(places).nunique().max() == 1
+    places = axis.coordinates(moving)
+    is_common = moving["truth"].groupby(places).nunique().max() == 1
     lines: dict[tuple[Any, ...], dict[float, float]] = {}
-    for kind, place, truth in zip(_kinds(moving, beside), places, moving["truth"]):
-        lines.setdefault(() if one else kind[1:], {})[place] = truth
+    for kind, place, truth in zip(_kinds(moving, lines_by), places, moving["truth"]):
+        lines.setdefault(() if is_common else kind[1:], {})[place] = truth
     dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 2}
     for points in lines.values():
         ax.plot(*zip(*sorted(points.items())), label="true value", **dashed)
@@ -235,7 +239,7 @@ def _truth(ax: Any, part: pd.DataFrame, axis: Axis, beside: list[str]) -> None:
 def _heat_maps(
     values: dict[str, Any], frame: pd.DataFrame, x: str, y: str, settings: Settings
 ) -> Figure:
-    """Draw the RMSE (the mean, if a truth is unknown) over two parameters, a panel per estimator."""
+    """Draw the RMSE over two parameters, a panel per estimator; the mean if a truth is unknown."""
     crossed = frame[[x, y]].notna().all(axis=1)
     frame = frame[crossed]
     estimand, *more = dict.fromkeys(frame["estimand"])  # one scale of colours for one quantity
@@ -287,11 +291,11 @@ def _heat_maps(
 
 
 def _caption(
-    table: pd.DataFrame, x: str, across: str | None, beside: list[str], settings: Settings
+    table: pd.DataFrame, x: str, across: str | None, lines_by: list[str], settings: Settings
 ) -> str:
     """Describe the panels of `_lines`."""
     panels = f", a column of panels for each {across}" if across else ""
-    lines = f", a line for each {' and '.join(beside)}" if beside else ""
+    lines = f", a line for each {' and '.join(lines_by)}" if lines_by else ""
     sentences = [f"Estimates against {x}{panels}{lines}."]
     sentences += captions.describe_means(table, settings)
     sentences += captions.describe_bounds(table[table[x].notna()], settings)
@@ -303,18 +307,6 @@ def _caption(
     several = len(table[["problem", "notion"]].drop_duplicates()) > 1
     mean = ", mean over the panels above" if several else ""
     return " ".join([*sentences, f"Below: CPU time of a cell{median}{mean}."])
-
-
-def _fold(words: list[str], width: int) -> str:
-    """Join the words of a title by commas, in lines of at most `width` characters."""
-    lines = [words[0]]
-    for word in words[1:]:
-        if len(f"{lines[-1]}, {word}") > width:
-            lines[-1] += ","
-            lines.append(word)
-        else:
-            lines[-1] += f", {word}"
-    return "\n".join(lines)
 
 
 def _widen(ax: Any) -> None:

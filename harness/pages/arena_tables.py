@@ -140,8 +140,8 @@ def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
     if "k" in row.index:
         part = part[near(part["k"]) == row["k"]]
     truth = part.drop_duplicates("problem")["truth"]
-    own = part[part["estimator"].eq(row["estimator"])]
-    worst = own.loc[own["regret"].idxmax()]
+    mine = part[part["estimator"].eq(row["estimator"])]
+    worst = mine.loc[mine["regret"].idxmax()]
     other = row["runner_up"] if isinstance(row["runner_up"], str) else None  # one rank only
     by = abs(1.0 / row["ratio"] - 1.0) if other else 0.0
     return {

@@ -54,14 +54,14 @@ MOST_ROWS = 12  # of a table on a problem of the user
 
 def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) -> list[str]:
     """Return a sentence to quote for each notion and estimand."""
-    found = []
+    texts = []
     settings = settings[settings["estimator"].eq(own) & settings["regret"].notna()]
     for (notion, estimand), part in cells.groupby(["notion", "estimand"], sort=True):
         mine = settings[settings["notion"].eq(notion) & settings["estimand"].eq(estimand)]
         verdicts = part["verdict"].value_counts()
         worst = part.loc[part["regret"].idxmax()]
         regret = math.exp(np.log(part["regret"]).mean())
-        found.append(
+        texts.append(
             f"For the {NOTIONS[notion]} {axis_name(estimand)} on "
             f"{format_count(mine['problem'].nunique(), 'problem')} of calharness's arena "
             f"(n = {join_numbers(sorted(mine['n'].unique()))}; {reps} replications), the RMSE of "
@@ -74,25 +74,25 @@ def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) 
             f"discovery rate of {RATE:.0%} over all such statements, at "
             f"{format_seconds(geometric_mean(mine['cpu_seconds']))} of CPU time per estimate."
         )
-    return found
+    return texts
 
 
 def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
     """Return a sentence to quote on a problem of the user, for each notion and estimand."""
-    found = []
+    texts = []
     for (notion, estimand), part in judged.groupby(["notion", "estimand"], sort=True):
         clauses = []
         for n, rows in part.groupby("n", sort=True):
             first, others = rows.iloc[0], int(rows["may_be_best"].sum()) - 1
             more = f", not distinguished from {others} more" if others > 0 else ""
             clauses.append(f"at n = {n:,} {first['estimator']} (RMSE {first['rmse']:.2g}{more})")
-        found.append(
+        texts.append(
             f"On {name} (k = {part['k'].iloc[0]}, true {NOTIONS[notion]} {axis_name(estimand)} "
             f"{part['truth'].iloc[0]:.3g}; {reps} replications) the most accurate of "
             f"{part['estimator'].nunique()} published estimators is {'; '.join(clauses)}; the best "
             f"one is missing from a list with a chance of at most {RATE:.0%}."
         )
-    return found
+    return texts
 
 
 def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.DataFrame:

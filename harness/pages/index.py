@@ -31,10 +31,10 @@ def save(folder: Path) -> Path:
     """
     known = papers.every()
     path = folder / "index.html"
-    own = OWN_RUNS if (folder / OWN_RUNS).is_file() else None
+    own_runs = OWN_RUNS if (folder / OWN_RUNS).is_file() else None
     content = summary([section(paper, folder) for paper in known], known)
     with whole_file(path) as temporary:
-        text = environment().get_template("index.html.j2").render(own=own, **content)
+        text = environment().get_template("index.html.j2").render(own=own_runs, **content)
         temporary.write_text(text, encoding="utf-8")
     return path
 
@@ -42,14 +42,14 @@ def save(folder: Path) -> Path:
 def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> dict[str, Any]:
     """Return values that several templates need: sections, totals, findings and meanings."""
     total = {
-        name: _in_order(sum((Counter(one["counts"][name]) for one in sections), Counter()), words)
+        name: _in_order(sum((Counter(s["counts"][name]) for s in sections), Counter()), words)
         for name, words in (
             ("printed", outcomes.OUTCOMES),
             ("others", verdicts.VERDICTS),
             ("claims", verdicts.VERDICTS),
         )
     }
-    hows = Counter(entry["item"].how for one in sections for entry in one["items"])
+    hows = Counter(entry["item"].how for section in sections for entry in section["items"])
     return {
         "sections": sections, "total": total, "ways": _in_order(hows, papers.HOW),
         "findings": strongest(known), "counted": outcomes.sentence(total["printed"]), **MEANINGS,

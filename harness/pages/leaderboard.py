@@ -1,7 +1,9 @@
 """Pages of the arena: the estimator to use by n and k, and a leaderboard of every notion.
 
 The table and the chart of a leaderboard follow the same filters. All numbers are aggregated
-beforehand, a row per estimator for every combination of filters. The browser averages nothing.
+beforehand, a row per estimator for every combination of filters. The browser averages nothing. It
+formats the numbers as `arena_tables.leaderboard_row` does: formatted rows of all combinations would
+be three times as large, and a page has to stay below 3 MB.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def _overview(results: ArenaResults | None) -> str:
 
 
 def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
-    """Yield the best estimators by k (rows) and n (columns), for every notion and ranked estimand."""
+    """Yield the best estimators by k (rows) and n (columns), for every notion and estimand."""
     coarse = results.settings[results.settings["estimand"].isin(arena.MAIN)]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     chosen = arena.choices(coarse, ("n", "k"), resamples=arena_data.RESAMPLES)

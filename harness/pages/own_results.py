@@ -92,7 +92,8 @@ def _differences(differs: dict[str, list[Any]]) -> Iterator[Difference]:
 
     Examples
     --------
-    >>> list(_differences({"reps": [20, 5], "problem.a": [{"x": 1}, None], "problem.b": [{"x": 2}, None]}))
+    >>> configured = {"problem.a": [{"x": 1}, None], "problem.b": [{"x": 2}, None]}
+    >>> list(_differences({"reps": [20, 5], **configured}))
     [('reps', ('20', '5')), ('left out', ('', 'problem.a, problem.b'))]
     """
     chosen: dict[str, list[str]] = {"left out": [], "added": []}
@@ -116,16 +117,16 @@ def save(folder: Path) -> Path:
 
 def pages(sources: Sources) -> Files:
     """Yield runs.html and copies of all pages and files of the runs."""
-    found = runs(sources.root)
-    yield "runs.html", _page(found, "runs.html", "results/", alone=False)
-    for run in found:
+    every = runs(sources.root)
+    yield "runs.html", _page(every, "runs.html", "results/", alone=False)
+    for run in every:
         place = f"{run.kind}/{run.name}"
         yield from copied_files(sources.root / place, f"results/{place}")
 
 
-def _page(found: list[Run], path: str, base: str, alone: bool) -> str:
+def _page(every: list[Run], path: str, base: str, alone: bool) -> str:
     description = (
         "Variations, sweeps and comparisons that were run here, with what differs in each."
     )
-    values: dict[str, Any] = {"runs": found, "kinds": KINDS, "base": base, "alone": alone}
+    values: dict[str, Any] = {"runs": every, "kinds": KINDS, "base": base, "alone": alone}
     return page("runs.html.j2", path, "Your runs", description=description, **values)

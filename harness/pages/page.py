@@ -71,7 +71,7 @@ def save(
     """
     settings = experiment.shown_settings()
     paper = papers.find(experiment.paper)
-    own = experiment.is_variation or not experiment.paper
+    is_own = experiment.is_variation or not experiment.paper
     original = settings.experiment
     if settings.title and "title" not in experiment.differs:
         original = f"{original} ({settings.title})"
@@ -89,7 +89,7 @@ def save(
     shown = experiment.page_settings()
     estimand, colon, rest = str(wide.columns.name).partition(":")
     page = environment().get_template("report.html.j2").render(
-        title=experiment.title, original=original, name=experiment.name, own=own, paper=paper,
+        title=experiment.title, original=original, name=experiment.name, own=is_own, paper=paper,
         stamp=experiment.stamp(records), notes=notes, caption=caption,
         place=_place(experiment, paper, settings), svg=_inline(files, "caption"),
         diagrams=[(title, text, _inline(drawn, f"caption{i}"))
@@ -107,7 +107,7 @@ def save(
         names=[(group, labels[name], name, _description(group, name, node))
                for group, name, node in _chosen(settings)] if experiment.paper else [],
         links=[(os.path.relpath(file, path.parent), file.name) for file in files
-               if own or file.suffix in KEPT_IN_GIT],
+               if is_own or file.suffix in KEPT_IN_GIT],
         seed=settings.seed, cells=records["key"].nunique(),
         configuration=json.dumps(
             {key: shown[key] for key in shown if key not in ("labels", "figure")}, indent=1
@@ -254,7 +254,7 @@ def _section(part: pd.DataFrame, plain: Names) -> dict[str, Any]:
     rows = _first_rows(part).to_dict("records")
     unused = dict(plain)  # a plain name stands beside the first of its ids only
     for row in rows:
-        ids = [re.match(r"\w*", str(row[column]))[0] for column in ("row", "column")]  # type: ignore[index]
+        ids = [re.sub(r"\W.*", "", str(row[column])) for column in ("row", "column")]
         row["plain"] = [unused.pop(name, "") for name in ids]
         row["mark"] = marks.get(row["reason"], "")
         row["reported_text"] = format_printed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from harness.pages import index
 from harness.pages.sources import Files, Sources, copied_files
 from harness.pages.templating import page
 
-AGREE, DIFFER = ("identical", "within error"), ("differs",)
+AGREE = ("identical", "within error")
 
 
 def pages(sources: Sources) -> Files:
@@ -18,16 +19,20 @@ def pages(sources: Sources) -> Files:
     The index of results comes along, as the copied pages lead back to it.
     """
     sections = sources.sections
-    claims = [{"paper": one["paper"].id, **claim} for one in sections for claim in one["claims"]]
+    claims = [
+        {"paper": section["paper"].id, **claim}
+        for section in sections
+        for claim in section["claims"]
+    ]
     yield "papers/index.html", page(
         "papers.html.j2", "papers/index.html", "The papers and what came out", tables=True,
-        description="Every figure, table and claim of the papers, how it was run and what came out.",
+        description="Every figure, table and claim of the papers, and its outcome.",
         **index.summary(sections, sources.papers), items=list(_items(sections)), claims=claims,
     )  # fmt: skip
-    for one in sections:
-        paper, path = one["paper"], f"papers/{one['paper'].id}.html"
-        description = f"What came out of {paper.citation}"
-        values: dict[str, Any] = {"description": description, "one": one, **index.MEANINGS}
+    for section in sections:
+        paper, path = section["paper"], f"papers/{section['paper'].id}.html"
+        description = f"Outcome of {paper.citation}"
+        values: dict[str, Any] = {"description": description, "one": section, **index.MEANINGS}
         yield path, page("paper.html.j2", path, paper.title, **values)
     for name in (*(paper.id for paper in sources.papers), "arena"):
         yield from copied_files(sources.root / name, f"results/{name}")
@@ -38,11 +43,10 @@ def pages(sources: Sources) -> Files:
 
 def _items(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield every item with how many of its numbers agree, differ, or are not judged."""
-    for one in sections:
-        for entry in one["items"]:
-            counts = [pair for verdicts in entry["counts"].values() for pair in verdicts.items()]
-            agree = sum(number for verdict, number in counts if verdict in AGREE)
-            differ = sum(number for verdict, number in counts if verdict in DIFFER)
-            other = sum(number for _, number in counts) - agree - differ
-            numbers = {"agree": agree, "differ": differ, "other": other}
-            yield {"paper": one["paper"].id, "entry": entry, **numbers}
+    for section in sections:
+        for entry in section["items"]:
+            counts = sum((Counter(verdicts) for verdicts in entry["counts"].values()), Counter())
+            agree = sum(counts[verdict] for verdict in AGREE)
+            numbers = {"agree": agree, "differ": counts["differs"]}
+            numbers["other"] = counts.total() - agree - counts["differs"]
+            yield {"paper": section["paper"].id, "entry": entry, **numbers}

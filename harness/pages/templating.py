@@ -38,7 +38,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @functools.cache
 def environment() -> Environment:
-    """Return the environment of harness/pages/templates, with the formats of `wording` as filters."""
+    """Return the environment of the templates, with the formats of `wording` as filters."""
     loader = FileSystemLoader(PACKAGE / "pages" / "templates")
     env = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.globals |= {"tones": TONES, "version": VERSION, "table": table, "zip": zip}
@@ -149,7 +149,8 @@ def breakable(text: object) -> Markup:
     """
     escaped = str(escape(str(text)))
     escaped = re.sub(r"(±|\[|≤|≥) ", rf"\1{NO_BREAK}", escaped)
-    return code(Markup(re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", escaped)))  # noqa: S704 - escaped above
+    escaped = re.sub(r"(?<=\w)(_+)(?=\w)", r"\1<wbr>", escaped)
+    return code(Markup(escaped))  # noqa: S704 - escaped above
 
 
 def code(text: object) -> Markup:
@@ -160,7 +161,8 @@ def code(text: object) -> Markup:
     >>> code("x < `y`")
     Markup('x &lt; <code>y</code>')
     """
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(marked)  # noqa: S704 - escaped above
 
 
 def join_equations(text: object) -> str:

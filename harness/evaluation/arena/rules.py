@@ -21,11 +21,13 @@ ANCHORS = (
     "oracle", "monte_carlo_truth", "brier", "logloss", "accuracy", "auroc", "constant", "zero",
 )  # fmt: skip
 RULE = (
-    "A cell that failed, or in which the estimator is undefined, counts with the largest error that any published estimator made "
-    "in the same rep, though at most the largest error that an answer in the estimand's range can have; such cells are counted. "
-    "A cell outside an estimator's own declared limits is not applicable: it is left out of the estimator's mean, the share of "
-    "the settings in which it is applicable is shown, and below 80 % it has no rank. Bounds are no point estimates and have no "
-    "regret; oracles and other anchors have a regret, and no rank."
+    "A cell that failed, or in which the estimator is undefined, counts with the largest error "
+    "that any published estimator made in the same rep, though at most the largest error that an "
+    "answer in the estimand's range can have; such cells are counted. A cell outside an "
+    "estimator's own declared limits is not applicable: it is left out of the estimator's mean, "
+    "the share of the settings in which it is applicable is shown, and below 80 % it has no rank. "
+    "Bounds are no point estimates and have no regret; oracles and other anchors have a regret, "
+    "and no rank."
 )
 
 

@@ -188,8 +188,9 @@ def choices(
             pair = (row["estimator"], other["estimator"], comparisons or len(first))
             statement = better(part, *pair, **bootstrap)
             choice |= {
-                "runner_up": statement.second, "runner_regret": other["regret"], "ratio": statement.ratio,
-                "ratio_low": statement.low, "ratio_high": statement.high, "verdict": statement.verdict,
+                "runner_up": statement.second, "runner_regret": other["regret"],
+                "ratio": statement.ratio, "ratio_low": statement.low,
+                "ratio_high": statement.high, "verdict": statement.verdict,
                 "about": statement.about,
             }  # fmt: skip
         else:
