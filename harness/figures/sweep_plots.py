@@ -148,8 +148,8 @@ def _lines(
             words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
             words += [f"{across} = {sweeps.value_text(column)}"] if changed else []
             title = ", ".join(word.replace(" ", NO_BREAK) for word in words)
-            lines = textwrap.fill(title, 34 if len(columns) < 4 else 26)
-            ax.set_title(lines.replace(NO_BREAK, " "))
+            folded = textwrap.fill(title, 34 if len(columns) < 4 else 26)
+            ax.set_title(folded.replace(NO_BREAK, " "))
         below = grid[-1, j]
         for position, lines in costs.items():
             _cost(below, pd.concat(lines), axis, position)
