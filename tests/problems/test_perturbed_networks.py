@@ -1,5 +1,4 @@
-"""AUROC as an estimator, families of perturbed predictions, training with the perturbation, and the
-item made of them."""
+"""AUROC, families of perturbed predictions, training with the perturbation, and their item."""
 
 from dataclasses import replace
 from itertools import product
@@ -8,13 +7,15 @@ import numpy as np
 import pytest
 from harness.experiments.ciosek2026 import perturbation as item
 from harness.experiments.ciosek2026 import rates
-from harness.tools.stand_ins import perturbed_networks as made
+from harness.tools.stand_ins import perturbed_networks
 from harness.tools.stand_ins.perturbed_networks import Training
+from record_frames import record_frame
 
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
 from harness.errors import UndefinedError
 from harness.math import estimands
+from harness.plan.plan import plan
 from harness.problems import Beta, Perturbations, PerturbedNetworks, Relabelled
 from harness.problems.perturbations import width_name
 
@@ -26,19 +27,6 @@ TINY = Training("digits_odd", "mlp", 0, (8,), epochs=2)
 
 def auroc(p, y):
     return load_estimator("auroc")(np.array(p, dtype=float), np.array(y))["auroc"].value
-
-
-@pytest.mark.parametrize(
-    "p, y, value",
-    [
-        ((0.1, 0.2, 0.8), (0, 0, 1), 1.0),
-        ((0.9, 0.2), (0, 1), 0.0),
-        ((0.5, 0.5, 0.5), (0, 1, 1), 0.5),
-        ((0.3, 0.3, 0.1, 0.7), (0, 1, 1, 0), 1 / 8),  # pairs: a tie (1/2), and three lost
-    ],
-)
-def test_auroc_by_hand(p, y, value):
-    assert auroc(p, y) == value
 
 
 def test_auroc_counts_pairs_and_sees_ranks_alone():
@@ -63,7 +51,7 @@ def test_auroc_is_no_distance_and_has_no_truth():
         estimands.check_name("auroc", "canonical")
 
 
-# families
+# Families
 
 
 def test_widths_are_named():
@@ -73,8 +61,8 @@ def test_widths_are_named():
 def test_a_problem_under_several_widths():
     result = Perturbations(Beta(), (0.25, 0.125), name="beta").members()
     assert list(result) == ["beta/h2^-2", "beta/h2^-3"]
-    one = result["beta/h2^-3"]
-    assert one.h == 0.125 and one.problem == Beta()
+    member = result["beta/h2^-3"]
+    assert member.h == 0.125 and member.problem == Beta()
     for wrong in ((), (0.0,), (0.25, 0.25)):
         with pytest.raises(BadInputError, match="widths is"):
             Perturbations(Beta(), wrong)
@@ -94,11 +82,11 @@ def test_networks_as_they_are_perturbed_and_trained_so(tmp_path):
     assert np.abs(p - np.where(hit == 1, 0.9, 0.1)).max() < 0.2 and len(set(p)) == 20
 
 
-def test_networks_that_are_not_there_are_one_skipped_problem(tmp_path, monkeypatch):
+def test_absent_networks_are_one_skipped_problem(tmp_path, monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     result = PerturbedNetworks("none_of_these", source="train them").members()
-    (name, one), *others = result.items()
-    assert not others and name.endswith("/absent") and "train them" in one.unavailable
+    (name, problem), *others = result.items()
+    assert not others and name.endswith("/absent") and "train them" in problem.unavailable
 
 
 def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):
@@ -108,7 +96,7 @@ def test_the_cifar_family_is_skipped_as_one_without_files(monkeypatch):
     ]
 
 
-# training
+# Training
 
 
 @pytest.mark.parametrize("h", [None, 0.5, 2.0**-4, 2.0**-7])
@@ -116,15 +104,20 @@ def test_the_slope_is_that_of_the_loss(h):
     rng = np.random.default_rng(3)
     z, u, y = rng.normal(0, 4, 40), rng.uniform(0.02, 0.98, 40), rng.integers(0, 2, 40)
     step = 1e-6
-    numeric = (made.loss(z + step, y, u, h) - made.loss(z - step, y, u, h)) / (2 * step)
-    np.testing.assert_allclose(made.slope(z, y, u, h), numeric, rtol=1e-4, atol=1e-7)
+    numeric = (
+        perturbed_networks.loss(z + step, y, u, h) - perturbed_networks.loss(z - step, y, u, h)
+    ) / (2 * step)
+    np.testing.assert_allclose(perturbed_networks.slope(z, y, u, h), numeric, rtol=1e-4, atol=1e-7)
     assert np.abs(numeric).max() > 0.2
 
 
 def test_far_from_its_ends_a_narrow_perturbation_changes_the_slope_little():
     z, y = np.linspace(-1, 1, 9), np.arange(9) % 2
     difference = [
-        np.abs(made.slope(z, y, np.full(9, 0.7), h) - made.slope(z, y, np.full(9, 0.7))).max()
+        np.abs(
+            perturbed_networks.slope(z, y, np.full(9, 0.7), h)
+            - perturbed_networks.slope(z, y, np.full(9, 0.7))
+        ).max()
         for h in (2e-3, 2e-4)
     ]
     assert difference[1] < difference[0] < 5e-3
@@ -133,27 +126,28 @@ def test_far_from_its_ends_a_narrow_perturbation_changes_the_slope_little():
 def test_the_slope_is_finite_where_scores_are_0_and_1():
     z, u = np.array([-800.0, 800.0, -40.0, 40.0]), np.array([0.0, 1.0, 1e-12, 0.5])
     for y in (0, 1):
-        assert np.isfinite(made.slope(z, np.full(4, y), u, 2.0**-8)).all()
+        assert np.isfinite(perturbed_networks.slope(z, np.full(4, y), u, 2.0**-8)).all()
 
 
-def test_training_is_of_the_seed_and_the_width_alone():
-    rows = made.load_rows("digits_odd")
+def test_training_depends_on_the_seed_and_the_width_alone():
+    rows = perturbed_networks.load_rows("digits_odd")
     x, y = rows.x[:120], rows.y[:120]
-    plain, again, other = (made.train(replace(TINY, seed=s), x, y) for s in (0, 0, 1))
+    plain, again, other = (perturbed_networks.train(replace(TINY, seed=s), x, y) for s in (0, 0, 1))
     assert (plain[0][0] == again[0][0]).all() and (plain[0][0] != other[0][0]).any()
-    aware, same = (made.train(TINY, x, y, 2.0**-5) for _ in range(2))
+    aware, same = (perturbed_networks.train(TINY, x, y, 2.0**-5) for _ in range(2))
     assert (aware[0][0] == same[0][0]).all() and (aware[0][0] != plain[0][0]).any()
 
 
 def test_training_with_the_perturbation_lowers_the_loss_that_it_sees():
-    rows = made.load_rows("breast_cancer")
-    one, h = replace(TINY, hidden=(), epochs=5), 2.0**-3
+    rows = perturbed_networks.load_rows("breast_cancer")
+    training, h = replace(TINY, hidden=(), epochs=5), 2.0**-3
     u = np.random.default_rng(0).random(len(rows.test_y))
     losses = [
-        made.loss(
-            made.activations(rows.test_x, made.train(replace(one, epochs=e), rows.x, rows.y, h))[
-                -1
-            ][:, 0],
+        perturbed_networks.loss(
+            perturbed_networks.activations(
+                rows.test_x,
+                perturbed_networks.train(replace(training, epochs=e), rows.x, rows.y, h),
+            )[-1][:, 0],
             rows.test_y,
             u,
             h,
@@ -164,9 +158,9 @@ def test_training_with_the_perturbation_lowers_the_loss_that_it_sees():
 
 
 def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr(made, "MODELS", {"mlp": (4,)})
-    monkeypatch.setattr(made, "SEEDS", range(1))
-    monkeypatch.setattr(made, "Training", lambda *args: Training(*args, epochs=1))
+    monkeypatch.setattr(perturbed_networks, "MODELS", {"mlp": (4,)})
+    monkeypatch.setattr(perturbed_networks, "SEEDS", range(1))
+    monkeypatch.setattr(perturbed_networks, "Training", lambda *args: Training(*args, epochs=1))
     asked = (
         "data",
         "make",
@@ -180,41 +174,33 @@ def test_command_stores_every_training_once(cli, tmp_path, monkeypatch):
     )
     code, text, err = cli(*asked)
     assert code == 0 and "0 failed" in text
-    with np.load(tmp_path / "breast_cancer_mlp_seed0.npz") as held:
+    with np.load(tmp_path / "breast_cancer_mlp_seed0.npz") as arrays:
         names = {"plain", *(f"aware_h2^-{j}" for j in range(2, 9))}
-        assert names | {"labels", "made"} == set(held.files) and all(
-            held[name].shape == held["labels"].shape for name in names
-        )
+        assert names | {"labels", "made"} == set(arrays.files)
+        assert all(arrays[name].shape == arrays["labels"].shape for name in names)
     assert "1 of them stored before" in cli(*asked)[2]
-    for wrong, told in ((("--tables", "iris"), "--tables has iris"), (("--jobs", "0"), "'--jobs'")):
+    for wrong, words in (
+        (("--tables", "iris"), "--tables has iris"),
+        (("--jobs", "0"), "'--jobs'"),
+    ):
         code, _, err = cli(*asked[:3], *wrong)
-        assert code == 2 and told in err
+        assert code == 2 and words in err
 
 
-def test_a_table_that_is_not_at_hand_is_refused(monkeypatch):
+def test_an_absent_table_is_refused(monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
     with pytest.raises(BadInputError, match="uci_csv/spambase.csv"):
-        made.load_rows("spambase")
+        perturbed_networks.load_rows("spambase")
 
 
-# the item
+# The item
 
 
 def records(values):
-    import pandas as pd
-
     rows = [
         {"problem": p, "rep": r, "value": v} for p, vs in values.items() for r, v in enumerate(vs)
     ]
-    return pd.DataFrame(rows).assign(
-        status="ok",
-        reason=None,
-        estimator="auroc",
-        estimand="auroc",
-        notion="binary",
-        n=100,
-        truth=np.nan,
-    )
+    return record_frame(rows, estimator="auroc", estimand="auroc")
 
 
 def network(seed, plain, perturbed, aware):
@@ -236,18 +222,17 @@ def test_decreases_are_against_the_plain_network(result):
     both."""
     curves = item.curves(result).set_index(["panel", "series", "aware", "h"])
     plain, aware = (curves.loc[("mlp", "spambase", trained, 2.0**-6)] for trained in (False, True))
-    assert (
-        plain["mean"] == pytest.approx(0.015)
-        and plain["se"] == pytest.approx(0.005)
-        and plain["members"] == 2
-    )
+    assert plain["mean"] == pytest.approx(0.015)
+    assert plain["se"] == pytest.approx(0.005)
+    assert plain["members"] == 2
     assert aware["mean"] == pytest.approx(0.0003) and aware["raw"] == pytest.approx(0.96)
     assert curves.loc[("cifar10", "net", False, 2.0**-4), "mean"] == pytest.approx(0.1)
 
 
 def test_the_limit_is_judged_beyond_two_standard_errors():
     assert [
-        rates.below(*of, item.LIMIT) for of in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))
+        rates.below(*estimate, item.LIMIT)
+        for estimate in ((0.0005, 0.0002), (0.0005, 0.0003), (0.002, 0.0001))
     ] == ["yes", "open", "no"]
 
 
@@ -282,7 +267,7 @@ def test_table_figure_and_comparison(result):
     assert np.isnan(ours.loc[ours["row"].str.startswith("IMDB"), "value"]).all()
 
 
-def test_an_item_without_predictions_says_so(result):
+def test_an_item_without_predictions_still_renders(result):
     settings = compose(["experiment=ciosek2026_perturbation"])
     none = result.assign(status="skipped", reason="no files", value=np.nan, estimand=None)
     (ax,) = item.render(none, settings).axes
@@ -292,9 +277,6 @@ def test_an_item_without_predictions_says_so(result):
 
 
 def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_path):
-    from harness.configure.compose import compose
-    from harness.plan.plan import plan
-
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     repository = "problem.tabular_perturbed.problem.repository=no_such_folder"
     planned = plan(compose(["problem=[tabular_perturbed]", "estimator=[auroc]", repository]))

@@ -1,5 +1,4 @@
-"""Powers of a Dirichlet draw: truths against other people's integrals, against our other problems,
-and against samples."""
+"""Powers of a Dirichlet draw: truths against integrals of others, our problems, and samples."""
 
 import csv
 
@@ -8,10 +7,8 @@ import pytest
 from golden_data import FOLDER
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
-from slow_params import slow
 
 import harness
-from harness import BadInputError
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.plan.components import configured
@@ -144,18 +141,6 @@ def test_three_classes_are_a_dirichlet_problem():
     )
 
 
-@pytest.mark.parametrize("classes", [2, *slow(3)])
-def test_scores_split_into_calibration_and_refinement(classes):
-    problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
-    for notion in problem.notions:
-        for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
-            parts = (
-                problem.truth(distance, notion).value
-                + problem.truth(f"refinement_{distance}", notion).value
-            )
-            assert problem.truth(score, notion).value == pytest.approx(parts, abs=1e-9), notion
-
-
 def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coin():
     problem = harness.load_problem("simplex2_popordanoska2024")
     for notion, columns in (("binary", 1), ("classwise", 1), ("canonical", 2)):
@@ -191,7 +176,7 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
 
 
 @pytest.mark.slow
-def test_the_conditional_mean_knows_less_than_the_whole_vector():
+def test_the_class_wise_error_is_below_that_of_the_whole_vector():
     problem = harness.load_problem("simplex3_popordanoska2024")
     for name in ("l2_squared", "kl"):
         assert problem.truth(name, "classwise").value < 0.99 * problem.truth_of_vector(name).value
@@ -200,30 +185,6 @@ def test_the_conditional_mean_knows_less_than_the_whole_vector():
 
 
 # Samples
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["simplex2_popordanoska2024", *slow("simplex3_popordanoska2024"), *slow("simplex5_gruber2025")],
-)
-def test_samples_carry_the_canonical_truth(name):
-    """The oracle's mean of d(f, C) over 100,000 samples within 4 standard errors, and its labels as
-    frequent as C says."""
-    problem, n = harness.load_problem(name), 100_000
-    p, y = problem.sample(n, data_rng(1, "00", 0))
-    c = problem.posterior(p)
-    for estimand in ("l2_squared", "kl", "refinement_l2_squared", "refinement_kl", "logloss"):
-        d = estimands.pointwise(estimand, p, c, "canonical")
-        truth = problem.truth(estimand, "canonical")
-        assert abs(d.mean() - truth.value) <= 4 * np.hypot(d.std() / np.sqrt(n), truth.error), (
-            estimand
-        )
-    residual = (y[:, None] == np.arange(problem.classes)) - c
-    for part in np.array_split(np.argsort(p[:, 0]), 10):
-        assert (
-            np.abs(residual[part].sum(axis=0))
-            <= 4.5 * np.sqrt((c * (1 - c))[part].sum(axis=0)) + 1e-9
-        ).all()
 
 
 @pytest.mark.parametrize(
@@ -246,42 +207,6 @@ def test_the_oracle_gives_refinement_and_sharpness(name, notion):
             assert result[f"{part}_{distance}"].value == pytest.approx(
                 estimands.value(which, centre, c, notion), rel=1e-9
             )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["simplex3_popordanoska2024", "simplex5_gruber2025"])
-def test_conditional_truths_equal_brute_force(name):
-    """400,000 samples cut into 400 bins by the conditioning probability, d taken between the means
-    of f and C in each. Bound: 4 standard errors, of the mean of d and of the bin means of C (their
-    noise s times the derivative of d), and the bias that s adds: s^2 to a square, 0.8 s to |f - C|
-    within 3 s of 0."""
-    problem = harness.load_problem(name)
-    p, _ = problem.sample(400_000, data_rng(2, "00", 0))
-    c, top, every = problem.posterior(p), p.argmax(axis=1), np.arange(len(p))
-    for notion, t, hit in (
-        ("classwise", p[:, 0], c[:, 0]),
-        ("top_label", p[every, top], c[every, top]),
-    ):
-        order = np.argsort(t)
-        noise = hit[order].reshape(400, 1000).std(axis=1) / np.sqrt(1000)
-        t, hit = (a[order].reshape(400, 1000).mean(axis=1) for a in (t, hit))
-        for estimand in ("l1", "l2_squared", "refinement_l2_squared"):
-            d = estimands.pointwise(estimand, t, hit, notion)
-            slope = {
-                "l1": 1.0,
-                "l2_squared": 2 * abs(t - hit),
-                "refinement_l2_squared": abs(1 - 2 * hit),
-            }[estimand]
-            bias = 0.8 * noise * (abs(t - hit) < 3 * noise) if estimand == "l1" else noise**2
-            truth = problem.truth(estimand, notion)
-            error = np.linalg.norm(
-                [
-                    d.std() / np.sqrt(len(p)),
-                    np.sqrt(((slope * noise) ** 2).sum()) / 400,
-                    truth.error,
-                ]
-            )
-            assert abs(d.mean() - truth.value) <= 4 * error + bias.mean(), (notion, estimand)
 
 
 @pytest.mark.parametrize("name", SIMPLEX)
@@ -329,30 +254,13 @@ def test_one_column_of_two_is_enough():
 
 def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
     config = {"_target_": "harness.problems.TemperedDirichlet", "classes": 2}
-    one = configured("problem", "x", config)
+    usual = configured("problem", "x", config)
     other = configured("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
-    assert one.key == other.key and other.object.default_notions == ("binary", "classwise")
-    assert configured("problem", "x", {**config, "alpha": 0.5}).key != one.key
+    assert usual.key == other.key and other.object.default_notions == ("binary", "classwise")
+    assert configured("problem", "x", {**config, "alpha": 0.5}).key != usual.key
 
 
-@pytest.mark.parametrize(
-    "make, name",
-    [
-        (lambda: TemperedDirichlet(1), "classes=1"),
-        (lambda: TemperedDirichlet(3, 0.0), "alpha=0.0"),
-        (lambda: TemperedDirichlet(3, 1.0, 1.0, -1.0), "prediction_power=-1.0"),
-        (lambda: TemperedDirichlet(3, default_notions=("binary",)), "('binary',)"),
-        (lambda: TemperedDirichlet(3).truth("ece"), "'ece'"),
-        (lambda: TemperedDirichlet(3).truth_of_vector("l1"), "'l1'"),
-    ],
-)
-def test_impossible_parameters_are_refused(make, name):
-    with pytest.raises(BadInputError) as caught:
-        make()
-    assert name in str(caught.value)
-
-
-def test_a_notion_that_it_has_not_has_no_truth():
+def test_a_foreign_notion_has_no_truth():
     assert TemperedDirichlet(3, 1.0, 2.0).truth("l1", "binary") is None
 
 
@@ -361,7 +269,6 @@ def test_no_truth_where_predictions_underflow():
     """f prop. to s^3 with s ~ Dir(0.02): one prediction in 200 is below all floating-point numbers,
     and log f is not known."""
     problem = TemperedDirichlet(5, 0.02, 1.0, 3.0)
-    assert (
-        problem.truth("kl", "canonical") is None and problem.truth("logloss", "canonical") is None
-    )
+    assert problem.truth("kl", "canonical") is None
+    assert problem.truth("logloss", "canonical") is None
     assert np.isfinite(problem.truth("l2_squared", "canonical").error)
