@@ -32,7 +32,7 @@ from harness.estimators.debiased_interval import DebiasedInterval
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
 from harness.estimators.interval_ce import IntervalCE
 from harness.estimators.kde_top_label import KDETopLabel
-from harness.estimators.kernel_errors import MMCE, SKCE, UCME, SimplexECE
+from harness.estimators.kernel_errors import MMCE, SKCE, UCME
 from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.laplace_kernel import LaplaceKCE
@@ -48,6 +48,7 @@ from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.root_brier import RootBrier
 from harness.estimators.scaling_binning import ScalingBinning
 from harness.estimators.score_tests import ChiSquare, Spiegelhalter
+from harness.estimators.simplex_ece import SimplexECE
 from harness.estimators.skce_block_test import SKCEBlockTest
 from harness.estimators.smooth_ece import SmoothECE
 from harness.estimators.subsampling import HulC, Subsampling

@@ -129,8 +129,7 @@ class CKCE:
         if self.kernel == "kronecker" and self.method != "auto":
             raise BadInputError(
                 f"method is {self.method!r}; the kernel kronecker has a closed form and allows "
-                "only "
-                "auto."
+                "only auto."
             )
         check_integer("features", self.features)
         if not (is_positive(self.accuracy) and self.accuracy < 1.0):

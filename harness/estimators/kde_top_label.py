@@ -66,8 +66,7 @@ class KDETopLabel:
         ):
             raise BadInputError(
                 f"bandwidth is {self.bandwidth!r}; "
-                "a positive number of at most 1 is needed, or null "
-                "for the rule."
+                "a positive number of at most 1 is needed, or null for the rule."
             )
 
     def __call__(

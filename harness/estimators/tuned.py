@@ -131,8 +131,7 @@ class Tuned(Wrapper):
         if test_n < 1 or len(p) - test_n < 2 * self.folds:
             raise UndefinedError(
                 f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need "
-                "more "
-                f"than {len(p)} samples"
+                f"more than {len(p)} samples"
             )
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]

@@ -281,8 +281,7 @@ def _refuse_first_of_two(p: Any, classes: Sequence[str] | None) -> None:
     if classes[0] in (text, *(suffix(text, prefix) for prefix in PROBABILITY_NAMES)):
         raise BadInputError(
             f"p is named {text!r}, but a single column holds the probabilities of the second "
-            "class, "
-            f"{classes[1]!r}. Give 1 - p, or the classes in the other order."
+            f"class, {classes[1]!r}. Give 1 - p, or the classes in the other order."
         )
 
 

@@ -153,8 +153,7 @@ class OneSided:
     ) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(
-                f"f has shape {f.shape}; over- and underconfidence need one probability per "
-                "sample "
+                f"f has shape {f.shape}; over- and underconfidence need one probability per sample "
                 "(n,). For vectors wrap the loss in TopClass."
             )
         return self.loss.contribution(f, self._one_sided(f, q, pivot), y, pivot)

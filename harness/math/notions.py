@@ -61,8 +61,7 @@ def checked(
         if abs(sums[worst] - 1.0) > ROW_SUM_TOLERANCE:
             raise BadInputError(
                 f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; "
-                "every row must sum to 1 "
-                f"within {ROW_SUM_TOLERANCE:g}."
+                f"every row must sum to 1 within {ROW_SUM_TOLERANCE:g}."
             )
     return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])
 

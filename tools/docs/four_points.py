@@ -28,7 +28,8 @@ FAMILIES = {  # heading: modules of the estimators' classes
     "Scores and their parts": ("anchors", "accuracy", "auroc", "corp"),
     "Bins": (
         "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased",
-        "scaling_binning", "tcal", "interval_ce", "berta2026.authors", "popordanoska2024.authors",
+        "scaling_binning", "tcal", "interval_ce", "simplex_ece", "berta2026.authors",
+        "popordanoska2024.authors",
     ),
     "Cumulative and smoothed residuals": (
         "cumulative", "smooth_ece", "laplace_kernel", "kde_top_label",

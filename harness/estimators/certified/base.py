@@ -103,8 +103,7 @@ class VariationBound(UpperBound):
             if declared is None:
                 raise UndefinedError(
                     "variation is null and the problem declares none; "
-                    "give the assumed variation of "
-                    "E[Y given p]"
+                    "give the assumed variation of E[Y given p]"
                 )
             return float(declared)
         if declared is not None and declared > self.variation * (1.0 + 1e-9):

@@ -288,6 +288,5 @@ def _check_smoother(estimator: NWKfold | NWJensen) -> None:
     if b is not None and not (is_positive(b) and b <= 0.125):
         raise BadInputError(
             f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the "
-            "scores), "
-            "is needed."
+            "scores), is needed."
         )
