@@ -16,8 +16,9 @@ from harness.evaluation import items, text_tables
 from harness.evaluation.selection import label
 from harness.records.schema import has_number
 
+from .group_errors import ERRORS, mean_and_errors
+
 CELL = ["sample", "estimator"]
-ERRORS = ["groups", "mean", "se", "clusters", "se_clustered", "cluster_mean", "cluster_se"]
 SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
 
 
@@ -333,128 +334,3 @@ def keys_by_row(
         tuple(key for notion in row for key in keys.get((name, notion), ()))
         for name, row in zip(estimators, notions)
     ]
-
-
-def bootstrap_ranks(
-    tables: Mapping[str, pd.DataFrame],
-    names: Sequence[str],
-    cluster: str,
-    resamples: int,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Rank estimators by the mean of the tables' means, with bootstrap intervals over clusters.
-
-    Parameters
-    ----------
-    tables : mapping
-        {column: DataFrame (groups, estimators)}, from `shares`. A resample takes whole clusters,
-        the same ones for all tables. Clusters that only later tables have are resampled among
-        themselves.
-    names : sequence of str
-        The estimators, at least two; larger means rank first.
-    cluster : str
-        Index level that names the cluster of a group.
-    resamples : int
-        Number of resamples.
-    seed : int
-        Seed of the resamples.
-
-    Returns
-    -------
-    DataFrame indexed by estimator, in the order of rank
-        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest),
-        rank_low, rank_high (95 %) and above_next: the share of resamples in which it lies above the
-        estimator that follows.
-
-    Examples
-    --------
-    >>> index = pd.MultiIndex.from_arrays([list("pqr")], names=["data"])
-    >>> frame = pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0]}, index)
-    >>> ranks = bootstrap_ranks({"x": frame}, ["b", "a"], "data", 200)
-    >>> ranks[["overall", "rank", "rank_low", "rank_high"]].to_numpy().tolist()
-    [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
-    """
-    rng = np.random.default_rng(seed)
-    # {cluster: how often each resample has it}; entry 0 is the sample itself, with all ones
-    weights: dict[Hashable, np.ndarray] = {}
-    totals = []
-    for values in tables.values():
-        clusters = values.index.get_level_values(cluster)
-        new = [name for name in dict.fromkeys(clusters) if name not in weights]
-        if new:
-            drawn = rng.multinomial(len(new), [1 / len(new)] * len(new), size=resamples)
-            weights |= dict(zip(new, np.vstack([np.ones(len(new), dtype=int), drawn]).T))
-        sums, counts = (
-            frame.groupby(clusters).sum()
-            for frame in (values[list(names)], values[list(names)].notna())
-        )
-        times = np.stack([weights[name] for name in sums.index], axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            totals.append((times @ sums.to_numpy()) / (times @ counts.to_numpy()))
-    means = np.mean(totals, axis=0)
-    ranks = 1 + (means[:, None, :] > means[:, :, None]).sum(axis=2)
-    order = np.argsort(-means[0], kind="stable")
-    low, high = (
-        [np.quantile(frame[1:], q, axis=0, method="inverted_cdf") for frame in (means, ranks)]
-        for q in (0.025, 0.975)
-    )
-    intervals = {
-        "overall": means[0],
-        "overall_low": low[0],
-        "overall_high": high[0],
-        "rank": ranks[0],
-        "rank_low": low[1],
-        "rank_high": high[1],
-    }
-    ranked = pd.DataFrame(intervals, index=pd.Index(list(names), name="estimator")).iloc[order]
-    above = [(means[1:, i] > means[1:, j]).mean() for i, j in zip(order, order[1:])]
-    return ranked.assign(above_next=[*above, np.nan])
-
-
-def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
-    """Return means over groups, with standard errors for independent and dependent groups.
-
-        se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
-        se_clustered = sqrt( G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2 ) / N
-
-    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that
-    of the clusters' means. sd has ddof 1; the errors of a single group or cluster are NaN.
-
-    Parameters
-    ----------
-    values : DataFrame (groups, estimators)
-        NaN: no number, which is left out.
-    clusters : sequence
-        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models
-        of one data set).
-
-    Returns
-    -------
-    DataFrame indexed by estimator
-        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the
-        clusters' means), cluster_se.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> means = mean_and_errors(pd.DataFrame({"a": [1.0, 3.0]}), ["x", "y"])
-    >>> means.loc["a", ["mean", "se", "se_clustered"]].tolist()
-    [2.0, 1.0, 1.0]
-    """
-    cluster = pd.Series(list(clusters), index=values.index)
-    rows = {}
-    for name in values:
-        x = values[name].dropna()
-        by_cluster = x.groupby(cluster[x.index].to_numpy())
-        n, g = len(x), by_cluster.ngroups
-        means, sums = by_cluster.mean(), (x - x.mean()).groupby(cluster[x.index].to_numpy()).sum()
-        rows[name] = {
-            "groups": n,
-            "mean": x.mean(),
-            "se": x.std() / np.sqrt(n) if n > 1 else np.nan,
-            "clusters": g,
-            "se_clustered": np.sqrt(g / (g - 1) * (sums**2).sum()) / n if g > 1 else np.nan,
-            "cluster_mean": means.mean(),
-            "cluster_se": means.std() / np.sqrt(g) if g > 1 else np.nan,
-        }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=ERRORS).rename_axis("estimator")

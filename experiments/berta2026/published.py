@@ -15,6 +15,7 @@ from harness.evaluation import items, reproduction, text_tables
 from harness.figures import panels
 
 from . import aggregation, table1
+from .group_errors import bootstrap_ranks
 from .published_runs import PARTITIONS
 from .table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 
@@ -68,7 +69,7 @@ def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
     Groupings: the paper's groups, folds apart, other filters, and the estimators that are not in
     Table 1. With folds apart, as for tasks with ten partitions, rows that the authors' table
-    repeats count once. The paper's grouping also has aggregation.bootstrap_ranks by the mean of the
+    repeats count once. The paper's grouping also has bootstrap_ranks by the mean of the
     four percentages.
     """
     cells, reference = table1.measured(records, settings)
@@ -93,7 +94,7 @@ def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     ten = aggregation.ranked(tables, reference, "dataset", COLUMNS)
     others = [name for name in dict.fromkeys(cells["estimator"]) if name not in reference]
     extra = aggregation.ranked({OTHERS: tables[PAPER]}, others, "dataset", COLUMNS)
-    ranks = aggregation.bootstrap_ranks(
+    ranks = bootstrap_ranks(
         {name: tables[PAPER][name] for name in COLUMNS}, reference, "dataset", RESAMPLES
     )
     ranks = ranks.reset_index().assign(grouping=PAPER)

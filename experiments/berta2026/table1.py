@@ -22,6 +22,7 @@ from harness.figures import panels
 from harness.figures.style import COLOURS
 
 from . import aggregation
+from .group_errors import ERRORS
 
 COLUMNS = {
     "binary L1 (%)": ("binary", "l1"), "binary squared (%)": ("binary", "l2_squared"),
@@ -180,7 +181,7 @@ def _over_partitions(
         .reset_index()
     )
     return rows.assign(grouping=PARTITIONS).reindex(
-        columns=["grouping", "estimator", "column", *aggregation.ERRORS]
+        columns=["grouping", "estimator", "column", *ERRORS]
     )
 
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from harness.experiments.berta2026 import aggregation, claims, legacy
+from harness.experiments.berta2026 import claims, group_errors, legacy
 from record_frames import record_frame
 from scipy.stats import t
 
@@ -112,7 +112,7 @@ def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
         {claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1]
     )
     differences = (values["A"] - values["B"]).to_frame("d")
-    expected = aggregation.mean_and_errors(
+    expected = group_errors.mean_and_errors(
         differences, differences.index.get_level_values("dataset")
     ).loc["d"]
     assert result.value == pytest.approx(expected["mean"])

@@ -7,12 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from harness.experiments.berta2026 import aggregation, published, table1
-from harness.experiments.berta2026.aggregation import (
-    group_means,
-    mean_and_errors,
-    shares_of_largest,
-)
+from harness.experiments.berta2026 import aggregation, group_errors, published, table1
+from harness.experiments.berta2026.aggregation import group_means, shares_of_largest
+from harness.experiments.berta2026.group_errors import mean_and_errors
 from record_frames import record_frame
 
 from harness.commands.experiment import Experiment
@@ -527,7 +524,7 @@ def test_ranks_are_by_the_mean_of_the_columns_means():
         "x": shares_of({"d": [(2.0, 1.0)], "e": [(2.0, 1.0)]}),
         "y": shares_of({"f": [(0.0, 4.0)]}),
     }
-    result = aggregation.bootstrap_ranks(tables, ["a", "b"], "dataset", 50)
+    result = group_errors.bootstrap_ranks(tables, ["a", "b"], "dataset", 50)
     assert result["overall"].to_dict() == {"b": 2.5, "a": 1.0}
     assert result["rank"].to_list() == [
         1,
@@ -551,7 +548,7 @@ def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
         {"x": shares_of(often)},
         {"x": shares_of(once), "y": shares_of(once)},
     ]
-    result = [aggregation.bootstrap_ranks(table, ["a", "b"], "dataset", 4000) for table in tables]
+    result = [group_errors.bootstrap_ranks(table, ["a", "b"], "dataset", 4000) for table in tables]
     assert result[0]["above_next"].iloc[0] == pytest.approx(0.75, abs=0.03)
     assert result[0]["rank_high"].iloc[0] == 2
     for other in result[1:]:
@@ -561,7 +558,7 @@ def test_whole_data_sets_are_resampled_the_same_ones_in_every_table():
 def test_a_group_without_a_number_is_left_out_of_its_mean():
     """The mean of a is over the groups where it has one."""
     table = shares_of({"d": [(1.0, 2.0), (np.nan, 4.0)], "e": [(3.0, 6.0)]})
-    result = aggregation.bootstrap_ranks({"x": table}, ["a", "b"], "dataset", 20)
+    result = group_errors.bootstrap_ranks({"x": table}, ["a", "b"], "dataset", 20)
     assert result["overall"].to_dict() == {"b": 4.0, "a": 2.0}
 
 
