@@ -135,7 +135,8 @@ def _entry(r: Mapping[str, Any], on_file: bool) -> str:
     if on_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
         spread = f" (spread {r['sd']:.4f})" if r["sd"] >= 5e-5 else f" (spread {r['sd']:.0e})"
     if r["kind"] == "interval":
-        value = f" (value {r['mean']:.4f})" if abs(_off_middle(r)) > MIDDLE else ""
+        off_middle = abs(r["mean"] - (r["low"] + r["high"]) / 2.0)
+        value = f" (value {r['mean']:.4f})" if off_middle > MIDDLE else ""
         return f"[{low or '−∞'}, {high or '∞'}]{value}{spread}"
     error = "" if math.isnan(r["se"]) else f" ± {r['se']:.4f}"
     text = f"{BOUNDS.get(r['kind'], '')}{r['mean']:.4f}{error}"
@@ -144,11 +145,6 @@ def _entry(r: Mapping[str, Any], on_file: bool) -> str:
     elif r["kind"] == "point" and (low or high):
         text += f" (≥ {low})" if low else f" (≤ {high})"
     return text + spread
-
-
-def _off_middle(r: Any) -> Any:
-    """Return the distance of the value of an interval from the middle of its ends."""
-    return r["mean"] - (r["low"] + r["high"]) / 2.0
 
 
 def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
@@ -177,19 +173,14 @@ def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
 
 def _ends(table: pd.DataFrame, level: str) -> str:
     """Explain the intervals and bounds of a table."""
-    kinds, point = set(table["kind"]), table["kind"].eq("point")
-    low, high = table["low"].notna() & point, table["high"].notna() & point
-    intervals = table[table["kind"].eq("interval")]
-    text = f" [{level}interval]" if (low & high).any() or len(intervals) else ""
-    if len(intervals):
-        text += ", intervals without a point"
-        if _off_middle(intervals).abs().gt(MIDDLE).any():
-            text += ", (value) where it is not the middle"
-    if "lower" in kinds or (low & ~high).any():
-        text += ", ≥ lower bound"
-    if "upper" in kinds or (high & ~low).any():
-        text += ", ≤ upper bound"
-    return text
+    point = table["kind"].eq("point")
+    low, high = table["low"].notna(), table["high"].notna()
+    marks = (
+        (table["kind"].eq("interval") | (point & low & high), f" [{level}interval]"),
+        (table["kind"].eq("lower") | (point & low & ~high), ", ≥ lower bound"),
+        (table["kind"].eq("upper") | (point & high & ~low), ", ≤ upper bound"),
+    )
+    return "".join(text for mask, text in marks if mask.any())
 
 
 def save(summary_frame: pd.DataFrame, wide_frame: pd.DataFrame, stem: Path) -> list[Path]:

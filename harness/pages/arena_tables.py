@@ -20,7 +20,7 @@ from harness.common.wording import (
     format_signed,
     format_whole_percent,
 )
-from harness.evaluation import arena, arena_memory, arena_own, arena_pairs, intervals
+from harness.evaluation import arena, arena_memory, arena_own, intervals
 from harness.evaluation.arena_content import APART, RESAMPLES, Content, near
 from harness.pages.sources import describe_problem
 from harness.pages.templating import join_equations
@@ -280,39 +280,18 @@ def pairs_section(models: pd.DataFrame | None, cards: Mapping[str, str]) -> dict
     Returns
     -------
     dict
-        orders: for each estimand that gives an order, columns, rows (estimator, cells), margins,
-        and error, the median half width of the intervals; pairs: every pair with its difference
-        and links to both cards; reps: the number of replications.
+        pairs: every pair with the difference of the true errors and links to both pictures; reps:
+        the number of replications.
     """
     if models is None or not len(models):
         return None
-    shares = arena_pairs.shares(models)
     by = ["notion", "k", "better", "worse"]
     pairs = models[models["by"].eq(arena.MAIN[0])].drop_duplicates(by)
     return {
-        "orders": [_order(shares[shares["by"].eq(e)], e) for e in arena.MAIN
-                   if shares["by"].eq(e).any()],
         "pairs": [
             {"notion": NOTIONS[row.notion], "k": row.k, "margin": row.margin, "half": row.half,
              "models": [(name, cards.get(name)) for name in (row.better, row.worse)]}
             for row in pairs.sort_values(["notion", "k", "margin"]).itertuples()
         ],
         "reps": max(int((~np.isnan(values)).sum()) for values in models["of_rep"]),
-    }  # fmt: skip
-
-
-def _order(part: pd.DataFrame, estimand: str) -> dict[str, Any]:
-    table = arena_pairs.wide(part, estimand)
-    margins = []
-    for (notion, k, half), rows in part.groupby(["notion", "k", "half"], sort=False):
-        ends = [format_number(rows[f"{end}_margin"].iloc[0], 2) for end in ("least", "largest")]
-        between, count = " to ".join(ends), rows["pairs"].iloc[0]
-        margins.append(f"{NOTIONS[notion]}, k = {k}, {half}: {between} ({count} pairs)")
-    return {
-        "estimand": estimand_name(estimand),
-        "columns": [f"{NOTIONS[notion]}, k = {k}, n = {n:,}, {half}"
-                    for notion, k, n, half in table.columns],
-        "rows": list(zip(table.index, table.to_numpy().tolist())),
-        "margins": margins,
-        "error": (part["high"] - part["low"]).median() / 2.0,
     }  # fmt: skip

@@ -7,11 +7,6 @@ import textwrap
 from collections.abc import Iterator
 
 HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
-ABOUT_BIAS = re.compile(
-    r"\b(un)?bias|over-?estimat|under-?estimat|lower bound|upper bound|too (large|small|high|low)"
-    r"|at most the",
-    flags=re.I,
-)
 Block = tuple[str, list[str]]  # kind ("text", "formula", "list") and its items
 
 
@@ -47,18 +42,3 @@ def blocks(text: str) -> Iterator[Block]:
                 yield "formula", [textwrap.dedent(part).strip("\n")]
             elif part.strip():
                 yield "text", [" ".join(part.split())]
-
-
-def on_bias(doc: str) -> str:
-    """Return the sentences of summary and notes on the direction of bias, or on what it bounds.
-
-    Examples
-    --------
-    >>> on_bias("Mean.\\n\\nNotes\\n-----\\nBiased upwards by noise. O(n).")
-    'Biased upwards by noise.'
-    """
-    parts = sections(doc)
-    paragraphs = re.split(r"\n\s*\n", f"{parts['']}\n\n{parts.get('Notes', '')}")
-    prose = [" ".join(p.split()) for p in paragraphs if not p.startswith("    ")]
-    sentences = [s for p in prose for s in re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+(?=[A-Z`])", p)]
-    return " ".join(sentence for sentence in sentences if ABOUT_BIAS.search(sentence))

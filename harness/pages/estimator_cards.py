@@ -20,7 +20,6 @@ from harness.common.wording import (
     format_seconds,
     format_signed,
     format_whole_percent,
-    is_known,
     notion_name,
 )
 from harness.configure import catalogue
@@ -169,12 +168,11 @@ def over_share(rows: pd.DataFrame) -> float | None:
 
 
 def _page(card: Card, sources: Sources, path: str) -> str:
-    doc = card.parts[0].doc
     return page(
         "estimator.html.j2", path, card.name, description=card.about, tables=True, card=card,
         docs=[docstrings.sections(part.doc) for part in card.parts],
-        bias_sentences=docstrings.on_bias(doc), strips=list(strips(card.rows)),
-        bias=list(bias_tables(card.rows)), ranks=rank_rows(card), families=family_table(card),
+        strips=list(strips(card.rows)),
+        bias=list(bias_tables(card.rows)), ranks=rank_rows(card),
         growth=[growth(cost) for cost in card.costs],
         no_cost=reason(card.name), no_failure=why_no_failure(card), limits=limits(card),
         failures=[(f, words(f), alt(f)) for f in card.failures], fact=fact(card),
@@ -315,37 +313,6 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
         }
         for row in rows
     ]  # fmt: skip
-
-
-def family_table(card: Card) -> dict[str, Any] | None:
-    """Return mean regret and rank by family (rows), for every notion and ranked estimand."""
-    if card.boards is None:
-        return None
-    part = filtered_by(card.boards, "family")
-    part = part[_is_main(part)].set_index(["family", "notion", "estimand"]).sort_index()
-    keys = [
-        key for key in ((n, e) for n in arena_data.NOTIONS for e in arena.MAIN)
-        if key in part.index.droplevel("family")
-    ]  # fmt: skip
-    rows = part.to_dict("index")
-    families = part.index.unique("family")
-    return {
-        "heads": [_name(*key) for key in keys],
-        "rows": [(f, [_family_cell(rows.get((f, *key))) for key in keys]) for f in families],
-    }
-
-
-def _family_cell(row: dict[str, Any] | None) -> tuple[str, str, str]:
-    """Return (regret with interval, rank, style) of a family."""
-    if row is None or math.isnan(row["regret"]):
-        return DASH, "", ""
-    place = "no rank"
-    if is_known(row["rank"]):
-        rank = format_rank(row["rank"], row["rank_low"], row["rank_high"])
-        place = f"rank {rank} of {row['ranked']}"
-    depth = OPACITY * min(max(math.log10(row["regret"]), 0.0), 1.0)
-    regret = format_interval(row["regret"], row["low"], row["high"])
-    return regret, place, f"background: rgba({OVER}, {depth:.2g})"
 
 
 def growth(cost: Cost) -> str:

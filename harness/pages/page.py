@@ -85,7 +85,7 @@ def save(
     labels = _names(settings)
     sections = []
     if compared is not None:
-        sections = sections_of(compared, experiment.paper, paper, _plain_names(settings, labels))
+        sections = sections_of(compared, experiment.paper, paper)
     shown = experiment.page_settings()
     estimand, colon, rest = str(wide.columns.name).partition(":")
     page = environment().get_template("report.html.j2").render(
@@ -94,7 +94,7 @@ def save(
         place=_place(experiment, paper, settings), svg=_inline(files, "caption"),
         diagrams=[(title, text, _inline(drawn, f"caption{i}"))
                   for i, (title, text, drawn) in enumerate(diagrams, 1)],
-        heading=axis_name(estimand) + colon + rest, table=_wide_table(wide, settings),
+        heading=axis_name(estimand) + colon + rest, table=_wide_table(wide),
         sections=sections, how=papers.HOW, inf=math.inf,
         verdict_meanings=_used(verdicts.VERDICTS, compared, "verdict"),
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
@@ -105,7 +105,7 @@ def save(
         swept=[(option, ", ".join(values)) for option, values in experiment.swept().items()],
         experiment_id=settings.experiment,
         names=[(group, labels[name], name, _description(group, name, node))
-               for group, name, node in _chosen(settings)] if experiment.paper else [],
+               for group, name, node in _chosen(settings)],
         links=[(os.path.relpath(file, path.parent), file.name) for file in files
                if is_own or file.suffix in KEPT_IN_GIT],
         seed=settings.seed, cells=records["key"].nunique(),
@@ -161,15 +161,6 @@ def _names(settings: Settings) -> dict[str, str]:
     }
 
 
-def _plain_names(settings: Settings, labels: Names) -> dict[str, str]:
-    """Return {id: label, or its parameters without one}."""
-    texts = {
-        name: labels[name] if labels[name] != name else _short(group, name, node)
-        for group, name, node in _chosen(settings)
-    }
-    return {name: text for name, text in texts.items() if text != name}
-
-
 def _description(group: str, name: str, node: Any) -> str:
     """Describe an id: by its YAML, else by the docstring of its class, and by its parameters."""
     target = node.get("_target_", "") if isinstance(node, dict) else ""
@@ -179,11 +170,6 @@ def _description(group: str, name: str, node: Any) -> str:
         node = known.config
     texts = (catalogue.first_sentence(about), _parameters(node))
     return "; ".join(text for text in texts if text)
-
-
-def _short(group: str, name: str, node: Any) -> str:
-    """Describe an id without a label by its parameters, else by `_description`."""
-    return _parameters(node) or _description(group, name, node)
 
 
 def _parameters(node: Any) -> str:
@@ -200,7 +186,7 @@ def _parameters(node: Any) -> str:
 
 
 def sections_of(
-    compared: pd.DataFrame, paper_id: str | None, paper: papers.Paper | None, plain: Names
+    compared: pd.DataFrame, paper_id: str | None, paper: papers.Paper | None
 ) -> list[dict[str, Any]]:
     """Return the sections of paper against ours: claims, the paper's own numbers, recomputed ones.
 
@@ -211,8 +197,6 @@ def sections_of(
     paper_id : str or None
         None for a comparison without a paper's file of reported numbers.
     paper : Paper or None
-    plain : mapping
-        {id: plain name}, for the ids with which rows and columns begin.
 
     Returns
     -------
@@ -240,22 +224,19 @@ def sections_of(
     )  # fmt: skip
     return [
         {"title": title, "words": words, "id": key, "claims": key == "claims",
-         **_section(compared[rows], plain)}
+         **_section(compared[rows])}
         for title, words, key, rows in described
         if rows.any()
     ]  # fmt: skip
 
 
-def _section(part: pd.DataFrame, plain: Names) -> dict[str, Any]:
+def _section(part: pd.DataFrame) -> dict[str, Any]:
     texts = {name: part[name] for name in TEXTS if name in part}
     part = part.assign(**{n: text.where(text.map(type).eq(str), "") for n, text in texts.items()})
     reasons = part.loc[part["reason"].ne(""), "reason"].value_counts(sort=False)
     marks = {reason: str(i) for i, reason in enumerate(reasons.index, 1)}
     rows = _first_rows(part).to_dict("records")
-    unused = dict(plain)  # a plain name stands beside the first of its ids only
     for row in rows:
-        ids = [re.sub(r"\W.*", "", str(row[column])) for column in ("row", "column")]
-        row["plain"] = [unused.pop(name, "") for name in ids]
         row["mark"] = marks.get(row["reason"], "")
         row["reported_text"] = format_printed(
             row["reported"], row["plus_minus"], row.get("precision")
@@ -295,14 +276,12 @@ def _first_rows(part: pd.DataFrame) -> pd.DataFrame:
 # The wide table
 
 
-def _wide_table(wide: pd.DataFrame, settings: Settings) -> dict[str, Any]:
+def _wide_table(wide: pd.DataFrame) -> dict[str, Any]:
     """Return the wide table as levels, columns and rows.
 
-    `texts` are the columns with long words, `names` the levels with names, and `explained` says
-    what bare ids stand for.
+    `texts` are the columns with long words, and `names` the levels with names.
     """
     index = wide.index.to_frame(index=False).astype(str)
-    present = {*index.to_numpy().ravel(), *map(str, wide.columns)}
     cells = wide.astype(object).where(wide.notna(), "").astype(str).to_numpy().tolist()
     keys = [key if isinstance(key, tuple) else (key,) for key in wide.index]
     firsts = [i == 0 or key[0] != keys[i - 1][0] for i, key in enumerate(keys)]
@@ -315,9 +294,4 @@ def _wide_table(wide: pd.DataFrame, settings: Settings) -> dict[str, Any]:
         "rows": list(zip(keys, cells, firsts)),
         "texts": {i for i, length in enumerate(lengths) if length > LONG},
         "names": {i for i, name in enumerate(index) if index[name].map(len).max() > 9},
-        "explained": {
-            name: _short(group, name, node)
-            for group, name, node in _chosen(settings)
-            if name in present
-        },
     }

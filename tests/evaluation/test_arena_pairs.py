@@ -118,9 +118,6 @@ def test_the_section_and_the_picture():
     section = arena_tables.pairs_section(table, {"a": "cards/a.png"})
     assert section["reps"] == 4 and len(section["pairs"]) == 3
     assert section["pairs"][0]["models"][1] == ("b", None)
-    (order,) = section["orders"]
-    assert [name for name, _ in order["rows"]] == ["odd (ks)", "x"]
-    assert order["rows"][1][1] == [0.5, 0.5]
     assert arena_tables.pairs_section(None, {}) is None
     figure = arena_plot.model_pairs(arena_pairs.shares(table), "l1")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["odd (ks)", "x"]
