@@ -213,10 +213,6 @@ def attach_interval(
     return Statistic(value, value - half, value + half, where, tuple(keys), why, cells)
 
 
-of_mean, of_difference = estimate_mean, estimate_difference  # former names
-of_share, of_estimate = estimate_share, attach_interval
-
-
 def absolute(statistic: Statistic) -> Statistic:
     """Return the absolute value of a statistic. An interval that contains 0 begins at 0.
 
