@@ -325,6 +325,7 @@ def claims_on_shares(records: pd.DataFrame) -> dict[str, Statistic]:
     by_claim["temperature scaling is less accurate than trees"] = replace(
         temperature, why=f"{temperature.why}; {note}"
     )
+    # Claims on the best classifiers are tested by the smallest lead.
     by_claim["foundation models recover most"] = smallest_lead(
         tables, FOUNDATION, [*TREE_BASED, *SIMPLE]
     )

@@ -147,6 +147,7 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
         return dict.fromkeys(
             names, claims.untested("needs all three bounds at three sample sizes or more")
         )
+    # Ratios of the bounds, and of their distances from the truth, by function and n.
     tight, times = [], []
     for (problem, n), part in frame.groupby(["problem", "n"], sort=False):
         wide = part.pivot(index="rep", columns="estimator", values="value").dropna()
@@ -166,6 +167,7 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
         _worst(tight, "mean", 1),
         _worst(times, "mean", 1, "; 2 as what several times begins with is ours"),
     ]
+    # Difference of the slopes of TV and NW by function.
     pairs = slopes[slopes["estimator"].eq(TV)].merge(
         slopes[slopes["estimator"].eq(NW)], on="problem", suffixes=("", "_nw")
     )
@@ -177,6 +179,7 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
     )
     results.append(_worst(steeper.to_dict("records"), "mean", -1))
     for estimator in PAPERS:
+        # Distance of a slope from the printed range; 0 or less is inside.
         low, high = convergence.paper_range(estimator)
         mine = slopes[slopes["estimator"].eq(estimator)]
         outside = np.maximum(low - mine["slope"], mine["slope"] - high)
@@ -186,6 +189,7 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
         ]
         results.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
     means = items.means(frame, ["problem", "estimator", "n"]).dropna(subset="se")
+    # Relative width of the 95 % interval of the mean over the samples.
     wide = 1.96 * means["se"] / means["mean"]
     text = means["estimator"] + ", " + means["problem"] + ", n = " + means["n"].map("{:,}".format)
     error = wide / np.sqrt(2.0 * (means["reps"] - 1))

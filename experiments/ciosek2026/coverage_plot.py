@@ -43,6 +43,7 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     mean = np.minimum(
         frame["high"].fillna(np.inf) - frame["truth"], frame["truth"] - frame["low"].fillna(-np.inf)
     )
+    # Left: estimators are rows, sizes n are bands within a row, problems are places in a band.
     place = {name: (i + 0.5) / len(problems) - 0.5 for i, name in enumerate(problems)}
     for j, (n, mine) in enumerate(frame.groupby("n")):
         heights = mine["estimator"].map(rows.index) + 0.84 * ((j + 0.5) / len(sizes) - 0.5)
@@ -62,6 +63,7 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
     for y in np.arange(1, len(rows)) - 0.5:
         for ax in (left, right):
             ax.axhline(y, color="0.88", linewidth=0.6, zorder=0)
+    # Right: the smallest coverage as a number, in colour if it does not pass.
     for (estimator, n), part in frame.groupby(["estimator", "n"]):
         lowest, passes = part["coverage"].min(), part["passes"].all()
         how = {} if passes else {"color": COLOURS[1], "weight": "bold"}

@@ -105,6 +105,7 @@ def figure(
     figure, axes = panels.panels(
         len(drawn), 2, 2.55 - 0.6 / -(-len(drawn) // 2), None, sharex=True, sharey=True
     )
+    # One panel per kind of predictions.
     for panel, ax in zip(drawn, axes):
         mine = rows[rows["panel"].eq(panel)]
         numbers = {series: i for i, series in enumerate(sorted(mine["series"].unique()))}
@@ -145,6 +146,7 @@ def figure(
         ax.plot(widths[0], limit, zorder=6, **mark)
         ax.set_title(titles[panel])
         ax.legend(loc="upper left", fontsize=6, handlelength=2.4, labelspacing=0.3)
+    # Shared axes: log2 of h, and a decrease that is linear below the limit.
     all_widths = sorted(rows["h"].unique())
     bottom = 1.5 * min(0.0, (rows["mean"] - rows["se"].fillna(0.0)).min()) - 1e-4
     axes[0].set_xscale("log", base=2)
@@ -154,6 +156,7 @@ def figure(
         ylim=(bottom, 0.9),
         yticks=[t for t in (-0.01, -0.001, 0.0, 0.001, 0.01, 0.1) if t >= bottom],
     )
+    # Legend of the kinds of lines; the series have legends in their panels.
     handles = [Line2D([], [], label=f"{note}, below {limit:g}", **mark)]
     for text, line, face in (
         ("trained with it", "-", "0.2"),

@@ -81,6 +81,7 @@ def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
         },
         axis=1,
     )
+    # Small n: which metric is right more often.
     small = right[right.index.get_level_values("n") <= SMALL].groupby("rep").mean()
     by_metric = {e: small[e].mean(axis=1) for e in METRICS}
     keys = {e: fine.loc[fine["estimator"].eq(e) & fine["n"].le(SMALL), "key"] for e in METRICS}
@@ -96,6 +97,7 @@ def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
         by_claim[f"CKCE is more reliable than {name} at small n"] = claims.estimate_difference(
             *pair
         )
+    # Largest n: all metrics are right.
     n = right.index.get_level_values("n").max()
     last = right.xs(n, level="n")
     used = fine[
@@ -111,6 +113,7 @@ def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
     why = f"the least of three metrics and four pairs at n = {n:,}; 0.95 is ours"
     least = replace(claims.smallest(parts, why), keys=tuple(used["key"]), cells=len(last))
     by_claim["All three metrics tell the pairs apart at large n"] = least
+    # Bias on the true model, in standard deviations of one draw.
     n, true = SMALL, "dirichlet10_peaked_true"
     bias = {e: values.loc[n, (e, true)] / values.loc[n, (e, true)].std(ddof=1) for e in METRICS}
     true_rows = fine[fine["n"].eq(n) & fine["problem"].eq(true)]
@@ -158,6 +161,7 @@ def networks(records: pd.DataFrame) -> dict[str, Statistic]:
         by_claim[f"CKCE ranks networks more consistently than {name}"] = claims.estimate_difference(
             *pair
         )
+    # The marginal model against all others.
     best = max(("skce", "simplex_ece"), key=lambda e: first[e].mean())
     why = f"{first['ckce'].mean():.3f} against {first[best].mean():.3f}, {note}"
     pair = (first["ckce"], first[best], [*keys["ckce"], *keys[best]], OURS, why)
@@ -165,6 +169,7 @@ def networks(records: pd.DataFrame) -> dict[str, Statistic]:
     by_claim["JKCE misses the order nearly half of the time"] = claims.estimate_mean(
         1.0 - in_order["skce"], keys["skce"], OURS, note
     )
+    # Orders of all pairs on all rows.
     ranks = [full[e].rank() for e in METRICS]
     alike = [
         all(np.sign(r[a] - r[b]) == np.sign(ranks[0][a] - ranks[0][b]) for r in ranks)
@@ -280,6 +285,7 @@ def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
                 for spread in spreads
             ]
             by_claim["CKCE hardly moves with the brightness"] = claims.largest(parts)
+    # CKCE: the preferred network is better at every level.
     worst, levels = apart["ckce"].mean().idxmax(), apart["ckce"].shape[1]
     why = f"the largest difference over {levels} levels, at {worst:+g} %; {data}"
     parts = [
@@ -287,6 +293,7 @@ def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
         for percent in apart["ckce"]
     ]
     by_claim["CKCE prefers one network at every brightness"] = claims.largest(parts)
+    # JKCE: each network is better at some level.
     mean = apart["skce"].mean()
     why = f"the leads are largest at {mean.idxmax():+g} % and {mean.idxmin():+g} %; {data}"
     leads = [

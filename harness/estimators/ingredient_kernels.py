@@ -19,6 +19,7 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
     place, fitted = np.empty(n), np.empty(n)
     size, hit, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for left_out in range(folds + 1):
+        # Pool the groups of equal p outside the fold into blocks of increasing level.
         places, blocks, i = 0, 0, 0
         while i < n:
             stop, group_size, group_hit = i, 0, 0
@@ -37,12 +38,14 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
                 blocks += 1
                 places += 1
             i = stop
+        # Give every place the level of its block.
         j = 0
         for block in range(blocks):
             level = hit[block] / size[block]
             while j <= end[block]:
                 fitted[j] = level
                 j += 1
+        # Interpolate at the points of the fold; the last pass is in-sample, at all points.
         row = 0 if left_out < folds else 1
         j = 0
         for i in range(n):

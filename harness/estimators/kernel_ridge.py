@@ -189,6 +189,7 @@ class KernelRidge:
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
         u, scale = residuals(p, y), len(p) ** POWERS[self.kind]
+        # Try one Krylov space for all ridges if the rank is large.
         if self.kind == "ukkr" and kernel.factor.shape[1] > max(
             SVD_MAX_RANK, KRYLOV_MIN_SHARE * u.shape[1]
         ):
@@ -211,6 +212,7 @@ class KernelRidge:
             eigenvalues, rotation = _from_gram(gram)
         else:
             eigenvalues, rotation = _spectrum(kernel.factor)
+        # Otherwise use all eigenvectors, which serve every ridge.
         z = rotation.T @ (kernel.factor.T @ u)
         features = [kernel.features(x) @ rotation for x in points]
         target = z @ z.T if self.kind == "kkr" else np.empty(0)

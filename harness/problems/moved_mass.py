@@ -118,6 +118,7 @@ class MovedMass(Generated):
             raise BadInputError(
                 f"tail is {self.tail:g}, but a map is not the identity; remove the map or tail."
             )
+        # Check the maps on a grid and at the atoms.
         t = np.concatenate(
             [np.linspace(1.0 / k, 1.0, 4001), [value for value, _ in self.law.atoms]]
         )

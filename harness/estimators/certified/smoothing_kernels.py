@@ -63,6 +63,7 @@ def smooth_self(
     sum_left, sum_right, squares_left, squares_right = 0, 0, 0, 0  # sums of the rounded scores
     for j in range(n):
         s = scores[j]
+        # Move the window [lo, hi) to the points within the bandwidth of s.
         while hi < n and scores[hi] - s <= bandwidth:
             a = int(scores[hi] / GRID + 0.5)
             count_right += 1
@@ -77,6 +78,7 @@ def smooth_self(
             squares_left -= a * a
             hits -= labels[lo]
             lo += 1
+        # Moments of the distances to s, from the moments of the scores.
         centre = int(s / GRID + 0.5)
         count = hi - lo
         left = float(count_left * centre - sum_left) * GRID
@@ -92,6 +94,7 @@ def smooth_self(
         reach[lo] += 1.0 / count
         if hi < n:
             reach[hi] -= 1.0 / count
+        # The point itself passes from the right to the left.
         count_left += 1
         sum_left += centre
         squares_left += centre * centre
