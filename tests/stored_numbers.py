@@ -1,4 +1,4 @@
-"""Numbers of the stored records that README.md and docs/explanation quote, for tests/uses/test_numbers.py."""
+"""Numbers of stored records that README.md and docs/explanation quote."""
 
 import functools
 import json
@@ -31,34 +31,34 @@ def table(paper, name):
 
 
 def rows(paper, name, **wanted):
-    found = table(paper, name)
+    selected = table(paper, name)
     for column, value in wanted.items():
-        found = found[found[column].eq(value)]
-    assert len(found), (paper, name, wanted)
-    return found
+        selected = selected[selected[column].eq(value)]
+    assert len(selected), (paper, name, wanted)
+    return selected
 
 
 def row(paper, name, **wanted):
-    """The only row of a table with these values."""
-    found = rows(paper, name, **wanted)
-    assert len(found) == 1, (paper, name, wanted, len(found))
-    return found.iloc[0]
+    """Return the only row of a table with these values."""
+    selected = rows(paper, name, **wanted)
+    assert len(selected) == 1, (paper, name, wanted, len(selected))
+    return selected.iloc[0]
 
 
 def claim(paper, name, sign=1):
-    """Value, low and high of a claim; with sign -1 of the negative statistic."""
-    found = row(paper, "claims", claim=name)
-    low, high = (found["low"], found["high"]) if sign > 0 else (found["high"], found["low"])
-    return [sign * value for value in (found["value"], low, high)]
+    """Return value, low and high of a claim; with sign -1 of the negative statistic."""
+    line = row(paper, "claims", claim=name)
+    low, high = (line["low"], line["high"]) if sign > 0 else (line["high"], line["low"])
+    return [sign * value for value in (line["value"], low, high)]
 
 
 def compared(paper, name):
-    """What a claim was compared on, in words."""
+    """Return the text that says on what a claim was compared."""
     return row(paper, "claims", claim=name)["compared"]
 
 
 def after(text, words):
-    """The number after these words."""
+    """Return the number after these words."""
     return float(re.search(rf"{re.escape(words)} ([\d.]+\d)", text)[1])
 
 
@@ -68,15 +68,17 @@ def reported(paper):
 
 
 def printed(paper, item, row, column):
-    """A number that the paper reports."""
-    found = reported(paper)
-    found = found[found["item"].eq(item) & found["row"].eq(row) & found["column"].eq(column)]
-    assert len(found) == 1, (paper, item, row, column)
-    return found["value"].iloc[0]
+    """Return a number that the paper reports."""
+    selected = reported(paper)
+    selected = selected[
+        selected["item"].eq(item) & selected["row"].eq(row) & selected["column"].eq(column)
+    ]
+    assert len(selected) == 1, (paper, item, row, column)
+    return selected["value"].iloc[0]
 
 
 def generated(page, row, column):
-    """A cell of a table that tools/docs/write.py wrote, as a number."""
+    """Return an entry of a table that tools/docs/write.py wrote, as a number."""
     cells = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", (ROOT / page).read_text(), re.M)[1].split(
         "|"
     )
@@ -87,19 +89,19 @@ def generated(page, row, column):
 
 
 def top_label(model, estimator):
-    """The row of Table 1 of an estimator on a network: root_risk (x 100), root_risk_se, rms."""
+    """Return the row of Table 1 of an estimator on a network; root_risk is x 100."""
     return row(GRUBER, "table1", model=model, estimator=estimator)
 
 
 def both(estimator, *columns):
-    """These columns of Table 1 for the two networks."""
+    """Return these columns of Table 1 for the two networks."""
     return [
         top_label(model, estimator)[column] for model in (DENSENET, RESNET) for column in columns
     ]
 
 
 def kde_and_bins(model):
-    """Root risk of kde as published, as printed and with all rows, and of 15 bins."""
+    """Return the root risk of kde as published, printed and with all rows, and of 15 bins."""
     return [
         top_label(model, "tuned_kde_gruber2025")["root_risk"],
         printed(GRUBER, "table1", model, "kde"),
@@ -117,14 +119,14 @@ def printed_both(item, column, *ends):
 
 
 def dropped_rows():
-    """Rows of DenseNet-40 that float32 rounds to 1, and all."""
+    """Return the rows of DenseNet-40 that float32 rounds to 1, and all."""
     share, n = claim(GRUBER, "few inputs are dropped")[0], 10_000
     return round(share * n), n
 
 
 def spread_of(model, column, estimators):
-    held = [top_label(model, name)[column] for name in estimators]
-    return max(held) - min(held)
+    values = [top_label(model, name)[column] for name in estimators]
+    return max(values) - min(values)
 
 
 TUNED = [f"tuned_{name}_split_gruber2025" for name in ("binned", "kde", "kkr", "ukkr")]
@@ -132,20 +134,23 @@ CORRECTED = ["crossfit_binned15_split_gruber2025", *TUNED]
 
 
 def over_brier():
-    """The largest excess of a corrected root risk over the Brier score, %, and DenseNet-40's least and largest estimate."""
+    """Return the largest excess of a root risk over the Brier score in %.
+
+    The smallest and largest estimate on DenseNet-40 follow.
+    """
     excess = []
     for model, problem in ((DENSENET, "cifar10_densenet40"), (RESNET, "cifar10_resnet110")):
         brier = row(GRUBER, "table1", problem=f"{problem}_toplabel_gruber2025", estimator="brier")[
             "mean"
         ]
         excess += [top_label(model, name)["root_risk"] / brier - 100.0 for name in CORRECTED]
-    held = [top_label(DENSENET, name)["rms"] for name in CORRECTED]
-    return max(excess), min(held), max(held)
+    estimates = [top_label(DENSENET, name)["rms"] for name in CORRECTED]
+    return max(excess), min(estimates), max(estimates)
 
 
 def labels(base, problem="simplex5_gruber2025", name="own_labels"):
-    """Truth, then mean and standard error of canonical kernel ridge as published and with its own labels."""
-    found = [
+    """Return the truth, and canonical kernel ridge as published and with its own labels."""
+    lines = [
         row(
             GRUBER,
             name,
@@ -156,11 +161,11 @@ def labels(base, problem="simplex5_gruber2025", name="own_labels"):
         )
         for end in ("gruber2025", "aligned_gruber2025")
     ]
-    return [found[0]["truth"], *(one[column] for one in found for column in ("mean", "se"))]
+    return [lines[0]["truth"], *(line[column] for line in lines for column in ("mean", "se"))]
 
 
 def networks_misaligned():
-    """kkr on four networks: as published, then with their own labels."""
+    """Return kkr on four networks: as published, then with their own labels."""
     models = ("DenseNet-121", "ResNet-110 (other)", "ResNet-50", "Wide ResNet-26")
     return [
         row(GRUBER, "fig5b_offline", model=model, base="kkr", kind=kind)["rms"]
@@ -170,7 +175,7 @@ def networks_misaligned():
 
 
 def lenet():
-    """Printed root risk and error of kde on LeNet-5, and of the largest other."""
+    """Return the printed root risk and error of kde on LeNet-5, and of the largest other."""
     columns = ("15 bins", "bins", "kkr", "ukkr")
     worst = max(columns, key=lambda column: printed(GRUBER, "table1", "LeNet-5", column))
     return [
@@ -188,32 +193,32 @@ def seconds(column):
 
 
 def accuracy():
-    found = row(GRUBER, "fig1", estimator="accuracy")
-    return found["mean"], found["se"], 100.0 * found["mean"]
+    line = row(GRUBER, "fig1", estimator="accuracy")
+    return line["mean"], line["se"], 100.0 * line["mean"]
 
 
 # ciosek2026
 
 
 def losses(pattern, end):
-    """The decrease of AUROC by network or model: of its plain scores less those of the same name with this end."""
+    """Return the decrease of AUROC by network: plain scores less those with this ending."""
     means = table(CIOSEK, "perturbation").set_index("problem")["mean"]
-    held = {}
+    decreases = {}
     for name, mean in means.items():
-        found = re.fullmatch(pattern, name)
-        if found:
-            held.setdefault(found[1], []).append(mean - means[f"{name}/{end}"])
-    return pd.Series({name: np.mean(each) for name, each in held.items()})
+        match = re.fullmatch(pattern, name)
+        if match:
+            decreases.setdefault(match[1], []).append(mean - means[f"{name}/{end}"])
+    return pd.Series({name: np.mean(each) for name, each in decreases.items()})
 
 
 def cifar_losses():
-    """Of the networks on CIFAR-10, perturbed afterwards: their number, the least, the largest and the median decrease."""
-    held = losses(r"cifar10_one_vs_rest/([^/]+)/class\d", "h2^-6")
-    return len(held), held.min(), held.max(), held.median()
+    """Return count, least, largest and median decrease of networks perturbed afterwards."""
+    decreases = losses(r"cifar10_one_vs_rest/([^/]+)/class\d", "h2^-6")
+    return len(decreases), decreases.min(), decreases.max(), decreases.median()
 
 
 def retrained():
-    """Of the models trained with the perturbation: the largest decrease."""
+    """Return the largest decrease of models that were trained with the perturbation."""
     return losses(r"perturbed_networks/(\w+)_seed\d", "aware_h2^-6").max()
 
 
@@ -228,35 +233,35 @@ def waves(estimator, n, column="mean"):
 
 
 def trials():
-    """Upper bounds of level 0.95 in the coverage experiments; all of them hold."""
+    """Return the number of upper bounds in the coverage experiments; all of them hold."""
     ends = ("", "_raw", "_waves", "_adversarial", "_adversarial_perturbed")
-    found = pd.concat([rows(CIOSEK, f"coverage{end}", kind="upper") for end in ends])
-    assert found["coverage"].eq(1.0).all()
-    return found["cells"].sum()
+    bounds = pd.concat([rows(CIOSEK, f"coverage{end}", kind="upper") for end in ends])
+    assert bounds["coverage"].eq(1.0).all()
+    return bounds["cells"].sum()
 
 
 def lower_misses():
-    """The most samples of 1,000 on which a certified lower bound lies above the truth."""
-    found = pd.concat(
+    """Return the most samples of 1,000 on which a certified lower bound exceeds the truth."""
+    bounds = pd.concat(
         [
             rows(CIOSEK, name, kind="lower")
             for name in ("coverage", "coverage_raw", "coverage_adversarial")
         ]
     )
-    assert found["cells"].eq(1000).all()
-    return round(1000 * (1.0 - found["coverage"].min()))
+    assert bounds["cells"].eq(1000).all()
+    return round(1000 * (1.0 - bounds["coverage"].min()))
 
 
 def certified():
-    """The least and largest certified lower bound on five ImageNet networks, the least of the six left out."""
-    held = rows(CIOSEK, "bound_offline", estimator="lower_preq", n=50_000)["mean"].sort_values()
-    assert len(held) == 6
-    return held.iloc[1], held.iloc[-1]
+    """Return the second and the largest certified lower bound on six ImageNet networks."""
+    means = rows(CIOSEK, "bound_offline", estimator="lower_preq", n=50_000)["mean"].sort_values()
+    assert len(means) == 6
+    return means.iloc[1], means.iloc[-1]
 
 
 def slopes(column):
-    found = rows(CIOSEK, "reproduction", item="slopes", row="Lip+Bkt").set_index("column")[column]
-    return found["slope, steepest"], found["slope, flattest"]
+    slope = rows(CIOSEK, "reproduction", item="slopes", row="Lip+Bkt").set_index("column")[column]
+    return slope["slope, steepest"], slope["slope, flattest"]
 
 
 # berta2026
@@ -270,9 +275,9 @@ def legacy():
 
 
 def largest_difference():
-    """Limit of the differences between the authors' means and ours, where both are over the same runs.
+    """Return the largest difference between means of the authors and ours of the same runs.
 
-    Files hold nothing below 1e-12, so that 0 means at most that.
+    Files store nothing below 1e-12: 0 means at most that.
     """
     means = pd.concat(legacy())
     return max(
@@ -282,28 +287,28 @@ def largest_difference():
 
 
 def doubled_means():
-    held = legacy()[1]
-    held = held[held["reason"].fillna("").str.contains("over 11 runs")]
-    return len(held), (held["difference"] / held["error"]).abs().max()
+    means = legacy()[1]
+    means = means[means["reason"].fillna("").str.contains("over 11 runs")]
+    return len(means), (means["difference"] / means["error"]).abs().max()
 
 
 def nine_runs():
-    held = row(
+    line = row(
         BERTA,
         "reproduction",
         experiment="berta2026_fig1_legacy",
         row="Over-confident, n = 10000",
         column="Isotonic (CV)",
     )
-    return held["reported"], held["ours"]
+    return line["reported"], line["ours"]
 
 
 def clustered():
-    """Least and largest ratio of clustered to printed errors of Table 1's percentages, and its groups and data sets."""
-    held = rows(BERTA, "table1_published", grouping="as in the paper")
-    ratio = (held["se_clustered"] / held["se"])[held["column"].str.contains("%")]
+    """Return the range of clustered over printed errors of Table 1, its groups and data sets."""
+    lines = rows(BERTA, "table1_published", grouping="as in the paper")
+    ratio = (lines["se_clustered"] / lines["se"])[lines["column"].str.contains("%")]
     counts = [
-        held[held["column"].eq(c)][["groups", "clusters"]].iloc[0]
+        lines[lines["column"].eq(c)][["groups", "clusters"]].iloc[0]
         for c in ("binary L1 (%)", "multiclass L2 (%)")
     ]
     return (
@@ -319,70 +324,70 @@ def text(row_name, column, side="ours"):
 
 
 def truth_line():
-    held = row(
+    line = row(
         BERTA,
         "reproduction",
         experiment="berta2026_fig1",
         row="Over-confident, n = 10000",
         column="True value",
     )
-    return (held["reported"] - held["ours"]) / held["plus_minus"], held["ours"]
+    return (line["reported"] - line["ours"]) / line["plus_minus"], line["ours"]
 
 
 def lightgbm():
-    held = row(
+    line = row(
         BERTA, "fig1_heavy_legacy", problem="beta_calibrated_legacy",
         estimator="variational_lightgbm_ws_berta2026", n=10_000,
         estimand="l2_squared",
     )  # fmt: skip
-    return held["mean"], held["se"]
+    return line["mean"], line["se"]
 
 
 # popordanoska2024
 
 
 def network_errors(relabelled):
-    """Least and largest KL error x 100 of the paper's estimator on CIFAR-10 networks, or on their predictions' own labels."""
-    held = rows(
+    """Return the range of KL errors x 100 on CIFAR-10 networks, or with labels drawn from them."""
+    lines = rows(
         POPORDANOSKA,
         "table2_offline",
         estimator="kde_popordanoska2024",
         estimand="kl",
         notion="classwise",
     )
-    held = held[
-        held["problem"].str.fullmatch(rf"cifar10_[a-z0-9_]+{'_relabelled' if relabelled else ''}")
+    lines = lines[
+        lines["problem"].str.fullmatch(rf"cifar10_[a-z0-9_]+{'_relabelled' if relabelled else ''}")
     ]
-    held = held[~held["problem"].str.contains("isotonic|temperature")]
-    held = held[held["problem"].str.contains("relabelled").eq(relabelled)]
-    return 100.0 * held["mean"].min(), 100.0 * held["mean"].max()
+    lines = lines[~lines["problem"].str.contains("isotonic|temperature")]
+    lines = lines[lines["problem"].str.contains("relabelled").eq(relabelled)]
+    return 100.0 * lines["mean"].min(), 100.0 * lines["mean"].max()
 
 
 def printed_errors():
-    found = reported(POPORDANOSKA)
-    held = found[
-        found["item"].eq("table2")
-        & found["column"].eq("CE_KL")
-        & found["row"].str.fullmatch("CIFAR-10, .*, none")
+    numbers = reported(POPORDANOSKA)
+    errors = numbers[
+        numbers["item"].eq("table2")
+        & numbers["column"].eq("CE_KL")
+        & numbers["row"].str.fullmatch("CIFAR-10, .*, none")
     ]
-    return held["value"].min(), held["value"].max()
+    return errors["value"].min(), errors["value"].max()
 
 
 def limits():
     ends = ("direct", "risk")
-    held = [
+    lines = [
         row(
             POPORDANOSKA, "bias_rate", problem="simplex2_popordanoska2024", estimand="kl", n=6400,
             estimator=f"limit_{end}_b01_popordanoska2024",
         )
         for end in ends
     ]  # fmt: skip
-    return *(one["mean"] for one in held), held[0]["truth"]
+    return *(line["mean"] for line in lines), lines[0]["truth"]
 
 
 def on_all_images():
-    """How far 2,000 points are from 10,000, and from the truth, %."""
-    held = rows(
+    """Return how far 2,000 points are from 10,000, and from the truth, in %."""
+    lines = rows(
         POPORDANOSKA,
         "fig5_offline",
         problem="simplex10_popordanoska2024",
@@ -390,21 +395,21 @@ def on_all_images():
         estimand="kl",
     ).set_index("n")
     return (
-        100.0 * abs(held["mean"][2000] / held["mean"][10_000] - 1.0),
-        100.0 * (held["mean"][2000] / held["truth"][2000] - 1.0),
+        100.0 * abs(lines["mean"][2000] / lines["mean"][10_000] - 1.0),
+        100.0 * (lines["mean"][2000] / lines["truth"][2000] - 1.0),
     )
 
 
 def squared_bias(estimator, n=5000):
-    held = row(POPORDANOSKA, "fig2a", estimator=estimator, estimand="l2_squared", n=n)
-    return 100.0 * held["bias"] / held["truth"]
+    line = row(POPORDANOSKA, "fig2a", estimator=estimator, estimand="l2_squared", n=n)
+    return 100.0 * line["bias"] / line["truth"]
 
 
 KERNELS = ("kde_direct_schedule_popordanoska2024", "kde_risk_schedule_popordanoska2024")
 
 
 def bins_closer_from():
-    """The least n from which bins are closer to the squared error than both forms of the kernel."""
+    """Return the least n from which bins are closer than both forms of the kernel."""
     sizes = sorted(table(POPORDANOSKA, "fig2a")["n"].unique())
     closer = [
         all(abs(squared_bias("binned15", n)) < abs(squared_bias(kernel, n)) for kernel in KERNELS)
@@ -414,7 +419,7 @@ def bins_closer_from():
 
 
 def kl_bias(k):
-    held = row(
+    line = row(
         POPORDANOSKA,
         "fig4",
         problem=f"simplex{k}_popordanoska2024",
@@ -422,11 +427,11 @@ def kl_bias(k):
         estimand="kl",
         n=10_000,
     )
-    return 100.0 * held["bias"] / held["truth"]
+    return 100.0 * line["bias"] / line["truth"]
 
 
 def bandwidths():
-    held = [
+    lines = [
         row(
             POPORDANOSKA,
             "bandwidths",
@@ -437,24 +442,24 @@ def bandwidths():
         )
         for name in ("kde_likelihood", "kde")
     ]
-    return held[0]["mean"], held[0]["truth"], held[1]["mean"]
+    return lines[0]["mean"], lines[0]["truth"], lines[1]["mean"]
 
 
 def vector_truths():
-    held = rows(POPORDANOSKA, "fig4", estimator="vector_truth_popordanoska2024", n=10_000)
+    lines = rows(POPORDANOSKA, "fig4", estimator="vector_truth_popordanoska2024", n=10_000)
     excess = (
         100.0
-        * (held["mean"] / held["truth"] - 1.0)[held["problem"].ne("simplex2_popordanoska2024")]
+        * (lines["mean"] / lines["truth"] - 1.0)[lines["problem"].ne("simplex2_popordanoska2024")]
     )
     return excess.min(), excess.max()
 
 
 def repeated():
-    """Numbers of the authors' code that are judged, and those of them that are no test; none differs."""
-    held = rows(POPORDANOSKA, "reproduction", source="recomputed by authors' code")
-    assert not held["verdict"].eq("differs").any()
-    held = held.drop_duplicates(["item", "row", "column"])
-    return len(held), held["verdict"].eq("no test").sum()
+    """Return the count of judged numbers of the authors' code, and of those without power."""
+    lines = rows(POPORDANOSKA, "reproduction", source="recomputed by authors' code")
+    assert not lines["verdict"].eq("differs").any()
+    lines = lines.drop_duplicates(["item", "row", "column"])
+    return len(lines), lines["verdict"].eq("no test").sum()
 
 
 def kl_after(method):
@@ -462,7 +467,7 @@ def kl_after(method):
 
 
 def falling():
-    """The cases in which sharpness falls from layer to layer, and all: 14 epochs of five networks."""
+    """Return the cases in which sharpness falls from layer to layer, and all cases."""
     assert "five networks" in compared(POPORDANOSKA, "sharpness falls from layer to layer")
     cases = 5 * after(compared(POPORDANOSKA, "sharpness falls from layer to layer"), "share of")
     return claim(POPORDANOSKA, "sharpness falls from layer to layer")[0] * cases, cases
@@ -472,12 +477,12 @@ def falling():
 
 
 def ridges():
-    said = compared(MOSKVICHEV, "CKCE is constant because the conditional laws are")
-    held = [
-        float(re.search(rf"([\d.]+) with {ridge}\b", said)[1])
+    comparison = compared(MOSKVICHEV, "CKCE is constant because the conditional laws are")
+    ratios = [
+        float(re.search(rf"([\d.]+) with {ridge}\b", comparison)[1])
         for ridge in ("0.0001", "1e-06", "1e-08")
     ]
-    return claim(MOSKVICHEV, "CKCE stays constant under covariate shift")[0], *held
+    return claim(MOSKVICHEV, "CKCE stays constant under covariate shift")[0], *ratios
 
 
 def over_locations():
@@ -487,8 +492,10 @@ def over_locations():
 
 
 def over_p():
-    said = compared(MOSKVICHEV, "CKCE depends less on the marginal law than ECE, toy model")
-    return claim(MOSKVICHEV, "CKCE as estimated ignores the marginal law")[0], after(said, "ECE")
+    comparison = compared(MOSKVICHEV, "CKCE depends less on the marginal law than ECE, toy model")
+    return claim(MOSKVICHEV, "CKCE as estimated ignores the marginal law")[0], after(
+        comparison, "ECE"
+    )
 
 
 def networks_printed(column):
@@ -499,20 +506,20 @@ def networks_printed(column):
 
 
 def printed_ratio():
-    held = [
+    ratios = [
         printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "JKCE")
         / printed(MOSKVICHEV, "table1", f"CIFAR-10, {name}", "CKCE")
         for name in ("DenseNet", "ResNet")
     ]
-    assert round(held[0], 2) == round(held[1], 2)
-    return held[0]
+    assert round(ratios[0], 2) == round(ratios[1], 2)
+    return ratios[0]
 
 
 # the arena, judge, and the four points
 
 
 def arena_counts():
-    """Estimators of the L1 or the squared error in the arena, and its problems."""
+    """Return the numbers of estimators and of problems of the arena."""
     drawn = re.sub(r"<[^>]+>|\s+", " ", (RESULTS / "arena" / "index.html").read_text())
     estimators, problems = (
         int(n) for n in re.search(r"(\d+) estimators were run on (\d+) problems", drawn).groups()
@@ -523,22 +530,32 @@ def arena_counts():
 
 
 def best():
-    """Of the families that `best` was not designed on, from the table of its notes, that the records give (test_readme)."""
+    """Return the regrets of `best` on the test families, from the table of its notes."""
     notes = " ".join((ROOT / "harness/estimators/BEST_NOTES.md").read_text().split())
-    held = [
+    regrets = [
         re.search(
             rf"\| {estimand}, test \| ([\d.]+) \(([\d.]+)\) .*?\| \w+ ([\d.]+)", notes
         ).groups()
         for estimand in ("l1", "l2_squared")
     ]
-    return [float(one[i]) for i in (0, 2, 1) for one in held]
+    return [float(group[i]) for i in (0, 2, 1) for group in regrets]
 
 
 def worst_of_best():
-    found = pd.read_csv(RESULTS / "arena" / "index.csv")
-    held = found[found["estimator"].eq("best")].sort_values("worst")["worst"].tail(2)
-    assert round(held.iloc[0]) == round(held.iloc[1])
-    return held.iloc[0]
+    index = pd.read_csv(RESULTS / "arena" / "index.csv")
+    worst = index[index["estimator"].eq("best")].sort_values("worst")["worst"].tail(2)
+    assert round(worst.iloc[0]) == round(worst.iloc[1])
+    return worst.iloc[0]
+
+
+def second_draw():
+    """Return estimators of the second draw, and established, repeated and lost differences."""
+    pairs = pd.read_csv(RESULTS / "arena" / "seeds.csv")
+    first = pairs[pairs["verdict"].isin(["better", "worse"])]
+    again = first["verdict_again"]
+    same, lost = again.eq(first["verdict"]).sum(), again.eq("undecided").sum()
+    assert same + lost == len(first)  # none is reversed
+    return pairs[["first", "second"]].stack().nunique(), len(first), same, lost
 
 
 P, Y = np.array([0.1, 0.4, 0.7, 0.8]), np.array([0, 1, 0, 1])
@@ -551,9 +568,9 @@ def four_points(estimator, estimand="l1", **changed):
 
 
 def temperature_bound():
-    held = row(
+    line = row(
         BERTA, "fig1_legacy", problem="beta_overconfident_legacy",
         estimator="variational_temperature_berta2026", n=10_000,
         estimand="l1",
     )  # fmt: skip
-    return held["low"], held["truth"]
+    return line["low"], line["truth"]
