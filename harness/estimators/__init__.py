@@ -1,9 +1,9 @@
 """Estimators: (p, y) -> {estimand: Estimate}.
 
 An estimator is a frozen dataclass whose fields are its mathematics. It is called as `estimator(p,
-y, rng)` on reduced data: p (n,) with y in {0, 1} for the scalar notions (classwise: once per class,
-averaged by the harness), p (n, k) with y in 0..k-1 for canonical. Its class attributes are its
-properties: `base.EstimatorSpec` lists them and their defaults.
+y, rng)` on reduced data. For the scalar notions p is (n,) with y in {0, 1}; class-wise, it is
+called once per class, and the harness averages. For canonical p is (n, k) with y in 0..k-1. Its
+class attributes are its properties: `base.EstimatorSpec` lists them and their defaults.
 """
 
 from harness.estimators.accuracy import Accuracy, SaturatedShare

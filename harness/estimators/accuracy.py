@@ -41,7 +41,7 @@ class Accuracy:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, notion: str | None = None
     ) -> dict[str, Estimate]:
-        """Return the accuracy of p (n,) or (n, k); y are outcomes (n,) or classwise indicators."""
+        """Return the accuracy of p (n,) or (n, k); y are outcomes (n,) or class-wise indicators."""
         y = np.asarray(y)
         p, y = checked(p, y.argmax(axis=1) if y.ndim == 2 else y)
         if notion == "top_label":

@@ -93,7 +93,7 @@ class Oracle:
     -----
     Gives every estimand of the notion except the scores. Unbiased; rms and sharpness are slightly
     low, linf of scalars is from below. Needs a problem that knows its posterior. There is no
-    classwise notion: the posterior given a whole vector does not determine the one given a single
+    class-wise notion: the posterior given a whole vector does not determine the one given a single
     coordinate. O(n k).
 
     Examples

@@ -31,7 +31,7 @@ def apply(
 ) -> dict[str, Estimate]:
     """Apply an estimator to reduced data.
 
-    Classwise, an estimator of one probability is applied to every class, and the mean over the
+    Class-wise, an estimator of one probability is applied to every class, and the mean over the
     classes is returned. If it has a `level`, each class gets 1 - (1 - level) / k, so that the means
     of its bounds hold at `level` together (Bonferroni).
 
@@ -80,7 +80,7 @@ def apply(
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise UndefinedError(
-            "a mean over classes of bounds is no bound; only point estimates are averaged classwise"
+            "a mean of bounds over classes is no bound; only points are averaged class-wise"
         )
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 

@@ -20,8 +20,8 @@ class Auroc:
     Notes
     -----
     Mann and Whitney's statistic: 1/2 for uninformative predictions, 1 for those that order all
-    pairs. Under top_label the confidences of right and wrong predictions are compared; classwise it
-    is the mean over one class against the others. Unbiased. UndefinedError unless both outcomes
+    pairs. Top-label, the confidences of right and wrong predictions are compared; class-wise it is
+    the mean over one class against the others. Unbiased. UndefinedError unless both outcomes
     occurred. O(n log n).
 
     Examples

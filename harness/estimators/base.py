@@ -90,7 +90,7 @@ class EstimatorSpec:
     seconds : float, optional
         Rough CPU seconds of a cell of n = 1,000, used to plan a run until there are records.
     takes_classwise : bool
-        True if it is called once for the classwise notion, with p (n, k) and indicators y (n, k),
+        True if it is called once for the class-wise notion, with p (n, k) and indicators y (n, k),
         and averages by itself.
     unavailable : str, optional
         Reason why it cannot run here (weights, a package, a GPU); its cells are skipped with this

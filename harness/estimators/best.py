@@ -169,7 +169,7 @@ class Best:
     With fewer than 20 samples the value is the error of the mean, with the interval of all possible
     values. Between 10^4 and 10^6 samples the network gives way to the stack, whose limit is the
     error itself if one of its maps can find it. The interval then spans both answers, and its
-    measured coverage is in harness/judging/coverage.csv. Classwise, values and ends are averaged
+    measured coverage is in harness/judging/coverage.csv. Class-wise, values and ends are averaged
     over classes before the lower end is clipped at 0: of 100 calibrated classes some have an end
     above 0.
 
@@ -212,7 +212,7 @@ class Best:
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         rng = generator(rng)
-        if np.ndim(y) == 2:  # classwise
+        if np.ndim(y) == 2:  # class-wise
             classes = [self._ends(p[:, j], y[:, j], rng) for j in range(p.shape[1])]
             ends = {name: np.mean([e[name] for e in classes], axis=0) for name in classes[0]}
         else:

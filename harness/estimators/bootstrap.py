@@ -91,10 +91,10 @@ class Bootstrap(ResampledInterval):
           (stratified folds: no bound)
           l2_squared                500*              100           94          92
 
-    For l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: classwise 96 and 93,
+    For l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: class-wise 96 and 93,
     top-label 97 on the first (100 samples, 60 resamples: +- 2.2).
 
-    **Rows** are drawn for all classes together (classwise: an interval of the mean over the
+    **Rows** are drawn for all classes together (class-wise: an interval of the mean over the
     classes, no Bonferroni). There is no interval with fewer than 20 rows, if more than 5 % of the
     halves have no finite value, or if the values do not vary at all. The streams are spawned from
     rng after the estimator has used it.

@@ -43,7 +43,7 @@ class Consistency(Resampling):
     -----
     Null hypothesis: Y given p is distributed as p says. Then T and all T_b are exchangeable given
     p, and P(p_value <= level) <= level for every n and every estimator, biased or not. Equal values
-    count against rejection, and so do labels for which the estimator has no value. Classwise,
+    count against rejection, and so do labels for which the estimator has no value. Class-wise,
     labels are drawn from the whole vector, so that the hypothesis is canonical calibration;
     top-label, the correctness of the top class is drawn from the confidence. Power is that of the
     statistic. Debiasing it does not help by itself, because the null values share the bias.

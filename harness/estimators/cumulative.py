@@ -33,7 +33,7 @@ class Cumulative:
     Notes
     -----
     Estimands: its own, `ks` or `kuiper`, of the limit of c; neither exceeds l1, and ks <= kuiper <=
-    2 ks. `p_value`, classwise by Bonferroni. Biased upwards by noise: under calibration the means
+    2 ks. `p_value`, class-wise by Bonferroni. Biased upwards by noise: under calibration the means
     are 1.2533 sigma and 1.5958 sigma, sigma at most 1 / (2 sqrt(n)). Equal p are added as whole
     groups, so that their order does not matter. That and the discrete steps make the p-value
     slightly too large: it is at most 0.05 for 0.036 to 0.048 of samples without ties, 0.019 to

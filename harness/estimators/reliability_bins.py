@@ -25,7 +25,7 @@ class ReliabilityBins:
 
     Notes
     -----
-    Estimand: l1, classwise the mean over the classes. Biased upwards by the noise of the shares and
+    Estimand: l1, class-wise the mean over the classes. Biased upwards by noise of the shares and
     downwards by gaps that cancel in a bin, as `Binned`, whose bins are closed on the other side.
     The diagnostics of a class j and a non-empty bin b are named `<j>/<b>/count`, `<j>/<b>/mean` (of
     the predictions) and `<j>/<b>/share` (of the class); j is 0 for the other notions. Cost O(n k).

@@ -82,7 +82,7 @@ class RowBootstrap(ResampledInterval):
 
     Errors are clipped at 0; the value of a biased estimator may lie outside its interval. There is
     no interval with fewer than 20 rows, if more than 5 % of the samples have no finite value, or if
-    the values do not vary. Points that have a bound already keep it. Classwise, rows are drawn for
+    the values do not vary. Points that have a bound already keep it. Class-wise, rows are drawn for
     all classes together.
 
     **Diagnostics.** resamples, undefined_resamples, share_below (of theta_b below theta, as above),

@@ -33,7 +33,7 @@ class RootBrier:
     It exceeds the error by the refinement E C (1 - C), however large n is, and does not decrease to
     0 for a calibrated model unless it is certain. The paper reports the root of the Brier score
     itself, here the diagnostic `rbs` of every estimand: its square is above l2_squared in
-    expectation, no confidence bound. Not classwise, because a mean of bounds is no bound. O(n k).
+    expectation, no confidence bound. Not class-wise, because a mean of bounds is no bound. O(n k).
 
     References
     ----------

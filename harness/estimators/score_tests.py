@@ -22,8 +22,8 @@ class Spiegelhalter:
 
     Notes
     -----
-    Estimand: `p_value`, of the hypothesis E[Y given p] = p; classwise by Bonferroni. Two-sided. Its
-    level holds asymptotically; the normal law is a poor approximation if few samples carry the
+    Estimand: `p_value`, of the hypothesis E[Y given p] = p; class-wise by Bonferroni. Two-sided.
+    Its level holds asymptotically; the normal law is a poor approximation if few samples carry the
     variance (saturated p). It only sees E (y - p)(1 - 2p): errors that cancel there, such as a
     shift symmetric about 1/2, are not detected. If the variance is 0 (all p are 0, 1/2 or 1),
     p_value is 1 if the numerator is 0, else 0. The diagnostic `z` is Z. O(n).
@@ -79,7 +79,7 @@ class ChiSquare:
 
     Notes
     -----
-    Estimand: `p_value`, of the hypothesis E[Y given p] = p; classwise by Bonferroni. There are B
+    Estimand: `p_value`, of the hypothesis E[Y given p] = p; class-wise by Bonferroni. There are B
     degrees of freedom, because the predictions were not fitted on these rows (a model on its
     training rows has B - 2). The variance is the exact one given p; Hosmer and Lemeshow use n_b
     mean p (1 - mean p), which is larger, and so reject less. X has mean B under calibration. Its

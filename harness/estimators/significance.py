@@ -15,7 +15,7 @@ Test = Callable[[np.ndarray, np.ndarray], dict[str, Estimate]]
 def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
     """Return the result of a test of one column, or its combination over classes.
 
-    Classwise these are the means of its values over the classes and Bonferroni's p-value, min(1, k
+    Class-wise these are the means of its values over the classes and Bonferroni's p-value, min(1, k
     min_j p_value_j), because a mean of p-values is none.
 
     Parameters

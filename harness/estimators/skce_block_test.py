@@ -72,9 +72,9 @@ class SKCEBlockTest:
                 f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}"
             )
         skce = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
-        given = skce.diagnostics or {}
-        error = given["standard_error"]
+        parts = skce.diagnostics or {}
+        error = parts["standard_error"]
         if not error > 0.0:
             raise UndefinedError("all blocks have the same value; their mean has no standard error")
-        diagnostics = {"skce": skce.value, "standard_error": error, "blocks": given["blocks"]}
+        diagnostics = {"skce": skce.value, "standard_error": error, "blocks": parts["blocks"]}
         return {"p_value": Estimate(float(ndtr(-skce.value / error)), diagnostics=diagnostics)}

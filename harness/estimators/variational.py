@@ -61,7 +61,7 @@ class Variational:
     -----
     The expectation is at most the calibration error of the loss, with equality when q = E[Y given
     f]; estimates may be negative. `low` is a lower confidence bound of the calibration error, valid
-    for every n (classwise for the mean over classes). With several partitions the diagnostic
+    for every n (class-wise for the mean over classes). With several partitions the diagnostic
     split_sd is the standard deviation of a single partition's estimate, given the sample. Cost:
     `repeats` x `folds` fits and predictions of the calibrator.
 

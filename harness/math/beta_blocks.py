@@ -151,7 +151,7 @@ def sums_by_intervals(
     first = np.flatnonzero(np.diff(index, prepend=-1))
     last = np.append(first[1:], m)
     blocks = _blocks(theta[first], theta[last - 1], intervals, b)
-    block_of = np.repeat(np.arange(len(first)), last - first)
+    block_index = np.repeat(np.arange(len(first)), last - first)
     values, error = np.empty((m, d * c)), np.empty((m, d))
     crowded = np.flatnonzero(last - first > ORDER)
     todo = last - first <= ORDER
@@ -198,25 +198,25 @@ def sums_by_intervals(
             start[alike][:, None] + np.arange(largest), last[block[alike]][:, None] - 1
         )
         values[rows], error[rows] = _evaluate(theta[rows], blocks.part(block[alike]), intervals, b)
-    off = (theta - blocks.theta[block_of]) / b
+    off = (theta - blocks.theta[block_index]) / b
     own_term = np.zeros(m)
     if leave_out is not None:
         # Same arithmetic as in the sums, so that subtracting it cancels exactly.
         j = intervals.number[leave_out]
         exponent = (
             intervals.top[j]
-            + (blocks.theta[block_of] - intervals.tilt[j]) * (intervals.middle[j] / b)
-            - blocks.scale[block_of]
+            + (blocks.theta[block_index] - intervals.tilt[j]) * (intervals.middle[j] / b)
+            - blocks.scale[block_index]
         )
         kappa = (theta - intervals.tilt[j]) * (intervals.half[j] / b)
         own_term = np.exp(
             exponent
-            + off * (intervals.middle[j] - blocks.around[block_of])
+            + off * (intervals.middle[j] - blocks.around[block_index])
             + kappa * intervals.x[leave_out]
             + intervals.exponent[leave_out]
         )
     log_scale = np.repeat(
-        (blocks.scale[block_of] + off * blocks.around[block_of])[:, None], d, axis=1
+        (blocks.scale[block_index] + off * blocks.around[block_index])[:, None], d, axis=1
     )
     return Sums(values.reshape(m, d, c), log_scale, error, own_term)
 

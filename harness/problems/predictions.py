@@ -204,8 +204,8 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        asked = Options(*(_hashable(getattr(self, name)) for name in Options._fields))
-        return _read(str(path), self.split, asked, data_files.stamp(path))
+        options = Options(*(_hashable(getattr(self, name)) for name in Options._fields))
+        return _read(str(path), self.split, options, data_files.stamp(path))
 
     @property
     def _columns(self) -> int:
@@ -307,10 +307,12 @@ class Loaded(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _read(path: str, split: str, asked: Options, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
-    p, y, described, names = files.read(path, split, **asked._asdict())
+def _read(path: str, split: str, options: Options, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
+    p, y, described, names = files.read(path, split, **options._asdict())
     p, y = checked(p, y)
-    return Loaded(p, y, data_files.sha256(path), _content(p, y, asked.top_label), described, names)
+    return Loaded(
+        p, y, data_files.sha256(path), _content(p, y, options.top_label), described, names
+    )
 
 
 def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:

@@ -79,13 +79,13 @@ def split(
     Returns the number of points of the other folds. There is no branch, because folds are random
     and a processor would predict them wrongly.
     """
-    rest, held = 0, 0
+    rest, in_fold = 0, 0
     for i in range(len(scores)):
         rest_scores[rest] = scores[i]
         rest_labels[rest] = labels[i]
-        held_scores[held] = scores[i]
+        held_scores[in_fold] = scores[i]
         out = fold[i] == held_out
-        held += out
+        in_fold += out
         rest += not out
     return rest
 
