@@ -206,9 +206,7 @@ def test_docstrings_are_escaped_and_split_into_blocks():
 
 def test_a_page_of_a_problem(here):
     one, family = (problem_pages.read_problem(name, None, {}, here) for name in here.problems)
-    value, error = one.facts.second["binary|l1"]
-    assert abs(value - 0.0400686) < 4.0 * error and 0.03 < one.facts.apart < 0.05
-    assert problem_pages.alt(one.facts).startswith("The chance of being right given the score")
+    assert one.scores.startswith("The chance of being right given the score")
     node = catalogue.config("problem", "beta_wavy")
     key = components.configured("problem", "beta_wavy", node).key
     assert read_truths(here.root, key)  # computed truths are stored
@@ -216,7 +214,7 @@ def test_a_page_of_a_problem(here):
     page = found["problems/beta_wavy.html"]
     for text in (
         "Binary, L1 error",
-        "standard errors apart",
+        "Gauss-Legendre quadrature",
         "Who is near",
         "harness.problems.Beta",
     ):
