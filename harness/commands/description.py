@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from harness.common.wording import format_count
 from harness.configure import catalogue, options
 from harness.configure.compose import compose
 from harness.configure.options import GROUPS
-from harness.configure.settings import Settings
+from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.math import estimands
@@ -25,8 +24,6 @@ from harness.plan import components, parts
 from harness.plan import plan as planning
 from harness.problems.base import ProblemSpec, find_truth, list_members
 
-WIDTH = 118  # columns of the description of an experiment
-LABEL = 12  # columns of its labels
 HEAD = ("parameter", "value", "default", "type", "meaning")
 # Declared properties that are printed, and the class that reads them.
 PROPERTIES: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -110,38 +107,23 @@ def _describe_experiment(name: str) -> None:
         )
     except BadInputError as error:  # a family without files
         cells = str(error)
-    for label, text in _experiment_rows(settings, cells):
-        print(
-            textwrap.fill(
-                text,
-                WIDTH,
-                initial_indent=f"{label:<{LABEL}}",
-                subsequent_indent=" " * LABEL,
-                break_on_hyphens=False,
-            )
-        )
-    for reason, count in reasons.most_common():
-        print(f"{'':<{LABEL}}{count:,} cells: {reason}")
-
-
-def _experiment_rows(settings: Settings, cells: str) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) of an experiment."""
-    yield "title", settings.title or ""
-    yield "problems", ", ".join(settings.problem)
-    yield "estimators", ", ".join(settings.estimator)
+    rows = [
+        ("title", settings.title or ""),
+        ("problems", ", ".join(settings.problem)),
+        ("estimators", ", ".join(settings.estimator)),
+    ]
     for label in ("n", "reps", "notion"):
-        value: Any = getattr(settings, label)
-        if isinstance(value, list):
-            value = ", ".join(map(str, value))
-        yield label, "the problem's default" if value is None else str(value)
+        values = as_list(getattr(settings, label))
+        rows.append((label, ", ".join(map(str, values)) or "the problem's default"))
     if settings.paper:
         items = ", ".join(settings.compare or [])
-        yield "paper", f"{settings.paper}, compared with {items} of its reported numbers"
-    yield "cells", cells
-    paths = list(dict.fromkeys(_paths(settings.problem)))
-    if paths:
-        yield "files", "; ".join(f"{path} ({_state(path)})" for path in paths)
-    yield "run", f"calharness experiment={settings.experiment}"
+        rows.append(("paper", f"{settings.paper}, compared with {items} of its reported numbers"))
+    rows.append(("cells", cells))
+    rows += [("", f"{count:,} cells: {reason}") for reason, count in reasons.most_common()]
+    for path in dict.fromkeys(_paths(settings.problem)):
+        rows.append(("file", f"{path} ({_state(path)})"))
+    rows.append(("run", f"calharness experiment={name}"))
+    print(text_table(rows, indent=0))
 
 
 def _state(path: str) -> str:

@@ -33,9 +33,10 @@ def notes(experiment: Experiment) -> list[str]:
     wrapped = [e for e in estimators.values() if EstimatorSpec.read(e.object, "keeps_values_of")]
     bootstraps = [e.object for e in wrapped if isinstance(e.object, Bootstrap)]
     if bootstraps:
+        level, resamples = bootstraps[0].level, bootstraps[0].resamples
         lines.append(
-            f"intervals: {bootstraps[0].level:.0%}, from {bootstraps[0].resamples} random halves of "
-            "the rows, for the limit of the estimator as n grows"
+            f"intervals: {level:.0%}, from {resamples} random halves of the rows, for the limit of "
+            "the estimator as n grows"
         )
     with_intervals = {estimator.id for estimator in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]

@@ -70,7 +70,8 @@ def print_recorded(experiment: Experiment, frame: pd.DataFrame) -> None:
         name, pairs = next(iter(absent.items()))
         print(
             f"  no truth is stored of {format_count(len(absent), 'problem')}, such as "
-            f"{' '.join(pairs[0])} of {name}: bias and coverage are empty there until it is run again"
+            f"{' '.join(pairs[0])} of {name}: bias and coverage are empty there until it is run "
+            "again"
         )
 
 
