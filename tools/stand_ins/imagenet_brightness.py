@@ -93,7 +93,8 @@ class Job:
         ]
         if len(all_images) < self.n:
             raise BadInputError(
-                f"--n is {self.n}, but {self.images} has only {len(all_images)} images."
+                f"--n is {self.n}, but {self.images} holds {len(all_images)} images; "
+                "n can be at most that."
             )
         order = np.random.default_rng(self.seed).permutation(len(all_images))
         return [all_images[i] for i in order[: self.n]]
