@@ -193,9 +193,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
         assert code == 2 and told in err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = cli(*make, "--images", ".")
-    assert (
-        code == 2 and "needs timm, torch, PIL; `pip install 'calharness[imagenet]'` gets it" in err
-    )
+    assert code == 2 and "timm, torch, PIL" in err and "calharness[imagenet]" in err
 
 
 def test_an_image_that_is_none_is_named(images, timm, tmp_path):
