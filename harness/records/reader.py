@@ -6,7 +6,6 @@ status and the time of the attempt that counts.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.common import buckets
-from harness.common.writing import SMALLEST, stated_error
+from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.records import parts
 from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
@@ -267,50 +266,73 @@ def load_records(
 
 def _frame(
     connection: duckdb.DuckDBPyConnection, out: Path, names: list[str], categories: bool
-) -> pd.DataFrame:
-    """Return the rows of the attempts that count, with truths, in ORDER."""
-    columns = {name: name for name in {*names, *ORDER, "problem_key"} & COLUMNS.keys()}
-    for name in columns.keys() & {*ENUMS} - {"key"}:
-        values = f"select distinct {name} from r where {name} is not null order by 1"
-        connection.execute(f"create type {name}_text as enum ({values})")
-        columns[name] = f"{name}::{name}_text"
+) -> pd.DataFrame | None:
+    """Return the rows of the attempts that count, with truths, in ORDER; None without any."""
+    selected = {name: name for name in {*names, *ORDER, "problem_key"} & COLUMNS.keys()}
+    for name in selected.keys() & {*ENUMS} - {"key"}:
+        texts_sql = f"select distinct {name} from r where {name} is not null order by 1"
+        connection.execute(f"create type {name}_text as enum ({texts_sql})")
+        selected[name] = f"{name}::{name}_text"
     # keys are numbered: an enum of 300,000 keys took 90 MB more and twice the time
     connection.execute(
         """create temp table chosen as select key, written,
            (row_number() over (order by key) - 1)::integer as cell from cells"""
     )
-    columns["key"] = "cell"
-    selected = ", ".join(f"{sql} as {name}" for name, sql in columns.items())
-    sql = f"select * from (select {selected} from r join chosen using (key, written))"
+    selected["key"] = "cell"
+    listed = ", ".join(f"{sql} as {name}" for name, sql in selected.items())
+    sql = f"select * from (select {listed} from r join chosen using (key, written))"
     if {*names} & {*TRUTHS}:
         connection.register("truths", _truths(connection, out))
         sql += " left join truths using (problem_key, notion, estimand)"
-    table = pa.RecordBatchReader.from_stream(connection.sql(sql)).read_all()
-    order = np.lexsort([_sort_codes(table[name].to_pandas()) for name in reversed(ORDER)])
-    frame = {}
-    for name in table.column_names:  # column by column: two copies of the table would not fit
-        frame[name] = table[name].to_pandas().array.take(order)
-        table = table.drop_columns(name)
-    cell = frame["key"]
-    if "key" in names:
-        keys = connection.execute("select key from chosen order by cell").fetchnumpy()["key"]
-        frame["key"] = pd.Categorical.from_codes(cell, keys)
+    columns, dtypes = _columns(connection, sql)
+    if not columns:
+        return None
+    keys = connection.execute("select key from chosen order by cell").fetchnumpy()["key"]
+    connection.close()  # its memory is needed for the columns
+    # an absent text has the largest code, as the last in the order
+    codes = [columns[name] for name in reversed(ORDER)]
+    order = np.lexsort([c.astype("uint32") if c.dtype.itemsize < 8 else c for c in codes])
+    del codes
+    for name in list(columns):  # column by column: two copies of all would not fit
+        columns[name] = columns[name].take(order)
     # while parts are joined, the new part and its sources are there at the same time
-    again = pd.DataFrame({"key": cell, "estimand": frame["estimand"]}).duplicated()
-    result = pd.DataFrame({name: frame.pop(name) for name in names}, copy=False)
-    if again.any():
-        result = result[~again].reset_index(drop=True)
-    for name in result.columns.intersection(ENUMS):
-        used = result[name].cat.remove_unused_categories()
-        used = used.cat.rename_categories(used.cat.categories.astype(object))
-        result[name] = used if categories else used.astype(object)
-    return result
+    same = [columns[name][1:] == columns[name][:-1] for name in ("key", "estimand")]
+    is_new = np.append(True, ~(same[0] & same[1]))
+    frame: dict[str, Any] = {}
+    for name in names:
+        values = columns.pop(name)
+        values = values if is_new.all() else values[is_new]
+        if name in ENUMS:
+            texts = pd.Index(keys if name == "key" else dtypes[name].categories, dtype=object)
+            used = pd.Categorical.from_codes(values, texts).remove_unused_categories()
+            frame[name] = used if categories else pd.Series(used, dtype=object)
+        else:
+            frame[name] = pd.array(values, dtypes[name]) if name == "diagnostics" else values
+    return pd.DataFrame(frame, copy=False)
 
 
-def _sort_codes(column: pd.Series) -> NDArray[Any]:
-    """Return numbers that sort as a column; the code -1 of an absent text becomes the largest."""
-    is_coded = isinstance(column.dtype, pd.CategoricalDtype)
-    return np.asarray(column.cat.codes.astype("uint32") if is_coded else column)
+def _columns(
+    connection: duckdb.DuckDBPyConnection, sql: str
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the columns of a query, categories as codes, and their dtypes in pandas.
+
+    They are copied batch by batch. The memory of a batch of DuckDB is freed as a whole, so that a
+    table of all batches would stay until its last column is gone.
+    """
+    total = connection.execute(f"select count(*) from ({sql})").fetchall()[0][0]
+    columns: dict[str, NDArray[Any]] = {}
+    dtypes: dict[str, Any] = {}
+    start = 0
+    for batch in pa.RecordBatchReader.from_stream(connection.sql(sql)):
+        for name, column in zip(batch.schema.names, batch.columns):
+            part = column.to_pandas()
+            dtypes[name] = part.dtype
+            is_coded = isinstance(part.dtype, pd.CategoricalDtype)
+            values = part.cat.codes.to_numpy() if is_coded else part.to_numpy()
+            target = columns.setdefault(name, np.empty(total, values.dtype))
+            target[start : start + len(values)] = values
+        start += batch.num_rows
+    return columns, dtypes
 
 
 def _truths(connection: duckdb.DuckDBPyConnection, out: Path) -> pa.Table:
@@ -323,33 +345,3 @@ def _truths(connection: duckdb.DuckDBPyConnection, out: Path) -> pa.Table:
                 numbers = (float(truth[0]), stated_error(float(truth[1])))
                 rows.append(dict(zip(_TRUTHS.names, (problem, notion, estimand, *numbers))))
     return pa.Table.from_pylist(rows, _TRUTHS)
-
-
-def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
-    """Return sixteen digits that identify the rows by these columns, in any order of the rows.
-
-    Numbers count to eight digits: at twelve, a few of a million differ between processors.
-    """
-    columns: dict[str, Any] = {}
-    for name in texts:
-        column = frame[name]
-        if not isinstance(column.dtype, pd.CategoricalDtype):
-            column = column.fillna("").astype(str)
-        elif column.isna().any():
-            column = column.cat.add_categories([""]).fillna("")
-        columns[name] = column
-    for name in numbers:
-        columns[name] = _rounded(frame[name].to_numpy(dtype=float))
-    hashes = np.sort(
-        pd.util.hash_pandas_object(pd.DataFrame(columns, copy=False), index=False).to_numpy()
-    )
-    return hashlib.blake2b(hashes.tobytes().hex().encode(), digest_size=8).hexdigest()
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values to eight significant digits, 0 below 1e-12, and -inf for NaN."""
-    values = np.where(np.abs(values) < SMALLEST, 0.0, values)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scale = 10.0 ** (7 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))
-        rounded = np.round(values * scale) / scale
-    return np.where(np.isnan(rounded), -np.inf, rounded)
