@@ -66,7 +66,8 @@ class Browser:
         page = context.new_page()
         seen = Watched(page)
         page.on(
-            "console", lambda said: seen.errors.append(said.text) if said.type == "error" else None
+            "console",
+            lambda entry: seen.errors.append(entry.text) if entry.type == "error" else None,
         )
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
         page.on(
@@ -87,7 +88,7 @@ class Browser:
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """Start Chromium; the test is skipped, with the reason, where it or Playwright is not there."""
-    where = next((found for found in map(shutil.which, NAMES) if found), None)
+    where = next((path for path in map(shutil.which, NAMES) if path), None)
     if where is None:
         pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the path")
     playwright = pytest.importorskip(

@@ -48,18 +48,18 @@ def closed_figures():
 def result(out):
     """Return the only result of a variation with this ending: result(".csv")."""
 
-    def one(end):
+    def find(end):
         (path,) = (
             path for path in (out / "variations").glob(f"*/*{end}") if path.stem == path.parent.name
         )
         return path
 
-    return one
+    return find
 
 
 @pytest.fixture
 def cli(out, capsys, monkeypatch):
-    """Call the command line: cli("list", "problems") -> (exit status, standard output, standard error)."""
+    """Call the command line: cli("list", "problems") -> (exit status, output, errors)."""
     from harness.commands.app import main
 
     monkeypatch.delenv("CALHARNESS_TRACEBACK", raising=False)

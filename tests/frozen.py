@@ -1,7 +1,8 @@
-"""What no simplification may change: keys, values, verdicts and the schema of judge, as small files of tests/golden/frozen.
+"""Frozen keys, values, verdicts and schema of judge, which no simplification may change.
 
-`python tests/frozen.py [NAME ...]` writes them anew; tests/golden/README.md says when that is allowed. CALHARNESS_DATA must
-name a folder with the files of all packs of images: the keys of problems that are fitted to such files follow from them.
+`python tests/frozen.py [NAME ...]` writes tests/golden/frozen anew; tests/golden/README.md says when
+that is allowed. CALHARNESS_DATA must name a folder with all packs of images, because the keys of
+problems that are fitted to files follow from these files.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ OF_CONTENT = (
     "cifar10_one_vs_rest*",
 )  # problems whose keys depend on the content of their files
 
-# estimators whose values a processor, or the number of steps of a minimisation, changes: pattern -> (relative tolerance, why)
+# Estimators whose values depend on the processor or on the steps of a minimisation:
+# pattern -> (relative tolerance, why)
 EXACT = 1e-12
 LOOSER = {
     "*kkr*": (
         1e-3,
-        "ridge systems of nearly singular matrices, and a ridge that a search chooses: 1e-4 with other kernels of BLAS",
+        "nearly singular ridge systems and a search: 1e-4 with other kernels of BLAS",
     ),
     "best*": (1e-9, "weights that are minimised: 7e-12"),
     "tuned_*": (1e-9, "a search chooses"),
@@ -74,15 +76,15 @@ def cells() -> list[dict]:
         sys.modules.pop("own_code", None)
     share, rest = divmod(CELLS, len(runs))
     rows = []
-    for position, (name, made) in enumerate(plans.items()):
-        cells = list(made.cells)
+    for position, (name, planned) in enumerate(plans.items()):
+        cells = list(planned.cells)
         wanted = min(len(cells), share + (position < rest))
         rows += [{"run": name, **cells[i * len(cells) // wanted]._asdict()} for i in range(wanted)]
     return rows
 
 
 def component_keys() -> list[dict]:
-    """The key of every problem and estimator of conf/, of a family the number of members and a digest of their keys."""
+    """Return the key of every problem and estimator of conf/; of a family a digest of keys."""
     from omegaconf import OmegaConf
 
     from harness.configure.options import ids, option
@@ -136,21 +138,21 @@ def experiment_keys(names: list[str] | None = None) -> list[dict]:
     rows = []
     for name in names or ids("experiment"):
         try:
-            made = plan(compose([f"experiment={name}"]))
+            planned = plan(compose([f"experiment={name}"]))
         except BadInputError:  # its files are absent
             continue
-        if any(_is_without_file(part.origin, [part]) for part in made.problems.values()):
+        if any(_is_without_file(part.origin, [part]) for part in planned.problems.values()):
             continue
-        parts = [*made.problems.items(), *made.estimators.items()]
+        parts = [*planned.problems.items(), *planned.estimators.items()]
         content = [
-            len(made.cells),
-            made.settings.seed,
+            len(planned.cells),
+            planned.settings.seed,
             sorted((name, part.key) for name, part in parts),
         ]
         rows.append(
             {
                 "experiment": name,
-                "cells": len(made.cells),
+                "cells": len(planned.cells),
                 "components": len(parts),
                 "digest": _digest(content),
             }
@@ -174,8 +176,11 @@ def tolerance(estimator: str) -> float:
 
 
 def estimator_values(names: list[str]) -> list[dict]:
-    """Values and bounds of estimators on predictions.csv for each notion that they take; an error by its type. Binary predictions
-    are the first class against the others. Estimators that cannot run here are left out."""
+    """Return values and bounds of estimators on predictions.csv for each notion that they take.
+
+    An error is recorded by its type. Binary predictions are the first class against the others.
+    Estimators that cannot run here are left out.
+    """
     import harness
     from harness.errors import BadInputError, UndefinedError
     from harness.estimators.application import apply
@@ -189,14 +194,14 @@ def estimator_values(names: list[str]) -> list[dict]:
     )
     rows = []
     for name in names:
-        made = harness.load_estimator(name)
-        spec = EstimatorSpec.of(made)
+        estimator = harness.load_estimator(name)
+        spec = EstimatorSpec.of(estimator)
         for notion in () if spec.unavailable else spec.notions:
             given = (p[:, 0], (y == 0).astype(int)) if notion == "binary" else (p, y)
             problem = binary if notion in ("binary", "top_label") else classes
             rng = spec.replication_rng(0) if spec.replication_rng else np.random.default_rng(0)
             try:
-                estimates = apply(made, *harness.reduce(*given, notion), notion, rng, problem)
+                estimates = apply(estimator, *harness.reduce(*given, notion), notion, rng, problem)
             except (BadInputError, UndefinedError) as error:
                 rows.append(
                     {
@@ -207,8 +212,8 @@ def estimator_values(names: list[str]) -> list[dict]:
                     }
                 )
                 continue
-            for estimand, one in estimates.items():
-                numbers = {end: _text(getattr(one, end)) for end in ("value", "low", "high")}
+            for estimand, estimate in estimates.items():
+                numbers = {end: _text(getattr(estimate, end)) for end in ("value", "low", "high")}
                 rows.append({"estimator": name, "notion": notion, "estimand": estimand, **numbers})
     return rows
 
@@ -226,9 +231,11 @@ def verdicts() -> dict:
 
 
 def judge_schema() -> dict:
-    """{path: types of the values there} of `judge --json`, of judgements in which every field, and in which none has a value.
-    `[]` stands for every item of a list,
-    and `*` for every name of a number; the names are listed at `names of numbers`."""
+    """Return {path: types of the values there} of `judge --json`.
+
+    The judgements have a value in every field, or in none. `[]` stands for every item of a list,
+    `*` for every name of a number; `names of numbers` has the names.
+    """
     import judged
 
     from harness.judging.as_json import as_json

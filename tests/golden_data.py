@@ -61,11 +61,11 @@ def tv_denoise(y, weights, strength):
 
 
 def optimality_gap(y, weights, v, strength):
-    """Distance of v from the optimality conditions of total-variation denoising; 0 at the minimiser.
+    """Return the distance of v from the optimality conditions of total-variation denoising.
 
-    With z_j = sum_{i <= j} c_i (y_i - v_i), it is the largest of |z_j| - strength,
-    of |z_j + strength| where v
-    goes up, of |z_j - strength| where v goes down, and of |z_n|.
+    It is 0 at the minimiser. With z_j = sum_{i <= j} c_i (y_i - v_i), it is the largest of
+    |z_j| - strength, of |z_j + strength| where v rises, of |z_j - strength| where v falls, and of
+    |z_n|.
     """
     z = np.cumsum(weights * (y - v))
     step = np.diff(v)

@@ -42,14 +42,14 @@ class Block:
 def blocks(page):
     """The blocks of a page of the project, in order."""
     text = (ROOT / page).read_text()
-    found = [
+    result = [
         Block(m["language"], m["title"] or "", m["text"], m["why"] or "")
         for m in BLOCK.finditer(text)
     ]
-    assert len(found) * 2 == len(re.findall(r"^ *```", text, flags=re.M)), (
+    assert len(result) * 2 == len(re.findall(r"^ *```", text, flags=re.M)), (
         f"{page}: a fence that cannot be read"
     )
-    return found
+    return result
 
 
 def run(some, folder):

@@ -21,10 +21,10 @@ def write_tabpfn(path: Path, seed: int = 0) -> Path:
         "nhead": 2,
         "num_thinking_rows": 4,
     }
-    made, _ = tabpfn_v2_5.parse_config(config)
+    architecture, _ = tabpfn_v2_5.parse_config(config)
     state = {
         name: _redrawn(value)
-        for name, value in tabpfn_v2_5.get_architecture(made).state_dict().items()
+        for name, value in tabpfn_v2_5.get_architecture(architecture).state_dict().items()
     }
     torch.random.set_rng_state(torch_state)
     return _saved(torch, {"state_dict": state, "config": config, "architecture_name": "base"}, path)

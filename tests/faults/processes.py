@@ -119,17 +119,17 @@ def _is_tracker(pid: int) -> bool:
 def misbehaving(place: Place) -> list[Row]:
     """Run estimators that hang, spin in C, take memory, crash, leave or fork at some samples."""
     out, reps = place.folder / "misbehaving", 3 * TIMES
-    own = [f"+estimator.{name}._target_=faulty.{name}" for name in FAULTS]
+    targets = [f"+estimator.{name}._target_=faulty.{name}" for name in FAULTS]
     run = [
         "problem=beta_wavy", "estimator=[binned15]", "n=[60]", f"reps={reps}", "jobs=2",
         f"out={out}", "name=faults",
-        "cell_timeout=3", "max_memory=600", *own,
+        "cell_timeout=3", "max_memory=600", *targets,
     ]  # fmt: skip
     process = subprocess.run(
         [sys.executable, "-m", "harness", *run], cwd=place.folder, capture_output=True, text=True,
         env=environment(place.folder),
     )  # fmt: skip
-    found = reader.load_records(out)
+    records = reader.load_records(out)
     import harness
 
     calm = harness.run(
@@ -144,14 +144,14 @@ def misbehaving(place: Place) -> list[Row]:
     mean = calm[calm["estimator"].eq("slow")].set_index("rep")["value"]
     pair = [
         frame[frame["estimator"].eq("binned15")].set_index(["rep", "estimand"])["value"]
-        for frame in (found, calm)
+        for frame in (records, calm)
     ]
     beside = (
         0 if pair[0].sort_index().equals(pair[1].sort_index()) else 1
     )  # those that misbehave in nothing
     rows = []
     for name, reason in FAULTS.items():
-        row, mine = Row(f"estimator: {name}"), found[found["estimator"].eq(name)]
+        row, mine = Row(f"estimator: {name}"), records[records["estimator"].eq(name)]
         row.lost = reps - mine["key"].nunique()
         row.doubled = int(mine.duplicated(["key", "estimand"]).sum())
         failed, fine = mine[mine["status"].eq("failed")], mine[mine["status"].eq("ok")]

@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
     if options.write:
         text = PAGE.read_text()
         head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-        made = [
+        parts = [
             BEGIN,
             "",
             *lines,
@@ -114,13 +114,13 @@ def main(arguments: list[str]) -> int:
             "",
             END,
         ]
-        PAGE.write_text(head + "\n".join(made) + tail)
+        PAGE.write_text(head + "\n".join(parts) + tail)
     return int(not fine)
 
 
 def _cpu() -> float:
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in both)
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 if __name__ == "__main__":

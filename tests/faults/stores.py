@@ -50,9 +50,9 @@ def _foreign(out, rng):
 
 def _flipped(out, rng):
     part = _parts(out, rng)
-    held = bytearray(part.read_bytes())
-    held[rng.integers(len(held))] ^= 1 << rng.integers(8)
-    part.write_bytes(held)
+    content = bytearray(part.read_bytes())
+    content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+    part.write_bytes(content)
 
 
 def _other_types(out, rng):
@@ -79,9 +79,9 @@ def _other_types(out, rng):
 def _truth(out, rng):
     paths = sorted((out / "truths").glob("*.json"))
     path = paths[rng.integers(len(paths))]
-    held = json.loads(path.read_text())
-    pair = next(name for name, known in held.items() if name != truths.DIGEST and known)
-    changed = {**held, pair: [held[pair][0] + float(rng.normal()) * 1e-6, *held[pair][1:]]}
+    stored = json.loads(path.read_text())
+    pair = next(name for name, known in stored.items() if name != truths.DIGEST and known)
+    changed = {**stored, pair: [stored[pair][0] + float(rng.normal()) * 1e-6, *stored[pair][1:]]}
     path.write_text(
         ["[]", "null", '"text"', "{", "[" * 100_000, json.dumps(changed), ""][rng.integers(7)]
     )
@@ -109,7 +109,7 @@ def damaged(place: Place, name: str) -> Row:
     while row.injected < TIMES:
         out = fresh(source, place.folder / "x")
         DAMAGES[name](out, rng)
-        held = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
         row.injected += 1
         for call in (("status", f"out={out}"), run) if name != "changed truths" else (run,):
             code, _, err = command(*call)
@@ -117,19 +117,19 @@ def damaged(place: Place, name: str) -> Row:
             if code != 2:
                 row.wrong += 1
                 row.notes.append(f"{call[0]} believed it")
-        code, said, err = command("doctor", f"out={out}")
-        row.unclear += code != 1 or "PROBLEM" not in said or bool(err)
-        if {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != held:
+        code, output, err = command("doctor", f"out={out}")
+        row.unclear += code != 1 or "PROBLEM" not in output or bool(err)
+        if {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != before:
             row.wrong += 1
             row.notes.append("the store was changed")
-        code, said, err = command("doctor", f"out={out}", "--repair")
-        row.unclear += code != 0 or "moved" not in said or bool(err)
+        code, output, err = command("doctor", f"out={out}", "--repair")
+        row.unclear += code != 0 or "moved" not in output or bool(err)
         import harness
 
-        found = harness.run(run)
-        row.lost += len(set(whole["key"]) - set(found.loc[found["status"].eq("ok"), "key"]))
-        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-        both = found.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
+        records = harness.run(run)
+        row.lost += len(set(whole["key"]) - set(records.loc[records["status"].eq("ok"), "key"]))
+        row.doubled += int(records.duplicated(["key", "estimand"]).sum())
+        both = records.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
         row.wrong += int(
             (both["value"] != both["value_whole"]).sum()
             + (both["truth"].fillna(-1) != both["truth_whole"].fillna(-1)).sum()
@@ -141,8 +141,8 @@ def _joins(out: Path, times: int, done) -> None:
     """Write small parts and join them, many times."""
     table = pq.read_table(parts.part_files(out)[0])
     for _ in range(times):
-        for at in range(0, table.num_rows, max(1, table.num_rows // 8)):
-            parts.write_table(out, table.slice(at, max(1, table.num_rows // 8)))
+        for start in range(0, table.num_rows, max(1, table.num_rows // 8)):
+            parts.write_table(out, table.slice(start, max(1, table.num_rows // 8)))
         compaction.compact(out)
     done.value = 1
 
@@ -159,18 +159,20 @@ def beside_compaction(place: Place) -> Row:
     reads = 0
     run = [*run_of(out, SMALL), "jobs=1"]
     while not done.value and joining.is_alive():
-        found = reader.load_records(out)
-        row.lost += len(set(whole["key"]) - set(found["key"])) + (reader.cell_states(out) != states)
-        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-        row.wrong += int(not found["value"].equals(whole["value"]))
+        records = reader.load_records(out)
+        row.lost += len(set(whole["key"]) - set(records["key"])) + (
+            reader.cell_states(out) != states
+        )
+        row.doubled += int(records.duplicated(["key", "estimand"]).sum())
+        row.wrong += int(not records["value"].equals(whole["value"]))
         for call in (("status", f"out={out}"), ("doctor", f"out={out}"), run)[
             : 3 if reads % 5 == 0 else 2
         ]:
-            code, said, err = command(*call)
+            code, output, err = command(*call)
             if code or err:
                 row.unclear += 1
                 row.notes.append(
-                    f"{call[0]}: {code} {err[-200:]!r} {[line for line in said.splitlines() if 'PROBLEM' in line]}"
+                    f"{call[0]}: {code} {err[-200:]!r} {[line for line in output.splitlines() if 'PROBLEM' in line]}"
                 )
         reads += 1
     joining.join()
@@ -197,11 +199,11 @@ def two_drivers(place: Place) -> Row:
         for process in both:
             row.messages(process.communicate()[1], 0)
         row.injected += 1
-        found = reader.load_records(out)
+        records = reader.load_records(out)
         whole = place.whole[place.whole["rep"] < SMALL]
-        row.lost += len(set(whole["key"]) - set(found.loc[found["status"].eq("ok"), "key"]))
-        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-        merged = found.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
+        row.lost += len(set(whole["key"]) - set(records.loc[records["status"].eq("ok"), "key"]))
+        row.doubled += int(records.duplicated(["key", "estimand"]).sum())
+        merged = records.merge(whole, on=["key", "estimand"], suffixes=("", "_whole"))
         row.wrong += int((merged["value"] != merged["value_whole"]).sum())
         shutil.rmtree(out)
     return row
@@ -221,12 +223,12 @@ def jumping_clock(place: Place) -> Row:
             row.injected += 1
             harness.run([*run, "refresh=true"])
             last = reader.query(out, "select run_id from r order by written desc limit 1")[0][0]
-            found = reader.load_records(out)
-            row.wrong += int(found["run_id"].ne(found["run_id"].mode()[0]).sum()) + (
-                found["run_id"].iloc[0] != last
+            records = reader.load_records(out)
+            row.wrong += int(records["run_id"].ne(records["run_id"].mode()[0]).sum()) + (
+                records["run_id"].iloc[0] != last
             )
-            row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-            row.lost += int((~found["status"].eq("ok")).sum())
+            row.doubled += int(records.duplicated(["key", "estimand"]).sum())
+            row.lost += int((~records["status"].eq("ok")).sum())
     finally:
         time.time = clock
     return row
@@ -248,8 +250,8 @@ def renames_of_nfs(place: Place) -> Row:
     try:
         while row.injected < TIMES:
             out = place.folder / f"nfs{row.injected}"
-            found = harness.run([*run_of(out, SMALL), "jobs=1", "engine=serial"])
-            row.lost += int((~found["status"].eq("ok")).sum())
+            records = harness.run([*run_of(out, SMALL), "jobs=1", "engine=serial"])
+            row.lost += int((~records["status"].eq("ok")).sum())
             row.wrong += len(list((out / "records").glob(".*")))
             place.check(row, out, {}, reader.cell_states(out))
     finally:
@@ -268,7 +270,7 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
     """Fill a disk of random size during a run, or make it read-only before a second run."""
     name = "read-only folder" if readonly else "full disk"
     row, rng = Row(name), generator(name)
-    disk, kept, status = (place.folder / one for one in ("disk", "kept", "status"))
+    disk, kept, status = (place.folder / name for name in ("disk", "kept", "status"))
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
         row.notes.append("not injected: mounting needs a user namespace, which is not allowed here")
         return row
@@ -295,21 +297,23 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
             text=True,
             env=environment(place.folder),
         )  # fmt: skip
-        said = (place.folder / "err").read_text() if readonly else done.stderr
+        output = (place.folder / "err").read_text() if readonly else done.stderr
         if status.read_text().strip() == "0":
             shutil.rmtree(kept)
             continue
         row.injected += 1
-        row.messages("\n".join(line for line in said.splitlines() if not line.startswith("cp:")), 1)
+        row.messages(
+            "\n".join(line for line in output.splitlines() if not line.startswith("cp:")), 1
+        )
         for temporary in (kept / "out").rglob(".*"):
             row.notes.append(f"left {temporary.name}")
         before = reader.cell_states(kept / "out")
         final = run_of(kept / "out", SMALL)
         import harness
 
-        found = harness.run([*final, "jobs=1"])
+        records = harness.run([*final, "jobs=1"])
         place.check(row, kept / "out", before, reader.cell_states(kept / "out"))
-        row.lost += int((~found["status"].eq("ok")).sum())
+        row.lost += int((~records["status"].eq("ok")).sum())
         shutil.rmtree(kept)
     return row
 

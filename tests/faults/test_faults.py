@@ -109,7 +109,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name):
+def test_a_part_with_foreign_content_is_refused(out, name):
     """A part without a digest, with a wrong column, is named by all readers and moved aside."""
     _write(out, key="b")
     _write(out)
@@ -117,7 +117,7 @@ def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name)
         parts.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a"
     )
     table = pq.read_table(theirs)
-    value, said = FOREIGN[name]
+    value, reason = FOREIGN[name]
     theirs.unlink()
     theirs = theirs.with_name("part-ffff.parquet")
     pq.write_table(
@@ -126,7 +126,7 @@ def test_a_part_of_somebody_else_s_is_looked_at_before_it_is_believed(out, name)
     for read in (reader.cell_states, reader.load_records, reader.status_counts):
         with pytest.raises(
             BadInputError,
-            match=f"{theirs.name} is not a readable record part .*{re.escape(said)}.*--repair",
+            match=f"{theirs.name} is not a readable record part .*{re.escape(reason)}.*--repair",
         ):
             read(out)
     assert f"PROBLEM  {theirs} cannot be read" in examine(out)[0]
@@ -150,23 +150,23 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(out, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError) as stop:
         _write(out)
-    said = system_sentence(stop.value)
+    message = system_sentence(stop.value)
     assert re.fullmatch(
         rf"there is no room left to write {out}/records/part-\S+\.parquet; make room, .* again\.",
-        said,
+        message,
     )
     assert not list((out / "records").iterdir())
 
 
-def test_what_the_system_refuses_is_a_sentence():
+def test_an_error_of_the_system_is_one_sentence():
     for number in errno.errorcode:
-        said = system_sentence(OSError(number, os.strerror(number), "some/file"))
+        message = system_sentence(OSError(number, os.strerror(number), "some/file"))
         assert (
-            "some/file" in said
-            and "Errno" not in said
-            and said.endswith(".")
-            and "\n" not in said
-            and "; " in said
+            "some/file" in message
+            and "Errno" not in message
+            and message.endswith(".")
+            and "\n" not in message
+            and "; " in message
         )
 
 

@@ -190,11 +190,11 @@ def test_buckets_and_cells(data):
     p, y, _, _, _ = sample(data)
     classical, jensen = LipBkt()(p, y)["l1"], LipBkt(form="jensen")(p, y)["l1"]
     names = {"B": "buckets", "bias": "bias", "U": None}
-    for e, prefix, own in (
+    for e, prefix, parts in (
         (classical, "lip_bkt", {"ece": "empirical", "dev": "deviation"}),
         (jensen, "lip_bkt_jensen", {"emp": "empirical", "mcd": "deviation"}),
     ):
-        for theirs, name in {**names, **own}.items():
+        for theirs, name in {**names, **parts}.items():
             value = e.high if name is None else e.diagnostics[name]
             assert value == pytest.approx(of_data(data, f"{prefix}.{theirs}"), **CLOSE)
     assert NWJensen(histogram=20)(p, y)["l1"].high == pytest.approx(

@@ -180,9 +180,9 @@ def test_the_expectation_if_calibrated():
     case = golden("G7_noise_floor")
     p = np.random.default_rng(1).dirichlet(np.full(10, 0.1), 300)
     y = np.zeros(300, dtype=int)  # no matter which
-    found = CKCE()(p, y)["ckce"].diagnostics
-    assert found["gamma"] == close(case["gamma"])
-    assert found["noise_floor"] == close(case["expected_ckce_if_calibrated"])
+    parts = CKCE()(p, y)["ckce"].diagnostics
+    assert parts["gamma"] == close(case["gamma"])
+    assert parts["noise_floor"] == close(case["expected_ckce_if_calibrated"])
     assert CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"] == close(
         case["expected_ckce_if_calibrated"], 0.01
     )

@@ -17,6 +17,12 @@ from harness.math.notions import one_hot
 FOLDER = Path(__file__).parents[1] / "golden" / "popordanoska2024"
 CASES = ("K2", "K3", "K10", "K30", "missing_class")
 ESTIMAND = {"l2": "l2_squared", "kl": "kl"}
+STATISTICS = {  # theirs: our prefix and sign
+    "CE": ("", 1),
+    "S=+E F(ratio)": ("refinement_", -1),
+    "refinement=-E F": ("refinement_", 1),
+    "sharpness": ("sharpness_", 1),
+}
 
 
 def rows(case):
@@ -58,14 +64,10 @@ def test_bregman_calibration_errors_refinement_and_sharpness(case):
         estimator = authors.DirichletKernel(
             "direct" if match[2] == "ce" else "risk", bandwidth(r), zero_rows="stats" in match[2]
         )
-        found = apply(estimator, *reduced(q, y, notion), notion, None)
+        estimates = apply(estimator, *reduced(q, y, notion), notion, None)
         name = ESTIMAND[match[3] or match[4]]
-        ours = {
-            "CE": lambda found=found, name=name: found[name].value,
-            "S=+E F(ratio)": lambda found=found, name=name: -found[f"refinement_{name}"].value,
-            "refinement=-E F": lambda found=found, name=name: found[f"refinement_{name}"].value,
-            "sharpness": lambda found=found, name=name: found[f"sharpness_{name}"].value,
-        }[r["statistic"]]()
+        prefix, sign = STATISTICS[r["statistic"]]
+        ours = sign * estimates[f"{prefix}{name}"].value
         assert ours == pytest.approx(float(r["value"]), rel=1e-6), r
         checked += 1
     assert checked == (1 if case == "missing_class" else 72)
@@ -76,8 +78,10 @@ def test_their_sharpness_fails_on_a_class_never_seen_and_ours_does_not():
     assert len(np.unique(y)) < q.shape[1]
     failed = [r for r in rows("missing_class") if r["statistic"] == "EXCEPTION"]
     assert failed
-    found = apply(authors.DirichletKernel(bandwidth=bandwidth(failed[0])), q, y, "canonical", None)
-    assert np.isfinite(found["sharpness_kl"].value)
+    estimates = apply(
+        authors.DirichletKernel(bandwidth=bandwidth(failed[0])), q, y, "canonical", None
+    )
+    assert np.isfinite(estimates["sharpness_kl"].value)
 
 
 @pytest.mark.parametrize("case", CASES[:4])
@@ -136,7 +140,7 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
         scores = scores / scores.sum(axis=1, keepdims=True)
     else:
         scores = out["temp" if method == "temp-nll" else "iso"]
-    found = apply(
+    estimates = apply(
         authors.DirichletKernel(),
         *reduced(scores.astype(np.float64), data["y_test"], "classwise"),
         "classwise",
@@ -144,7 +148,7 @@ def test_the_numbers_of_table_2_on_recalibrated_networks(method):
     )
     theirs = {r["function"]: float(r["value"]) for r in rows("recal")}
     for name, estimand in (("KL", "kl"), ("L2", "l2_squared")):
-        ours = found[estimand].value
+        ours = estimates[estimand].value
         assert ours == pytest.approx(theirs[f"{method} CE_{name} classwise via risk"], rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""docs/how-to/add-*.md and templates/: the diffs apply and what they add passes the contract tests."""
+"""The diffs of docs/how-to/add-*.md and templates/ apply and pass the contract."""
 
 import os
 import re

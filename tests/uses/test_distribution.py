@@ -1,4 +1,4 @@
-"""What is given away: wheel, container, citation, changelog. The slow test installs the wheel into an empty environment."""
+"""Wheel, container, citation and changelog."""
 
 import os
 import re
@@ -34,13 +34,13 @@ for package in (harness, harness.experiments):
 
 
 def allowed():
-    """What .dockerignore lets into the build, which is what the wheel is made of."""
+    """Return the paths that .dockerignore lets into the build, of which the wheel is made."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     return [line[1:] for line in lines if line.startswith("!")]
 
 
 def copied(folder):
-    """A copy of these files, with times of today, and with the bytecode that a user of the checkout has."""
+    """Copy these files with times of today, and add bytecode as in a used checkout."""
     for name in allowed():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def test_two_builds_give_the_same_bytes_and_hold_what_is_needed(wheel, tmp_path)
 
 @pytest.mark.slow
 def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
-    """Judge, an experiment and compare, in an environment with the declared dependencies alone, from an empty folder."""
+    """Run judge, an experiment and compare in an environment with declared dependencies only."""
     empty = tmp_path / "empty"
     empty.mkdir()
     run(sys.executable, "-m", "venv", "environment", folder=tmp_path)
@@ -158,30 +158,34 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     np.savetxt(
         empty / "preds.csv", rows, delimiter=",", header="p,y", comments="", fmt=["%.6f", "%d"]
     )
-    said = run(calharness, "judge", "preds.csv", "--html", "report.html", folder=empty)
-    assert said.strip() and "<html" in (empty / "report.html").read_text()
+    output = run(calharness, "judge", "preds.csv", "--html", "report.html", folder=empty)
+    assert output.strip() and "<html" in (empty / "report.html").read_text()
 
-    said = run(
+    output = run(
         calharness, "experiment=smoke", "reps=1", "n=[100]", "jobs=1", "engine=serial", folder=empty
     )
-    assert list((empty / "results" / "variations").glob("*/*.html")), said
+    assert list((empty / "results" / "variations").glob("*/*.html")), output
 
     (empty / "my_module.py").write_text(MINE)
     options = ("n=200", "reps=4", "notion=binary", "family=power", "jobs=1")
-    said = run(calharness, "compare", "my_module.mine", *options, folder=empty)
-    assert "the RMSE of mine is on geometric average" in said
+    output = run(calharness, "compare", "my_module.mine", *options, folder=empty)
+    assert "the RMSE of mine is on geometric average" in output
     assert (empty / "results" / "compare" / "mine" / "mine.html").is_file()
 
 
 def test_the_citation_is_valid_and_of_this_version():
     """The keys that the Citation File Format 1.2.0 asks for; dates and versions as it has them."""
-    said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= set(said) and said[
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation[
         "cff-version"
     ] == "1.2.0"
-    assert said["type"] == "software" and said["version"] == VERSION and said["license"] == "MIT"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", said["date-released"])
-    for reference in said["references"]:
+    assert (
+        citation["type"] == "software"
+        and citation["version"] == VERSION
+        and citation["license"] == "MIT"
+    )
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", citation["date-released"])
+    for reference in citation["references"]:
         assert {"type", "title", "authors"} <= set(reference) and reference["type"] in (
             "article",
             "conference-paper",
@@ -192,7 +196,7 @@ def test_the_citation_is_valid_and_of_this_version():
         for path in sorted((ROOT / "experiments").glob("*/paper.yaml"))
     ]
     assert {paper["title"] for paper in papers} == {
-        reference["title"] for reference in said["references"]
+        reference["title"] for reference in citation["references"]
     }
 
 
@@ -205,7 +209,7 @@ def test_the_changelog_begins_with_this_version_and_its_date():
     assert numbers == sorted(numbers, reverse=True) and len(set(numbers)) == len(numbers)
 
 
-def test_the_container_runs_calharness_as_nobody_of_importance_and_copies_what_the_wheel_is_made_of():
+def test_the_container_has_no_root_user_and_the_files_of_the_wheel():
     lines = [
         line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")
     ]

@@ -1,4 +1,4 @@
-"""The documentation: its tutorials and how-to pages work as printed, and it is built without a broken link."""
+"""Tutorials and how-to pages work as printed, and the documentation has no broken link."""
 
 import os
 import re
@@ -83,7 +83,7 @@ def site(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_built_pages_ask_no_other_host(site):
-    """No script, style sheet, picture or frame from elsewhere; links that a reader may follow are no requests."""
+    """No script, style sheet, picture or frame is from elsewhere; links may be."""
     for page in site.rglob("*.html"):
         text = page.read_text()
         asked = re.findall(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(https?:|//)[^>]*>", text)

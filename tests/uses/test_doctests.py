@@ -33,7 +33,7 @@ def test_examples_run(name):
 
 @pytest.mark.parametrize("package", ["estimators", "problems", "calibrators"])
 def test_every_public_class_has_an_example_and_sections(package):
-    """Estimators, problems and calibrators show how they are used; parameters, where there are any, have a section."""
+    """Classes with parameters have a section for them."""
     from dataclasses import fields, is_dataclass
 
     module = importlib.import_module(f"harness.{package}")
@@ -43,6 +43,6 @@ def test_every_public_class_has_an_example_and_sections(package):
         documented = False  # in the class itself, or in the base that has the field
         for kind in public.__mro__ if isinstance(public, type) and is_dataclass(public) else ():
             documented |= "Parameters\n" in (kind.__doc__ or "")
-            own = vars(kind).get("__annotations__", {}) if is_dataclass(kind) else {}
-            if any(field.init and field.name in own for field in fields(public)):
+            annotations = vars(kind).get("__annotations__", {}) if is_dataclass(kind) else {}
+            if any(field.init and field.name in annotations for field in fields(public)):
                 assert documented, f"{kind.__name__}, of {name}, has no section Parameters"

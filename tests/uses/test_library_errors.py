@@ -1,6 +1,6 @@
-"""Where the authors' library computes something else than its documentation says, ours gives the truth.
+"""Where the authors' library computes something else than documented, ours gives the truth.
 
-The reading of the exact map is the sharpest test: with q = C the estimator's expectation is the calibration error itself.
+The exact map is the sharpest test: with q = C the estimator's expectation is the error itself.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ def equals(x, truth, error=0.0):
     return abs(x.mean() - truth) <= 3 * np.hypot(standard_error(x), error) + 1e-12
 
 
-# One column against two: their scalar Lp losses subtract a prediction of two columns from a map of one
+# One column against two: their scalar losses subtract predictions of two columns from a map of one
 
 
 @dataclass(frozen=True)
 class Across:
-    """f uniform on (1/2, 0.9), C = 0.2 throughout: the truth lies on the other side of 1/2. E|f - C| = 0.5."""
+    """f is uniform on (1/2, 0.9) and C = 0.2, on the other side of 1/2: E|f - C| = 0.5."""
 
     classes = 2
 
@@ -49,7 +49,7 @@ def drawn(problem):
 
 
 def broadcast(order, f, q, y):
-    """What comes of (n, 1) - (n, 2): the difference of two losses, each anchored at both columns of f."""
+    """Return (n, 1) - (n, 2): the difference of two losses, each anchored at both columns of f."""
     both = np.column_stack([1.0 - f, f])
 
     def gain(g):
@@ -97,7 +97,7 @@ def test_scalar_norms_do_not_depend_on_the_order():
     ],
 )
 def test_what_the_library_reads_instead(problem, order, theirs):
-    """Its readings come back from the broadcast (up to 0.004: their draws are others), far from what the exact map says."""
+    """The broadcast gives the library's values (up to 0.004, of other draws), far from the truth."""
     f, c, y, oracle = drawn(
         Across() if problem == "across" else harness.load_problem("beta_overconfident_centred")
     )
@@ -117,13 +117,13 @@ def test_the_two_columns_and_their_root_are_the_correct_route():
         np.testing.assert_allclose(both, Lp(order).contribution(f, c, y), atol=1e-9)
 
 
-# Over- and underconfidence of the top class of more than two: by the sign of f - C, not by the side of 1/2
+# Overconfidence of the top class of more than two goes by the sign of f - C, not the side of 1/2
 
 KINDS = {"overconfident_mc": "overconfident", "underconfident_mc": "underconfident"}
 
 
 def published(kind):
-    """{quantity: (truth, error)} of the ten-class problem; over and under are split at 1/2 there."""
+    """Return {quantity: (truth, error)} of ten classes; over and under are split at 1/2."""
     return {
         row["quantity"].removesuffix("_L1_fullinfo").removeprefix("topclass").lstrip("_")
         or "total": (float(row["truth"]), float(row["err_est"]))
@@ -138,8 +138,8 @@ def top_class(kind):
     problem = harness.load_problem(f"dirichlet10_{kind}")
     f, y = problem.sample(N, np.random.default_rng(32))
     c, outcome = problem.posterior(f), np.eye(10)[y]
-    at = np.arange(N), f.argmax(axis=1)
-    return (f[at], c[at], outcome[at]), (f, c, outcome)
+    index = np.arange(N), f.argmax(axis=1)
+    return (f[index], c[index], outcome[index]), (f, c, outcome)
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
 
 @pytest.mark.parametrize("kind, mistaken", [("overconfident", 0.729), ("underconfident", 0.790)])
 def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
-    """With ten classes the top probability is often below 1/2: 73 % of the overconfidence would be called underconfidence."""
+    """With ten classes 73 % of the overconfidence would be called underconfidence."""
     (f, c, y), vectors = top_class(kind)
     halves = {
         side: OneSided(Lp(1.0), side).contribution(f, c, y, pivot=0.5) for side in ("over", "under")
@@ -183,10 +183,10 @@ def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
 
 @pytest.mark.slow
 def test_our_top_class_estimates_go_by_the_sign():
-    """Those of the canonical notion, on a fitted map: nothing is called underconfident that is not."""
+    """On a fitted map nothing is called underconfident that is not."""
     problem = harness.load_problem("dirichlet10_overconfident")
     p, y = problem.sample(4000, np.random.default_rng(33))
-    found = harness.load_estimator("variational_temperature")(
+    estimates = harness.load_estimator("variational_temperature")(
         p, y, np.random.default_rng(34), notion="canonical"
     )
     names = {loss.name for loss in CANONICAL_LOSSES} & {
@@ -194,16 +194,16 @@ def test_our_top_class_estimates_go_by_the_sign():
         "top_class_l1_over",
         "top_class_l1_under",
     }
-    assert len(names) == 3 and found["top_class_l1_over"].value == pytest.approx(
-        found["top_class_l1"].value
+    assert len(names) == 3 and estimates["top_class_l1_over"].value == pytest.approx(
+        estimates["top_class_l1"].value
     )
-    assert found["top_class_l1_under"].value == pytest.approx(0.0, abs=1e-12)
-    assert found["top_class_l1_over"].low > 0.5 * problem.truth("top_class_l1").value
+    assert estimates["top_class_l1_under"].value == pytest.approx(0.0, abs=1e-12)
+    assert estimates["top_class_l1_over"].low > 0.5 * problem.truth("top_class_l1").value
 
 
 @pytest.mark.slow
 def test_the_top_class_conditions_on_the_whole_vector():
-    """More information, more error: E|f_t - E[Y given f]| is at least E|f_t - E[Y given f_t]|, which is another estimand."""
+    """E|f_t - E[Y given f]| is at least E|f_t - E[Y given f_t]|, which is another estimand."""
     problem = harness.load_problem("dirichlet3_harmonic")
     whole, alone = problem.truth("top_class_l1"), problem.truth("l1", "top_label")
     assert whole.value > alone.value + 10 * (whole.error + alone.error)

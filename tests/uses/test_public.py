@@ -31,12 +31,17 @@ def test_estimate_gives_the_value_of_a_run(out, notion):
     plan = Experiment.of(run).plan
     (problem,), (estimator,) = plan.problems.values(), plan.estimators.values()
     p, y = problem.object.sample(80, data_rng(0, problem.key, 0))
-    found = [
-        harness.estimate(one, *data, notion, estimator_rng(0, problem.key, 0, 80, estimator.stream))
-        for one, *data in (("kde", p, y), (harness.load_estimator("kde"), p.tolist(), y.tolist()))
+    estimates = [
+        harness.estimate(
+            instance, *data, notion, estimator_rng(0, problem.key, 0, 80, estimator.stream)
+        )
+        for instance, *data in (
+            ("kde", p, y),
+            (harness.load_estimator("kde"), p.tolist(), y.tolist()),
+        )
     ]
-    assert found[0] == found[1]
-    assert {name: e.value for name, e in found[0].items()} == recorded.to_dict()
+    assert estimates[0] == estimates[1]
+    assert {name: e.value for name, e in estimates[0].items()} == recorded.to_dict()
 
 
 def test_estimate_takes_bare_functions_and_seeds():
