@@ -13,13 +13,7 @@ from matplotlib.figure import Figure
 
 from harness.common.writing import whole_file
 from harness.configure.settings import Settings
-from harness.evaluation import (
-    arena,
-    arena_content,
-    arena_memory,
-    arena_own,
-    arena_pairs,
-)
+from harness.evaluation import arena, arena_content, arena_memory, arena_own, arena_pairs
 from harness.figures import arena_plot, figure_files, interval_plot
 from harness.pages import arena_tables, problem_pictures
 from harness.pages.templating import environment

@@ -189,10 +189,7 @@ def limits(card: Card) -> str:
         (spec.max_classes, f"canonical: at most {spec.max_classes or 0:,} classes"),
         (spec.needs_posterior, "reads the true posterior: an oracle, on no real predictions"),
         (spec.unavailable, f"here not: {spec.unavailable}"),
-        (
-            0 < card.largest_n < LARGEST_N,
-            f"the arena ran it up to n = {card.largest_n:,} only",
-        ),
+        (0 < card.largest_n < LARGEST_N, f"the arena ran it up to n = {card.largest_n:,} only"),
     ]
     return "; ".join(text for applies, text in texts if applies) or "it declares none"
 

@@ -139,8 +139,7 @@ def filters(boards: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     """Return {filter: [(value, its name on the page)]}, "all" first where the page has it."""
     order = list(ESTIMANDS)
     estimands = sorted(
-        boards["estimand"].unique(),
-        key=lambda e: (order.index(e) if e in order else len(order), e),
+        boards["estimand"].unique(), key=lambda e: (order.index(e) if e in order else len(order), e)
     )
     families = sorted(set(boards["family"]) - {ALL})
     choices = {

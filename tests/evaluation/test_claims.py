@@ -159,7 +159,7 @@ def test_claims_are_judged_in_the_papers_order(statistics):
         and found["reps"].to_list()[2] == 12
     )
     assert outcomes.count_by_source(found) == {
-        "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1},
+        "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1}
     }
 
 

@@ -275,11 +275,7 @@ def test_caption_says_what_is_drawn(kinds):
     every = caption(kinds, settings)
     assert all(
         text in every
-        for text in (
-            "Ticks: bounds",
-            "Bars with end caps",
-            "Pale bars: from an estimate to its",
-        )
+        for text in ("Ticks: bounds", "Bars with end caps", "Pale bars: from an estimate to its")
     )
     family = pd.concat(
         [rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)]

@@ -96,11 +96,7 @@ def leaderboard(
 
 
 def _summary(
-    block: Block,
-    means: NDArray[np.float64],
-    groups: pd.DataFrame,
-    rows: pd.DataFrame,
-    level: float,
+    block: Block, means: NDArray[np.float64], groups: pd.DataFrame, rows: pd.DataFrame, level: float
 ) -> pd.DataFrame:
     """Return one leaderboard, of `means` (groups, B + 1, estimators) and the rows of `settings`."""
     ranked = rows[rows["regret"].notna()]

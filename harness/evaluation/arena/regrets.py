@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.resampling import nanmean
-from harness.evaluation.arena.rules import (
-    OTHER,
-    SETTING,
-    family_of,
-    floors,
-    is_published,
-    largest,
-)
+from harness.evaluation.arena.rules import OTHER, SETTING, family_of, floors, is_published, largest
 from harness.evaluation.summary import covers, with_texts
 from harness.records.schema import has_number
 
