@@ -1,4 +1,4 @@
-"""Figures of intervals and tests: coverage against width, and how often a test rejects."""
+"""Figure of intervals: coverage of the truth against width."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from harness.configure.settings import Settings
 from harness.evaluation import rates
 from harness.evaluation.intervals import (
     LEAST_WIDTH,
-    LEVEL,
     SETTING,
     Families,
     coverage_table,
     intervals,
-    power_table,
 )
 from harness.evaluation.selection import estimators, figure_estimands, label
 from harness.figures import panels
-from harness.figures.style import COLOURS, MARKERS, WIDTH, nothing, pale, series_style
+from harness.figures.style import WIDTH, nothing, pale, series_style
 from harness.records.schema import has_number
 
 
@@ -155,68 +153,3 @@ def _method_legend(
         loc="outside right upper",
         fontsize=6.5,
     )
-
-
-def power(records: pd.DataFrame, families: Families, settings: Settings) -> Figure:
-    """Draw the shares of p-values of at most 0.05, a panel per notion (rows) and n (columns).
-
-    There is a row per test. The open diamond is the share on calibrated problems, the size, which
-    belongs on the dashed line. The large dot is the share on miscalibrated problems, the power.
-    Both have Wilson 95 % intervals. Small marks are the power by family.
-
-    Parameters
-    ----------
-    records, families
-        As for `power_table`.
-    settings : Settings
-        Labels.
-    """
-    table = power_table(records, families)
-    if not len(table):
-        return nothing("no p-value")
-    notions, sizes = list(dict.fromkeys(table["notion"])), sorted(table["n"].unique())
-    methods = estimators(table, settings)
-    names = [label(settings, "estimator", name) for name in methods]
-    by_family = list(table.columns[table.columns.get_loc("without") + 1 :])
-    height = 0.9 + (0.45 + 0.2 * len(methods)) * len(notions)
-    figure, axes = panels.grid(len(notions), len(sizes), height, sharex=True, sharey=True)
-    tolerance = "0.05, with three standard errors"
-    shares = {  # column: height above the row, label, style
-        "size": (-0.22, "calibrated: size",
-                 {"marker": "D", "markerfacecolor": "white", "color": "0.25", "markersize": 3.5}),
-        "power": (0.0, "miscalibrated: power", {"marker": "o", "color": "0.1", "markersize": 5}),
-    }  # fmt: skip
-    for notion, row_axes in zip(notions, axes):
-        for n, ax in zip(sizes, row_axes):
-            here = table[table["notion"].eq(notion) & table["n"].eq(n)]
-            samples = here["size_samples"].median()
-            reach = 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / samples) if samples else 0.0
-            ax.axvspan(max(0.0, LEVEL - reach), LEVEL + reach, color="0.5", alpha=0.18, linewidth=0)
-            panels.rule(ax, LEVEL, upright=True, linewidth=0.8, label=tolerance)
-            for r in here.to_dict("records"):
-                y = methods.index(r["estimator"])
-                for j, family in enumerate(by_family):
-                    text = f"family {family.removeprefix('power_')}"
-                    style: Any = {"color": COLOURS[j % 8], "marker": MARKERS[(j + 1) % 8]}
-                    style |= {"markersize": 3.2, "linestyle": "none", "alpha": 0.85}
-                    ax.plot(r[family], y + 0.22, label=text, **style)
-                for name, (shift, text, style) in shares.items():
-                    if r[f"{name}_samples"]:
-                        ends = [[r[name] - r[f"{name}_low"]], [r[f"{name}_high"] - r[name]]]
-                        bars = {"xerr": np.clip(ends, 0.0, None), "elinewidth": 0.7}
-                        bars |= {"linestyle": "none", "label": text}
-                        ax.errorbar(r[name], y + shift, **bars, **style)
-            ax.set_title(f"{notion_name(notion)}, $n$ = {n:,}")
-            ax.set_xlim(-0.02, 1.02)
-            panels.name_rows(ax, names)
-    for ax in axes[-1]:
-        ax.set_xlabel("share of p-values $\\leq$ 0.05")
-    first = [shares["size"][1], tolerance, shares["power"][1]]
-    panels.legend(figure, axes, columns=4, first=first)
-    figure.set_label(
-        "Share of p-values of at most 0.05: on calibrated problems (open diamonds; at most 0.05 "
-        "but for its error if the test is valid) and on miscalibrated ones (dots; small marks: by "
-        "family), with Wilson 95 % intervals. Cells without a p-value are counted in the table, "
-        "not here."
-    )
-    return figure

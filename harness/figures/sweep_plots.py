@@ -1,4 +1,4 @@
-"""Figure of a sweep: estimates and CPU time against a swept parameter, or a heat map over two."""
+"""Figure of a sweep: estimates and CPU time against a swept parameter."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from harness.evaluation.sweep_tables import SweepResults, are_numbers, comparabl
 from harness.figures import plots
 from harness.figures.marks import legend, marks
 from harness.figures.panels import rule
-from harness.figures.style import COLOURS, WIDTH, grid_shape, series_style, subplots
+from harness.figures.style import COLOURS, WIDTH, series_style, subplots
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-PANEL_VALUES = 4  # a second parameter with more values is the other axis of a heat map
+PANEL_VALUES = 4  # a further parameter with more values has a line per value, and no panels
 LOG_RATIO = 20.0  # of the largest to the smallest value, from which an axis is logarithmic
 PLACE = ["problem", "notion", "n"]
 ROW = ["estimand", *PLACE]
@@ -36,8 +36,8 @@ ROW = ["estimand", *PLACE]
 def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw estimates (mean and standard error) and CPU time against the parameter with most values.
 
-    There is a panel per problem, notion, n, estimand and value of a further parameter. If a second
-    parameter has many values, too, draw a heat map over both.
+    There is a panel per problem, notion, n, estimand and value of a further parameter. A parameter
+    with more than PANEL_VALUES values has a line per value instead.
     """
     estimands = figure_estimands(records, settings)
     frame = results.rows(records[records["estimand"].isin(estimands)], settings)
@@ -51,10 +51,6 @@ def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> 
     # numbers before names, then the parameter with most values
     values = {name: results.values(name) for name in swept}
     x, *others = sorted(swept, key=lambda name: (not are_numbers(values[name]), -len(values[name])))
-    crossed = [name for name in others if frame[[x, name]].notna().all(axis=1).any()]
-    wide = [name for name in crossed if len(values[name]) > PANEL_VALUES]
-    if wide and len(others) == 1:
-        return _heat_maps(values, frame, x, wide[0], settings)
     return _lines(values, frame, Axis(x, values[x]), others, estimands, settings)
 
 
@@ -234,60 +230,6 @@ def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None
     dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 2}
     for points in lines.values():
         ax.plot(*zip(*sorted(points.items())), label="true value", **dashed)
-
-
-def _heat_maps(
-    values: dict[str, Any], frame: pd.DataFrame, x: str, y: str, settings: Settings
-) -> Figure:
-    """Draw the RMSE over two parameters, a panel per estimator; the mean if a truth is unknown."""
-    crossed = frame[[x, y]].notna().all(axis=1)
-    frame = frame[crossed]
-    estimand, *more = dict.fromkeys(frame["estimand"])  # one scale of colours for one quantity
-    frame = frame[frame["estimand"].eq(estimand)]
-    known = frame["truth"].notna().all()
-    shown = "rmse" if known else "mean"
-    panels = list(frame.groupby([*PLACE, "estimator"], sort=False))
-    rows, columns = grid_shape(len(panels), settings.figure.panels_per_row)
-    size = settings.figure.size or (max(WIDTH, 2.6 * columns), 0.4 + 2.4 * rows)
-    figure, grid = subplots(rows, columns, 0, figsize=size)
-    xs, ys = values[x], values[y]
-    low, high = frame[shown].min(), frame[shown].max()
-    for ((problem, notion, n, estimator), part), ax in zip(panels, grid.flat):
-        fields = np.full((len(ys), len(xs)), np.nan)
-        positions = [[comparable(v) for v in many].index for many in (ys, xs)]
-        for row in part[[y, x, shown]].itertuples(index=False):
-            fields[positions[0](comparable(row[0])), positions[1](comparable(row[1]))] = row[2]
-        scale = {"cmap": "cividis", "vmin": low, "vmax": high}
-        image = ax.imshow(fields, origin="lower", aspect="auto", **scale)
-        if len(xs) * columns <= 15:
-            for (i, j), value in np.ndenumerate(fields):
-                if math.isfinite(value):
-                    colour = "white" if value < (low + high) / 2 else "black"
-                    ax.text(
-                        j, i, f"{value:.3f}", color=colour, ha="center", va="center", fontsize=6
-                    )
-        rotation = 45 if len(xs) > 6 else 0
-        ax.set_xticks(range(len(xs)), [sweeps.value_text(v) for v in xs], rotation=rotation)
-        ax.set_yticks(range(len(ys)), [sweeps.value_text(v) for v in ys])
-        ax.grid(visible=False)
-        ax.set(xlabel=x, ylabel=y)
-        place = f"{label(settings, 'problem', problem)}, {notion_name(notion)}, n = {n:,}"
-        ax.set_title(f"{label(settings, 'estimator', estimator)}\n{place}")
-    for ax in grid.flat[len(panels) :]:
-        ax.set_visible(False)
-    name = AXIS_NAMES.get(estimand, estimand)
-    figure.colorbar(image, ax=grid, label=f"RMSE of the {name}" if known else name, shrink=0.8)
-    start = f"Mean of {estimand}, whose truth is not known everywhere,"
-    if known:
-        start = f"Root mean squared error of {estimand}"
-    reps = captions.format_range(frame["reps"])
-    sentences = [f"{start} by {x} and {y}, over {reps} replications."]
-    if more:
-        sentences.append(f"Not drawn, but in the table: {', '.join(more)}.")
-    if not crossed.all():
-        sentences.append(f"Drawn is what both {x} and {y} change; the table has the rest.")
-    figure.set_label(" ".join(sentences))
-    return figure
 
 
 def _caption(

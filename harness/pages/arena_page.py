@@ -137,11 +137,6 @@ def _pictures(
     if len(apart):
         drawn = interval_plot.coverage_width(apart, families, settings)
         yield "intervals", "Intervals: coverage against width", drawn
-        yield (
-            "power",
-            "Tests: how often they reject",
-            interval_plot.power(apart, families, settings),
-        )
 
 
 def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:

@@ -428,7 +428,7 @@ def test_power_table_by_hand():
     assert wild["holds"].tolist() == [False]
 
 
-def test_figures_show_every_method():
+def test_the_figure_shows_every_method():
     records = pd.concat(
         [rows("one", "a", 95, 5), rows("one", "b", 60, 40), rows("two", "a", 10, high=np.nan)]
     )
@@ -437,18 +437,6 @@ def test_figures_show_every_method():
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[:2] == ["1  one", "2  two"]
     interval_plot.coverage_width(records.assign(truth=np.nan), {}, SETTINGS)
-    tests = pd.concat(
-        [
-            rows("one", "a", 1, truth=0.0),
-            rows("one", "b", 1),
-            p_values("two", "a", [0.5]),
-            p_values("two", "b", [0.01]),
-        ]
-    )
-    figure = interval_plot.power(tests, FAMILIES, SETTINGS)
-    figure.draw_without_rendering()
-    assert "family wavy" in [text.get_text() for text in figure.legends[0].get_texts()]
-    assert interval_plot.power(records, FAMILIES, SETTINGS).get_label()
 
 
 def test_configured_wrappers_run_and_are_judged(out):
