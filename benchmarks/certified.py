@@ -10,7 +10,9 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -30,7 +32,7 @@ IDS = (
 )  # fmt: skip
 
 
-def seconds(work, times=2):
+def seconds(work: Callable[[], Any], times: int = 2) -> float:
     """Return the smallest CPU seconds of `times` calls."""
     timings = []
     for _ in range(times):
@@ -40,7 +42,7 @@ def seconds(work, times=2):
     return min(timings)
 
 
-def denoised(scores, labels):
+def denoised(scores: np.ndarray, labels: np.ndarray) -> Any:
     """Denoise all labels at the strength of the bound."""
     n = len(scores)
     starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
@@ -48,16 +50,16 @@ def denoised(scores, labels):
     tv.denoise_runs(starts, sums, n * tv_lambda(n, groups, 0.045), count)
 
 
-def call(estimator, p, y):
+def call(estimator: Any, p: np.ndarray, y: np.ndarray) -> Any:
     return estimator(p, y, np.random.default_rng(2))
 
 
-def show(task, n, cpu):
+def show(task: str, n: int, cpu: float) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{task:<44}{n:>12,}{cpu:>10.4f}{cpu / n * 1e9:>10.1f} ns{peak:>8.0f} MB", flush=True)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     sizes = (100_000, 1_000_000) if parser.parse_args().quick else (100_000, 1_000_000, 10_000_000)

@@ -38,6 +38,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -75,19 +76,23 @@ class Cell:
     kind: str
 
 
-def predictions(k, n, rng):
+# {(cell, quantity): [truth, draws, covered, mean width]}
+Table = dict[tuple[Cell, str], list[Any]]
+
+
+def predictions(k: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw scores: logits (n, k), or for k = 2 probabilities (n,)."""
     return rng.random(n) if k == 2 else 2.0 * rng.standard_normal((n, k))
 
 
-def predictions_and_truth(k, scores, t):
+def predictions_and_truth(k: int, scores: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
     """Return p and C = p^t / sum p^t of the scores, each (n, k), or (n,) for k = 2."""
     if k == 2:
         return scores, scores**t / (scores**t + (1.0 - scores) ** t)
     return softmax(scores, axis=1), softmax(t * scores, axis=1)
 
 
-def top_label_error(k, scores, t):
+def top_label_error(k: int, scores: np.ndarray, t: float) -> float:
     """Return the L1 error of the top label, of class 1 for k = 2.
 
     All top labels err in the same direction.
@@ -100,13 +105,13 @@ def top_label_error(k, scores, t):
 
 
 @lru_cache(maxsize=8)
-def sample_of_truth(k):
+def sample_of_truth(k: int) -> np.ndarray:
     """Return the scores from which the truths are computed."""
     return predictions(k, PAIRS_OF_TRUTH // k, np.random.default_rng([2026, k]))
 
 
 @lru_cache(maxsize=64)
-def temper(k, kind):
+def temper(k: int, kind: str) -> float:
     """Return the power t of a kind."""
     target = KINDS[kind]
     if target == 0.0:
@@ -115,7 +120,7 @@ def temper(k, kind):
 
 
 @lru_cache(maxsize=64)
-def truths(k, kind):
+def truths(k: int, kind: str) -> dict[str, float]:
     """Return {quantity without the estimator: true value} of a kind."""
     p, c = predictions_and_truth(k, sample_of_truth(k), temper(k, kind))
     gap = p - c
@@ -145,7 +150,7 @@ def truths(k, kind):
     return {name: 0.0 for name in values} if kind == "calibrated" else values
 
 
-def intervals(p, y, rng):
+def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tuple[str, str, Any]]:
     """Return [(quantity, name of its truth, interval)] that judge prints for p and y."""
     data = from_arrays(p, y)
     answer = howfar.errors(data, LEVEL, rng)
@@ -170,7 +175,7 @@ def intervals(p, y, rng):
     return rows
 
 
-def sample(cell, index):
+def sample(cell: Cell, index: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     """Return (p, y, rng) of one draw; p is (n, k), or (n,) for k = 2."""
     rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
     p, c = predictions_and_truth(
@@ -181,7 +186,7 @@ def sample(cell, index):
     return p, np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1), rng
 
 
-def draw(cell, index):
+def draw(cell: Cell, index: int) -> dict[str, list[float]]:
     """Return {quantity: [truth, share of covering intervals, mean width]} of one draw.
 
     Quantities without an interval are left out.
@@ -193,7 +198,7 @@ def draw(cell, index):
     )
 
 
-def summary(rows):
+def summary(rows: list[tuple[str, float, Any]]) -> dict[str, list[float]]:
     """Return {quantity: [truth, share of covering intervals, mean width]}.
 
     Rows are (quantity, truth, interval).
@@ -210,19 +215,19 @@ def summary(rows):
     return {quantity: np.mean(values, axis=0).tolist() for quantity, values in outcomes.items()}
 
 
-def as_vectors(p):
+def as_vectors(p: np.ndarray) -> np.ndarray:
     """Return p as (n, k)."""
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
-def noisy(p, rng):
+def noisy(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the second model's predictions: softmax(log p + NOISE e), e standard normal."""
     p = as_vectors(p)
     with np.errstate(divide="ignore"):
         return softmax(np.log(p) + NOISE * rng.standard_normal(p.shape), axis=1)
 
 
-def expected_scores(p, c):
+def expected_scores(p: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Return the mean log-loss and Brier score of p (n, k) if labels have probabilities c.
 
     The scores are those of `judge`.
@@ -236,13 +241,21 @@ def expected_scores(p, c):
 
 
 @lru_cache(maxsize=2)
-def population(k, kind):
+def population(k: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (p, p of the second model, C) of many new rows, each (rows, k)."""
     p, c = map(as_vectors, predictions_and_truth(k, sample_of_truth(k), temper(k, kind)))
     return p, noisy(p, np.random.default_rng([2027, k])), c
 
 
-def mean_after(method, p, y, fold, classes, new, c):
+def mean_after(
+    method: str,
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    classes: Any,
+    new: np.ndarray,
+    c: np.ndarray,
+) -> np.ndarray:
     """Return the expected scores of `new` after recalibration, averaged over the folds.
 
     The map of a fold is fitted without it.
@@ -251,7 +264,7 @@ def mean_after(method, p, y, fold, classes, new, c):
     return np.mean([expected_scores(q(new), c) for q in maps], axis=0)
 
 
-def changes(cell, index):
+def changes(cell: Cell, index: int) -> dict[str, list[float]]:
     """Return `draw` for the gains by recalibration and the differences of two models."""
     p, y, rng = sample(cell, index)
     first, second = (
@@ -304,12 +317,12 @@ def changes(cell, index):
 PARTS = {"errors": draw, "changes": changes}
 
 
-def table_part(quantity):
+def table_part(quantity: str) -> str:
     """Return the part of the table that a quantity belongs to."""
     return "changes" if quantity.startswith("versus.") or ".gain." in quantity else "errors"
 
 
-def read(path):
+def read(path: Path) -> Table:
     """Return {(cell, quantity): [truth, draws, covered, mean width]} of a stored table."""
     if not path.is_file():
         return {}
@@ -325,7 +338,7 @@ def read(path):
         }
 
 
-def write(path, table):
+def write(path: Path, table: Table) -> None:
     """Replace the stored table in one step."""
     order = sorted(
         table, key=lambda key: (key[0].k, key[0].n, list(KINDS).index(key[0].kind), key[1])
@@ -352,13 +365,13 @@ def write(path, table):
     partial.replace(path)
 
 
-def _task(arguments):
+def _task(arguments: tuple[str, Cell, int]) -> tuple[dict[str, list[float]], float]:
     part, cell, index = arguments
     start = time.process_time()
     return PARTS[part](cell, index), time.process_time() - start
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -12,6 +12,8 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Callable
+from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -22,7 +24,7 @@ from harness.estimators import CKCE, MMCE, SKCE, UCME, SimplexECE  # noqa: E402
 from harness.math.kernels import median_distance  # noqa: E402
 
 
-def draw(n, classes=10):
+def draw(n: int, classes: int = 10) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return {"true": (f, y), "over": (f sharpened, y)}."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(classes, 0.1), n)
@@ -30,7 +32,7 @@ def draw(n, classes=10):
     return {"true": (p, y), "over": (p**2 / (p**2).sum(axis=1, keepdims=True), y)}
 
 
-def seconds(function, repeats=1):
+def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
     """Return (smallest CPU seconds, result)."""
     timings = []
     for _ in range(repeats):
@@ -40,7 +42,7 @@ def seconds(function, repeats=1):
     return min(timings), result
 
 
-def dense_skce(q, y, gamma):
+def dense_skce(q: np.ndarray, y: np.ndarray, gamma: float) -> float:
     """Compute the unbiased form from n x n matrices of kernels and of residual products."""
     r = np.eye(q.shape[1])[y] - q
     squares = (q * q).sum(axis=1)
@@ -52,7 +54,14 @@ def dense_skce(q, y, gamma):
     return (h.sum() - h.trace()) / (len(q) * (len(q) - 1))
 
 
-def show(case, n, ours, other=None, gap=None, more=""):
+def show(
+    case: str,
+    n: int,
+    ours: float,
+    other: float | None = None,
+    gap: float | None = None,
+    more: str = "",
+) -> None:
     """Print a row of the table."""
     compared = f"{other:9.2f}{other / ours:6.1f}x" if other else " " * 16
     difference = "" if gap is None else f"{gap:.0e}"
@@ -63,7 +72,7 @@ def show(case, n, ours, other=None, gap=None, more=""):
     )
 
 
-def main(quick):
+def main(quick: bool) -> None:
     seconds(lambda: CKCE()(*draw(600)["true"]))
     columns = f"{'n':>8}{'ours':>9}{'other':>9}{'ratio':>7}{'gap':>7}   memory"
     print(f"{'CPU seconds, one thread':<34}{columns}")

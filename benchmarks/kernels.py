@@ -13,6 +13,8 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Callable
+from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -41,7 +43,7 @@ AUTHORS = {
 }
 
 
-def seconds(function, repeats=1):
+def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
     """Return (smallest CPU seconds, result)."""
     timings = []
     for _ in range(repeats):
@@ -51,7 +53,9 @@ def seconds(function, repeats=1):
     return min(timings), result
 
 
-def show(case, n, ours, textbook=None, gap=None):
+def show(
+    case: str, n: int, ours: float, textbook: float | None = None, gap: float | None = None
+) -> None:
     """Print a row of the table."""
     authors = AUTHORS.get((case, n))
     compared = f"{textbook:10.2f}{textbook / ours:7.0f}x" if textbook else " " * 18
@@ -65,7 +69,9 @@ def show(case, n, ours, textbook=None, gap=None):
     )
 
 
-def ridge_textbook(p, y, kind, gamma):
+def ridge_textbook(
+    p: np.ndarray, y: np.ndarray, kind: str, gamma: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return risks and test estimates of the authors' split and folds.
 
     kkr uses one eigendecomposition and n x n products per ridge, ukkr one linear system per ridge.
@@ -101,7 +107,7 @@ def ridge_textbook(p, y, kind, gamma):
     return risks, tests
 
 
-def kernel_textbook(g, y, bandwidth):
+def kernel_textbook(g: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
     """Compute direct KL by an n x n x k tensor of logarithms."""
     n, k = g.shape
     log = np.log(g) @ (g / bandwidth).T
@@ -114,14 +120,14 @@ def kernel_textbook(g, y, bandwidth):
     return float((xlogy(r, r) - r * np.log(g)).sum(axis=1).mean() + (g - r).sum(axis=1).mean())
 
 
-def confidences(n):
+def confidences(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw top-label predictions of a Dirichlet problem of ten classes."""
     return reduce(
         *load_problem("dirichlet10_overconfident").sample(n, np.random.default_rng(0)), "top_label"
     )
 
 
-def main(quick):
+def main(quick: bool) -> None:
     columns = (
         f"{'n':>7}{'ours':>10}{'textbook':>10}{'ratio':>8}  {'authors':>17}  {'gap':>8}  memory"
     )
@@ -162,7 +168,7 @@ def main(quick):
         )
         g = np.clip(p, 1e-7, 1 - 1e-7)
 
-        def textbook(g=g, y=y):
+        def textbook(g: np.ndarray = g, y: np.ndarray = y) -> float:
             pairs = [np.clip(np.column_stack([1 - c, c]), 1e-7, 1 - 1e-7) for c in g.T]
             hits = [(y == j).astype(int) for j in range(len(pairs))]
             return np.mean([kernel_textbook(*pair, 0.02) for pair in zip(pairs, hits)])
@@ -193,7 +199,7 @@ def main(quick):
             show(f"canonical {kind}, k = 10", 10_000, ours)
 
 
-def low_rank():
+def low_rank() -> None:
     """Print the residual trace of the low rank, against the dense matrix."""
     vectors = load_problem("dirichlet10_overconfident").sample(2000, np.random.default_rng(0))[0]
     for name, p in (("scalars", confidences(2000)[0]), ("k = 10", vectors)):

@@ -27,7 +27,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -44,6 +46,8 @@ from harness.estimators.application import apply  # noqa: E402
 from harness.estimators.kernel_ridge import KernelRidge  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
 
+Call = Callable[[np.ndarray, np.ndarray, str], float]  # (p, y, notion) -> estimate
+
 HERE = Path(__file__).resolve().parent
 COLUMNS = (
     "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference",
@@ -59,7 +63,7 @@ MODULES = (
 )  # fmt: skip
 
 
-def predictions(n, k):
+def predictions(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw overconfident predictions and labels.
 
     Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2) with C ~ p^0.3.
@@ -76,24 +80,24 @@ def predictions(n, k):
     )
 
 
-def by_id(name, estimand, **settings):
+def by_id(name: str, estimand: str, **settings: Any) -> Call:
     """Return a call of the estimator with this id."""
     estimator = load_estimator(name, **settings)
 
-    def call(p, y, notion):
+    def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
         return apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
 
     call.unavailable = getattr(estimator, "unavailable", None)
     return call
 
 
-def trees_of_probmetrics(name):
+def trees_of_probmetrics(name: str) -> Call:
     """Compute l1 by the authors' warm-started trees in five folds, with all their losses.
 
     In two columns it is twice ours of one column.
     """
 
-    def call(p, y, notion):
+    def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
         import torch
         from catboost import CatBoostClassifier
         from probmetrics import classifiers
@@ -134,16 +138,16 @@ def trees_of_probmetrics(name):
     return call
 
 
-def classwise_kl(p, y, notion):
+def classwise_kl(p: np.ndarray, y: np.ndarray, notion: str) -> float:
     """Compute the mean over classes of the KL by an n x n kernel matrix per class."""
     columns = [np.clip(np.column_stack([1.0 - c, c]), 1e-7, 1.0 - 1e-7) for c in p.T]
     return float(np.mean([kernel_textbook(g, y[:, j], BANDWIDTH) for j, g in enumerate(columns)]))
 
 
-def ridge(kind, textbook):
+def ridge(kind: str, textbook: bool) -> Call:
     """Compute the smallest risk over the grid of ridges, as a mean over five folds."""
 
-    def call(p, y, notion):
+    def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
         if textbook:
             return float(ridge_textbook(p, y, kind, 1.0)[0].mean(axis=1).min())
         return float(
@@ -153,7 +157,7 @@ def ridge(kind, textbook):
     return call
 
 
-def kernel_l1(p, y, notion):
+def kernel_l1(p: np.ndarray, y: np.ndarray, notion: str) -> float:
     """Compute l1 of the leave-one-out Dirichlet kernel ratio, by an n x n matrix."""
     g = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     g = np.clip(g, 1e-7, 1.0 - 1e-7)
@@ -165,14 +169,14 @@ def kernel_l1(p, y, notion):
     return float(np.abs(ratio - g).sum(axis=1).mean() / (2.0 if p.ndim == 1 else 1.0))
 
 
-def by_estimator(estimator, estimand):
+def by_estimator(estimator: Any, estimand: str) -> Call:
     """Return a call of an estimator."""
     return lambda p, y, notion: (
         apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
     )
 
 
-def cases():
+def cases() -> list[tuple[Any, ...]]:
     """Return the cases.
 
     Each is (name, {who: call}, scalar notion, its sizes, vector notion, (n, numbers of classes)).
@@ -184,7 +188,7 @@ def cases():
     )
     vectors = (3, 10, 30)
 
-    def libraries(estimand, **ids):
+    def libraries(estimand: str, **ids: str) -> dict[str, Call]:
         return {who.replace("_", "-"): by_id(f"peer_{name}", estimand) for who, name in ids.items()}
 
     ece = libraries(
@@ -317,7 +321,7 @@ def cases():
     ]
 
 
-def sample(n, k, notion):
+def sample(n: int, k: int, notion: str) -> tuple[np.ndarray, np.ndarray]:
     """Return reduced (p, y).
 
     A scalar notion other than binary reduces vectors with k = 10.
@@ -329,20 +333,20 @@ def sample(n, k, notion):
     return reduce(p, y, notion)
 
 
-def cpu_seconds():
+def cpu_seconds() -> float:
     """Return the CPU time of this process and its finished children."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in usage)
 
 
-def measure(call, n, k, notion):
+def measure(call: Call, n: int, k: int, notion: str) -> dict[str, Any]:
     """Return {cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
     p, y = sample(n, k, notion)
     few = sample(60, k, notion)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
 
-        def work():
+        def work() -> None:
             os.chdir(folder)  # catboost writes where it runs
             warnings.simplefilter("ignore")
             least, value = np.inf, None
@@ -360,13 +364,20 @@ def measure(call, n, k, notion):
         return {**json.loads(answer.read_text()), "peak_mb": peak.mb}
 
 
-def exponent(rows, name):
+def exponent(rows: list[dict[str, Any]], name: str) -> float | None:
     """Return the least squares slope of log CPU seconds in log n or log k; None for one size."""
     x, y = (np.log([row[column] for row in rows]) for column in (name, "cpu_seconds"))
     return float(np.polyfit(x, y, 1)[0]) if len(set(x)) > 1 else None
 
 
-def case_rows(what, calls, scalar, sizes, vector, classes):
+def case_rows(
+    what: str,
+    calls: dict[str, Call],
+    scalar: str,
+    sizes: Sequence[int],
+    vector: str,
+    classes: tuple[int, Sequence[int]],
+) -> list[dict[str, Any]]:
     """Return the rows of one case, ours and the others' in turn at every size."""
     first = 2 if scalar == "binary" else 10
     places = [(scalar, n, first, "n") for n in sizes] + [
@@ -415,7 +426,7 @@ def case_rows(what, calls, scalar, sizes, vector, classes):
     return rows
 
 
-def machine():
+def machine() -> dict[str, Any]:
     """Describe the machine and the versions."""
     names = [
         line.split(":", 1)[1].strip()
@@ -436,13 +447,13 @@ def machine():
     }
 
 
-def format_row(row):
+def format_row(row: dict[str, Any]) -> list[str]:
     """Format the entries of a row as text."""
     entries = ("" if row.get(name) is None else row[name] for name in COLUMNS)
     return [f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in entries]
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
