@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, opened from the disk. Playwright drives the Chromium of the system."""
+"""Open pages from the disk in headless Chromium, the system's, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -60,9 +60,11 @@ class Browser:
         """A page from the disk: its path, with #place if wanted; `size` is one of SIZES."""
         width, height = SIZES[size]
         context = self.started.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", offline=True,
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            offline=True,
             reduced_motion="reduce",
-        )  # fmt: skip
+        )
         page = context.new_page()
         seen = Watched(page)
         page.on(

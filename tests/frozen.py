@@ -1,7 +1,7 @@
 """Frozen keys, values, verdicts and schema of judge, which no simplification may change.
 
-`python tests/frozen.py [NAME ...]` writes tests/golden/frozen anew; tests/golden/README.md says when
-that is allowed. CALHARNESS_DATA must name a folder with all packs of images, because the keys of
+`python tests/frozen.py [NAME ...]` writes tests/golden/frozen anew; tests/golden/README.md says
+when that is allowed. CALHARNESS_DATA must name a folder with all packs of images, because the keys of
 problems that are fitted to files follow from these files.
 """
 
@@ -307,7 +307,7 @@ def write(name: str) -> None:
 if __name__ == "__main__":
     if "CALHARNESS_DATA" not in os.environ:
         sys.exit(
-            "CALHARNESS_DATA is not set: keys of problems that are fitted to files would be left out."
+            "CALHARNESS_DATA is not set: keys of problems that are fitted to files would lack."
         )
     for chosen in sys.argv[1:] or [*TABLES, *MAPPINGS]:
         write(chosen)

@@ -1,7 +1,7 @@
 """Print the features of this processor that numpy uses beyond its baseline.
 
-Set as NPY_DISABLE_CPU_FEATURES, they make numpy compute as on the oldest processor that it supports. Then the last
-digits of exp, log and sums change.
+If NPY_DISABLE_CPU_FEATURES names them, numpy computes as on the oldest processor that it supports,
+and the last digits of exp, log and sums change.
 """
 
 import os

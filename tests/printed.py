@@ -5,8 +5,9 @@ The blocks of a page run in one folder, one after the other.
 A fence says what its block is:
     ``` or ```bash                  commands, run by bash; a failing one fails the page
     ```python                       a program of its own
-    ```yaml title="FILE"            any language with a title: the file that the reader is told to write
-    ```text                         what the block before has printed: every line, in this order; ... stands for anything
+    ```yaml title="FILE"            in any language, with a title: a file that the reader writes
+    ```text                         output of the block before: every line, in this order;
+                                    ... stands for anything
     ```diff, ```yaml, ...           shown only
 and `<!-- not run: WHY -->` before a fence that a test cannot run (a cluster, a download, hours).
 """
@@ -53,13 +54,16 @@ def blocks(page):
 
 
 def run(some, folder):
-    """Run blocks in a folder, one after the other, and compare what they print with what the page says they print."""
+    """Run blocks in a folder, one after the other, and compare their output with the page."""
     binaries = Path(sys.executable).parent
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {
-        **os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "PYTHONPATH": path, "CALHARNESS_OUT": str(folder / "results"),
+        **os.environ,
+        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "PYTHONPATH": path,
+        "CALHARNESS_OUT": str(folder / "results"),
         "COLUMNS": "250",
-    }  # fmt: skip
+    }
     printed = None
     for block in some:
         if block.title and not block.why_not:

@@ -1,13 +1,17 @@
-"""Tiny random checkpoints in the formats of tabpfn (2.5) and tabicl (2): the real code paths in tenths of a second.
+"""Tiny random checkpoints in the formats of tabpfn (2.5) and tabicl (2), which run in 0.1 s.
 
-Both packages start their residual branches at zero, with which every prediction would be the same; those matrices are drawn anew.
+Both packages start their residual branches at zero, which makes all predictions equal. These
+matrices are drawn at random.
 """
 
 from pathlib import Path
 
 
 def write_tabpfn(path: Path, seed: int = 0) -> Path:
-    """A TabPFN 2.5 classifier of 2 layers and up to 10 classes, about 0.1 MB. The package reads the version from the name."""
+    """Write a TabPFN 2.5 classifier of 2 layers and up to 10 classes, about 0.1 MB.
+
+    The package reads the version from the file name.
+    """
     import torch
     from tabpfn.architectures import tabpfn_v2_5
 
@@ -38,9 +42,18 @@ def write_tabicl(path: Path, seed: int = 0) -> Path:
     torch_state = torch.random.get_rng_state()
     torch.manual_seed(seed)
     config = {
-        "max_classes": 10, "embed_dim": 16, "col_num_blocks": 1, "col_nhead": 2, "col_num_inds": 4, "row_num_blocks": 1,
-        "row_nhead": 2, "row_num_cls": 2, "icl_num_blocks": 1, "icl_nhead": 2, "zero_init": False,
-    }  # fmt: skip
+        "max_classes": 10,
+        "embed_dim": 16,
+        "col_num_blocks": 1,
+        "col_nhead": 2,
+        "col_num_inds": 4,
+        "row_num_blocks": 1,
+        "row_nhead": 2,
+        "row_num_cls": 2,
+        "icl_num_blocks": 1,
+        "icl_nhead": 2,
+        "zero_init": False,
+    }
     state = {name: _redrawn(value) for name, value in TabICL(**config).state_dict().items()}
     torch.random.set_rng_state(torch_state)
     return _saved(torch, {"state_dict": state, "config": config}, path)

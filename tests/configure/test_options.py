@@ -15,13 +15,18 @@ TABLE = """
     shape: {flat: {form: {_target_: a.Flat}, about: It is flat}, "true": {form: {_target_: a.True}}}
   meaning: {name: what it is called}
   make:
-    box${size}_$shape: {_target_: a.Box, size: $size, low: $low, form: $form, name: "a $shape box of ${size}", width: 1e-3}
+    box${size}_$shape: {_target_: a.Box, size: $size, low: $low, form: $form,
+      name: "a $shape box of ${size}", width: 1e-3}
     box${size}_${shape}_old: {about: "$shape, as before", _target_: a.Old, box: [$form]}
 - packs: group_b
   make:
     $pack: {_target_: a.File, path: $path}
 """
-PACKS = "one: {group: group_a, path: a/1.npz}\ntwo: {group: group_b, path: b/2.npz}\nthree: {group: group_b, path: b/3.npz}\n"
+PACKS = """
+one: {group: group_a, path: a/1.npz}
+two: {group: group_b, path: b/2.npz}
+three: {group: group_b, path: b/3.npz}
+"""
 
 
 def _completed(word):
@@ -58,9 +63,13 @@ def test_a_table_makes_the_product_of_its_axes(conf):
     assert options.ids("problem") == sorted([*boxes, "plain", "two", "three"])
     made = options.option("problem", "box3_true")
     assert made.config == {
-        "_target_": "a.Box", "size": 3, "low": [0.1, 0.2], "form": {"_target_": "a.True"}, "name": "a true box of 3",
+        "_target_": "a.Box",
+        "size": 3,
+        "low": [0.1, 0.2],
+        "form": {"_target_": "a.True"},
+        "name": "a true box of 3",
         "width": 0.001,
-    }  # fmt: skip
+    }
     assert made.meaning == {"name": "what it is called"} and made.about == ""
     assert options.option("problem", "two").config == {"_target_": "a.File", "path": "b/2.npz"}
 
@@ -95,9 +104,15 @@ def test_an_id_is_given_once(conf, twice):
 
 
 def test_options_of_tables_and_files_are_chosen_together():
-    settings = compose(["problem=[score_sine,predictions]", "estimator=[variational_isotonic,binned15]",
-                      "estimator.variational_isotonic.calibrator._target_=m.Mine", "problem.score_sine.map.amplitude=0.3",
-                      "+estimator.variational_isotonic.folds=2"])  # fmt: skip
+    settings = compose(
+        [
+            "problem=[score_sine,predictions]",
+            "estimator=[variational_isotonic,binned15]",
+            "estimator.variational_isotonic.calibrator._target_=m.Mine",
+            "problem.score_sine.map.amplitude=0.3",
+            "+estimator.variational_isotonic.folds=2",
+        ]
+    )
     assert list(settings.estimator) == ["variational_isotonic", "binned15"]
     assert settings.estimator["variational_isotonic"] == {
         "_target_": options.option("estimator", "variational_isotonic").config["_target_"],
@@ -112,7 +127,7 @@ def test_options_of_tables_and_files_are_chosen_together():
 
 @pytest.mark.parametrize("group", options.GROUPS)
 def test_hydra_lists_what_the_tables_make(group):
-    """Hydra expands globs in a multirun over all options of a group; tables and bases are no options."""
+    """Hydra expands globs over all options of a group; tables and bases are no options."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType

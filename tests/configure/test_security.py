@@ -346,7 +346,7 @@ def test_a_small_file_that_becomes_a_huge_one_is_refused(tmp_path, kind):
 
 
 def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
-    """Members with paths, links and objects: arrays are read by name or refused, nothing is unpacked."""
+    """Members with paths, links and objects are read by name or refused."""
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     link = zipfile.ZipInfo("link.npy")

@@ -1,4 +1,4 @@
-"""Settings: one class names the options of conf/config.yaml, with their types, allowed values and roles."""
+"""Settings: the options of conf/config.yaml with their types, allowed values and roles."""
 
 from dataclasses import FrozenInstanceError, fields, replace
 
@@ -50,17 +50,35 @@ def test_settings_cannot_be_assigned():
         *(("seed", value) for value in (-1, 2**63, 0.5, True, None)),
         *(("jobs", value) for value in (0, 1.5, None, True)),
         *(("engine", value) for value in ("threads", None, ["loky"])),
-        *((name, value) for name in ("cell_timeout", "max_memory") for value in (0, -1, "a", True, float("nan"), float("inf"))),
+        *(
+            (name, value)
+            for name in ("cell_timeout", "max_memory")
+            for value in (0, -1, "a", True, float("nan"), float("inf"))
+        ),
         *(("bootstrap", value) for value in (5, -1, 1.5, True)),
         *(("name", value) for value in ("a/b", "", ".hidden", "records", 3)),
         *(("compare", value) for value in (3, [3], "fig1")),
         *(("records_of", value) for value in ("smoke", [3], None)),
-        *(("records_from", value) for value in ("a", ["a"], [{"file": "a"}], [{"file": 3, "reader": "a.b"}])),
-        *((name, value) for name in ("refresh", "profile", "same_draws_as_paper") for value in (1, "yes", None)),
-        ("on_error", "stop"), ("reliability", "classwise"), ("shards", 0), ("shard", 1), ("title", ["a"]), ("sweep", 3),
-        ("trust", "os"), ("estimand", "ece"), ("address", "head:1"),
+        *(
+            ("records_from", value)
+            for value in ("a", ["a"], [{"file": "a"}], [{"file": 3, "reader": "a.b"}])
+        ),
+        *(
+            (name, value)
+            for name in ("refresh", "profile", "same_draws_as_paper")
+            for value in (1, "yes", None)
+        ),
+        ("on_error", "stop"),
+        ("reliability", "classwise"),
+        ("shards", 0),
+        ("shard", 1),
+        ("title", ["a"]),
+        ("sweep", 3),
+        ("trust", "os"),
+        ("estimand", "ece"),
+        ("address", "head:1"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_refused_by_its_name(name, wrong):
     with pytest.raises(BadInputError, match=f"^{name} "):
         Settings.from_dict({name: wrong})
@@ -74,7 +92,7 @@ def test_limits_need_a_process_of_their_own(name):
 
 
 def test_lists_of_options_follow_from_the_roles():
-    """Each option has one role; what may be swept, what a variation is and what needs cells are read from it."""
+    """Each option has one role, from which the lists follow."""
     by_role = {role: set(rules.names_of(Settings, role)) for role in Role}
     assert sum(map(len, by_role.values())) == len(OPTIONS) and set().union(
         *by_role.values()

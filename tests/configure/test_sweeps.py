@@ -1,4 +1,4 @@
-"""Sweeps over parameters, by -m and by sweep.*: one table, one figure, nothing overwritten or computed twice."""
+"""Sweeps by -m and by sweep.*: one table, one figure, nothing overwritten or computed twice."""
 
 import subprocess
 import sys
@@ -30,8 +30,11 @@ def test_paths_and_points():
         "problem": {"x": {"map": {"_target_": "a.B"}, "a": 1}},
     }
     assert sweeps.flatten(tree) == {
-        "estimator.binned15.bins": [5, 10], "seed": [0, 1], "problem.x.map": [{"_target_": "a.B"}], "problem.x.a": [1],
-    }  # fmt: skip
+        "estimator.binned15.bins": [5, 10],
+        "seed": [0, 1],
+        "problem.x.map": [{"_target_": "a.B"}],
+        "problem.x.a": [1],
+    }
     settings = compose([*BASE, BINS, "sweep.seed=[0,1]"])
     found = sweeps.points(settings)
     assert [values["estimator.binned15.bins"] for values, _ in found] == [5, 5, 10, 10]

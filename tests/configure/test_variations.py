@@ -17,7 +17,7 @@ SMALL = (*FIG1, "n=[200]", "reps=2")
 
 @pytest.fixture
 def ledger(out):
-    """A results folder with a paper's results, and a function that returns True if they are unchanged."""
+    """A folder with a paper's results; return a function that tests if they are unchanged."""
     folder = out / "berta2026"
     folder.mkdir(parents=True)
     files = {
@@ -49,10 +49,20 @@ def test_the_experiment_as_configured_is_no_variation():
 
 @pytest.mark.parametrize(
     "changed",
-    [["n=[200]"], ["reps=2"], ["seed=1"], ["name=mine"], ["title=Other"], ["figure.dpi=100"], ["estimator=[binned15]"],
-     ["estimator.binned15_mass.bins=7"], ["problem=[beta_wavy]"], ["estimand=l2_squared"]],
+    [
+        ["n=[200]"],
+        ["reps=2"],
+        ["seed=1"],
+        ["name=mine"],
+        ["title=Other"],
+        ["figure.dpi=100"],
+        ["estimator=[binned15]"],
+        ["estimator.binned15_mass.bins=7"],
+        ["problem=[beta_wavy]"],
+        ["estimand=l2_squared"],
+    ],
     ids=lambda c: c[0],
-)  # fmt: skip
+)
 def test_anything_else_is_one(changed):
     experiment = Experiment.of([*FIG1, *changed])
     assert experiment.is_variation and experiment.folder.parent.name == "variations"
@@ -148,8 +158,14 @@ def test_other_estimators_are_compared_with_nothing_and_drawn(cli, out, ledger):
     """The chosen estimators are drawn, not those that the experiment's figure names."""
     code, text, _ = cli(*SMALL, "estimator=[kmeans15,debiased15]", "estimand=[l1,l2_squared]")
     assert code == 0 and "paper vs ours" not in text and ledger()
-    code, text, _ = cli("experiment=berta2026_fig1_legacy", "problem=[beta_shifted_legacy]", "n=[200]", "reps=1", "jobs=1",
-                        "estimator=[binned15]")  # fmt: skip
+    code, text, _ = cli(
+        "experiment=berta2026_fig1_legacy",
+        "problem=[beta_shifted_legacy]",
+        "n=[200]",
+        "reps=1",
+        "jobs=1",
+        "estimator=[binned15]",
+    )
     assert code == 0 and "binned15" in text
 
 

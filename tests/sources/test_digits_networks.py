@@ -32,7 +32,7 @@ def loss(x, y, weights):
 
 
 def test_activations_by_hand():
-    """x = (1, 2): hidden max(0, 1 - 2 + 1/2) = 0 and max(0, 3 + 0) = 3; logits 3 * (1, -1) + (0, 1)."""
+    """x = (1, 2): hidden max(0, 1 - 2 + 1/2) = 0, max(0, 3 + 0) = 3; logits 3 (1, -1) + (0, 1)."""
     weights = [
         (np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([0.5, 0.0])),
         (np.array([[7.0, 7.0], [1.0, -1.0]]), np.array([0.0, 1.0])),
@@ -331,8 +331,15 @@ def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to
     tmp_path, monkeypatch, out
 ):
     monkeypatch.chdir(tmp_path)
-    settings = compose(["problem=[digits_snapshots_val,digits_snapshots_test]", "problem.digits_snapshots_val.folder=none",
-                      "problem.digits_snapshots_test.folder=none", "estimator=[binned15,brier]", "notion=classwise"])  # fmt: skip
+    settings = compose(
+        [
+            "problem=[digits_snapshots_val,digits_snapshots_test]",
+            "problem.digits_snapshots_val.folder=none",
+            "problem.digits_snapshots_test.folder=none",
+            "estimator=[binned15,brier]",
+            "notion=classwise",
+        ]
+    )
     planned = plan(settings)
     assert list(planned.problems) == ["digits_snapshots/absent/val", "digits_snapshots/absent/test"]
     assert len(planned.cells) == 4 == len(planned.skips)

@@ -45,7 +45,7 @@ def images(tmp_path):
 
 @pytest.fixture
 def timm(monkeypatch):
-    """Stand-in for timm: 'light' (1,000 classes) and 'features' (2 features) return the mean pixel."""
+    """Stand-in for timm: 'light' (1,000 classes) and 'features' (2) return the mean pixel."""
     torch = pytest.importorskip("torch", reason="the job runs timm's networks with torch")
     asked = []
 
@@ -172,7 +172,7 @@ def test_images_are_drawn_by_the_seed(images):
 
 def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypatch):
     make = ("data", "make", "imagenet_brightness")
-    with pytest.raises(BadInputError, match="holds 3 images; n can be at most that"):
+    with pytest.raises(BadInputError, match="--n is 4"):
         len(job(images, "light", n=4).chosen)
     with pytest.raises(BadInputError, match="is no folder"):
         len(job(tmp_path / "nowhere", "light").chosen)

@@ -84,15 +84,26 @@ def python2(array, protocol):
         )
         shape = "(" + "".join(f"I{size}\n" for size in array.shape) + "t"
         return (
-            f"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n{shape}cnumpy\ndtype\n(S'{kind}'\nI0\nI1\ntR"
-            f"(I3\nS'{order}'\nNNNI-1\nI-1\nI0\ntbI00\nS{text}\ntb"
+            "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR"
+            f"(I1\n{shape}cnumpy\ndtype\n(S'{kind}'\nI0\nI1\ntR(I3\nS'{order}'\nNNNI-1\nI-1\nI0\n"
+            f"tbI00\nS{text}\ntb"
         ).encode("latin1")
     shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
     return (
-        EMPTY + b"(K\x01" + shape + b"cnumpy\ndtype\n(U"
-        + bytes([len(kind)]) + kind.encode() + b"K\x00K\x01tR(K\x03U\x01" + order.encode() + PLAIN_TYPE
-        + b"tb\x89T" + struct.pack("<i", len(data)) + data + b"tb"
-    )  # fmt: skip
+        EMPTY
+        + b"(K\x01"
+        + shape
+        + b"cnumpy\ndtype\n(U"
+        + bytes([len(kind)])
+        + kind.encode()
+        + b"K\x00K\x01tR(K\x03U\x01"
+        + order.encode()
+        + PLAIN_TYPE
+        + b"tb\x89T"
+        + struct.pack("<i", len(data))
+        + data
+        + b"tb"
+    )
 
 
 @pytest.mark.parametrize("protocol", [0, 2])
@@ -178,8 +189,14 @@ def test_a_hostile_pickle_is_refused_by_name(tmp_path, monkeypatch, case, protoc
 
 PROGRAMS = {
     "names of protocol 4": (b"\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R", "posix.system"),
-    "a nested name": (b"\x8c\x05numpy\x8c\x14f2py.os.system.smthg\x93", "numpy.f2py.os.system.smthg"),
-    "a look-alike": (b"cnumpy.core.multiarray.os\n_reconstruct\n", "numpy.core.multiarray.os._reconstruct"),
+    "a nested name": (
+        b"\x8c\x05numpy\x8c\x14f2py.os.system.smthg\x93",
+        "numpy.f2py.os.system.smthg",
+    ),
+    "a look-alike": (
+        b"cnumpy.core.multiarray.os\n_reconstruct\n",
+        "numpy.core.multiarray.os._reconstruct",
+    ),
     "INST": (b"(U\x04trueios\nsystem\n", "INST os system"),
     "OBJ": (b"(cos\nsystem\nU\x04trueo", "os.system"),
     "OBJ of an array": (b"(cnumpy\nndarray\no", "OBJ"),
@@ -190,31 +207,53 @@ PROGRAMS = {
     "numpy.ndarray called": (b"cnumpy\nndarray\n((K\x05tU\x02O8tR", "numpy.ndarray"),
     "an array of another type": (EMPTY.replace(b"ndarray", b"dtype"), "not numpy.ndarray"),
     "a function where the array's type is": (
-        EMPTY.replace(b"numpy\nndarray", b"numpy.core.multiarray\n_reconstruct"), "not numpy.ndarray"),
+        EMPTY.replace(b"numpy\nndarray", b"numpy.core.multiarray\n_reconstruct"),
+        "not numpy.ndarray",
+    ),
     "a function changed": (b"c_codecs\nencode\n(NNtb", "a change of encode"),
     "a type changed": (b"cnumpy\ndtype\n(NNtb", "a change of Type"),
     "objects as bytes": (array_of(b"U\x02O8", b"U\x08" + b"\x10" * 8), "type O8"),
     "objects as a list": (array_of(b"U\x02O8", b"](K\x01e"), "type O8"),
     "a type that becomes one of objects": (
-        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE[:-1] + b"\x3f"), "not of plain numbers"),
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE[:-1] + b"\x3f"),
+        "not of plain numbers",
+    ),
     "a type that becomes a record": (
-        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=b"N(U\x01atN" + PLAIN_TYPE[3:]), "not of plain numbers"),
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=b"N(U\x01atN" + PLAIN_TYPE[3:]),
+        "not of plain numbers",
+    ),
     "a type of another size": (
-        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE.replace(b"\xff", b"\x7f", 4)), "not of plain numbers"),
-    "a type in an unknown order": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, order=b"!"), "not of plain numbers"),
+        array_of(
+            b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE.replace(b"\xff", b"\x7f", 4)
+        ),
+        "not of plain numbers",
+    ),
+    "a type in an unknown order": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, order=b"!"),
+        "not of plain numbers",
+    ),
     "a type by comma": (array_of(b"U\x05i8,O8", b"U\x08" + b"\x10" * 8), "type i8,O8"),
     "a type that is no text": (array_of(b"K\x05", b"U\x08" + b"\x10" * 8), "type int"),
     "plain numbers as a list": (array_of(b"U\x02i8", b"](K\x01e"), "Python objects"),
-    "more rows than bytes": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\x7ft"), "out of 8 bytes"),
-    "rows below zero": (array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\xffJ\xff\xff\xff\xfft"), "without a shape"),
+    "more rows than bytes": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\x7ft"),
+        "out of 8 bytes",
+    ),
+    "rows below zero": (
+        array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, b"(J\xff\xff\xff\xffJ\xff\xff\xff\xfft"),
+        "without a shape",
+    ),
     "an array without content": (EMPTY, "without a type"),
     "a text": (b"U\x01a", "str where an array is expected"),
     "a large memo": (b"K\x01r\xff\xff\xff\x7f", "place 2147483647 of a memo"),
-    "more bytes than the file has": (b"\x96" + struct.pack("<Q", 2**60), "cannot be read as a pickle"),
+    "more bytes than the file has": (
+        b"\x96" + struct.pack("<Q", 2**60),
+        "cannot be read as a pickle",
+    ),
     "no such opcode": (b"\xff", "cannot be read as a pickle"),
     "an endless number": (b"I" + b"9" * 5000 + b"\n", "cannot be read as a pickle"),
     "an append to an array": (EMPTY + b"K\x01a", "cannot be read as a pickle"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", PROGRAMS)
@@ -272,7 +311,7 @@ def test_deep_nests_end_soon(tmp_path):
 
 @pytest.mark.parametrize("protocol", range(6))
 def test_changed_bytes_are_arrays_or_one_sentence(tmp_path, protocol):
-    """Pickles with changed bytes give pairs of arrays of numbers, or a refusal, and no other error."""
+    """Pickles with changed bytes give arrays of numbers or a refusal, and no other error."""
     good = pickle.dumps((VALIDATION, TEST), protocol)
     draw = np.random.default_rng(protocol)
     for _ in range(100):
@@ -322,9 +361,11 @@ def entry(kind, shape, first, last):
 def test_tensors_come_back(tmp_path):
     logits, labels = TEST[0], TEST[1][:, 0].astype(np.int64)
     header = {
-        "__metadata__": {"format": "pt"}, "labels_test": entry("I64", [7], 84, 140), "logits_test": entry("F32", [7, 3], 0, 84),
+        "__metadata__": {"format": "pt"},
+        "labels_test": entry("I64", [7], 84, 140),
+        "logits_test": entry("F32", [7, 3], 0, 84),
         "half": entry("BF16", [2], 140, 144),
-    }  # fmt: skip
+    }
     half = (np.array([1.5, -2.0], np.float32).view(np.uint32) >> 16).astype("<u2")
     path = tensors(
         tmp_path / "a.safetensors", header, logits.tobytes() + labels.tobytes() + half.tobytes()
@@ -353,14 +394,29 @@ BROKEN = {
     "a nest": (b"[" * 100_000, b"", None, "header of the safetensors file is broken"),
     "a name twice": (b'{"a": 1, "a": 2}', b"", None, "a name occurs twice"),
     "an unknown type": ({"a": entry("F8", [1], 0, 4)}, bytes(4), None, "has type F8"),
-    "other bytes than the shape": ({"a": entry("F32", [2], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "other bytes than the shape": (
+        {"a": entry("F32", [2], 0, 4)},
+        bytes(4),
+        None,
+        "does not lie at 0 to 4",
+    ),
     "beyond the data": ({"a": entry("F32", [2], 0, 8)}, bytes(4), None, "does not lie at 0 to 8"),
     "before the data": ({"a": entry("F32", [1], -4, 0)}, b"", None, "does not lie at -4 to 0"),
-    "rows below zero": ({"a": entry("F32", [-1, -1], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "rows below zero": (
+        {"a": entry("F32", [-1, -1], 0, 4)},
+        bytes(4),
+        None,
+        "does not lie at 0 to 4",
+    ),
     "a gap": ({"a": entry("F32", [1], 4, 8)}, bytes(8), None, "does not lie at 4 to 8"),
-    "an overlap": ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, bytes(4), None, "does not lie at 0 to 4"),
+    "an overlap": (
+        {"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)},
+        bytes(4),
+        None,
+        "does not lie at 0 to 4",
+    ),
     "more data": ({"a": entry("F32", [1], 0, 4)}, bytes(8), None, "4 bytes follow"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -403,13 +459,13 @@ def test_confidences_of_predicted_labels(tmp_path):
     np.testing.assert_array_equal(y, [1, 0, 1])
     assert problem.notions == ("top_label",) and p.dtype == np.float64
     with pytest.raises(
-        BadInputError, match="holds confidences of predicted labels, .*; add top_label=true "
+        BadInputError, match="holds confidences of predicted labels, .*; add top_label=true"
     ):
         Predictions(str(path)).sample(1, None)
 
 
 def test_32_bits_make_confidences_of_one(tmp_path):
-    """For logits (0, z), p = 1/(1 + exp(-z)) is below 1 in 64 bits up to z = 36, and 1 in 32 bits from z = 17."""
+    """p = 1/(1 + exp(-z)) of logits (0, z) is 1 from z = 17 in 32 bits, from z = 37 in 64 bits."""
     path = tmp_path / "a.npz"
     logits = np.array([[0.0, 10.0], [0.0, 20.0], [30.0, 0.0]])
     np.savez(path, logits=logits, labels=np.array([1, 1, 0]))
@@ -517,16 +573,25 @@ def listing(tmp_path, monkeypatch):
 
 def described(path, digest=None, **more):
     return {
-        "path": path, "sha256": digest, "bytes": None, "licence": "MIT", "citation": "nobody", "note": "somewhere else.",
-        "rows": 7, "validation_rows": 5, "classes": 3, **more,
-    }  # fmt: skip
+        "path": path,
+        "sha256": digest,
+        "bytes": None,
+        "licence": "MIT",
+        "citation": "nobody",
+        "note": "somewhere else.",
+        "rows": 7,
+        "validation_rows": 5,
+        "classes": 3,
+        **more,
+    }
 
 
 def test_an_absent_published_file_skips_its_cells(listing, monkeypatch):
     listing(mine=described("logits.p", urls=["http://127.0.0.1:9/x"]), other=described("other.p"))
     problem = Predictions("logits.p")
     assert problem.unavailable == (
-        "no file logits.p here or below the folder that CALHARNESS_DATA names; `calharness data fetch mine` gets it"
+        "no file logits.p here or below the folder that CALHARNESS_DATA names; `calharness data "
+        "fetch mine` gets it"
     )
     assert Predictions("other.p").unavailable.endswith("names; it is somewhere else")
     assert (problem.n_max, problem.default_n, problem.classes) == (7, 7, 3)
@@ -541,12 +606,17 @@ def test_an_absent_published_file_skips_its_cells(listing, monkeypatch):
 
 def test_cells_of_absent_packs_are_planned_and_skipped(monkeypatch, tmp_path):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
-    chosen = "cifar100_lenet5_kull,imagenet_pnasnet5_nll,derma_vit,cifar10_vgg16,cifar10_densenet40_toplabel"
-    planned = plan(compose([f"problem=[{chosen}]", "estimator=[binned15]", "notion=top_label"]))
-    assert sorted((c.problem, c.n) for c in planned.cells) == [
-        ("cifar100_lenet5_kull", 10000), ("cifar10_densenet40_toplabel", 10000), ("cifar10_vgg16", 10000), ("derma_vit", 2005),
-        ("imagenet_pnasnet5_nll", 25000),
-    ]  # fmt: skip
+    sizes = {
+        "cifar100_lenet5_kull": 10000,
+        "cifar10_densenet40_toplabel": 10000,
+        "cifar10_vgg16": 10000,
+        "derma_vit": 2005,
+        "imagenet_pnasnet5_nll": 25000,
+    }
+    planned = plan(
+        compose([f"problem=[{','.join(sizes)}]", "estimator=[binned15]", "notion=top_label"])
+    )
+    assert {c.problem: c.n for c in planned.cells} == sizes
     assert all("no file" in planned.skips[c.key] for c in planned.cells)
     with pytest.raises(BadInputError, match="no file mine.p here"):  # a file of the user's own
         plan(

@@ -15,7 +15,7 @@ CONTENT = bytes(range(256)) * 40
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serve CONTENT, with or without ranges; at /wrong other bytes, at /broken half, at /none nothing."""
+    """Serve CONTENT; at /wrong other bytes, at /broken half of it, at /none nothing."""
 
     asked: list = []
 
@@ -133,11 +133,18 @@ def group(address, tmp_path, monkeypatch):
     def known():
         return {
             name: packs.Pack(
-                name, f"some/{name}.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "MIT", "nobody",
-                tuple(f"{address}/{path}" for path in paths), "Ask nobody.", group="" if name == "apart" else "some",
+                name,
+                f"some/{name}.bin",
+                hashlib.sha256(CONTENT).hexdigest(),
+                len(CONTENT),
+                "MIT",
+                "nobody",
+                tuple(f"{address}/{path}" for path in paths),
+                "Ask nobody.",
+                group="" if name == "apart" else "some",
             )
             for name, paths in urls.items()
-        }  # fmt: skip
+        }
 
     monkeypatch.setattr(packs, "packs", known)
     return urls

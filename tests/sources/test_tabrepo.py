@@ -62,7 +62,7 @@ def write_index(root, **kinds):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """two: binary, 4 rows, models A_1 and B_1. three: 3 classes, 3 rows, A_1. amount: regression."""
+    """two: binary, 4 rows, models A_1 and B_1; three: 3 classes, 3 rows; amount: regression."""
     root = tmp_path / "tiny"
     two = np.array([[0.1, 0.2, 0.7, 1.0], [0.25, 0.5, 0.75, 0.0]], dtype=np.float32)
     three = np.array([[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]]], dtype=np.float32)
@@ -148,10 +148,14 @@ def _describe(**changes):
         ("metadata.json", _describe(dtype="int8"), "dtype int8; allowed are"),
         ("metadata.json", _describe(models=["A_1", "A_1"]), "names a model twice"),
         ("metadata.json", _describe(models=["A_1"]), "for 1 models"),
-        ("metadata.json", _describe(pred_val_shape=[2, 5]), "has 32 bytes; shape .2, 5. in float32 has 40"),
+        (
+            "metadata.json",
+            _describe(pred_val_shape=[2, 5]),
+            "has 32 bytes; shape .2, 5. in float32 has 40",
+        ),
         ("metadata.json", _describe(pred_val_shape=[2, 2, 2]), "is binary by configs.parquet"),
     ],
-)  # fmt: skip
+)
 def test_damage_is_one_sentence(tiny, name, damage, message):
     damage(tiny / "model_predictions" / "two" / "0" / name)
     repository = Repository(tiny)
@@ -172,7 +176,7 @@ def test_absent_names_are_refused(tiny):
 
 
 def test_a_repository_is_looked_for_in_three_folders(tiny, tmp_path, monkeypatch):
-    """The working folder, CALHARNESS_DATA, the cache. Folders without predictions are passed over."""
+    """The working folder, CALHARNESS_DATA, the cache. Folders without predictions do not count."""
     working, data, cache = (tmp_path / name for name in ("working", "data", "cache"))
     for folder in (working / "mine", data, cache):
         folder.mkdir(parents=True)
@@ -291,12 +295,15 @@ def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
 @pytest.mark.parametrize(
     "options, reason",
     [
-        ({"dataset": "four"}, "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0"),
+        (
+            {"dataset": "four"},
+            "lacks metadata.json, pred-val.dat, label-val.csv.zip of four, fold 0",
+        ),
         ({"dataset": "amount"}, "amount is a regression data set"),
         ({"config": "C_1"}, "no predictions of C_1 for two, fold 0"),
         ({"n_samples": 5}, "list of tasks says 5 rows .* the repository 4 and 2"),
     ],
-)  # fmt: skip
+)
 def test_an_unavailable_task_says_why(tiny, options, reason):
     unavailable = task(tiny, **{"n_samples": 4, "n_classes": 2, **options})
     assert re.search(reason, unavailable.unavailable) and unavailable.fingerprint["sha256"] is None
@@ -325,13 +332,16 @@ def test_a_family_stands_for_its_members(tiny):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"datasets": ("two", "four")}, "datasets is 'four', which no task has; there are amount, three, two"),
+        (
+            {"datasets": ("two", "four")},
+            "datasets is 'four', which no task has; there are amount, three, two",
+        ),
         ({"folds": (7,)}, "folds is 7"),
         ({"families": ("A_1",)}, "families is 'A_1', which no task has; there are A, B"),
         ({"min_n": 100}, "leave no task"),
         ({"tasks": "nowhere.csv"}, "tasks is 'nowhere.csv'; there is no such file"),
     ],
-)  # fmt: skip
+)
 def test_a_choice_of_nothing_is_refused(tiny, options, message):
     with pytest.raises(BadInputError, match=message):
         TabRepoTasks(str(tiny), **options).members()
@@ -398,7 +408,8 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
         "sometimes_there",
         "from dataclasses import dataclass\nimport os\n\n@dataclass(frozen=True)\nclass Mine:\n"
         "    notions = ('binary',)\n    estimands = ('l1',)\n\n"
-        "    @property\n    def unavailable(self):\n        return os.environ.get('MISSING_PACKAGE')\n\n"
+        "    @property\n    def unavailable(self):\n        return "
+        "os.environ.get('MISSING_PACKAGE')\n\n"
         "    def __call__(self, p, y, rng):\n        return 0.25\n",
     )
     asked = [
@@ -436,10 +447,16 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
 def test_a_family_through_the_command_line(out, cli, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(MINI))
     asked = [
-        "problem=tabular_oof", "problem.tabular_oof.repository=repo", "problem.tabular_oof.datasets=[wine,breast_cancer]",
-        "problem.tabular_oof.folds=[0]", "problem.tabular_oof.families=[CatBoost,LinearModel]",
-        "estimator=[brier,binned15]", "reps=2", "jobs=1", "name=family",
-    ]  # fmt: skip
+        "problem=tabular_oof",
+        "problem.tabular_oof.repository=repo",
+        "problem.tabular_oof.datasets=[wine,breast_cancer]",
+        "problem.tabular_oof.folds=[0]",
+        "problem.tabular_oof.families=[CatBoost,LinearModel]",
+        "estimator=[brier,binned15]",
+        "reps=2",
+        "jobs=1",
+        "name=family",
+    ]
     code, text, _ = cli("plan", *asked)
     assert code == 0 and "16 cells" in text
     code, text, _ = cli(*asked)
@@ -524,7 +541,7 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serve a folder with ranges. `spoil`: {end of a path: fault}; /hub/ redirects, with checksums."""
+    """Serve a folder. `spoil`: {end of a path: fault}; /hub/ redirects, with checksums."""
 
     root: Path
     spoil: dict
@@ -725,7 +742,7 @@ def test_verifying_names_missing_files(tiny, cli):
 
 
 def test_what_table_1_needs():
-    """All its 190 (data set, fold) pairs by default; data sets and folds choose among them or, without --table1, beyond."""
+    """By default all 190 (data set, fold) pairs of Table 1; --datasets and --folds choose."""
     pairs = data.tabrepo_tasks(False, [], [])
     assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
     assert data.tabrepo_tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]

@@ -285,8 +285,11 @@ def frame(**columns):
 def test_columns_become_numbers_and_labels_0_to_k_minus_1():
     """Text in sorted order with -1 for gaps, the median for missing numbers, no constants."""
     x = frame(
-        text=["b", "a", None, "b"], number=[1.0, np.nan, 5.0, 3.0], flag=[True, False, True, True], constant=[7, 7, 7, 7]
-    )  # fmt: skip
+        text=["b", "a", None, "b"],
+        number=[1.0, np.nan, 5.0, 3.0],
+        flag=[True, False, True, True],
+        constant=[7, 7, 7, 7],
+    )
     table = tabular.prepare("t", x, ["no", "yes", "perhaps", "no"] * 30, 5000)
     assert table.x[:4].tolist() == [[1, 1, 1], [0, 3, 0], [-1, 5, 1], [1, 3, 1]]
     assert table.y[:4].tolist() == [0, 2, 1, 0] and table.classes == 3
