@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import pandas as pd
 
-TEXT_WIDTH = 345.0  # points: one column of LaTeX's article class
-MIN_SCALE = 0.7  # a table that would be shrunk further is cut into blocks of columns
-ROWS_OF_A_PAGE = 45  # more rows do not fit on a page
-CHARACTER, GAP = 4.3, 8.0  # points: a character in \footnotesize, and between two columns
 TABULAR = r"""{\noindent\footnotesize\setlength{\tabcolsep}{4pt}%
 \sbox0{%
 %s}%
@@ -35,11 +30,9 @@ CAPITALS = "GAMMA DELTA THETA LAMDA XI PI SIGMA UPSILON PHI PSI OMEGA".split()  
 
 
 def latex(frame: pd.DataFrame) -> str:
-    r"""Return booktabs tabulars for \input, no wider than the text.
+    r"""Return a booktabs tabular for \input, scaled by TeX if it is wider than the text.
 
-    Columns that do not fit go into blocks one below the other, as do rows that do not fit on a
-    page. A block that is still too wide is scaled by TeX. A comment names the packages. A frame
-    without rows is a comment.
+    A comment names the packages. A frame without rows is a comment.
     """
     name = " ".join(str(frame.columns.name or "").split())
     if frame.empty:
@@ -47,30 +40,7 @@ def latex(frame: pd.DataFrame) -> str:
     texts = frame.astype(str).set_axis([str(column) for column in frame], axis=1)
     levels = texts.index.to_frame(index=False).astype(str)
     levels.columns = [str(level or "") for level in frame.index.names]
-    room = TEXT_WIDTH / MIN_SCALE - sum(_widths(levels))
-    tabulars = []
-    for columns in _blocks(_widths(texts), room):
-        for start in range(0, len(texts), ROWS_OF_A_PAGE):
-            rows = slice(start, start + ROWS_OF_A_PAGE)
-            tabulars.append(_tabular(levels[rows], texts.iloc[rows, columns]))
-    head = f"% {name}\n% needs \\usepackage{{booktabs,graphicx}}\n"
-    return head + "\\par\\medskip\n".join(tabulars)
-
-
-def _widths(texts: pd.DataFrame) -> list[float]:
-    """Return the width in points of each column: that of its longest entry or its head."""
-    lengths = (max(len(name), texts.iloc[:, i].str.len().max()) for i, name in enumerate(texts))
-    return [GAP + CHARACTER * length for length in lengths]
-
-
-def _blocks(widths: Sequence[float], room: float) -> list[list[int]]:
-    """Return the positions of the columns, cut where their widths exceed the room."""
-    blocks: list[list[int]] = [[]]
-    for position, width in enumerate(widths):
-        if blocks[-1] and sum(widths[i] for i in blocks[-1]) + width > room:
-            blocks.append([])
-        blocks[-1].append(position)
-    return blocks
+    return f"% {name}\n% needs \\usepackage{{booktabs,graphicx}}\n{_tabular(levels, texts)}"
 
 
 def _tabular(levels: pd.DataFrame, texts: pd.DataFrame) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullFormatter
 
 from harness.common.wording import notion_name
 from harness.configure.settings import Settings, as_list
 from harness.evaluation.rankings import POLICY, of_settings, one_estimand
 from harness.evaluation.selection import label
-from harness.figures.marks import legend
+from harness.figures.marks import legend, sample_ticks
 from harness.figures.panels import row_note
 from harness.figures.style import STYLE, figure_size, grid_shape, nothing, series_style, subplots
 
@@ -80,7 +78,7 @@ def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) 
     first = axes[0, 0]
     if by_n:
         first.set(xscale="log", ylim=(-0.03, 1.03))
-        _label_sizes(first, sizes)
+        sample_ticks(first, sizes)
         figure.supylabel(SHARE, fontsize=STYLE["axes.labelsize"])
         legend(figure, axes.flat[: len(shown)], names, settings)
     else:
@@ -88,14 +86,3 @@ def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) 
         first.set(xlim=(-0.03, 1.03), ylim=(-0.6, len(series) - 0.4))
     figure.set_label(POLICY)
     return figure
-
-
-def _label_sizes(ax: Any, sizes: Sequence[int]) -> None:
-    """Tick all sample sizes; label those of at least about twice the last labelled one."""
-    shown = [sizes[0]]
-    for n in sizes:
-        if n >= 1.9 * shown[-1]:
-            shown.append(n)
-    ax.set_xticks(shown, [f"{n:,}" for n in shown])
-    ax.xaxis.set_minor_locator(FixedLocator([n for n in sizes if n not in shown]))
-    ax.xaxis.set_minor_formatter(NullFormatter())

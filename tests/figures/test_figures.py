@@ -390,7 +390,7 @@ def test_text_in_latex(text, tex):
 
 
 def long_and_wide():
-    """A table wider than the text and longer than a page, with every kind of entry."""
+    """Return a table wider than the text, with every kind of entry."""
     index = pd.MultiIndex.from_product(
         [list(TEXTS)[:7], [f"row_{i}" for i in range(8)]], names=["problem", "n_samples"]
     )
@@ -404,21 +404,12 @@ def long_and_wide():
     return frame
 
 
-def test_latex_is_cut_into_what_fits():
+def test_latex_names_its_packages_and_columns():
     tex = latex.latex(long_and_wide())
     head, *_ = tex.split("{\\noindent")
-    assert (
-        all(line.startswith("%") for line in head.splitlines())
-        and r"\usepackage{booktabs,graphicx}" in head
-    )
-    bodies = tex.split(r"\midrule")[1:]
-    assert all(
-        body.split(r"\bottomrule")[0].count(r"\\") <= latex.ROWS_OF_A_PAGE for body in bodies
-    )
-    for column in range(9):
-        assert f"variational\\_estimator\\_{column}" in tex
-    empty = pd.DataFrame(columns=["a"])
-    empty.columns.name = "x"
+    assert all(line.startswith("%") for line in head.splitlines())
+    assert r"\usepackage{booktabs,graphicx}" in head and tex.count(r"\midrule") == 1
+    empty = pd.DataFrame(columns=["a"]).rename_axis(columns="x")
     assert latex.latex(empty) == "% x\n% no rows\n"
 
 
