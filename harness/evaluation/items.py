@@ -349,11 +349,9 @@ def first_reason(records: pd.DataFrame) -> str | None:
     return why_without(lost.iloc[0]) if len(lost) else None
 
 
-def printed(settings: Settings, *items: str, alike: bool = True) -> pd.DataFrame:
+def printed(settings: Settings, *items: str) -> pd.DataFrame:
     """Return the reported numbers of these items (default: all of settings.compare).
 
-    Columns: item, row, column, value, plus_minus, ... With alike=False there are none if the
-    experiment is on other data than the paper's (settings.reasons["data"] says so).
+    Columns: item, row, column, value, plus_minus, ...
     """
-    table = reproduction.reported(settings.paper, items or settings.compare)
-    return table if alike or not settings.reasons.get("data") else table[:0]
+    return reproduction.reported(settings.paper, items or settings.compare)
