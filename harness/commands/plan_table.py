@@ -1,0 +1,50 @@
+"""The table of a plan: cells by estimator, reasons of skips, expected time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from harness.common.progress import clock
+from harness.common.tables import text_table
+from harness.common.wording import format_count
+from harness.plan.pending import Costs, pending, worker_count
+from harness.plan.plan import Plan
+
+
+def describe(plan: Plan, out: Path) -> str:
+    """Describe a plan.
+
+    Returns a table of the cells by estimator (to do, done, skipped), the reasons of the skips, and
+    a line with the totals and the expected time.
+    """
+    tally, costs = pending(plan, out).tally, Costs(plan, out)
+    todo, skipped = Counter[str](), Counter[str]()
+    seconds = defaultdict[str, float](float)
+    for kind, cells in tally.kinds.items():
+        name = kind[2]
+        todo[name] += cells
+        seconds[name] += cells * costs.seconds(kind)[0]
+    for (name, _), cells in tally.reasons.items():
+        skipped[name] += cells
+    rows = []
+    for name in plan.estimators:
+        done = tally.planned[name] - skipped[name] - todo[name]
+        rows.append((name, todo[name], done, skipped[name], clock(seconds[name])))
+    head = ("estimator", "to do", "done", "skipped", "CPU time to do")
+    lines = [text_table(rows, head, right=range(1, 5), indent=0)]
+    for (name, reason), count in tally.reasons.items():
+        lines.append(f"  skipped {count:,} of {name}: {reason}")
+    counts, workers = tally.counts, worker_count(plan.settings)
+    shards = plan.settings.shards
+    shard = f" (shard {plan.settings.shard} of {shards})" if shards > 1 else ""
+    basis = ", by past records" if counts["todo"] else ""
+    if not all(costs.seconds(kind)[1] for kind in tally.kinds):
+        basis = ", partly guessed for want of past records"
+    lines.append(
+        f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, "
+        f"{counts['skipped']:,} skipped, {counts['todo']:,} to do, "
+        f"about {clock(costs.total(tally.kinds) / workers)} "
+        f"on {format_count(workers, 'worker')}{basis}"
+    )
+    return "\n".join(lines)
