@@ -26,7 +26,7 @@ CV, IN_SAMPLE, TREES = (
     "variational_isotonic_insample",
     "variational_catboost_ws_berta2026",
 )
-ECE, CELLS_15 = "binned15_mass", "kmeans15"
+ECE, KMEANS_15 = "binned15_mass", "kmeans15"
 CALIBRATED, OVER, SHIFTED = "beta_calibrated", "beta_overconfident", "beta_shifted"
 CALIBRATED_3 = ["dirichlet3_calibrated", "dirichlet10_calibrated"]
 MISCALIBRATED_3 = [
@@ -104,11 +104,13 @@ def claims_on_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Stati
         "cross-validation avoids overestimation at n = 10,000, multiclass": by_problem(
             claims.largest, multiclass[multiclass["n"].eq(MANY)], CV
         ),
-        "binning is wrong on calibrated predictions, CV is not": nearer(calibrated_3, CV, CELLS_15),
+        "binning is wrong on calibrated predictions, CV is not": nearer(
+            calibrated_3, CV, KMEANS_15
+        ),
         "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
         "converges faster than binning, binary": faster(mis_1, CV, ECE),
-        "closer to the truth than binning, multiclass": nearer(mis_3, CV, CELLS_15),
-        "converges faster than binning, multiclass": faster(mis_3, CV, CELLS_15),
+        "closer to the truth than binning, multiclass": nearer(mis_3, CV, KMEANS_15),
+        "converges faster than binning, multiclass": faster(mis_3, CV, KMEANS_15),
     }
     calibrated = binary[binary["problem"].eq(CALIBRATED)]
     few, many = (binary[binary["n"].eq(n)] for n in (FEW, MANY))
@@ -241,7 +243,7 @@ def _describe(frames: Iterable[pd.DataFrame], reps: int) -> str:
 
 
 def claims_on_parts(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on over- and under-confidence of warm-started CatBoost."""
+    """Test claims on over- and underconfidence of warm-started CatBoost."""
     stored = items.with_number(records[records["estimator"].eq(TREES)])
 
     def part(problem: str, estimand: str) -> tuple[np.ndarray, np.ndarray, pd.Series]:

@@ -334,7 +334,7 @@ def additional_cells(records: pd.DataFrame) -> dict[str, Statistic]:
     keys = fine.loc[fine["estimator"].eq("skce") & fine["problem"].isin([few, many]), "key"]
     pair = (values["skce", few], values["skce", many])
     means = " against ".join(f"{v.mean():.4f}" for v in pair)
-    why = f"{means}; over-confident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500"
+    why = f"{means}; overconfident Dirichlet problems (T = 0.3, alpha = 0.5), n = 500"
     by_claim["JKCE falls with the number of classes"] = claims.estimate_difference(
         *pair, keys, OURS, why
     )
