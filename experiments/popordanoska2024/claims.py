@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from harness.configure.figure import NO_LABELS
+from harness.configure.figure import Labels
 from harness.evaluation import claims, items, reproduction
 from harness.evaluation.claims import OURS, PAPER
 from harness.figures import claims_plot
@@ -46,7 +46,7 @@ def part(records, settings, *names):
         records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])
     ].drop_duplicates(["key", "estimand"])
     groups = {group: dict.fromkeys(mine[group].unique(), {}) for group in ("problem", "estimator")}
-    return mine, replace(settings, **groups, reasons={}, labels=NO_LABELS)
+    return mine, replace(settings, **groups, reasons={}, labels=Labels({}, {}))
 
 
 def absent(name):

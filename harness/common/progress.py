@@ -46,7 +46,7 @@ class Progress:
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
         self.expected, self.weight = expected, 0.0
         self.start = self.last = time.monotonic()
-        self.bar = _Bar(total) if sys.stderr.isatty() and not quiet else None
+        self.bar = _bar(total) if sys.stderr.isatty() and not quiet else None
         if known and total and not quiet and (expected or 0.0) > SHORTEST_ANNOUNCED:
             seconds = clock(expected or 0.0)
             _print_line(f"{total:,} {unit} to compute, about {seconds} by past records")
@@ -67,10 +67,14 @@ class Progress:
         text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, "
         text += f"about {clock(self.left(elapsed))} left"
         text += f", {failed} failed" if failed else ""
-        if self.bar:
-            self.bar.show(self.done, text)
-        else:
+        if self.bar is None:
             _print_line(text)
+            return
+        self.bar.start()
+        # an interruption may end the bar at any time, so the cursor stays visible
+        self.bar.console.show_cursor(True)
+        task = self.bar.task_ids[0]
+        self.bar.update(task, completed=self.done, description=text, refresh=True)
 
     def left(self, elapsed: float) -> float:
         """Return the remaining seconds.
@@ -85,33 +89,22 @@ class Progress:
     def close(self) -> None:
         """Clear the bar."""
         if self.bar:
-            self.bar.bars.stop()
+            self.bar.stop()
 
 
-class _Bar:
-    """A bar of rich that is drawn on request.
-
-    It has no thread, because this process forks while it is shown. The cursor stays visible,
-    because an interruption may end it at any time.
-    """
-
-    def __init__(self, total: int):
-        self.console = Console(file=unescaped(sys.stderr))
-        self.bars = Bars(
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            console=self.console,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self.task = self.bars.add_task("", total=total)
-
-    def show(self, done: int, text: str) -> None:
-        self.bars.start()
-        self.console.show_cursor(True)
-        self.bars.update(self.task, completed=done, description=text, refresh=True)
+def _bar(total: int) -> Bars:
+    """Return a bar of rich. It has no thread, because this process forks while it is shown."""
+    bar = Bars(
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}", markup=False),
+        console=Console(file=unescaped(sys.stderr)),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    bar.add_task("", total=total)
+    return bar
 
 
 def _print_line(text: str) -> None:

@@ -40,8 +40,7 @@ class Arena:
         """Check a value of the option; null is None."""
         if value is None:
             return None
-        rules.MAPPING.check("arena", value)
-        arena = rules.read_options(cls, "arena", {"families": None, **value})
+        arena = rules.read_options(cls, "arena", value)
         unknown = set(arena.development or []) - set(arena.families)
         if isinstance(arena.families, dict) and unknown:
             raise BadInputError(

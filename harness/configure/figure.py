@@ -61,6 +61,3 @@ class Labels:
     def texts(self, group: str) -> dict[str, str]:
         """Return the texts of the problems or of the estimators."""
         return self.problem if group == "problem" else self.estimator
-
-
-NO_LABELS = Labels({}, {})

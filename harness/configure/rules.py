@@ -52,7 +52,7 @@ def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -
                 f"{', '.join(names)}."
             )
     for name, rule in options.items():
-        rule.check(prefix + name, values[name])
+        rule.check(prefix + name, values.get(name))
 
 
 def read_options(settings: type[T], name: str, values: Any) -> T:

@@ -91,8 +91,15 @@ class Pack:
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
     """Return all packs by name, of data/packs.yaml or of another listing."""
+    path = listing or PACKS
+    return dict(_read_packs(path, path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=2)
+def _read_packs(listing: Path, modified: int) -> dict[str, Pack]:
+    """Read a listing, once for each time of change."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load((listing or PACKS).read_text(), loader) or {}
+    entries = yaml.load(listing.read_text(), loader) or {}
     return {
         name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))})
         for name, entry in entries.items()
@@ -104,26 +111,12 @@ def packs_at(path: str) -> tuple[Pack, ...]:
 
     They are one pack, the two of a folder of npy files, or none.
     """
-    return tuple(pack for pack in _predictions(*_listing()) if _problem_path(pack) == path)
+    return tuple(pack for pack in packs().values() if pack.rows and _problem_path(pack) == path)
 
 
 def checksums() -> frozenset[str]:
     """Return the sha256 of every pack that has one."""
-    return _checksums(*_listing())
-
-
-def _listing() -> tuple[Path, int]:
-    return PACKS, PACKS.stat().st_mtime_ns
-
-
-@lru_cache(maxsize=2)
-def _checksums(listing: Path, modified: int) -> frozenset[str]:
-    return frozenset(pack.sha256 for pack in packs(listing).values() if pack.sha256)
-
-
-@lru_cache(maxsize=2)
-def _predictions(listing: Path, modified: int) -> tuple[Pack, ...]:
-    return tuple(pack for pack in packs(listing).values() if pack.rows)
+    return frozenset(pack.sha256 for pack in packs().values() if pack.sha256)
 
 
 def _problem_path(pack: Pack) -> str:

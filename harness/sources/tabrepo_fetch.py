@@ -17,7 +17,6 @@ import shutil
 import sys
 import time
 import urllib.error
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.common.data_files import sha256
@@ -73,22 +72,21 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
             "downloaded."
         )
     print(f"  {missing / 1e6:,.0f} MB of predictions to download", file=sys.stderr)
-    files.progress = Progress(max(1, round(missing / 1e6)), unit="MB")
-    for folder in described:
-        for name in tabrepo.FILES[1:]:
-            files.get(f"{folder}/{name}")
-    files.progress.close()
+    names = [f"{folder}/{name}" for folder in described for name in tabrepo.FILES[1:]]
+    progress = Progress(len(names), unit="files")
+    for name in names:
+        files.get(name)
+        progress.add(1, len(files.problems))
+    progress.close()
 
 
 class Fetch:
-    """A download of many files: target, sources, checksums so far, and problems."""
+    """Download of many files: target, sources, checksums so far, and problems."""
 
     def __init__(self, root: Path, bases: list[str]):
         self.root, self.bases = root, bases
         self.sums = read_sums(root)
         self.problems: list[str] = []
-        self.progress: Progress | None = None
-        self.received = 0.0  # bytes that the progress line does not show yet
         self.unanswered = 0
 
     def get(self, name: str) -> bool:
@@ -147,9 +145,8 @@ class Fetch:
     def _try_download(self, url: str, partial: Path) -> str | None:
         """Download in a few attempts, each resuming the last. An answer such as 404 is final."""
         for attempt in range(1, ATTEMPTS + 1):
-            before = partial.stat().st_size if partial.is_file() else 0
             try:
-                stated = download(url, partial, self._note(before))
+                stated = download(url, partial)
                 self.unanswered = 0
                 return stated
             except urllib.error.HTTPError as error:
@@ -166,20 +163,6 @@ class Fetch:
                     raise
             time.sleep(WAIT_SECONDS * attempt)
         raise AssertionError("unreachable")
-
-    def _note(self, before: int) -> Callable[[int], None]:
-        """Return a function that shows how many bytes were received, `before` of them earlier."""
-        last = before
-
-        def note(received: int) -> None:
-            nonlocal last
-            self.received += max(0, received - last)
-            last = received
-            if self.progress is not None and self.received >= 1e6:
-                self.progress.add(int(self.received // 1e6), len(self.problems))
-                self.received %= 1e6
-
-        return note
 
     def _check_new(self, name: str, partial: Path, stated: str | None) -> None:
         checksum = sha256(partial)
