@@ -1,0 +1,307 @@
+"""Train PreResNet-20 on CIFAR-10 from nothing, and store its predictions (popordanoska2024).
+
+    calharness data make cifar10_networks
+
+This needs torch and pillow (the extra `imagenet` has both), and images/cifar10_jpeg.npz below
+CALHARNESS_DATA. Every seed is a job of its own. It writes a checkpoint after every epoch, so an
+interrupted job goes on where it stopped, with the same result: all random numbers of an epoch depend
+on the seed and the epoch alone.
+
+The paper (Appendix F) trains 250 epochs on 45,000 images, with 5,000 for validation: stochastic
+gradient descent, batches of 128, Nesterov momentum 0.9, weight decay 1e-10. The learning rate is
+0.01 in the first epoch, then 0.1, divided by 10 at epochs 150 and 225. `--epochs 250` follows it.
+
+Any other number of epochs is a shortened schedule. The learning rate rises linearly from 0.01 to 0.1
+in the first 30 % of the steps, and falls linearly to 0 in the rest. All else is as in the paper, with
+two differences on a CPU: products are computed in bfloat16, and the images are JPEGs.
+
+A file <network>_epochs<E>_seed<s>.npz holds val_logits (5000, 10), test_logits (10000, 10) float32,
+val_labels and test_labels int64, and `history` (E, 2): validation loss and accuracy by epoch. Test
+images are sorted by class in the source; one fixed random order is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import os
+import sys
+from dataclasses import astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.common.seeds import digest
+from harness.common.writing import whole_file
+from harness.errors import BadInputError
+
+from . import training
+from .training import TimeLeft, is_made
+
+RECIPE = 1  # raised when training or files change: files of another recipe are made again
+FOLDER = "cifar10_networks"
+IMAGES = Path("images", "cifar10_jpeg.npz")
+NETWORK = "preresnet20"
+PAPER_EPOCHS = 250
+SEEDS = (5, 10, 21, 42, 84)
+VALIDATION = 5000
+BATCH = 128
+MOMENTUM = 0.9
+DECAY = 1e-10
+RATE, FIRST_RATE = 0.1, 0.01
+RISE = 0.3  # part of the steps of a shortened schedule in which the learning rate rises
+PADDING = 4
+MEAN = np.array([0.4914, 0.4822, 0.4465], dtype=np.float32)
+SD = np.array([0.2470, 0.2435, 0.2616], dtype=np.float32)
+
+
+class Images(NamedTuple):
+    """Images: x (n, 3, 32, 32) float32, standardised by channel; y (n,) labels 0..9."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True)
+class Training:
+    """A network to train."""
+
+    seed: int
+    epochs: int
+
+    @property
+    def file(self) -> str:
+        return f"{NETWORK}_epochs{self.epochs}_seed{self.seed}.npz"
+
+
+def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") -> int:
+    """Train and store the networks that `out` lacks. Return 1 if one failed, else 0."""
+    _check_packages()
+    path = images_file()
+    if path is None:
+        raise BadInputError(
+            f"cifar10_networks needs {IMAGES} below CALHARNESS_DATA, which is not there."
+        )
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    origins = {network: digest(f"{RECIPE}|{astuple(network)}|{checksum}") for network in wanted}
+    todo = [network for network in wanted if not is_made(out / network.file, origins[network])]
+    store = partial(_store, origins=origins, path=path, out=out, device=device)
+    return training.make_all(
+        wanted, todo, out, store, "{0.file}: {1}".format, jobs, lambda network: network.epochs
+    )
+
+
+def images_file() -> Path | None:
+    """Return the path of the images below CALHARNESS_DATA, or None."""
+    data = os.environ.get("CALHARNESS_DATA")
+    path = Path(data).expanduser() / IMAGES if data else None
+    return path if path is not None and path.is_file() else None
+
+
+def read_images(path: Path) -> tuple[Images, Images, Images]:
+    """Return training, validation and test images, each in a fixed random order."""
+    with np.load(path, allow_pickle=False) as arrays:
+        train, test = (_decoded(arrays, part) for part in ("train", "test"))
+    order = np.random.default_rng([RECIPE, 0]).permutation(len(train.y))
+    train = Images(train.x[order], train.y[order])
+    order = np.random.default_rng([RECIPE, 1]).permutation(len(test.y))
+    cut = len(train.y) - VALIDATION
+    return (
+        Images(train.x[:cut], train.y[:cut]),
+        Images(train.x[cut:], train.y[cut:]),
+        Images(test.x[order], test.y[order]),
+    )
+
+
+def learning_rate(step: float, epochs: int) -> float:
+    """Return the learning rate after `step` epochs, a fraction of an epoch included.
+
+    250 epochs follow the paper's steps. Other schedules rise and fall linearly.
+    """
+    if epochs == PAPER_EPOCHS:
+        if step < 1:
+            return FIRST_RATE
+        return RATE / 10 ** ((step >= 150) + (step >= 225))
+    top = RISE * epochs
+    if step < top:
+        return FIRST_RATE + (RATE - FIRST_RATE) * step / top
+    return RATE * (epochs - step) / (epochs - top)
+
+
+def augmented(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return images (n, 3, 32, 32) shifted by up to 4 pixels (edges 0), half of them mirrored."""
+    n, _, height, width = x.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (PADDING, PADDING), (PADDING, PADDING)))
+    rows = rng.integers(0, 2 * PADDING + 1, n)[:, None] + np.arange(height)
+    columns = rng.integers(0, 2 * PADDING + 1, n)[:, None] + np.arange(width)
+    mirrored = rng.random(n) < 0.5
+    columns[mirrored] = columns[mirrored, ::-1]
+    image = np.arange(n)[:, None, None, None]
+    channel = np.arange(3)[None, :, None, None]
+    return padded[image, channel, rows[:, None, :, None], columns[:, None, None, :]]
+
+
+def preresnet20():
+    """Return a residual network with pre-activation: three stages of three blocks, 10 classes."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        """x -> x + conv(relu(bn(conv(relu(bn(x)))))), with a 1 x 1 convolution for new shapes."""
+
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            self.first = nn.Sequential(
+                nn.BatchNorm2d(inputs),
+                nn.ReLU(),
+                nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False),
+            )
+            self.second = nn.Sequential(
+                nn.BatchNorm2d(outputs),
+                nn.ReLU(),
+                nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
+            )
+            self.shortcut = nn.Identity()
+            if inputs != outputs:
+                self.shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+        def forward(self, x):
+            return self.shortcut(x) + self.second(self.first(x))
+
+    width = 16
+    layers = [nn.Conv2d(3, width, 3, 1, 1, bias=False)]
+    for outputs in (16, 32, 64):
+        for block in range(3):
+            layers.append(Block(width, outputs, 2 if block == 0 and outputs > 16 else 1))
+            width = outputs
+    layers += [nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    network = nn.Sequential(*layers, nn.Linear(width, 10))
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            inputs = module.kernel_size[0] * module.kernel_size[1] * module.out_channels
+            nn.init.normal_(module.weight, 0.0, (2.0 / inputs) ** 0.5)
+    return network.to(memory_format=torch.channels_last)
+
+
+def _store(network, origins, path, out, device):
+    """Train from the last checkpoint on, write the predictions, and remove the checkpoint."""
+    import torch
+
+    torch.set_num_threads(1)
+    train, val, test = read_images(path)
+    torch.manual_seed(network.seed)
+    model = preresnet20().to(device)
+    optimiser = torch.optim.SGD(
+        model.parameters(), lr=RATE, momentum=MOMENTUM, weight_decay=DECAY, nesterov=True
+    )
+    checkpoint = out / f"{network.file}.checkpoint"
+    history = _restored(checkpoint, origins[network], model, optimiser, device)
+    remaining = TimeLeft(network.epochs - len(history))
+    for epoch in range(len(history), network.epochs):
+        _train_epoch(model, optimiser, train, epoch, network, device)
+        history.append(_loss_and_accuracy(_logits(model, val.x, device), val.y))
+        state = {
+            "origin": origins[network],
+            "model": model.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "history": history,
+        }
+        with whole_file(checkpoint) as temporary:
+            torch.save(state, temporary)
+        print(
+            f"  seed {network.seed}, epoch {epoch + 1} of {network.epochs}: validation loss "
+            f"{history[-1][0]:.3f}, accuracy {history[-1][1]:.4f}; {remaining.after(1)}",
+            file=sys.stderr,
+            flush=True,
+        )
+    arrays = {
+        "val_logits": _logits(model, val.x, device),
+        "val_labels": val.y,
+        "test_logits": _logits(model, test.x, device),
+        "test_labels": test.y,
+        "history": np.array(history),
+    }
+    with whole_file(out / network.file) as temporary:
+        np.savez_compressed(temporary, **arrays, made=np.array(origins[network]))
+    checkpoint.unlink()
+    return f"accuracy on the test images {_loss_and_accuracy(arrays['test_logits'], test.y)[1]:.4f}"
+
+
+def _restored(checkpoint, origin, model, optimiser, device):
+    """Load a checkpoint of the same origin. Return its history, [] if there is none."""
+    import torch
+
+    if not checkpoint.is_file():
+        return []
+    state = torch.load(checkpoint, map_location=device, weights_only=True)
+    if state["origin"] != origin:
+        return []
+    model.load_state_dict(state["model"])
+    optimiser.load_state_dict(state["optimiser"])
+    return list(state["history"])
+
+
+def _train_epoch(model, optimiser, images, epoch, network, device):
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    rng = np.random.default_rng([RECIPE, network.seed, epoch])
+    order = rng.permutation(len(images.y))
+    model.train()
+    for start in range(0, len(order), BATCH):
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(epoch + start / len(order), network.epochs)
+        rows = order[start : start + BATCH]
+        x = torch.from_numpy(augmented(images.x[rows], rng)).to(device)
+        y = torch.from_numpy(images.y[rows]).to(device)
+        x = x.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cpu"):
+            outputs = model(x)
+        loss = cross_entropy(outputs.float(), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+def _logits(model, x, device):
+    """Return logits (n, 10) float32, without bfloat16."""
+    import torch
+
+    model.eval()
+    with torch.inference_mode():
+        parts = [
+            model(torch.from_numpy(x[start : start + 500]).to(device)).float().cpu().numpy()
+            for start in range(0, len(x), 500)
+        ]
+    return np.concatenate(parts)
+
+
+def _loss_and_accuracy(logits, y):
+    z = logits.astype(np.float64)
+    z -= z.max(axis=1, keepdims=True)
+    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    return float(-log_p[np.arange(len(y)), y].mean()), float((z.argmax(axis=1) == y).mean())
+
+
+def _decoded(arrays, part):
+    """Return the images of a part, "train" or "test", in the order of the file."""
+    from PIL import Image
+
+    data, ends = arrays[f"jpeg_{part}"], arrays[f"end_{part}"]
+    x = np.empty((len(ends), 3, 32, 32), dtype=np.float32)
+    for i, (start, end) in enumerate(zip([0, *ends[:-1]], ends)):
+        pixels = np.asarray(Image.open(io.BytesIO(data[start:end].tobytes())).convert("RGB"))
+        x[i] = ((pixels / np.float32(255.0) - MEAN) / SD).transpose(2, 0, 1)
+    return Images(x, arrays[f"y_{part}"].astype(np.int64))
+
+
+def _check_packages():
+    absent = [name for name in ("torch", "PIL") if importlib.util.find_spec(name) is None]
+    if absent:
+        raise BadInputError(
+            f"cifar10_networks needs {', '.join(absent)}; `pip install 'calharness[imagenet]'` "
+            "gets both torch and pillow."
+        )
