@@ -10,7 +10,7 @@ and the order of the batches.
                   of every hidden layer, with a zero column appended, and the output, each as
                   `logits` of ten columns with the images' labels
     layers_mnist  the same on MNIST with the paper's rate, batch and epochs, if CALHARNESS_DATA has
-                  mnist.npz
+                  images/mnist.npz or mnist.npz
     training      odd against even digits, trained far beyond the least validation loss (Figure 6):
                   train_, val_
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
@@ -49,8 +49,10 @@ from .training import Weights, activations, backward, first_weights
 RECIPE = 1  # raised when training or files change: files of another recipe are made again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
 FOLDER = "digits_networks"
-MNIST = "mnist.npz"
-MNIST_EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)
+MNIST = "images/mnist.npz"
+MNIST_PATHS = (MNIST, "mnist.npz")
+MNIST_EPOCHS = tuple(range(31))
+LAYER_EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)  # of the digits, in MNIST's epochs
 
 
 class Images(NamedTuple):
@@ -106,7 +108,7 @@ def trainings(kind: str) -> list[Training]:
     """Return the networks of a kind."""
     if kind == "layers":
         # 14 batches an epoch, MNIST has 938: this gives as many steps at the same rate
-        epochs = tuple(67 * e for e in MNIST_EPOCHS)
+        epochs = tuple(67 * e for e in LAYER_EPOCHS)
         return [
             Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, epochs, train=896)
             for seed in range(5)
@@ -184,10 +186,10 @@ def images(kind: str, mnist: Path | None = None) -> Images:
 
 
 def mnist_file() -> Path | None:
-    """Return the path of CALHARNESS_DATA/mnist.npz (x_train, y_train, x_test, y_test), or None."""
+    """Return the path of mnist.npz (x_train, y_train, x_test, y_test) below CALHARNESS_DATA."""
     data = os.environ.get("CALHARNESS_DATA")
-    path = Path(data).expanduser() / MNIST if data else None
-    return path if path is not None and path.is_file() else None
+    paths = [Path(data).expanduser() / name for name in MNIST_PATHS] if data else []
+    return next((path for path in paths if path.is_file()), None)
 
 
 def train(
