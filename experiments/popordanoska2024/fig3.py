@@ -16,8 +16,9 @@ HIDDEN = {f"layer{i}": f"layer {i}" for i in (1, 2, 3, 4)}
 NAMES = {**HIDDEN, "output": "the output"}
 L2 = "sharpness_l2_squared"
 ESTIMANDS = {L2: "L2", "sharpness_kl": "KL"}
-PAPER = "paper, one run"
+PAPER = "the paper, one network"
 PER_EPOCH = 67  # epochs of 14 batches are as many steps as one of MNIST's 938
+X_AXIS = {1: "epoch", PER_EPOCH: "epoch of MNIST (67 epochs of digits)"}
 APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # lines that lie close, side by side
 ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
@@ -39,58 +40,48 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw the accuracy, and one panel per estimator.
+    """Draw the accuracy, a panel per estimator, and a panel of the paper's curves.
 
-    Mean and standard error over the seeds. Dotted: the paper's one network, at as many steps of
-    gradient descent.
+    Mean and standard error over the seeds, against the steps of gradient descent in units of the
+    paper's epochs.
     """
     _, sharpness, accuracy = measured(records, settings)
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
-    drawn = pd.concat(
+    per_epoch = PER_EPOCH if settings.reasons.get("data") else 1
+    ours = pd.concat(
         [accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]
     )
-    drawn = drawn[drawn["column"].eq(ACCURACY) | drawn["layer"].ne("output")]
-    columns, per_epoch = (
-        items.labels(settings, "estimator", sharpness["column"]),
-        PER_EPOCH if settings.reasons.get("data") else 1,
-    )
-    drawn["epoch"] += 0.012 * drawn["epoch"].max() * drawn["layer"].map(APART).fillna(0.0)
+    ours["epoch"] /= per_epoch
+    last = ours["epoch"].max()
+    ours["epoch"] += 0.004 * last * ours["layer"].map(APART).fillna(0.0)
     paper = items.printed(settings, "fig3")
     parts = paper["row"].str.extract(r"^(?:L2 sharpness of )?(.*), epoch (\d+)$")
-    paper = paper.assign(what=parts[0].str.replace(" ", ""), epoch=per_epoch * parts[1].astype(int))
+    layer = parts[0].str.replace(" ", "").replace("accuracy", "output")
+    paper = paper.assign(layer=layer, epoch=parts[1].astype(float))
 
     def panel(ax, name):
-        drawing.lines(
-            ax,
-            drawn[drawn["column"].eq(name)],
-            "layer",
-            {"output": "whole network", **HIDDEN},
-            "epoch",
-            markersize=2.5,
-        )
-        of_panel = ["accuracy"] if name == ACCURACY else list(HIDDEN) if name == columns[0] else []
-        for what, line in paper[paper["what"].isin(of_panel)].groupby("what"):
-            look = panels.look(
-                1 + list(HIDDEN).index(what) if what in HIDDEN else 0,
-                line=":",
-                label=PAPER if what in HIDDEN else None,
-                zorder=1,
-            )
-            panels.curve(ax, line, "epoch", "value", None, **look | {"marker": ""})
+        if name == PAPER:
+            drawing.lines(ax, paper, "layer", HIDDEN, "epoch", "value", None, first=1, marker="")
+        elif name == ACCURACY:
+            names = {"output": "whole network"}
+            drawing.lines(ax, ours[ours["column"].eq(name)], "layer", names, "epoch", markersize=2)
+            look = panels.look(0, line=":", label="whole network, paper") | {"marker": ""}
+            panels.curve(ax, paper[paper["layer"].eq("output")], "epoch", "value", None, **look)
+        else:
+            mine = ours[ours["column"].eq(name)]
+            drawing.lines(ax, mine, "layer", HIDDEN, "epoch", first=1, markersize=2)
         ax.set(title=name, ylim=(0, 100) if name == ACCURACY else (0, 0.95))
-        ax.set_xlim(right=1.04 * drawn["epoch"].max())
+        ax.set_xlim(-0.02 * last, 1.02 * last)
 
-    more = {"xlabel": "epoch" if per_epoch == 1 else f"epoch (the paper's: {per_epoch} of these)"}
-    figure = panels.each([ACCURACY, *columns], panel, 2.1, "", columns=6, **more)
+    columns = items.labels(settings, "estimator", sharpness["column"])
+    names = [ACCURACY, *columns, PAPER]
+    figure = panels.each(
+        names, panel, 2.1, per_row=2 if len(names) == 4 else 3, columns=6, xlabel=X_AXIS[per_epoch]
+    )
     for ax in figure.axes:
-        ax.set_ylabel(
-            "accuracy (%)"
-            if ax.get_title() == ACCURACY
-            else "$L_2$ sharpness"
-            if ax.get_title()
-            else ""
-        )
+        if ax.get_title():
+            ax.set_ylabel("accuracy (%)" if ax.get_title() == ACCURACY else "$L_2$ sharpness")
     return figure
 
 

@@ -41,6 +41,10 @@ HOW = {
         "the paper's protocol on other data or networks: its numbers stand beside ours and are not "
         "judged"
     ),
+    "networks trained again": (
+        "the paper's protocol on networks trained here: judged within the spread of seeds, never "
+        "digit by digit"
+    ),
     "data absent": "nothing can be computed before the files that the item needs are there",
 }
 

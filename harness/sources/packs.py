@@ -30,7 +30,8 @@ class Pack:
     ----------
     name : str
     path : str
-        Path below CALHARNESS_DATA. A path below experiments/ is of a file in the package.
+        Path below CALHARNESS_DATA. A path below experiments/ or data/ is of a file that comes with
+        the package, or with its repository.
     sha256 : str or None
         None: no checksum is known. The user's file is taken as it is, and its checksum is shown.
     bytes : int or None
@@ -63,13 +64,14 @@ class Pack:
 
     @property
     def is_shipped(self) -> bool:
-        """True if the file comes with the package."""
-        return self.path.startswith("experiments/")
+        """True if the file comes with the package or its repository."""
+        return self.path.startswith(("experiments/", "data/"))
 
     def at(self, base: Path | None) -> Path:
         """Return the path of the file, below `base` unless it comes with the package."""
         if self.is_shipped:
-            return EXPERIMENTS / self.path.removeprefix("experiments/")
+            folder, _, name = self.path.partition("/")
+            return (EXPERIMENTS if folder == "experiments" else PACKS.parent) / name
         return Path(base or "") / self.path
 
     @property

@@ -14,6 +14,7 @@ and the order of the batches.
     training      odd against even digits, trained far beyond the least validation loss (Figure 6):
                   train_, val_
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
+    pareto        the same of sixteen other seeds
     networks      six architectures, five seeds, trained to overconfidence (Tables 2 and 5,
                   Figure 8): val_, test_
     brightness    two architectures, five seeds: predictions for 1,000 images made darker and
@@ -47,7 +48,7 @@ from .imagenet_brightness import LEVELS, brightened, level_name
 from .training import Weights, activations, backward, first_weights
 
 RECIPE = 1  # raised when training or files change: files of another recipe are made again
-KINDS = ("layers", "layers_mnist", "training", "snapshots", "networks", "brightness")
+KINDS = ("layers", "layers_mnist", "training", "snapshots", "pareto", "networks", "brightness")
 FOLDER = "digits_networks"
 MNIST = "images/mnist.npz"
 MNIST_PATHS = (MNIST, "mnist.npz")
@@ -124,11 +125,12 @@ def trainings(kind: str) -> list[Training]:
             Training(kind, "mlp64", seed, (64,), 0.05, epochs, 200, 1597, batch=32)
             for seed in range(5)
         ]
-    if kind == "snapshots":
+    if kind in ("snapshots", "pareto"):
         epochs = tuple(range(10, 241, 10))
+        seeds = range(4) if kind == "snapshots" else range(4, 20)
         return [
             Training(kind, "mlp16", seed, (16,), 0.05, epochs, 150, 800, momentum=0.9, batch=32)
-            for seed in range(4)
+            for seed in seeds
         ]
     if kind == "networks":
         shapes = {
