@@ -18,7 +18,7 @@ L2 = "sharpness_l2_squared"
 ESTIMANDS = {L2: "L2", "sharpness_kl": "KL"}
 PAPER = "the paper, one network"
 PER_EPOCH = 67  # epochs of 14 batches are as many steps as one of MNIST's 938
-X_AXIS = {1: "epoch", PER_EPOCH: "epoch of MNIST (67 epochs of digits)"}
+X_AXIS = {1: "epoch", PER_EPOCH: "epoch of MNIST"}
 APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # lines that lie close, side by side
 ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
@@ -49,9 +49,7 @@ def render(records, settings):
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
     per_epoch = PER_EPOCH if settings.reasons.get("data") else 1
-    ours = pd.concat(
-        [accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)]
-    )
+    ours = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)])
     ours["epoch"] /= per_epoch
     last = ours["epoch"].max()
     ours["epoch"] += 0.004 * last * ours["layer"].map(APART).fillna(0.0)

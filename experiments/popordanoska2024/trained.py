@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.evaluation import items
 
-from . import comparisons, curves, networks, table2
+from . import curves, networks, table2
 
 summary, render, table = curves.summary, table2.render, table2.table
 PAPER_EPOCHS = 250

@@ -207,6 +207,9 @@ def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
     assert made.mnist_file() is None
     write_mnist(tmp_path)
+    (tmp_path / "images").mkdir()
+    assert made.mnist_file() == tmp_path / "mnist.npz"
+    write_mnist(tmp_path / "images")
     data = made.images("layers_mnist", made.mnist_file())
     assert (
         data.x.shape == (35, 4)
