@@ -204,7 +204,7 @@ def test_every_claim_has_a_statistic_and_no_other(table):
         [claims.CALIBRATED, claims.OVER, claims.SHIFTED],
     )
     names = [*claims.CALIBRATED_3, *claims.MISCALIBRATED_3]
-    three = {e: 0.02 for e in (claims.CV, claims.CELLS_15)}
+    three = {e: 0.02 for e in (claims.CV, claims.KMEANS_15)}
     figures = [two, estimates(three, names, estimand="l2", experiment=claims.FIG3)]
     records = pd.concat([*figures, *trees, table], ignore_index=True)
     statistics = claims.statistics(records, settings)
