@@ -42,7 +42,7 @@ def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion
     return records
 
 
-def made(*parts, **more):
+def settings_of(*parts, **more):
     records = pd.DataFrame([row for part in parts for row in part])
     return arena.settings(records, FAMILIES, CLASSES, **more)
 
@@ -56,7 +56,7 @@ def of(table, estimator, column, **chosen):
 
 def two_by_two():
     """a is off by 0.1 on p and 0.2 on q, b by 0.2 and 0.05."""
-    return made(
+    return settings_of(
         rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]),
         rows("a", [0.2, 0.2], "q", truth=0.0), rows("b", [0.05, 0.05], "q", truth=0.0),
     )  # fmt: skip
@@ -83,13 +83,13 @@ def test_two_estimators_on_two_problems_by_hand():
 
 def test_monte_carlo_error_of_the_rmse():
     """Squared errors 0.01 and 0.09: RMSE sqrt(0.05), sd 0.08 / sqrt 2."""
-    table = made(rows("a", [0.4, 0.6]))
+    table = settings_of(rows("a", [0.4, 0.6]))
     assert math.isclose(table["rmse_se"][0], (0.08 / 2**0.5) / (2 * 0.05**0.5 * 2**0.5))
 
 
 def test_the_floor():
     """n = 100: 0.01 for l1, 0.001 for l2_squared; nothing below counts as better."""
-    table = made(
+    table = settings_of(
         rows("a", [0.0, 0.0], truth=0.0),
         rows("b", [0.009, 0.009], truth=0.0),
         rows("c", [0.02, 0.02], truth=0.0),
@@ -97,13 +97,15 @@ def test_the_floor():
     assert np.allclose(table["regret"], [1, 1, 2])
     squares = {"estimand": "l2_squared", "truth": 0.0}
     assert np.allclose(
-        made(rows("a", [0.0, 0.0], **squares), rows("b", [0.003, 0.003], **squares))["regret"],
+        settings_of(rows("a", [0.0, 0.0], **squares), rows("b", [0.003, 0.003], **squares))[
+            "regret"
+        ],
         [1, 3],
     )
 
 
 def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
-    table = made(rows("a", [0.4, "failed"]), rows("b", [0.5, 0.7]), rows("c", [None, 0.35]))
+    table = settings_of(rows("a", [0.4, "failed"]), rows("b", [0.5, 0.7]), rows("c", [None, 0.35]))
     assert of(table, "a", "failed") == 1 and of(table, "c", "undefined") == 1
     assert math.isclose(
         of(table, "a", "rmse"), ((0.01 + 0.16) / 2) ** 0.5
@@ -115,14 +117,14 @@ def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
 
 def test_what_a_lost_cell_costs_is_at_most_what_an_answer_in_range_can():
     """Truth 0.3: an answer in [0, 1] is off by 0.7 at most, though another estimator is off by 9."""
-    table = made(rows("a", ["failed", 0.3]), rows("wild", [9.3, 0.3]))
+    table = settings_of(rows("a", ["failed", 0.3]), rows("wild", [9.3, 0.3]))
     assert math.isclose(of(table, "a", "rmse"), (0.49 / 2) ** 0.5)
 
 
 def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_none():
     """Failed everywhere on q, it has the worst error there; skipped there, it is not applicable, and 50 % give no rank."""
     for status, regret in (("failed", 4.0), ("skipped", np.nan)):
-        table = made(
+        table = settings_of(
             rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("d", [0.3, 0.3]), rows("d", [status, status], "q"),
             rows("a", [0.2, 0.2], "q", truth=0.0), rows("b", [0.05, 0.05], "q", truth=0.0),
         )  # fmt: skip
@@ -134,13 +136,13 @@ def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_no
 
 
 def test_a_skip_for_want_of_the_notion_is_no_row():
-    table = made(rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("b", ["skipped"], notion="top_label"),
+    table = settings_of(rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("b", ["skipped"], notion="top_label"),
                  rows("a", [0.4], notion="top_label"))  # fmt: skip
     assert table.loc[table["notion"].eq("top_label"), "estimator"].tolist() == ["a"]
 
 
 def test_oracles_bounds_and_own_estimators_are_not_the_best_published():
-    table = made(
+    table = settings_of(
         rows("a", [0.4, 0.2]), rows("oracle", [0.31, 0.29]), rows("best", [0.32, 0.28]),
         rows("bound", [0.3, 0.3], kind="upper", high=0.3),
     )  # fmt: skip
@@ -151,16 +153,16 @@ def test_oracles_bounds_and_own_estimators_are_not_the_best_published():
     board = arena.leaderboard(table, resamples=20)
     assert of(board, "best", "rank") == 1 and np.isnan(of(board, "oracle", "rank"))
     assert "bound" not in set(board["estimator"])
-    assert made(rows("a", [0.4]), rows("mine", [0.3]), published=["a"])["best"].eq("a").all()
+    assert settings_of(rows("a", [0.4]), rows("mine", [0.3]), published=["a"])["best"].eq("a").all()
 
 
 def test_a_setting_with_an_oracle_alone_has_no_best():
-    assert made(rows("oracle", [0.31, 0.29]))["best"].isna().all()
+    assert settings_of(rows("oracle", [0.31, 0.29]))["best"].isna().all()
 
 
 def test_fewer_reps_are_scaled_by_the_best_complete_estimator():
     """Rep 0 is hard: a has 0.2 there and 0.02 in rep 1. d, off by 0.2 in the hard rep alone, is as good as a and not worse."""
-    table = made(rows("a", [0.5, 0.32]), rows("b", [0.6, 0.4]), rows("d", [0.5]))
+    table = settings_of(rows("a", [0.5, 0.32]), rows("b", [0.6, 0.4]), rows("d", [0.5]))
     assert math.isclose(of(table, "d", "rmse"), 0.2) and math.isclose(of(table, "d", "regret"), 1.0)
 
 
@@ -224,15 +226,17 @@ def test_equals_are_called_different_no_more_often_than_the_level_says():
 
 def test_another_bootstrap_seed_does_not_change_a_clear_statement():
     clear = statements(1, {"a": 1.0, "b": 3.0}, 100, range(5))
-    assert {one.verdict for one in clear} == {"better"}
-    assert {one.verdict for one in statements(1, {"a": 3.0, "b": 1.0}, 100, range(5))} == {"worse"}
-    assert max(one.high for one in clear) / min(one.high for one in clear) < 1.3
+    assert {item.verdict for item in clear} == {"better"}
+    assert {item.verdict for item in statements(1, {"a": 3.0, "b": 1.0}, 100, range(5))} == {
+        "worse"
+    }
+    assert max(item.high for item in clear) / min(item.high for item in clear) < 1.3
 
 
 def test_more_comparisons_make_wider_intervals():
-    one, many = (statements(2, {"a": 1.0, "b": 1.5}, comparisons)[0] for comparisons in (1, 1000))
-    assert many.low < one.low < one.ratio < one.high < many.high
-    assert one.about == "problems like these"
+    item, many = (statements(2, {"a": 1.0, "b": 1.5}, comparisons)[0] for comparisons in (1, 1000))
+    assert many.low < item.low < item.ratio < item.high < many.high
+    assert item.about == "problems like these"
 
 
 def test_few_problems_make_statements_about_themselves():
@@ -241,29 +245,29 @@ def test_few_problems_make_statements_about_themselves():
 
 def test_mixtures_are_refused():
     kl = [rows("a", [0.1], estimand="kl"), rows("b", [0.2], estimand="kl")]
-    mixed = made(rows("a", [0.4]), rows("b", [0.5]), *kl)
+    mixed = settings_of(rows("a", [0.4]), rows("b", [0.5]), *kl)
     with pytest.raises(BadInputError, match="mix notions or estimands"):
         arena.better(mixed, "a", "b")
     with pytest.raises(BadInputError, match="share no setting"):
-        arena.better(made(rows("a", [0.4]), rows("b", [0.5], "q")), "a", "b")
+        arena.better(settings_of(rows("a", [0.4]), rows("b", [0.5], "q")), "a", "b")
     with pytest.raises(BadInputError, match="allowed are family, n, k"):
         arena.leaderboard(mixed, by="notion")
     with pytest.raises(BadInputError, match="number of classes of every problem"):
-        made(rows("a", [0.4], "z"))
+        settings_of(rows("a", [0.4], "z"))
     with pytest.raises(BadInputError, match="two values of a on p"):
-        made(rows("a", [0.4]), rows("a", [0.5]))
+        settings_of(rows("a", [0.4]), rows("a", [0.5]))
 
 
 def test_power_is_of_p_values():
     tests = rows("t", [0.01, 0.2, 0.04, 0.9], estimand="p_value", truth=np.nan)
-    table = made(tests, rows("a", [0.4]))
+    table = settings_of(tests, rows("a", [0.4]))
     assert of(table, "t", "power") == 0.5
     assert np.isnan(of(table, "a", "power")) and np.isnan(of(table, "t", "regret"))
 
 
 def test_coverage_and_width():
     second = [r | {"rep": 1} for r in rows("a", [0.2], low=0.1, high=0.25)]
-    table = made(rows("a", [0.4], low=0.2, high=0.5), second)
+    table = settings_of(rows("a", [0.4], low=0.2, high=0.5), second)
     assert table["coverage"].tolist() == [0.5] and np.isclose(table["width"][0], (0.3 + 0.15) / 2)
 
 

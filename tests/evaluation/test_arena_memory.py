@@ -30,10 +30,10 @@ def fill(size):
 def test_the_peak_is_that_of_the_call_alone():
     before = np.ones(200 * MB // 8)  # this process's own past, larger than the call
     assert before[0] == 1.0
-    found = [measure_peak(fill(size)).mb for size in (20 * MB, 60 * MB)]
+    result = [measure_peak(fill(size)).mb for size in (20 * MB, 60 * MB)]
     del before
-    assert found[0] == pytest.approx(20, abs=5) and found[1] == pytest.approx(60, abs=5)
-    assert found[1] - found[0] == pytest.approx(40, abs=4)
+    assert result[0] == pytest.approx(20, abs=5) and result[1] == pytest.approx(60, abs=5)
+    assert result[1] - result[0] == pytest.approx(40, abs=4)
 
 
 def test_memory_that_is_freed_before_another_call_is_not_counted_twice():
@@ -49,11 +49,11 @@ def test_memory_that_is_freed_before_another_call_is_not_counted_twice():
 
 def test_without_the_kernels_mark(monkeypatch, tmp_path):
     monkeypatch.setattr(peak_memory, "CLEAR", tmp_path / "absent" / "clear_refs")
-    held = np.ones(80 * MB // 8)
-    assert held[0] == 1.0
-    found = measure_peak(fill(40 * MB))
+    block = np.ones(80 * MB // 8)
+    assert block[0] == 1.0
+    result = measure_peak(fill(40 * MB))
     # what the mark holds of the parent's past is the system's affair: the call's own peak, less, or no value, but never more
-    assert found.method == "ru_maxrss" and (found.mb is None and found.reason or found.mb < 46)
+    assert result.method == "ru_maxrss" and (result.mb is None and result.reason or result.mb < 46)
     small = measure_peak(fill(MB), first=fill(90 * MB))
     assert small.mb is None and "stays below" in small.reason
 

@@ -57,7 +57,7 @@ def test_shares_and_their_intervals():
 def test_intervals_hold_what_they_say():
     """Pairs that share their replication's luck: intervals of 40 replications hold the true share in 95 % of 150 draws."""
     rng = np.random.default_rng(3)
-    held = 0
+    hits = 0
     for _ in range(150):
         luck = rng.normal(size=40)
         of_rep = [(luck + rng.normal(size=40) > -0.5).astype(float) for _ in range(3)]
@@ -67,8 +67,8 @@ def test_intervals_hold_what_they_say():
             for i, o in enumerate(of_rep)
         ])  # fmt: skip
         row = arena_pairs.shares(table).iloc[0]
-        held += row["low"] <= 0.6381631950841185 <= row["high"]  # Phi(0.5 / sqrt(2))
-    assert held >= 150 * 0.95 - 4.5 * np.sqrt(150 * 0.95 * 0.05)
+        hits += row["low"] <= 0.6381631950841185 <= row["high"]  # Phi(0.5 / sqrt(2))
+    assert hits >= 150 * 0.95 - 4.5 * np.sqrt(150 * 0.95 * 0.05)
 
 
 def test_the_arenas_models_share_rows_and_labels():

@@ -101,17 +101,17 @@ def test_a_number_with_its_error_has_the_normal_interval():
 
 def test_the_worst_of_many_has_an_interval_of_its_own():
     """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
-    held = np.random.default_rng(0).binomial(200, 0.95, size=20)
+    hits = np.random.default_rng(0).binomial(200, 0.95, size=20)
     parts = [
         claims.estimate_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20))
-        for i, k in enumerate(held)
+        for i, k in enumerate(hits)
     ]
     worst = claims.smallest(parts)
     assert (
-        worst.value == held.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
+        worst.value == hits.min() / 200 and worst.low < 0.95 <= worst.high and worst.cells == 4000
     )
     assert (
-        worst.why == f"setting {held.argmin()}"
+        worst.why == f"setting {hits.argmin()}"
         and len(worst.keys) == 20
         and worst.where == claims.PAPER
     )

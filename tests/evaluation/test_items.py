@@ -52,21 +52,21 @@ def records():
 
 
 def test_means_have_errors_and_the_keys_of_their_cells():
-    found = items.means(items.values(records(), SETTINGS), ["model", "column"]).set_index("column")
-    assert found.loc["E", ["mean", "reps"]].tolist() == [pytest.approx(0.3), 3] and found.loc[
+    result = items.means(items.values(records(), SETTINGS), ["model", "column"]).set_index("column")
+    assert result.loc["E", ["mean", "reps"]].tolist() == [pytest.approx(0.3), 3] and result.loc[
         "E", "keys"
     ] == ("k0", "k1", "k2")
-    assert found.loc["E", "se"] == pytest.approx(
+    assert result.loc["E", "se"] == pytest.approx(
         np.std([0.1, 0.2, 0.6], ddof=1) / np.sqrt(3)
-    ) and np.isnan(found.loc["f", "se"])
-    assert found["model"].tolist() == ["A", "A"]
-    again = items.means(found.reset_index(), ["model"], "mean").iloc[0]
+    ) and np.isnan(result.loc["f", "se"])
+    assert result["model"].tolist() == ["A", "A"]
+    again = items.means(result.reset_index(), ["model"], "mean").iloc[0]
     assert again["mean"] == pytest.approx(0.4) and again["keys"] == ("k0", "k1", "k2", "k3")
 
 
 def test_evaluated_is_evaluate_with_labels_and_keys():
-    found = items.evaluated(records(), SETTINGS, "l1").set_index("column")
-    assert found.loc["E", "bias"] == pytest.approx(0.0, abs=1e-15) and found.loc["E", "keys"] == (
+    result = items.evaluated(records(), SETTINGS, "l1").set_index("column")
+    assert result.loc["E", "bias"] == pytest.approx(0.0, abs=1e-15) and result.loc["E", "keys"] == (
         "k0",
         "k1",
         "k2",
@@ -75,26 +75,28 @@ def test_evaluated_is_evaluate_with_labels_and_keys():
 
 
 def test_filters_labels_orders_and_diagnostics():
-    found = records()
+    result = records()
     assert (
-        len(items.with_number(found)) == 4
-        and len(items.with_number(found, "l1", "binary", "point")) == 4
+        len(items.with_number(result)) == 4
+        and len(items.with_number(result, "l1", "binary", "point")) == 4
     )
     assert (
-        len(items.with_number(found, notion="canonical"))
+        len(items.with_number(result, notion="canonical"))
         == 0
-        == len(items.with_number(found, kinds=["upper", "lower"]))
+        == len(items.with_number(result, kinds=["upper", "lower"]))
     )
     assert items.labels(SETTINGS, "estimator") == ["f", "E"] and items.labels(
         SETTINGS, "estimator", ["E"]
     ) == ["E"]
-    assert items.chosen(SETTINGS, found) == ["f", "e"]
+    assert items.chosen(SETTINGS, result) == ["f", "e"]
     assert items.chosen(
-        replace(SETTINGS, figure=replace(SETTINGS.figure, estimators=["e"])), found
+        replace(SETTINGS, figure=replace(SETTINGS.figure, estimators=["e"])), result
     ) == ["e"]
-    assert items.in_order(found, SETTINGS)["key"].tolist() == ["k9", "k3", "k0", "k1", "k2"]
-    made = items.diagnostics(found)
-    assert made["bins"].tolist()[:3:2] == [15, 10] and made["rank"].notna().tolist() == [
+    assert items.in_order(result, SETTINGS)["key"].tolist() == ["k9", "k3", "k0", "k1", "k2"]
+    diagnostics = items.diagnostics(result)
+    assert diagnostics["bins"].tolist()[:3:2] == [15, 10] and diagnostics[
+        "rank"
+    ].notna().tolist() == [
         False,
         False,
         True,
@@ -104,8 +106,8 @@ def test_filters_labels_orders_and_diagnostics():
 
 
 def test_numbers_answers_and_reasons():
-    found = items.evaluated(records(), SETTINGS)
-    ours = items.numbers(found, "{model}, n = {n:,}", "{column}")
+    result = items.evaluated(records(), SETTINGS)
+    ours = items.numbers(result, "{model}, n = {n:,}", "{column}")
     assert ours["row"].unique().tolist() == ["A, n = 1,000"] and ours["column"].tolist() == [
         "E",
         "f",
@@ -133,7 +135,7 @@ def test_numbers_answers_and_reasons():
         items.first_reason(records()) == "failed: why"
         and items.first_reason(records().head(2)) is None
     )
-    assert items.answers(items.numbers(found.head(0), "", ""), replace(SETTINGS, compare=[])).empty
+    assert items.answers(items.numbers(result.head(0), "", ""), replace(SETTINGS, compare=[])).empty
 
 
 def test_tables_of_texts():

@@ -94,18 +94,18 @@ def results(tmp_path):
 
 
 def test_a_paper_is_read(paper):
-    found = paper()
-    assert found.authors == "A. Author, B. Author" and list(found.items) == [
+    result = paper()
+    assert result.authors == "A. Author, B. Author" and list(result.items) == [
         "fig1",
         "table1",
         "claims",
     ]
-    assert found.items["table1"].stems("moskvichev2025") == ["table1_offline", "table1"]
+    assert result.items["table1"].stems("moskvichev2025") == ["table1_offline", "table1"]
     assert (
-        found.item_of("moskvichev2025_table1").id == "table1"
-        and found.item_of("moskvichev2025_fig2") is None
+        result.item_of("moskvichev2025_table1").id == "table1"
+        and result.item_of("moskvichev2025_fig2") is None
     )
-    assert [(f.rank, f.text) for f in found.findings] == [
+    assert [(f.rank, f.text) for f in result.findings] == [
         (None, "a first finding"),
         (1, "the strongest of all"),
     ]
@@ -143,11 +143,11 @@ def test_items_name_experiments_that_there_are(paper):
 @pytest.mark.parametrize("name", papers.described())
 def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
     """Every paper.yaml is read, and every experiment of the paper belongs to one of its items at most once as the item's page."""
-    found = papers.read(name)
-    papers.check(found)
-    pages = [item.experiments[0] for item in found.items.values()]
-    assert len(set(pages)) == len(pages) and list(found.items)[-1] == "claims"
-    for item in found.items.values():
+    result = papers.read(name)
+    papers.check(result)
+    pages = [item.experiments[0] for item in result.items.values()]
+    assert len(set(pages)) == len(pages) and list(result.items)[-1] == "claims"
+    for item in result.items.values():
         assert item.command is None or item.command.startswith(("calharness ", "make "))
         assert item.how in ("the paper's setting", "a twin") or item.needs or item.id == "claims"
 
@@ -168,8 +168,11 @@ def test_a_number_counts_once_by_who_judges_it(results):
 def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
     """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
     paper()
-    found, none = outcomes.read_rows(results, "moskvichev2025"), dict.fromkeys(outcomes.OUTCOMES, 0)
-    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+    result, none = (
+        outcomes.read_rows(results, "moskvichev2025"),
+        dict.fromkeys(outcomes.OUTCOMES, 0),
+    )
+    assert outcomes.count_outcomes(result, "moskvichev2025") == {
         **none,
         "recomputed and agreeing": 1,
         "differing": 1,
@@ -182,7 +185,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
     (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
         "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
     )
-    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+    assert outcomes.count_outcomes(result, "moskvichev2025") == {
         **none,
         "constants": 1,
         "differing": 1,
@@ -194,7 +197,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
         "option",
         lambda *of: type("Option", (), {"config": {"records_from": [1]}}),
     )
-    assert outcomes.count_outcomes(found, "moskvichev2025") == {
+    assert outcomes.count_outcomes(result, "moskvichev2025") == {
         **none,
         "from the authors' rows": 1,
         "differing": 1,

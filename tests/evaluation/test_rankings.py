@@ -270,8 +270,8 @@ def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
 
 def ranked_files(tmp_path, names):
     """Options of a run that ranks files <name>.npz by their values on all rows."""
-    made = "{_target_:harness.problems.Predictions,path:%s.npz}"
-    files = [f"+problem.{name}={made % (tmp_path / name)}" for name in names]
+    node = "{_target_:harness.problems.Predictions,path:%s.npz}"
+    files = [f"+problem.{name}={node % (tmp_path / name)}" for name in names]
     return [*files, "estimator=[binned15]", "ranking={stream:s,orders:null,reference:full}"]
 
 

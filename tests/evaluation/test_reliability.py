@@ -128,8 +128,8 @@ def test_what_is_judged():
     p, y = sample(200, 3)
     (top,) = panels(p, y)
     assert top.curve.scores.min() >= 1 / 3 and top.score == "confidence in the top class"
-    (one,) = panels(*_binary(200), classes=["no", "yes"])
-    assert one.score == "predicted P(Y = yes)"
+    (item,) = panels(*_binary(200), classes=["no", "yes"])
+    assert item.score == "predicted P(Y = yes)"
     two, labels = sample(200, 2)
     assert np.array_equal(panels(two, labels)[0].curve.fit, panels(two[:, 1], labels)[0].curve.fit)
     (confidence,) = panels(two.max(axis=1), labels == two.argmax(axis=1), notion="top_label")
@@ -141,17 +141,17 @@ def test_what_is_judged():
 
 def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
     p, y = sample(300, 23)
-    found = panels(p, y, "classes", classes=[f"c{j:02d}" for j in range(23)], resamples=20)
-    mcb = [one.curve.mcb for one in found[1:]]
+    result = panels(p, y, "classes", classes=[f"c{j:02d}" for j in range(23)], resamples=20)
+    mcb = [item.curve.mcb for item in result[1:]]
     assert (
         mcb == sorted(mcb, reverse=True)
-        and [one.drawn for one in found] == [True] * 21 + [False] * 3
+        and [item.drawn for item in result] == [True] * 21 + [False] * 3
     )
-    said = caption_of(found)
-    assert "Left out are 3 of 23 classes" in said and all(
-        one.title.removeprefix("class ") in said for one in found[21:]
+    text = caption_of(result)
+    assert "Left out are 3 of 23 classes" in text and all(
+        item.title.removeprefix("class ") in text for item in result[21:]
     )
-    rows = table_of(found)
+    rows = table_of(result)
     assert set(rows.loc[rows["part"] == "summary", "panel"]) == {
         "top label",
         *(f"class c{j:02d}" for j in range(23)),

@@ -66,19 +66,21 @@ def test_every_number_of_the_papers_has_a_source(paper):
     tables = [
         pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path) for path in files
     ]
-    found = reproduction.reported(paper, pd.concat(tables)["item"].unique())
-    assert len(found) == sum(map(len, tables)) and found["source"].isin(reproduction.SOURCES).all()
+    result = reproduction.reported(paper, pd.concat(tables)["item"].unique())
+    assert (
+        len(result) == sum(map(len, tables)) and result["source"].isin(reproduction.SOURCES).all()
+    )
 
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_claims_have_their_words_and_place(name):
     """A paper whose claims are typed has at least six of them, and an item that says what they are judged by."""
-    held = pd.read_csv(EXPERIMENTS / name / "reported.csv").query("source == 'claim'")
-    assert held[["value", "place", "quote"]].notna().all(axis=None) and set(held["item"]) <= {
+    claims = pd.read_csv(EXPERIMENTS / name / "reported.csv").query("source == 'claim'")
+    assert claims[["value", "place", "quote"]].notna().all(axis=None) and set(claims["item"]) <= {
         "claims"
     }
-    if len(held):
-        assert len(held) >= 6 and (EXPERIMENTS / name / "claims.py").is_file()
+    if len(claims):
+        assert len(claims) >= 6 and (EXPERIMENTS / name / "claims.py").is_file()
 
 
 # Verdicts: in the paper x is 2.0, printed with one digit after the point, y is 0, z has a standard error that is printed as well.
@@ -147,8 +149,8 @@ def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(
     paper, row, value, error, verdict, power
 ):
     """Half-widths of 49 % and 51 % of 2.0; t is the 0.1 % quantile of the normal law."""
-    found = judged(paper, (row, value, error)).loc[(row, "number")]
-    assert found["verdict"] == verdict and found["power"] == pytest.approx(
+    result = judged(paper, (row, value, error)).loc[(row, "number")]
+    assert result["verdict"] == verdict and result["power"] == pytest.approx(
         power, rel=1e-5, nan_ok=True
     )
     if verdict == "no test":
@@ -156,12 +158,12 @@ def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(
             "x": "more than half of the reported number",
             "y": "0 is compared with 0" if value < 0.05 else "the reported number is 0",
         }
-        assert found["reason"].startswith(why[row])
+        assert result["reason"].startswith(why[row])
 
 
 def test_on_the_same_draws_the_power_is_that_of_equality(paper):
-    found = judged(paper, ("w", 1.0, 0.5), same_draws_as_paper=True).loc[("w", "number")]
-    assert found["verdict"] == "identical" and found["power"] == pytest.approx(1e-9)
+    result = judged(paper, ("w", 1.0, 0.5), same_draws_as_paper=True).loc[("w", "number")]
+    assert result["verdict"] == "identical" and result["power"] == pytest.approx(1e-9)
 
 
 def test_exactly_half_of_the_number_is_a_test(tmp_path, paper):
@@ -173,34 +175,34 @@ def test_exactly_half_of_the_number_is_a_test(tmp_path, paper):
 
 
 def test_a_number_of_something_else_has_no_power(paper):
-    found = judged(paper, {"row": "x", "value": 2.0, "error": 0.1, "why": "other data"}).loc[
+    result = judged(paper, {"row": "x", "value": 2.0, "error": 0.1, "why": "other data"}).loc[
         ("x", "number")
     ]
     assert (
-        found["verdict"] == "not reproducible here"
-        and found["reason"] == "other data"
-        and np.isnan(found["power"])
+        result["verdict"] == "not reproducible here"
+        and result["reason"] == "other data"
+        and np.isnan(result["power"])
     )
 
 
 def test_printed_standard_errors_are_answered_by_ours(paper):
     """s / sqrt(2 (reps - 1)) is the error of a standard error s: 0.12 / 4 of nine replications."""
     number, error = "number", "number (standard error)"
-    found = judged(paper, ("z", 2.02, 0.12, 9)).loc[("z", error)]
-    assert (found["ours"], found["reps"], found["verdict"]) == (
+    result = judged(paper, ("z", 2.02, 0.12, 9)).loc[("z", error)]
+    assert (result["ours"], result["reps"], result["verdict"]) == (
         0.12,
         9,
         "no test",
     )  # t of 16 degrees of freedom is 4.0
-    assert found["error"] == pytest.approx(0.03) and found["source"] == "printed"
+    assert result["error"] == pytest.approx(0.03) and result["source"] == "printed"
     own = judged(
         paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "value": 0.3, "error": 0.0}
     ).loc[("z", error)]
     assert (own["ours"], own["verdict"]) == (0.3, "differs")
-    said = judged(
+    message = judged(
         paper, ("z", 2.02, 0.12, 9), {"row": "z", "column": error, "why": "no file holds it"}
     ).loc[("z", error)]
-    assert said["ours"] == 0.12
+    assert message["ours"] == 0.12
     for given, why in (
         ({"value": 2.02, "reps": 1}, "one replication has no standard error"),
         (
@@ -214,13 +216,13 @@ def test_printed_standard_errors_are_answered_by_ours(paper):
         ({"value": 2.02, "error": 0.1, "reps": 9, "why": "other data"}, "other data"),
         ({"why": "failed: no memory"}, "failed: no memory"),
     ):
-        found = judged(paper, {"row": "z", "value": np.nan, "error": np.nan, **given}).loc[
+        result = judged(paper, {"row": "z", "value": np.nan, "error": np.nan, **given}).loc[
             ("z", error)
         ]
-        assert (found["verdict"], found["reason"]) == ("not reproducible here", why)
-    found = judged(paper, ("x", 2.0, 0.1), reasons={number: "no network"}).loc["z"]
+        assert (result["verdict"], result["reason"]) == ("not reproducible here", why)
+    result = judged(paper, ("x", 2.0, 0.1), reasons={number: "no network"}).loc["z"]
     assert (
-        found["reason"].eq("no network").all() and len(found) == 3
+        result["reason"].eq("no network").all() and len(result) == 3
     )  # the standard deviation is the item's to answer
 
 
@@ -246,39 +248,39 @@ def test_claims_hold_fail_or_are_undecided(paper, low, high, more, less):
         {"row": name, "why": "what was compared", "error": np.nan, **given}
         for name in ("more", "less")
     ]
-    found = judged(paper, *rows, item="claims").droplevel("column")
-    assert found["verdict"].to_dict() == {"more": more, "less": less}
-    assert found["power"].isna().all() and found["z"].isna().all()
-    assert set(found["reason"]) == {"what was compared"} and set(found["where"]) == {"ours"}
+    result = judged(paper, *rows, item="claims").droplevel("column")
+    assert result["verdict"].to_dict() == {"more": more, "less": less}
+    assert result["power"].isna().all() and result["z"].isna().all()
+    assert set(result["reason"]) == {"what was compared"} and set(result["where"]) == {"ours"}
 
 
 def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
-    found = judged(
+    result = judged(
         paper,
         {"row": "more", "column": "mean", "value": np.nan, "error": np.nan, "why": "no network"},
         item="claims",
     )
-    assert set(found["verdict"]) == {"not reproducible here"}
-    assert found["reason"].to_list() == ["no network", "this experiment does not compute it"]
+    assert set(result["verdict"]) == {"not reproducible here"}
+    assert result["reason"].to_list() == ["no network", "this experiment does not compute it"]
 
 
 def test_what_is_not_said_is_none(paper):
     """NaN is true, and would be printed."""
-    found = judged(paper, ("x", 2.0, 0.0), ("w", 3.0, 0.1)).loc[["x", "w"]]
-    assert found["reason"].to_list() == found["where"].to_list() == [None, None]
+    result = judged(paper, ("x", 2.0, 0.0), ("w", 3.0, 0.1)).loc[["x", "w"]]
+    assert result["reason"].to_list() == result["where"].to_list() == [None, None]
 
 
 def test_printed_numbers_are_counted_apart(paper):
-    found = judged(paper, ("x", 2.0, 0.0), ("y", 0.0, 0.0), ("w", 3.0, 0.1))
-    assert list(outcomes.count_by_source(found).items()) == [
+    result = judged(paper, ("x", 2.0, 0.0), ("y", 0.0, 0.0), ("w", 3.0, 0.1))
+    assert list(outcomes.count_by_source(result).items()) == [
         ("printed", {"identical": 1, "no test": 1, "not reproducible here": 3}),
         ("recomputed by independent code", {"differs": 1}),
     ]
-    assert verdicts.count(found).total() == 6 and verdicts.count(found)["differs"] == 1
+    assert verdicts.count(result).total() == 6 and verdicts.count(result)["differs"] == 1
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "said"),
+    ("status", "reason", "expected"),
     [
         ("failed", "Traceback\nValueError: no", "failed: ValueError: no"),
         ("undefined", np.nan, "undefined"),
@@ -286,5 +288,5 @@ def test_printed_numbers_are_counted_apart(paper):
         ("skipped", "w" * 300, "skipped: " + "w" * 300),
     ],
 )
-def test_reasons_are_whole(status, reason, said):
-    assert missing.why_without(pd.Series({"status": status, "reason": reason})) == said
+def test_reasons_are_whole(status, reason, expected):
+    assert missing.why_without(pd.Series({"status": status, "reason": reason})) == expected

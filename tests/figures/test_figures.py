@@ -104,9 +104,9 @@ def test_entries_of_the_wide_table_show_kind_and_ends(kinds):
     )
     off = rows("e", 0.0713, kind="interval", low=0.0612, high=0.0909)
     assert tables.wide(off, settings_of(off))["e"].item() == "[0.0612, 0.0909] (value 0.0713)"
-    one = rows("e", 0.0713, low=0.0612, high=0.0809)
-    assert tables.wide(one, settings_of(one))["e"].item() == "0.0713 [0.0612, 0.0809]"
-    assert tables.wide(one, settings_of(one)).columns.name == "l1: estimate [interval]"
+    single = rows("e", 0.0713, low=0.0612, high=0.0809)
+    assert tables.wide(single, settings_of(single))["e"].item() == "0.0713 [0.0612, 0.0809]"
+    assert tables.wide(single, settings_of(single)).columns.name == "l1: estimate [interval]"
 
 
 def test_the_same_rows_again_have_no_standard_error():
@@ -161,7 +161,7 @@ def test_the_same_rows_again_have_no_standard_error():
 
 
 def test_every_dash_and_every_status_has_one_line():
-    found = pd.concat(
+    result = pd.concat(
         [
             rows("a", [0.1, 0.1], estimand="l2"),
             *(rows("b", [0.1, 0.2], n=n) for n in (100, 200)),
@@ -178,46 +178,46 @@ def test_every_dash_and_every_status_has_one_line():
         ],
         ignore_index=True,
     )
-    settings = settings_of(found)
+    settings = settings_of(result)
     settings.labels.estimator["a"] = "A"
-    assert missing.reasons(found, settings) == [
+    assert missing.reasons(result, settings) == [
         "failed f: ValueError: why (1 cell)",
         "skipped c, d: no posterior (8 cells)",
         "– of A: it gives no l1 (but l2) (1 entry)",
         "– of A, f: no cell of it is recorded yet (2 entries)",
     ]
-    wide = tables.wide(found, settings)
+    wide = tables.wide(result, settings)
     assert (wide == "–").to_numpy().sum() == 3 and (wide == "skipped").to_numpy().sum() == 4
 
 
 def test_an_estimate_undefined_throughout_is_no_dash():
-    found = pd.concat(
+    result = pd.concat(
         [
             rows("a", np.inf).assign(status="undefined", reason="infinite"),
             rows("a", 0.1, estimand="l2"),
             rows("b", 1),
         ]
     )
-    assert tables.wide(found, settings_of(found))["a"].item() == "undefined"
-    assert missing.reasons(found, settings_of(found)) == ["undefined a: infinite (1 cell)"]
+    assert tables.wide(result, settings_of(result))["a"].item() == "undefined"
+    assert missing.reasons(result, settings_of(result)) == ["undefined a: infinite (1 cell)"]
 
 
 def test_estimand_governs_table_and_figure_also_as_a_list():
-    found = pd.concat(
+    result = pd.concat(
         [
             rows("e", [0.1, 0.2], estimand=name, n=n)
             for name in ("kl", "l1", "l2")
             for n in (100, 200)
         ]
     )
-    assert tables.wide(found, settings_of(found)).columns.name == "l1: mean ± standard error"
-    assert tables.wide(found, settings_of(found, "l2")).columns.name.startswith("l2:")
-    several = settings_of(found, ["l2", "kl"])
-    wide = tables.wide(found, several)
+    assert tables.wide(result, settings_of(result)).columns.name == "l1: mean ± standard error"
+    assert tables.wide(result, settings_of(result, "l2")).columns.name.startswith("l2:")
+    several = settings_of(result, ["l2", "kl"])
+    wide = tables.wide(result, several)
     assert list(wide.index) == [("p", name, n) for name in ("l2", "kl") for n in (100, 200)]
     for draw, records in (
-        (plots.convergence, found),
-        (plots.side_by_side, found[found["n"] == 100]),
+        (plots.convergence, result),
+        (plots.side_by_side, result[result["n"] == 100]),
     ):
         labels = {
             text
@@ -225,11 +225,11 @@ def test_estimand_governs_table_and_figure_also_as_a_list():
             for text in (ax.get_ylabel(), ax.get_xlabel())
         }
         assert {AXIS_NAMES["l2"], AXIS_NAMES["kl"]} <= labels and AXIS_NAMES["l1"] not in labels
-    assert figure_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == [
+    assert figure_estimands(result, settings_of(result, ["l2", "kl"], estimand="kl")) == [
         "kl"
     ]  # figure.estimand: the figure
-    assert shown_estimands(found, settings_of(found, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
-    assert figure_estimands(found, settings_of(found, "l2", estimand="kl")) == ["l2"]
+    assert shown_estimands(result, settings_of(result, ["l2", "kl"], estimand="kl")) == ["l2", "kl"]
+    assert figure_estimands(result, settings_of(result, "l2", estimand="kl")) == ["l2"]
 
 
 @pytest.mark.parametrize("upright", [True, False])
@@ -267,8 +267,8 @@ def test_caption_says_what_is_drawn(kinds):
         caption(plain, settings)
         == "Mean over 2 replications; bars: one standard error. Dashed: the true value."
     )
-    one = plain[plain["rep"] == 0]
-    assert caption(one, settings) == "One replication, so no error bars. Dashed: the true value."
+    single = plain[plain["rep"] == 0]
+    assert caption(single, settings) == "One replication, so no error bars. Dashed: the true value."
     assert "Dashed" not in caption(plain.assign(truth=np.nan), settings)
     assert "its band the error of the truth" in caption(plain.assign(truth_error=1e-3), settings)
     assert "Dots: the single replications" in caption(plain[plain["n"] == 100], settings)
@@ -357,7 +357,7 @@ def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
 def test_nothing_overlaps_in_a_small_figure():
     """16 series with long names in 5 x 4 inches: the legend is inside the figure and above the panel, titles do not meet."""
     names = [f"estimator_number_{i}_with_a_long_name" for i in range(16)]
-    found = pd.concat(
+    result = pd.concat(
         [
             rows(e, [0.1, 0.2], n=n, problem=p)
             for e in names
@@ -365,7 +365,7 @@ def test_nothing_overlaps_in_a_small_figure():
             for p in ("p" * 30, "q" * 30)
         ]
     )
-    figure = plots.convergence(found, settings_of(found, size=[5, 4]))
+    figure = plots.convergence(result, settings_of(result, size=[5, 4]))
     figure.draw_without_rendering()
     legend, (left, right) = figure.legends[0].get_window_extent(), figure.axes
     assert legend.x0 >= 0 and legend.x1 <= figure.bbox.width and legend.y1 <= figure.bbox.height

@@ -29,20 +29,20 @@ def written(folder, monkeypatch, *numbers):
 
 
 @pytest.fixture
-def found():
+def result():
     return pd.concat(
         [rows(e, [0.06, 0.08], n) for e in ("a", "b") for n in (100, 1000)], ignore_index=True
     )
 
 
-def of_paper(found, *compare, **more):
+def of_paper(result, *compare, **more):
     labels = {"problem": {"p": "Sine"}, "estimator": {"a": "A", "b": "B"}}
-    settings = settings_of(found, estimand="l1")
+    settings = settings_of(result, estimand="l1")
     given = {"item": "fig1", "paper": "somebody2026", "compare": list(compare), **more}
     return replace(settings, labels=Labels(**labels), **given)
 
 
-def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
+def test_points_are_read_by_our_labels(result, tmp_path, monkeypatch):
     """Rows of other names and of other panels are left out; a thousand may be written 1,000."""
     others = (
         ("fig1", "Cosine, n = 100", "A", 1.0),
@@ -56,16 +56,16 @@ def test_points_are_read_by_our_labels(found, tmp_path, monkeypatch):
         ("fig1", "Sine, n = 1,000", "B", 0.04),
         *others,
     )
-    points = papers_points.against_n(found, of_paper(found, "fig1"), "l1")
+    points = papers_points.against_n(result, of_paper(result, "fig1"), "l1")
     assert points[["problem", "n", "estimator", "value"]].values.tolist() == [
         ["p", 100, "a", 0.05],
         ["p", 1000, "b", 0.04],
     ]
-    assert not len(papers_points.against_n(found, of_paper(found, "fig1"), "l2"))
-    assert not len(papers_points.against_n(found, of_paper(found, "fig1", item=None), "l1"))
+    assert not len(papers_points.against_n(result, of_paper(result, "fig1"), "l2"))
+    assert not len(papers_points.against_n(result, of_paper(result, "fig1", item=None), "l1"))
 
 
-def test_single_runs_are_averaged_over_the_replications_that_we_have(found, tmp_path, monkeypatch):
+def test_single_runs_are_averaged_over_the_replications_that_we_have(result, tmp_path, monkeypatch):
     """Ours are replications 0 and 1 of estimator a at n = 100, of which the mean is (1 + 2) / 2; of n = 5000 we have none: all
     three runs. Of a at n = 1000 run 1 is not published: no mean is of the same runs."""
     runs = [
@@ -74,20 +74,20 @@ def test_single_runs_are_averaged_over_the_replications_that_we_have(found, tmp_
         for seed in (0, 1, 2)
     ]
     written(tmp_path, monkeypatch, *runs, ("fig1_runs", "Sine, n = 1000, seed = 0", "A", 9.0))
-    points = papers_points.against_n(found, of_paper(found, "fig1_runs"), "l1").set_index("n")
+    points = papers_points.against_n(result, of_paper(result, "fig1_runs"), "l1").set_index("n")
     assert points["value"].to_dict() == {100: 1.5, 5000: 2.0}
     assert points.loc[5000, "plus_minus"] == pytest.approx(1 / np.sqrt(3))
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_open_marks_in_the_colour_of_ours(found, tmp_path, monkeypatch, same):
+def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
     """Beside ours with an error bar; on the same draws around ours without one. The legend has one entry for them all."""
     written(
         tmp_path,
         monkeypatch,
         *[("fig1", f"Sine, n = {n}", e, 0.05) for n in (100, 1000) for e in "AB"],
     )
-    figure = plots.convergence(found, of_paper(found, "fig1", same_draws_as_paper=same))
+    figure = plots.convergence(result, of_paper(result, "fig1", same_draws_as_paper=same))
     (ax,) = figure.axes
     lines = [c[0] for c in ax.containers]
     opened = [line for line in lines if line.get_markerfacecolor() == "white"]
@@ -105,13 +105,13 @@ def test_open_marks_in_the_colour_of_ours(found, tmp_path, monkeypatch, same):
     )
 
 
-def test_the_true_value_is_drawn_once(found):
+def test_the_true_value_is_drawn_once(result):
     """An estimator that bears the name of the truth is no series beside the line of the truth."""
-    settings = settings_of(found)
+    settings = settings_of(result)
     settings = replace(
         settings, labels=replace(settings.labels, estimator={"b": reproduction.TRUTH})
     )
-    texts = [text.get_text() for text in plots.convergence(found, settings).legends[0].get_texts()]
+    texts = [text.get_text() for text in plots.convergence(result, settings).legends[0].get_texts()]
     assert texts == ["true value", "a"]
-    unknown = plots.convergence(found.assign(truth=np.nan), settings)
+    unknown = plots.convergence(result.assign(truth=np.nan), settings)
     assert [text.get_text() for text in unknown.legends[0].get_texts()] == ["a", reproduction.TRUTH]

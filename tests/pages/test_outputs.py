@@ -317,7 +317,7 @@ def test_the_experiment_as_configured_fills_the_ledger(out):
     table = pd.read_csv(out / "moskvichev2025" / "reproduction.csv")
     assert (
         table["experiment"].eq("moskvichev2025_fig1").all()
-        and len(table) == sum(sum(held.values()) for held in counts.values()) > 0
+        and len(table) == sum(sum(by_verdict.values()) for by_verdict in counts.values()) > 0
     )
 
 
@@ -486,11 +486,11 @@ def test_what_undefined_cells_say_is_whole_and_never_nan():
         missing.why_without(pd.Series({"status": "skipped", "reason": f"first\n{long}"}))
         == f"skipped: {long}"
     )
-    found = frame([np.nan] * 3, status="skipped").assign(
+    outcome = frame([np.nan] * 3, status="skipped").assign(
         reason=[long, long, None], estimator=["a", "b", "c"]
     )
     lines = missing.causes(
-        missing.without_number(found), Settings.from_dict({"labels": {"estimator": {"a": "A"}}})
+        missing.without_number(outcome), Settings.from_dict({"labels": {"estimator": {"a": "A"}}})
     )
     assert sorted(lines) == [("skipped", ["A", "b"], 2, long), ("skipped", ["c"], 1, "")]
 
@@ -615,8 +615,8 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
             [browser, *dumped, f"--user-data-dir={tmp_path}", f"file://{tmp_path / 'outside.html'}"],
             capture_output=True, text=True, timeout=120,
         ).stdout  # fmt: skip
-        found = json.loads(html.unescape(re.search('data-found="([^"]*)"', dom)[1]))
-        assert found["wide"] <= 0 and found["cut"] == 0, width
+        outcome = json.loads(html.unescape(re.search('data-found="([^"]*)"', dom)[1]))
+        assert outcome["wide"] <= 0 and outcome["cut"] == 0, width
 
 
 def test_a_summary_is_the_same_of_texts_as_categories():

@@ -26,13 +26,13 @@ OTHERS = ("arena/", "estimators/", "problems/", "docs/")  # whose pages are not 
 PAGE = "<!doctype html><html><head><title>x</title></head><body>\n<h1>A &lt;b&gt; & c</h1><img src='x.png'></body></html>"
 
 
-def a_run(folder, kind="variations", name="mine", page=PAGE, **said):
+def a_run(folder, kind="variations", name="mine", page=PAGE, **content):
     """A folder of results of one's own."""
-    at = folder / kind / name
-    at.mkdir(parents=True)
-    (at / f"{name}.html").write_text(page)
-    (at / f"{name}.json").write_text(json.dumps(said))
-    return at
+    place = folder / kind / name
+    place.mkdir(parents=True)
+    (place / f"{name}.html").write_text(page)
+    (place / f"{name}.json").write_text(json.dumps(content))
+    return place
 
 
 @pytest.fixture(scope="module")
@@ -69,23 +69,23 @@ class Seen(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        held = dict(attrs)
-        self.tags.append((tag, held))
-        self.links += [held[name] for name in ("href", "src") if name in held]
-        self.ids |= {held["id"]} if "id" in held else set()
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
+        self.ids |= {attributes["id"]} if "id" in attributes else set()
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
 
     def all(self, tag):
-        return [held for name, held in self.tags if name == tag]
+        return [attributes for name, attributes in self.tags if name == tag]
 
 
 def pages_of(site):
     """{path: Seen} of the site's own pages; copied results have tests of their own."""
-    found = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
+    result = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
     return {
         name: Seen(path.read_text())
-        for name, path in found.items()
+        for name, path in result.items()
         if not name.startswith("results/")
     }
 
@@ -109,14 +109,17 @@ def test_every_page_can_be_read_without_seeing_it(small):
             "href": "#main",
         }, name
         assert (
-            all(held.get("aria-label") for held in page.all("nav")) and len(page.all("footer")) == 1
+            all(attributes.get("aria-label") for attributes in page.all("nav"))
+            and len(page.all("footer")) == 1
         )
-        assert any(held.get("aria-current") for held in page.all("a")), name
-        assert all(held.get("alt") for held in page.all("img")), name
+        assert any(attributes.get("aria-current") for attributes in page.all("a")), name
+        assert all(attributes.get("alt") for attributes in page.all("img")), name
         assert len(page.all("caption")) == len(page.all("table")), name
-        assert all(held.get("scope") for held in page.all("th")), name
+        assert all(attributes.get("scope") for attributes in page.all("th")), name
         assert all(
-            held.get("content") for held in page.all("meta") if held.get("name") == "description"
+            attributes.get("content")
+            for attributes in page.all("meta")
+            if attributes.get("name") == "description"
         ), name
 
 
@@ -212,8 +215,8 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, tmp_path, cli):
         ):
             patch.setitem(sys.modules, package, None)
             list(assets.pages())
-    code, _, said = cli("site", "folder")
-    assert code == 2 and "folder" in said
+    code, _, message = cli("site", "folder")
+    assert code == 2 and "folder" in message
     assert "results/site/index.html" in cli("site", "--help")[1]
 
 
@@ -225,8 +228,8 @@ def luminance(colour):
     )
 
 
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(first, other):
+    light, dark = sorted((luminance(first), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -238,20 +241,20 @@ def test_colours_of_the_style_sheet_can_be_told_apart():
     blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{([^}]*)\}", style)
     light, dark, printed = {}, {}, {}
     for media, block in blocks:
-        found = dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{3,6})", block))
-        found = {
-            k: "#" + "".join(2 * c for c in v[1:]) if len(v) == 4 else v for k, v in found.items()
+        result = dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{3,6})", block))
+        result = {
+            k: "#" + "".join(2 * c for c in v[1:]) if len(v) == 4 else v for k, v in result.items()
         }
-        (dark if "dark" in media else printed if "print" in media else light).update(found)
+        (dark if "dark" in media else printed if "print" in media else light).update(result)
     assert len(dark) >= 11 and len(printed) >= 11
-    for held in (light, {**light, **dark}, {**light, **printed}):
+    for palette in (light, {**light, **dark}, {**light, **printed}):
         for words in ("ink", "soft", "link", "good", "fair", "bad", "open", "none"):
             for ground in ("paper", "card", "warm"):
-                assert contrast(held[words], held[ground]) >= 4.5, (
+                assert contrast(palette[words], palette[ground]) >= 4.5, (
                     words,
                     ground,
-                    held[words],
-                    held[ground],
+                    palette[words],
+                    palette[ground],
                 )
         for fill in (
             "good-fill",
@@ -260,7 +263,7 @@ def test_colours_of_the_style_sheet_can_be_told_apart():
             "open-fill",
             "none-fill",
         ):  # beside words that say the same
-            assert contrast(held[fill], held["paper"]) >= 3, (fill, held["paper"])
+            assert contrast(palette[fill], palette["paper"]) >= 3, (fill, palette["paper"])
 
 
 # In a browser
@@ -308,9 +311,9 @@ def test_every_page_in_a_browser(whole):
                     files = [
                         site / name,
                         *(
-                            Path(one.removeprefix("file://"))
-                            for one in loaded
-                            if one.startswith("file://")
+                            Path(single.removeprefix("file://"))
+                            for single in loaded
+                            if single.startswith("file://")
                         ),
                     ]
                     assert sum(file.stat().st_size for file in files) <= MOST, (name, size)

@@ -159,18 +159,18 @@ def test_an_estimator_fails_where_it_is_furthest_behind(small):
 
 
 def test_cards_say_what_is_known_and_what_is_not(here):
-    found = dict(estimator_cards.pages(here))
-    card = found["estimators/binned15.html"]
+    result = dict(estimator_cards.pages(here))
+    card = result["estimators/binned15.html"]
     for text in (
         "sum_b (n_b / n)", "Guo et al. (2017), ICML, eq. 3", "mostly too large", "n^1.00",
         'class="sticky strip"',
     ):  # fmt: skip
         assert text in card, text
-    assert "No rank: it is not in the arena" in found["estimators/skce.html"]
-    assert "the package netcal is not installed" in found["estimators/peer_netcal_ece15.html"]
-    pictures = [path for path in found if path.endswith(".png")]
+    assert "No rank: it is not in the arena" in result["estimators/skce.html"]
+    assert "the package netcal is not installed" in result["estimators/peer_netcal_ece15.html"]
+    pictures = [path for path in result if path.endswith(".png")]
     assert pictures and all(f'src="../{path}"' in card for path in pictures)
-    assert found["estimators/index.html"].count('href="peer_netcal_ece15.html"') == 1
+    assert result["estimators/index.html"].count('href="peer_netcal_ece15.html"') == 1
 
 
 def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
@@ -205,13 +205,13 @@ def test_docstrings_are_escaped_and_split_into_blocks():
 
 
 def test_a_page_of_a_problem(here):
-    one, family = (problem_pages.read_problem(name, None, {}, here) for name in here.problems)
-    assert one.scores.startswith("The chance of being right given the score")
+    item, family = (problem_pages.read_problem(name, None, {}, here) for name in here.problems)
+    assert item.scores.startswith("The chance of being right given the score")
     node = catalogue.config("problem", "beta_wavy")
     key = components.configured("problem", "beta_wavy", node).key
     assert read_truths(here.root, key)  # computed truths are stored
-    found = dict(problem_pages.pages(here))
-    page = found["problems/beta_wavy.html"]
+    result = dict(problem_pages.pages(here))
+    page = result["problems/beta_wavy.html"]
     for text in (
         "Binary, L1 error",
         "Gauss-Legendre quadrature",
@@ -219,8 +219,8 @@ def test_a_page_of_a_problem(here):
         "harness.problems.Beta",
     ):
         assert text in page, text
-    assert found["problems/pictures/beta_wavy.png"][1:4] == b"PNG"
-    assert "Not drawn here" in found["problems/fitted.html"] and family.absent
+    assert result["problems/pictures/beta_wavy.png"][1:4] == b"PNG"
+    assert "Not drawn here" in result["problems/fitted.html"] and family.absent
 
 
 def build_site(sources):
@@ -299,7 +299,7 @@ def test_table_and_chart_follow_the_filters(here):
 
 def test_the_questions_take_at_most_three_clicks():
     assert len(QUESTIONS) >= 10 and all(
-        1 <= len(one["clicks"]) <= 3 and one["answer"] for one in QUESTIONS
+        1 <= len(item["clicks"]) <= 3 and item["answer"] for item in QUESTIONS
     )
 
 
@@ -309,19 +309,19 @@ def test_the_site_answers_the_questions():
     if not (site / "arena" / "index.html").is_file():
         pytest.skip(f"`calharness site` has not built {site}")
     with chromium() as browser, browser.opened(site / "index.html") as seen:
-        for one in QUESTIONS:
+        for item in QUESTIONS:
             seen.page.goto((site / "index.html").as_uri())
-            for click in one["clicks"]:
+            for click in item["clicks"]:
                 name, _, value = click.partition("=")
                 if value:
                     seen.page.select_option(f"#filter-{name}", value)
                 else:
                     seen.page.click(f'a[href="{click}"] >> visible=true')
-            for answer in one["answer"]:
+            for answer in item["answer"]:
                 for _ in range(50):  # until the page's scripts have run
                     text = " ".join(seen.page.inner_text("main").split())
                     if re.search(answer, text):
                         break
                     seen.page.wait_for_timeout(100)
                 else:
-                    raise AssertionError((one["question"], answer, text[:300]))
+                    raise AssertionError((item["question"], answer, text[:300]))
