@@ -52,8 +52,8 @@ def apart(a, b):
     return np.abs(a - b).max() > 1e-4
 
 
-# The authors' numbers. In binary L1 depends on the sign of q - p alone and is equal to the last digit.
-# The rest differs by their fits in float32, which stop early.
+# The authors' numbers. In binary L1 depends on the sign of q - p alone: it is equal to the last
+# digit. The rest differs by their fits in float32, which stop early.
 
 AUTHORS = {
     "ws_catboost(InitLogit)": "variational_catboost_ws_berta2026",

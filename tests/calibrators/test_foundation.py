@@ -327,8 +327,9 @@ def test_the_key_knows_the_weights_and_not_where_they_lie(data, name, tmp_path):
 
 @each
 def test_parameters_of_a_record_show_the_checksum(data, name):
-    component = configured("estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": {
-        "_target_": f"harness.calibrators.{KINDS[name].__name__}"}})  # fmt: skip
+    calibrator = {"_target_": f"harness.calibrators.{KINDS[name].__name__}"}
+    config = {"_target_": "harness.estimators.Variational", "calibrator": calibrator}
+    component = configured("estimator", "one", config)
     digest = hashlib.sha256((data / "foundation" / NAMES[name]).read_bytes()).hexdigest()
     assert (
         f'"weights": "{digest}"' in component.parameters and str(data) not in component.parameters

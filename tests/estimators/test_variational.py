@@ -439,28 +439,6 @@ def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
         assert values.mean() > 3 * error, name  # and it is no idle bound
 
 
-@pytest.mark.slow
-def test_vectors_are_bounded_too():
-    problem, estimator = (
-        harness.load_problem("dirichlet3_overconfident"),
-        harness.load_estimator("variational_isotonic"),
-    )
-    got = []
-    for rep in range(40):
-        p, y = problem.sample(400, default_rng([8, rep]))
-        got.append(
-            {
-                k: e.value
-                for k, e in estimator(p, y, default_rng([9, rep]), notion="canonical").items()
-            }
-        )
-    for name in ("l1", "l2", "linf", "l2_squared", "top_class_l1"):
-        values = np.array([g[name] for g in got])
-        assert values.mean() <= problem.truth(name).value + 3 * values.std(ddof=1) / np.sqrt(
-            len(values)
-        ), name
-
-
 def test_fitting_and_evaluating_on_the_same_samples_overestimates():
     """Calibrated data: in-sample isotonic exceeds 10 standard errors, cross-fitted does not."""
     problem = harness.load_problem("beta_calibrated")

@@ -74,7 +74,7 @@ class Row:
         ]
 
     def messages(self, text: str, wanted: int | None = None) -> None:
-        """Count standard error that is not single sentences. `wanted`: expected number of our messages."""
+        """Count standard error that is not single sentences. Expect `wanted` messages of ours."""
         lines = [line for line in re.split(r"[\r\n]", text) if not PROGRESS.fullmatch(line)]
         ours = [line for line in lines if line.startswith("calharness: ")]
         bad = [line for line in lines if not SAID.fullmatch(line) or "[Errno" in line]
@@ -137,9 +137,9 @@ class Place:
             out,
             "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)",
         )[0][0]
-        found = reader.load_records(out)
-        row.doubled += int(found.duplicated(["key", "estimand"]).sum())
-        both = found[found["status"].eq("ok")].merge(
+        records = reader.load_records(out)
+        row.doubled += int(records.duplicated(["key", "estimand"]).sum())
+        both = records[records["status"].eq("ok")].merge(
             self.whole, on=["key", "estimand"], how="left", suffixes=("", "_whole")
         )
         row.wrong += int((both["value"] != both["value_whole"]).sum())
@@ -155,7 +155,7 @@ class Place:
 
 
 def environment(*folders: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a process that imports the harness, the tests and modules in `folders`."""
+    """Return the environment of a process that imports harness, tests and modules in `folders`."""
     path = [str(REPOSITORY), str(REPOSITORY / "tests"), *map(str, folders)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **more}
 
@@ -183,7 +183,7 @@ def gone_within(out: Path) -> float:
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
-    """Call the command line in this process. Return (exit status, standard output, standard error)."""
+    """Call the command line in this process. Return (exit status, output, errors)."""
     from harness.commands.app import main
 
     out, err = io.StringIO(), io.StringIO()

@@ -110,7 +110,7 @@ def worker_killed(place: Place) -> Row:
 
 
 def _is_tracker(pid: int) -> bool:
-    """Return True for loky's resource tracker. It computes nothing, and prints tracebacks if killed."""
+    """Return True for loky's resource tracker, which prints tracebacks if killed."""
     with contextlib.suppress(OSError):
         return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

@@ -151,10 +151,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(out, monkeypatch):
     with pytest.raises(OSError) as stop:
         _write(out)
     message = system_sentence(stop.value)
-    assert re.fullmatch(
-        rf"there is no room left to write {out}/records/part-\S+\.parquet; make room, .* again\.",
-        message,
-    )
+    assert re.fullmatch(rf"[^;]* {out}/records/part-\S+\.parquet; [^;]*out=DIR[^;]*\.", message)
     assert not list((out / "records").iterdir())
 
 

@@ -1,7 +1,6 @@
 """Items of ciosek2026: slopes, ratios, coverage, terms left out, costs, reported numbers; records
 made by hand, small runs."""
 
-import importlib
 import json
 from dataclasses import replace
 
@@ -63,35 +62,6 @@ def configured(item, *overrides):
 
 
 # Reported numbers
-
-
-def test_every_reported_number_has_its_source():
-    slopes = REPORTED[REPORTED["item"].eq("slopes")].set_index(["row", "column"])["value"]
-    assert slopes["NW", "slope, steepest"] == -0.406
-    assert slopes["Lip+Bkt", "slope, flattest"] == -0.346
-    assert len(slopes) == 9
-    papers = {
-        "slopes",
-        "study",
-        "bound",
-        "perturbation",
-    }  # all others but the claims are of the prototype
-    prototype = REPORTED["item"].str.endswith("_prototype")
-    assert set(REPORTED.loc[~prototype, "item"]) == papers | {"claims"}
-    assert REPORTED["source"].eq("printed").eq(REPORTED["item"].isin(papers)).all()
-    assert REPORTED["source"].eq("recomputed by independent code").eq(prototype).all()
-    assert REPORTED["value"].notna().all() and REPORTED.loc[~prototype, "place"].notna().all()
-    assert REPORTED.loc[prototype, ["plus_minus", "reps"]].notna().all(axis=None)
-
-
-@pytest.mark.slow
-def test_every_experiment_composes_and_finds_its_reported_items():
-    names = [name for name in ids("experiment") if name.startswith("ciosek2026_")]
-    assert len(names) >= 16
-    for name in names:
-        settings = compose([f"experiment={name}"])
-        assert settings.name == name and set(settings.compare) <= set(REPORTED["item"]), name
-        assert importlib.import_module(f"harness.experiments.{PAPER}.{settings.item}").render
 
 
 def test_items_on_the_same_numbers_share_their_cells():

@@ -404,15 +404,3 @@ def test_seconds_are_means_over_networks_and_never_judged():
 
 
 # The reported numbers
-
-
-def test_every_number_of_the_tables_is_there_with_its_standard_error():
-    tables = REPORTED[REPORTED["item"].str.startswith("table")]
-    ends = tables["column"].str.endswith(risk_table.ERROR)
-    assert ends.sum() == (~ends).sum() == 110 and tables["precision"].eq(0.01).all()
-    paired = tables[~ends].merge(
-        tables[ends].assign(column=tables["column"].str.removesuffix(risk_table.ERROR)),
-        on=["item", "row", "column"],
-    )
-    assert len(paired) == 110 and paired["plus_minus_x"].eq(paired["value_y"]).all()
-    assert REPORTED.loc[REPORTED["item"].eq("table6"), "reps"].eq(10).all()

@@ -137,22 +137,6 @@ def test_accuracies_are_those_of_published_confidences():
     ].value == pytest.approx(0.9242)
 
 
-LABELLED = ["fig1", "fig2", "fig2_sqhalf", "fig3", "fig3_offline", "fig4a"]
-
-
-@pytest.mark.parametrize("name", LABELLED)
-def test_every_column_is_asked_of_an_estimator_of_the_experiment(name):
-    settings = compose([f"experiment=moskvichev2025_{name}"])
-    assert set(settings.labels.estimator) == set(settings.estimator)
-    asked = set(reproduction.reported("moskvichev2025", settings.compare)["column"])
-    exact = (
-        {column for column in asked if column.startswith("CKCE, ridge ")}
-        if name == "fig4a"
-        else set()
-    )
-    assert asked <= set(settings.labels.estimator.values()) | set(settings.reasons) | exact
-
-
 def record(experiment, problem, estimator, value, n, rep):
     return {
         "experiment": f"moskvichev2025_{experiment}", "problem": problem, "estimator": estimator,
