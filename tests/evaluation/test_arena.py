@@ -1,4 +1,4 @@
-"""The arena: regret by hand, its floor, cells without an answer, fewer reps, ranks, statements and their error rate."""
+"""The arena: regret, floor, missing answers, fewer reps, ranks, statements, all by hand."""
 
 import html
 import math
@@ -116,13 +116,16 @@ def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
 
 
 def test_what_a_lost_cell_costs_is_at_most_what_an_answer_in_range_can():
-    """Truth 0.3: an answer in [0, 1] is off by 0.7 at most, though another estimator is off by 9."""
+    """With the truth 0.3, an answer in [0, 1] is off by at most 0.7."""
     table = settings_of(rows("a", ["failed", 0.3]), rows("wild", [9.3, 0.3]))
     assert math.isclose(of(table, "a", "rmse"), (0.49 / 2) ** 0.5)
 
 
 def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_none():
-    """Failed everywhere on q, it has the worst error there; skipped there, it is not applicable, and 50 % give no rank."""
+    """Failed everywhere on q, it has the worst error there.
+
+    Skipped there, it is not applicable, and 50 % give no rank.
+    """
     for status, regret in (("failed", 4.0), ("skipped", np.nan)):
         table = settings_of(
             rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("d", [0.3, 0.3]), rows("d", [status, status], "q"),
@@ -161,7 +164,10 @@ def test_a_setting_with_an_oracle_alone_has_no_best():
 
 
 def test_fewer_reps_are_scaled_by_the_best_complete_estimator():
-    """Rep 0 is hard: a has 0.2 there and 0.02 in rep 1. d, off by 0.2 in the hard rep alone, is as good as a and not worse."""
+    """Rep 0 is hard: a has 0.2 there and 0.02 in rep 1.
+
+    d, off by 0.2 in the hard rep alone, is as good as a and not worse.
+    """
     table = settings_of(rows("a", [0.5, 0.32]), rows("b", [0.6, 0.4]), rows("d", [0.5]))
     assert math.isclose(of(table, "d", "rmse"), 0.2) and math.isclose(of(table, "d", "regret"), 1.0)
 
@@ -192,7 +198,10 @@ def _with_categories(frame):
 
 
 def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0):
-    """Values with sd spread / sqrt(n), correlated over estimators; `between` varies an estimator's spread over problems."""
+    """Values with sd spread / sqrt(n), correlated over estimators.
+
+    `between` varies an estimator's spread over problems.
+    """
     names, shape = list(spread), (problems, len(spread), len(sizes), reps)
     index = pd.MultiIndex.from_product(
         [[f"p{i}" for i in range(problems)], names, sizes, range(reps)]

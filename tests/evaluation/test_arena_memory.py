@@ -1,4 +1,4 @@
-"""Peak memory: what a call needs is found in a process of its own, whatever this process did before; how the page shows it."""
+"""Peak memory of one call in a process of its own, and its column on the page."""
 
 import os
 import sys

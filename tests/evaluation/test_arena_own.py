@@ -1,4 +1,7 @@
-"""Our own estimators in the arena: regret on both halves of the families, and coverage by family, by hand."""
+"""Our own estimators in the arena.
+
+Regret on both halves of the families, and coverage by family, by hand.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,10 @@ SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}
 
 
 def records():
-    """Power (p, developed on): best is off by 0.12, a by 0.1; wavy (q, test): best by 0.4, a by 0.2, b by 0.1."""
+    """Power (p, developed on): best is off by 0.12, a by 0.1.
+
+    Wavy (q, test): best by 0.4, a by 0.2, b by 0.1.
+    """
     return pd.DataFrame([
         *rows("best", [0.42, 0.18], **SQUARES), *rows("a", [0.4, 0.2]), *rows("b", [0.5, 0.1]),
         *rows("best", [0.4, 0.4], "q", truth=0.0), *rows("a", [0.2, 0.2], "q", truth=0.0), *rows("b", [0.1, 0.1], "q", truth=0.0),

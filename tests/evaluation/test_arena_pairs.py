@@ -1,4 +1,7 @@
-"""Pairs of models on the same rows: who wins by hand, halves, intervals, and that the arena's models share rows and labels."""
+"""Pairs of models on the same rows.
+
+Who wins by hand, halves, intervals, and that the arena's models share rows and labels.
+"""
 
 import numpy as np
 import pandas as pd
@@ -55,7 +58,10 @@ def test_shares_and_their_intervals():
 
 
 def test_intervals_hold_what_they_say():
-    """Pairs that share their replication's luck: intervals of 40 replications hold the true share in 95 % of 150 draws."""
+    """Pairs that share their replication's luck.
+
+    Intervals of 40 replications hold the true share in 95 % of 150 draws.
+    """
     rng = np.random.default_rng(3)
     hits = 0
     for _ in range(150):
@@ -96,7 +102,10 @@ def test_the_arenas_models_share_rows_and_labels():
     ],
 )
 def test_their_truths_by_a_second_method(name):
-    """The distance to the posterior in a sample; and by labels alone, E (p - Y)(p - Y') of two independent labels of a row."""
+    """The distance to the posterior in a sample.
+
+    And by labels alone, E (p - Y)(p - Y') of two independent labels of a row.
+    """
     problem = load_problem(name)
     p, y = problem.sample(20_000, np.random.default_rng(3))
     c = problem.posterior(p)

@@ -1,4 +1,4 @@
-"""Claims: statistics with intervals in closed form, verdicts on both sides of a threshold, and what is drawn and written."""
+"""Claims: statistics with intervals in closed form, verdicts, figure and table."""
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,10 @@ def test_a_number_with_its_error_has_the_normal_interval():
 
 
 def test_the_worst_of_many_has_an_interval_of_its_own():
-    """Of 20 coverages of 0.95 the smallest is below it by chance; at the level of each of 20 its interval holds 0.95."""
+    """Of 20 coverages of 0.95 the smallest is below it by chance.
+
+    At the level of each of 20 its interval holds 0.95.
+    """
     hits = np.random.default_rng(0).binomial(200, 0.95, size=20)
     parts = [
         claims.estimate_share(k, 200, [f"k{i}"], claims.PAPER, f"setting {i}", claims.among(20))
@@ -208,7 +211,10 @@ def test_figure_and_tables_are_written(statistics, tmp_path):
 
 
 def test_the_figure_names_every_claim_within_its_margins(statistics):
-    """Shaded is the claimed side, to the right in every row; the marks of the verdicts differ in form and colour."""
+    """Shaded is the claimed side, to the right in every row.
+
+    The marks of the verdicts differ in form and colour.
+    """
     statistics["the area falls little"] = claims.Statistic(
         0.00251, 0.001000558, 0.00346123, claims.OURS, ["b"]
     )

@@ -1,4 +1,7 @@
-"""What the papers' items share: means with errors, rows beside the reported ones, reasons, tables of texts, panels."""
+"""What the papers' items share.
+
+Means with errors, rows beside the reported ones, reasons, tables of texts, panels.
+"""
 
 from dataclasses import replace
 

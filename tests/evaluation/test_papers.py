@@ -49,7 +49,7 @@ claims,errors shrink,mean change from n = 100 to 1000,0,below,,,0,claim,"p. 3","
 
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
-    """paper(old, new): the folder of a paper moskvichev2025 of its own whose paper.yaml has `new` for `old`."""
+    """Return a function that writes a paper.yaml with `new` in place of `old`."""
     folder = tmp_path / "experiments" / "moskvichev2025"
     folder.mkdir(parents=True)
     for module in (papers, reproduction):
@@ -142,7 +142,7 @@ def test_items_name_experiments_that_there_are(paper):
 
 @pytest.mark.parametrize("name", papers.described())
 def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
-    """Every paper.yaml is read, and every experiment of the paper belongs to one of its items at most once as the item's page."""
+    """Every paper.yaml is read; an experiment has its page in at most one item."""
     result = papers.read(name)
     papers.check(result)
     pages = [item.experiments[0] for item in result.items.values()]
@@ -166,7 +166,7 @@ def test_a_number_counts_once_by_who_judges_it(results):
 
 
 def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
-    """Agreement counts as recomputed, but not where a formula gives the number or the experiment reads the authors' rows."""
+    """A number that a formula or the authors' rows give is not counted as recomputed."""
     paper()
     result, none = (
         outcomes.read_rows(results, "moskvichev2025"),

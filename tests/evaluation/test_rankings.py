@@ -1,4 +1,7 @@
-"""Rankings: right orders, trials, Wilson's interval, one draw for all models, from records to files."""
+"""Rankings.
+
+Right orders, trials, Wilson's interval, one draw for all models, from records to files.
+"""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +31,10 @@ from harness.problems.base import ProblemSpec
 
 
 def records(values, estimand="l1", estimator="e", n=10, status=None):
-    """One record per (rep, model): values {model: [a number per rep]}; None is an undefined cell."""
+    """One record per (rep, model): values {model: [a number per rep]}.
+
+    None is an undefined cell.
+    """
     frame = pd.DataFrame(values, dtype=float).melt(ignore_index=False, var_name="problem")
     frame = frame.rename_axis("rep").reset_index()
     number = frame["value"].notna()
@@ -114,7 +120,10 @@ def test_the_order_of_values_and_an_estimators_own_order():
 
 
 def test_the_models_of_a_set_have_an_order_of_their_own():
-    """On all rows e has b < a and a < c; a trial is a success of one set and a failure of the other."""
+    """On all rows e has b < a and a < c.
+
+    A trial is a success of one set and a failure of the other.
+    """
     frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
     frame = frame.assign(n=frame["rep"].map({0: 10, 1: 20}))
     sets = {"x": ["a", "b"], "y": ["a", "c"]}
@@ -152,7 +161,10 @@ def draw(problem, n=50, rep=3):
 
 
 def test_problems_of_one_stream_share_their_draws():
-    """Powers of the same Dirichlet draw: sharpened predictions are the normalised squares of the true ones, labels are equal."""
+    """Powers of the same Dirichlet draw.
+
+    Sharpened predictions are the normalised squares of the true ones, labels are equal.
+    """
     true, sharp = (Paired(TemperedDirichlet(4, 0.1, 1.0, power), "s") for power in (1.0, 2.0))
     (p, y), (q, z) = draw(true), draw(sharp)
     assert (y == z).all() and np.allclose(q, p**2 / (p**2).sum(axis=1, keepdims=True))
@@ -232,7 +244,7 @@ def test_covariate_shift_samples_the_law_that_its_quadrature_has():
 
 
 def test_quantiles_hold_far_from_the_interval():
-    """Between -1 and 1 a normal law centred at 1 has half its mass below the median of that part."""
+    """A normal law centred at 1 has half its mass in [-1, 1] below its median there."""
     from scipy.stats import truncnorm
 
     u = np.array([0.0, 0.01, 0.5, 0.99, 1.0])
@@ -284,7 +296,7 @@ def test_models_of_different_rows_are_refused(tmp_path):
 
 @pytest.mark.slow
 def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
-    """No paper: the order by true l1, a user's estimator among ours, its failures counted, figure, table and page."""
+    """Rank by the true l1, without a paper, with a user's estimator that fails."""
     module(
         "mine_ranked",
         "def mine(p, y):\n    if p[0] < 0.5:\n        raise ValueError('no')\n    return float(abs(p - y).mean())\n",

@@ -1,4 +1,7 @@
-"""Reliability diagrams: PAV by hand, the split of the Brier score, bands at their nominal rate, what is drawn and said."""
+"""Reliability diagrams.
+
+PAV by hand, the split of the Brier score, bands at their nominal rate, what is drawn and said.
+"""
 
 import numpy as np
 import pytest
@@ -48,7 +51,10 @@ def test_equal_scores_share_one_value():
 
 
 def test_split_of_the_brier_score_by_hand():
-    """p = .2 .4 .6, y = 0 1 0: q = 0 1/2 1/2. Brier (.04 + .36 + .36) / 3, of q 1/6, of the mean 2/9."""
+    """p = .2 .4 .6, y = 0 1 0: q = 0 1/2 1/2.
+
+    Brier (.04 + .36 + .36) / 3, of q 1/6, of the mean 2/9.
+    """
     c = corp([0.2, 0.4, 0.6], [0, 1, 0])
     assert c.mcb == pytest.approx(0.76 / 3 - 1 / 6)
     assert c.dsc == pytest.approx(2 / 9 - 1 / 6)
@@ -85,7 +91,10 @@ def test_edge_cases(case):
 
 
 def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
-    """At a score near 1/2, 90 % of 300 samples: the level holds exactly for continuous fits, so a binomial bound of 4 s.e."""
+    """At a score near 1/2, 90 % of 300 samples.
+
+    The level holds exactly for continuous fits, so a binomial bound of 4 s.e.
+    """
     rng, inside = np.random.default_rng(2), 0
     for rep in range(300):
         x = np.sort(rng.random(100))

@@ -74,7 +74,7 @@ def test_every_number_of_the_papers_has_a_source(paper):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_claims_have_their_words_and_place(name):
-    """A paper whose claims are typed has at least six of them, and an item that says what they are judged by."""
+    """A paper with claims has at least six, and a module that tests them."""
     claims = pd.read_csv(EXPERIMENTS / name / "reported.csv").query("source == 'claim'")
     assert claims[["value", "place", "quote"]].notna().all(axis=None) and set(claims["item"]) <= {
         "claims"
@@ -119,7 +119,10 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
 
 
 def test_exactly_half_is_a_test(paper):
-    """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %; of 1.008 it accepts 50.4 %."""
+    """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %.
+
+    Of 1.008 it accepts 50.4 %.
+    """
     half, more = (
         judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008)
     )

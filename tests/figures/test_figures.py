@@ -1,4 +1,7 @@
-"""Figures and tables say what was estimated: kinds of estimates, reasons, captions, formats, LaTeX that compiles."""
+"""Figures and tables say what was estimated.
+
+Kinds of estimates, reasons, captions, formats, LaTeX that compiles.
+"""
 
 import shutil
 import subprocess
@@ -110,7 +113,10 @@ def test_entries_of_the_wide_table_show_kind_and_ends(kinds):
 
 
 def test_the_same_rows_again_have_no_standard_error():
-    """Replications on a file are no sample: no standard error anywhere, the spread is named as the estimator's own."""
+    """Replications on a file are no sample.
+
+    No standard error anywhere, the spread is named as the estimator's own.
+    """
     both = pd.concat(
         [
             rows("e", [0.1, 0.1006], problem="file", low=0.05, high=0.15, truth=np.nan),
@@ -234,7 +240,10 @@ def test_estimand_governs_table_and_figure_also_as_a_list():
 
 @pytest.mark.parametrize("upright", [True, False])
 def test_four_kinds_are_four_marks(kinds, upright):
-    """Arrows point to where the truth is; an interval has ends and no centre; the legend explains what there is."""
+    """Arrows point to where the truth is.
+
+    An interval has ends and no centre; the legend explains what there is.
+    """
     draw = plots.convergence if upright else plots.side_by_side
     figure = draw(kinds if upright else kinds[kinds["n"] == 100], settings_of(kinds))
     (ax,) = figure.axes
@@ -355,7 +364,10 @@ def test_size_format_dpi_and_font_are_what_was_asked(kinds, tmp_path):
 
 
 def test_nothing_overlaps_in_a_small_figure():
-    """16 series with long names in 5 x 4 inches: the legend is inside the figure and above the panel, titles do not meet."""
+    """16 series with long names in 5 x 4 inches.
+
+    The legend is inside the figure and above the panel, titles do not meet.
+    """
     names = [f"estimator_number_{i}_with_a_long_name" for i in range(16)]
     result = pd.concat(
         [

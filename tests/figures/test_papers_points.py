@@ -1,4 +1,7 @@
-"""The paper's own points in figures against n: which they are, where they stand, and what is said of them."""
+"""The paper's own points in figures against n.
+
+Which they are, where they stand, and what is said of them.
+"""
 
 from dataclasses import replace
 
@@ -81,7 +84,10 @@ def test_single_runs_are_averaged_over_the_replications_that_we_have(result, tmp
 
 @pytest.mark.parametrize("same", [True, False])
 def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
-    """Beside ours with an error bar; on the same draws around ours without one. The legend has one entry for them all."""
+    """Beside ours with an error bar; on the same draws around ours without one.
+
+    The legend has one entry for them all.
+    """
     written(
         tmp_path,
         monkeypatch,

@@ -39,7 +39,10 @@ def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
 
 
 def test_evaluate_closed_form():
-    """Values 0.4, 0.6, 0.8 around a truth of 0.5: bias 0.1, sd 0.2, rmse sqrt((0.01 + 0.01 + 0.09) / 3)."""
+    """Values 0.4, 0.6, 0.8 around a truth of 0.5.
+
+    Bias 0.1, sd 0.2, rmse sqrt((0.01 + 0.01 + 0.09) / 3).
+    """
     (row,) = harness.evaluate(frame([0.4, 0.6, 0.8])).to_dict("records")
     assert (
         row["reps"] == 3 and row["mean"] == pytest.approx(0.6) and row["sd"] == pytest.approx(0.2)
@@ -56,7 +59,10 @@ def test_evaluate_coverage_of_intervals_and_one_sided_bounds():
 
 
 def test_evaluate_invents_nothing_of_categories(monkeypatch):
-    """As `load_records` gives texts; pandas before 3 makes groups of all their combinations unless it is told not to."""
+    """As `load_records` gives texts.
+
+    Pandas before 3 makes groups of all their combinations unless it is told not to.
+    """
     plain = pd.concat(
         [frame([0.4, 0.6]), frame([0.5]).assign(problem="q", problem_key="3", key="k")],
         ignore_index=True,
@@ -160,7 +166,10 @@ def verdict(ours, reported=1.0, plus_minus=0.0, error=0.0, reps=np.inf, precisio
 
 
 def test_within_error_is_welchs_t():
-    """Ten runs each with equal errors s: 18 degrees of freedom, the 0.1 % quantile 3.92 s sqrt 2."""
+    """Ten runs each with equal errors s.
+
+    18 degrees of freedom, the 0.1 % quantile 3.92 s sqrt 2.
+    """
     for z, expected in ((3.91, "within error"), (3.94, "differs")):
         ours = 1.0 + z * 0.01 * np.sqrt(2)
         assert verdict(ours, plus_minus=0.01, error=0.01, reps=10) == expected
@@ -173,7 +182,7 @@ def test_printed_precision_counts_as_identical():
 
 
 def test_one_replication_is_not_judged(ours):
-    """Without a Monte Carlo error of ours there is no verdict of difference, unless the numbers are equal."""
+    """Without a Monte Carlo error of ours, only equality is judged."""
     for off_by, expected in ((0.0, "identical"), (0.5, "not reproducible here")):
         table = ours.assign(value=reported_value()["value"] + off_by, error=np.nan, reps=1)
         row = reproduction.compare(table, "berta2026", ["fig1"]).dropna(subset="ours").iloc[0]
@@ -196,7 +205,7 @@ def test_on_the_same_draws_only_equality_is_agreement(ours):
 
 
 def test_why_a_number_is_missing(ours):
-    """What failed says so, what this run left out says that, what no estimator computes says that."""
+    """Each missing number has the reason of its own kind."""
     failed = pd.DataFrame(
         {
             "item": "fig1",
@@ -254,7 +263,10 @@ def test_reported_numbers_are_typed_and_unique():
 
 
 def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
-    """The labels of experiment and reported numbers meet: no label of ours is missing from the paper's table, or the reverse."""
+    """The labels of experiment and reported numbers meet.
+
+    No label of ours is missing from the paper's table, or the reverse.
+    """
     for name in (
         "berta2026_fig1",
         "berta2026_fig3",
@@ -276,7 +288,10 @@ def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
 
 @pytest.mark.slow
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
-    """berta2026_fig1 with three reps: every number that this run has beside the paper's, nothing differs."""
+    """berta2026_fig1 with three reps.
+
+    Every number that this run has beside the paper's, nothing differs.
+    """
     code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1", "name=few")
     assert code == 0 and "paper vs ours" in text
     table = pd.read_csv(out / "variations" / "few" / "reproduction.csv")
@@ -302,7 +317,7 @@ def test_paper_experiment_end_to_end_on_few_reps(out, cli):
 
 @pytest.mark.slow
 def test_the_experiment_as_configured_fills_the_ledger(out):
-    """Every reported number has a verdict in <paper>/reproduction.csv, beside those of the paper's other experiments."""
+    """Every reported number has a verdict in <paper>/reproduction.csv."""
     experiment = Experiment.of(["experiment=moskvichev2025_fig1"])
     replace(
         experiment,
@@ -406,7 +421,10 @@ def test_page_is_self_contained_and_complete(result, cli):
 
 
 def test_page_tells_the_papers_numbers_from_recomputed_ones():
-    """The paper's own numbers, recomputed ones and claims are sections of their own; a cause is one line, and is never nan."""
+    """The paper's own numbers, recomputed ones and claims are sections of their own.
+
+    a cause is one line, and is never nan.
+    """
     rows = [
         (
             "fig1",
@@ -577,7 +595,7 @@ def test_small_formatting():
 
 @pytest.mark.slow
 def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
-    """Headless Chromium draws the page, light and dark, without a console error or a request to the outside."""
+    """Headless Chromium draws the page without an error or a request to the outside."""
     import shutil
     import subprocess
 

@@ -37,7 +37,7 @@ def a_run(folder, kind="variations", name="mine", page=PAGE, **content):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """The site of a folder with the results of one paper, a variation whose title would be markup, and a sweep."""
+    """Return the site of one paper, a variation with markup in its title, and a sweep."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "berta2026").mkdir()
     for name in ("reproduction.csv", "fig2.html", "fig2.png", "fig2.svg", "fig2.csv"):
@@ -296,7 +296,10 @@ MOST = 3_000_000  # bytes that a page loads
 
 @pytest.mark.slow
 def test_every_page_in_a_browser(whole):
-    """Opened on a phone and on a desk, light and dark: no error, no request, nothing wider than the window, readable, light."""
+    """Opened on a phone and on a desk, light and dark.
+
+    No error, no request, nothing wider than the window, readable, light.
+    """
     site, own = whole
     with chromium() as browser:
         for name in own:

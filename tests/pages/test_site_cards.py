@@ -1,4 +1,7 @@
-"""The site's pages from the arena's numbers: leaderboards, cards of estimators, pages of problems."""
+"""The site's pages from the arena's numbers.
+
+leaderboards, cards of estimators, pages of problems.
+"""
 
 import json
 import math
