@@ -83,7 +83,9 @@ def failing() -> str:
 def _row(claim: pd.Series) -> list[str]:
     quote = f"<br>“{_text(claim['quote'])}”" if isinstance(claim["quote"], str) else ""
     compared = f"<br>{_text(claim['compared'])}" if isinstance(claim["compared"], str) else ""
-    ours = f"{claim['value']:.3g} ({claim['low']:.3g} to {claim['high']:.3g})"
+    ours = "" if pd.isna(claim["value"]) else f"{claim['value']:.3g}"
+    if pd.notna(claim["low"]):
+        ours += f" ({claim['low']:.3g} to {claim['high']:.3g})"
     return [
         f"{_text(claim['claim'])}{quote}",
         f"{_text(claim['statistic'])}{compared}",
