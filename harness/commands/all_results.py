@@ -21,8 +21,8 @@ from harness.common.writing import write_csv
 from harness.configure.options import option
 from harness.errors import BadInputError
 from harness.evaluation import missing
+from harness.execute.processes import WorkerDiedError
 from harness.execute.run import RunInterruptedError
-from harness.execute.supervise import WorkerDiedError
 from harness.pages import index
 from harness.records import reader, states, stored
 

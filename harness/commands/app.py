@@ -29,7 +29,7 @@ from harness.commands.base import HYDRA_SETTINGS, SETTINGS, Command, Commands
 from harness.common.escaping import escape
 from harness.common.version import VERSION
 from harness.errors import BadInputError, system_sentence
-from harness.execute import supervise
+from harness.execute import processes, supervise
 
 NAME = "calharness"
 COMPLETING = "_CALHARNESS_COMPLETE"  # set by the completion script of the shell
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         # at the end of the path, so that a user's file numpy.py does not replace numpy
         sys.path.append(os.getcwd())
     # SIGTERM of a scheduler is an interruption: finished cells are recorded
-    signal.signal(signal.SIGTERM, supervise.terminated)
+    signal.signal(signal.SIGTERM, processes.terminated)
     try:
         with supervise.safe_path():
             return dispatch(arguments or ["--help"])
@@ -105,13 +105,13 @@ def _exit_status(error: BaseException) -> int | None:
     if isinstance(error, (BadInputError, UsageError, OSError)):
         return 2
     if isinstance(error, KeyboardInterrupt):
-        return 143 if isinstance(error, supervise.TerminatedError) else 130
+        return 143 if isinstance(error, processes.TerminatedError) else 130
     from harness.execute.chunk import CellFailedError
     from harness.execute.run import RunInterruptedError
 
     if isinstance(error, RunInterruptedError):
         return 143 if error.terminated else 130
-    return 1 if isinstance(error, (CellFailedError, supervise.WorkerDiedError)) else None
+    return 1 if isinstance(error, (CellFailedError, processes.WorkerDiedError)) else None
 
 
 def _sentence(error: Any) -> str:

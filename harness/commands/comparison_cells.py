@@ -14,7 +14,7 @@ from harness.commands.comparison_request import Request
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
-from harness.execute import run, supervise, truths
+from harness.execute import processes, run, supervise, truths
 from harness.execute.chunk import CellFailedError
 from harness.plan import components, pending
 from harness.plan.cells import Cell
@@ -169,12 +169,12 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
     argument = (request.kind, name, config)
     try:
         if comparison.is_recordable:
-            limits = supervise.Limits(CONTRACT_LIMIT * request.limit)
+            limits = processes.Limits(CONTRACT_LIMIT * request.limit)
             function = f"{__name__}:examine_configuration"
             findings = supervise.call(function, argument, limits)
         else:
             findings = examine_configuration(argument)
-    except supervise.EndedError as end:
+    except processes.EndedError as end:
         if end.limit is None:
             raise BadInputError(f"the contract test of {name} {end}.") from None
         say(f"the contract test of {name} {end}; the comparison goes on")

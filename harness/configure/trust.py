@@ -97,7 +97,7 @@ def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
 def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
     """Return True if a dotted path lies below one of our modules, or below one of `allowed`.
 
-    >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.supervise.Child")
+    >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.processes.Child")
     (True, False)
     >>> is_allowed("a.b.C", ["a"])
     True

@@ -1,4 +1,4 @@
-"""Processes of `supervise.Child`: the one that forks, and the computing processes that it forks."""
+"""Processes of `processes.Child`: the one that forks, and the computing processes that it forks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import message_of
 from harness.common.user_code import is_ours
-from harness.execute import chunk, supervise, truths  # noqa: F401
+from harness.execute import chunk, processes, truths  # noqa: F401
 
 # MB beyond max_memory that a process may reserve: one giant array is refused at once, while slow
 # growth is stopped by the resident memory
@@ -31,10 +31,10 @@ _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 def main(pipe: int, notes: int, parent: int) -> None:
     """Fork one computing process after another, and report how each ended."""
     end_with(parent)
-    if os.environ.get("PYTHONSAFEPATH") == supervise.OURS:
+    if os.environ.get("PYTHONSAFEPATH") == processes.OURS:
         del os.environ["PYTHONSAFEPATH"]
     connection, here = Connection(pipe), os.getpid()
-    supervise.note_in(notes)
+    processes.note_in(notes)
     with contextlib.suppress(OSError):  # the supervisor has closed the pipe
         while True:
             with warnings.catch_warnings():
@@ -62,7 +62,7 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
     end_with(parent)
     # shells ignore SIGINT for background processes, and children inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, supervise.terminated)
+    signal.signal(signal.SIGTERM, processes.terminated)
     code = 1
     try:
         pipe.send(("began", os.getpid()))
@@ -85,7 +85,7 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
     module, _, name = function.partition(":")
     try:
         value = pickle.loads(argument)
-        supervise.note(0, True, 0)
+        processes.note(0, True, 0)
         return "returned", getattr(importlib.import_module(module), name)(value)
     except Exception as error:
         kind = type(error).__module__
@@ -103,7 +103,7 @@ def _enter(path: list[str], folder: str | None, environment: dict[str, str] | No
             os.chdir(folder)
     if environment is not None:
         os.environ.clear()
-        os.environ.update(environment | supervise.ONE_THREAD)
+        os.environ.update(environment | processes.ONE_THREAD)
 
 
 def _limit_memory(megabytes: float) -> None:

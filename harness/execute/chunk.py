@@ -21,7 +21,7 @@ from harness.common.user_code import error_text
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, EstimatorSpec, is_finite
-from harness.execute import supervise
+from harness.execute import processes
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
@@ -52,7 +52,7 @@ _identities: dict[str, str] = {}
 
 def run_chunk(argument: tuple[bytes, list[int]]) -> int:
     """Compute cells of a pickled chunk, by their positions, in a computing process. See `compute`."""
-    supervise.note(0, False, 0)  # unpickling may import modules; that is not the cell's time
+    processes.note(0, False, 0)  # unpickling may import modules; that is not the cell's time
     payload, positions = argument
     task = pickle.loads(payload)
     return compute({**task, "cells": [task["cells"][position] for position in positions]})
@@ -70,7 +70,7 @@ def compute(task: dict[str, Any]) -> int:
     try:
         with one_thread():
             for position, cell in enumerate(task["cells"]):
-                supervise.note(position, False, recorded)
+                processes.note(position, False, recorded)
                 problem = _component("problem", cell.problem, task)
                 estimator = _component("estimator", cell.estimator, task)
                 columns = record_columns(problem, estimator, cell, task["run_id"])
@@ -79,19 +79,19 @@ def compute(task: dict[str, Any]) -> int:
                     p, y = samples.reduced(problem, cell)
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), _cpu_seconds()
-                    supervise.note(position, True, recorded)
+                    processes.note(position, True, recorded)
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": message_of(reason)}]
                 except KeyboardInterrupt:
-                    supervise.exit_if_forked(pid)
+                    processes.exit_if_forked(pid)
                     part.add(columns, [{"status": "interrupted", "reason": "stopped by the user"}])
                     raise
                 except (Exception, SystemExit) as error:
                     remedy = "; max_memory allows more" if isinstance(error, MemoryError) else ""
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
                     failed += 1
-                supervise.exit_if_forked(pid)
+                processes.exit_if_forked(pid)
                 seconds = time.perf_counter() - wall
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
@@ -103,7 +103,7 @@ def compute(task: dict[str, Any]) -> int:
                     part.write()
                     recorded = position + 1
     finally:
-        supervise.exit_if_forked(pid)
+        processes.exit_if_forked(pid)
         part.write()
     return failed
 

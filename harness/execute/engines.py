@@ -27,9 +27,10 @@ from harness.common.escaping import message_of
 from harness.configure.addresses import host_and_port
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import supervise
+from harness.execute import processes, supervise
 from harness.execute.chunk import run_chunk
-from harness.execute.supervise import Answer, Limits, Task
+from harness.execute.processes import Limits
+from harness.execute.supervise import Answer, Task
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
 ANSWERS_WITHIN = 10.0  # seconds for the cluster at an address
@@ -79,7 +80,7 @@ class Workers:
             self.stop()
             for future in futures:
                 future.cancel()
-            wait(futures, timeout=2 * supervise.WRITES_WITHIN)
+            wait(futures, timeout=2 * processes.WRITES_WITHIN)
             raise
 
 
@@ -139,7 +140,7 @@ def _cluster(
             raise cause from None  # raised in a worker of Ray
         if type(error).__module__.split(".")[0] in PACKAGES.values():
             lost = f"{settings.engine} lost workers ({type(error).__name__})"
-            raise supervise.WorkerDiedError(f"{lost}; what was finished is recorded") from error
+            raise processes.WorkerDiedError(f"{lost}; what was finished is recorded") from error
         raise
     finally:
         if stop_file:

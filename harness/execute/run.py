@@ -17,7 +17,7 @@ from harness.common.escaping import message_of
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
-from harness.execute import engines, supervise
+from harness.execute import engines, processes, supervise
 from harness.execute.chunk import CellFailedError
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
@@ -80,16 +80,16 @@ def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
     except KeyboardInterrupt as stop:
         state = "interrupted"
         message = "interrupted; what was finished is recorded, the same command goes on from there"
-        raise RunInterruptedError(message, isinstance(stop, supervise.TerminatedError)) from None
+        raise RunInterruptedError(message, isinstance(stop, processes.TerminatedError)) from None
     finally:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def limits_of(settings: Settings) -> supervise.Limits:
+def limits_of(settings: Settings) -> processes.Limits:
     """Return the limits of a cell."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
     megabytes = settings.max_memory or MEMORY_SHARE * machine
-    return supervise.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
+    return processes.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
 def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:

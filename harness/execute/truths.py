@@ -11,7 +11,7 @@ from harness.common.escaping import escape
 from harness.common.user_code import have_run
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import supervise
+from harness.execute import processes, supervise
 from harness.execute.run import limits_of
 from harness.plan.components import Component, configured
 from harness.problems.base import find_truth
@@ -41,7 +41,7 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
         try:
             limits = limits_of(Settings.from_dict({}))
             supervise.call("harness.execute.truths:compute", task, limits)
-        except supervise.EndedError as end:
+        except processes.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
             raise BadInputError(f"the truth of {ids} {end}.") from None
 

@@ -95,7 +95,7 @@ def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli
         },
         {
             "problem": {
-                "a": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}
+                "a": {"_target_": "harness.execute.processes.Child", "serves": "evil_module:f"}
             }
         },
         {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
@@ -145,7 +145,7 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
         {
             "callbacks": {
-                "x": {"_target_": "harness.execute.supervise.Child", "serves": "evil_module:f"}
+                "x": {"_target_": "harness.execute.processes.Child", "serves": "evil_module:f"}
             }
         },
         {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},

@@ -23,6 +23,7 @@ from harness.commands.experiment import Experiment
 from harness.configure.addresses import check_address
 from harness.errors import BadInputError
 from harness.execute import engines, supervise
+from harness.execute.processes import Limits
 from harness.records import parts, reader
 
 SMALL = [
@@ -565,9 +566,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
         BadInputError,
         match="does not see the folder .*out; out must be a folder that all workers share",
     ):
-        engines.compute_in_cluster(
-            supervise.Task(0, b"", 1, None, False, ()), supervise.Limits(1), absent
-        )
+        engines.compute_in_cluster(supervise.Task(0, b"", 1, None, False, ()), Limits(1), absent)
 
 
 def launched(launcher, out, *more, env=None):

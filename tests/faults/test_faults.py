@@ -19,7 +19,7 @@ from harness.common.writing import whole_file
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
 from harness.estimators.application import WrongAnswerError, apply
-from harness.execute import supervise
+from harness.execute import processes
 from harness.records import parts, reader
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
@@ -208,7 +208,7 @@ def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, status", [(supervise.TerminatedError, 143), (KeyboardInterrupt, 130)]
+    "kind, status", [(processes.TerminatedError, 143), (KeyboardInterrupt, 130)]
 )
 def test_an_interruption_is_one_sentence_and_a_status(monkeypatch, capsys, kind, status):
     def interrupted(arguments):
