@@ -44,9 +44,8 @@ def configuration(cells, out):
 
 def plan_cells(cells, out):
     """Plan, cut the first chunk, and return the peak of Python objects."""
-    from harness.plan.pending import Costs, chunks_of, pending
+    from harness.plan.pending import Costs, States, chunks_of, pending
     from harness.plan.plan import plan
-    from harness.records.states import States
 
     settings = configuration(cells, out)
     tracemalloc.start()

@@ -24,7 +24,8 @@ from harness.evaluation import missing
 from harness.execute.processes import WorkerDiedError
 from harness.execute.run import RunInterruptedError
 from harness.pages import index
-from harness.records import reader, states, stored
+from harness.plan.pending import read_states
+from harness.records import reader, stored
 
 
 def select(patterns: list[str]) -> list[str]:
@@ -63,7 +64,7 @@ def compute(names: list[str], overrides: list[str], out: Path) -> int:
     """Compute missing cells, the cheapest experiment first, and draw. Returns the exit status."""
     print(f"planning {len(names):,} experiments", file=sys.stderr)
     drawn, failures = 0, list[str]()
-    recorded, past = states.states(out), reader.seconds_per_cell(out)
+    recorded, past = read_states(out), reader.seconds_per_cell(out)
     costs: list[tuple[float, Experiment]] = []
     for experiment in _plan(names, overrides, failures):
         family = experiment.family

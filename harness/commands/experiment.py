@@ -18,7 +18,6 @@ from harness.plan import plan as planning
 from harness.plan.selection import check_estimands
 from harness.records import reader, stored
 from harness.records.recorded import Recorded
-from harness.records.states import States
 
 Points = list[tuple[dict[str, Any], Settings]]  # of a sweep: values by path, and settings
 
@@ -106,10 +105,10 @@ class Experiment(Recorded):
             truths.store(self.out, ((p, member.wanted_truths(estimated, p)) for p in problems))
         return counts
 
-    def expected_seconds(self, states: States | None = None, past: Any = None) -> float:
+    def expected_seconds(self, states: pending.States | None = None, past: Any = None) -> float:
         """Return the expected wall seconds of its own missing cells.
 
-        `states` and `past` are what `states.states` and `reader.seconds_per_cell` return, if they
+        `states` and `past` are what `pending.read_states` and `reader.seconds_per_cell` return, if they
         are read already.
         """
         if not self.plan.cells:

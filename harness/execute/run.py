@@ -22,10 +22,17 @@ from harness.execute.chunk import CellFailedError
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
 from harness.plan.components import record_columns
-from harness.plan.pending import Costs, Pending, chunks_of, pending, worker_count
+from harness.plan.pending import (
+    FINISHED,
+    Costs,
+    Pending,
+    chunks_of,
+    pending,
+    read_states,
+    worker_count,
+)
 from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
-from harness.records import states as recorded
 
 # limits of a cell unless cell_timeout and max_memory are given
 CELL_SECONDS, MEMORY_SHARE = 4 * 3600.0, 0.8
@@ -195,14 +202,14 @@ def _record_interrupted(
     plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException
 ) -> None:
     """Record the cells that a worker got and did not record as interrupted, with the reason."""
-    states = recorded.states(out, run_id if plan.settings.refresh else None)
+    states = read_states(out, run_id if plan.settings.refresh else None)
     reason = "stopped by the user"
     if not isinstance(error, KeyboardInterrupt):
         reason = f"{type(error).__name__}: {message_of(error)}"[:500]
     part = parts.Part(out)
     for chunk in sent.values():
         for cell, state in zip(chunk, states.lookup(chunk)):
-            if state != recorded.FINISHED:
+            if state != FINISHED:
                 _add(part, plan, cell, run_id, "interrupted", reason)
     part.write()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.common.seeds import digest
 from harness.configure.settings import Settings
@@ -23,7 +25,6 @@ from harness.estimators.base import EstimatorSpec
 from harness.plan.cells import Cell, Kind, samples
 from harness.plan.plan import Plan
 from harness.records import reader
-from harness.records.states import FINISHED, SKIPPED, States, states
 
 CHUNK_CELLS = 5000
 CHUNK_SECONDS = 2.0
@@ -32,6 +33,47 @@ BATCH = 1024  # samples whose cells are looked up in the records at once
 # seconds around a cell (streams, record), and for each of its n samples (draw, reduction)
 CELL_SECONDS, SAMPLE_SECONDS = 4e-4, 1e-6
 UNKNOWN_SECONDS = 2e-3  # of a cell without past records, per 1,000 samples
+
+# states of a cell: nothing, or only interrupted; ok or undefined; skipped; failed
+NOTHING, FINISHED, SKIPPED, FAILED = range(4)
+_STATES = f"""select ('0x' || key)::ubigint as key, (case status when 'ok' then {FINISHED}
+           when 'undefined' then {FINISHED} when 'skipped' then {SKIPPED}
+           when 'failed' then {FAILED} else {NOTHING} end)::utinyint as state
+           from cells where regexp_full_match(key, '[0-9a-f]{{16}}') order by key"""
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of recorded cells: sorted `keys` as numbers, and the state of each (9 bytes a cell)."""
+
+    keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    states: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def lookup(self, cells: Sequence[Cell]) -> list[int]:
+        """Return the state of each cell."""
+        if not len(self.keys):
+            return [NOTHING] * len(cells)
+        wanted = np.array([int(cell.key, 16) for cell in cells], dtype=np.uint64)
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        is_recorded = self.keys[place] == wanted
+        states: list[int] = np.where(is_recorded, self.states[place], NOTHING).tolist()
+        return states
+
+
+def read_states(out: Path, run_id: str | None = None) -> States:
+    """Return the states of all recorded cells. With `run_id`, only records of this run count.
+
+    Keys that no plan can have are left out.
+    """
+    columns: dict[str, Any] | None = reader.read(
+        out,
+        lambda connection: connection.execute(_STATES).fetchnumpy(),
+        reader.run_condition(run_id),
+    )
+    return States(columns["key"], columns["state"]) if columns else States()
 
 
 @dataclass(frozen=True)
@@ -102,7 +144,7 @@ class Pending:
 
 def pending(plan: Plan, out: Path, recorded: States | None = None) -> Pending:
     """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
-    return Pending(plan, states(out) if recorded is None else recorded)
+    return Pending(plan, read_states(out) if recorded is None else recorded)
 
 
 def shard_samples(plan: Plan) -> Iterator[list[Cell]]:

@@ -14,10 +14,17 @@ import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
 from harness.plan.cells import Cells, Draws
-from harness.plan.pending import Costs, chunks_of, pending, shard_samples
+from harness.plan.pending import (
+    FINISHED,
+    Costs,
+    States,
+    chunks_of,
+    pending,
+    read_states,
+    shard_samples,
+)
 from harness.plan.plan import plan
-from harness.records import compaction, parts, reader, schema, states
-from harness.records.states import States
+from harness.records import compaction, parts, reader, schema
 
 RUN = ["problem=[beta_wavy,beta_mixed]", "estimator=[binned15,simplex_ece]", "n=[20,30]"]
 
@@ -44,7 +51,7 @@ def peak_mb(reps, out, recorded_cells):
 def test_a_plan_of_any_length_takes_the_same_memory(out):
     """10^8 cells against 10^5; a million recorded ones are held as numbers before that."""
     keys = np.sort(np.random.default_rng(0).integers(0, 2**63, 1_000_000, dtype=np.uint64))
-    held = States(keys, np.full(len(keys), states.FINISHED, dtype=np.uint8))
+    held = States(keys, np.full(len(keys), FINISHED, dtype=np.uint8))
     peak_mb(500, out, held)  # what is imported and cached at first
     small, large = peak_mb(12_500, out, held), peak_mb(12_500_000, out, held)
     assert len(planned(12_500_000).cells) == 10**8
@@ -111,7 +118,7 @@ def test_states_are_those_of_the_records(out):
         write(out, *rows, *([row("no digest", "ok")] if part == 3 else []))
     codes = {"ok": 1, "undefined": 1, "skipped": 2, "failed": 3, "interrupted": 0}
     for run_id in (None, "run1", "none"):
-        expected, found = reader.cell_states(out, run_id), states.states(out, run_id)
+        expected, found = reader.cell_states(out, run_id), read_states(out, run_id)
         assert found.lookup(cells) == [
             codes[expected.get(cell.key, "interrupted")] for cell in cells
         ]
