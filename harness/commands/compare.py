@@ -1,4 +1,4 @@
-"""`calharness compare`: an own estimator, problem or calibrator against the stored baseline of the arena."""
+"""`calharness compare`: an own estimator, problem or calibrator against the stored arena."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(
         typer.Argument(
             metavar="TARGET|NAME=VALUE",
             show_default=False,
-            help="module.Name or an id of an estimator, calibrator=module.Name, or problem=module.Name.",
+            help="module.Name or id of an estimator, calibrator=module.Name, problem=module.Name.",
             autocompletion=completion.estimator,
         ),
     ] = None,

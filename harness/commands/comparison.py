@@ -49,8 +49,8 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         If the target cannot be compared, or there is no baseline.
     """
     name, config = request.configuration()
-    own = components.configured(request.group, name, config)
-    requirements.verify(request.group, own)
+    component = components.configured(request.group, name, config)
+    requirements.verify(request.group, component)
     for estimand in request.estimand:
         estimands.check_name(str(estimand))
     arena = baseline.read(request.baseline)
@@ -67,11 +67,11 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         }
         absent: dict[str, str] = {}
         if request.group == "estimator":
-            plan, absent = comparison_plan.estimator_plan(arena, own, options)
+            plan, absent = comparison_plan.estimator_plan(arena, component, options)
         else:
-            plan = comparison_plan.problem_plan(arena, own.id, config, CHEAP, options)
+            plan = comparison_plan.problem_plan(arena, component.id, config, CHEAP, options)
         plan = comparison_plan.restrict(plan, request, arena)
-        comparison = Comparison(request, own, plan, arena, store, is_recordable, say)
+        comparison = Comparison(request, component, plan, arena, store, is_recordable, say)
         say(
             f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, "
             "then the contract test, then all"

@@ -36,7 +36,7 @@ class Comparison:
     Parameters
     ----------
     request : Request
-    own : Component
+    component : Component
         The user's estimator or problem.
     plan : Plan
         All cells that are compared.
@@ -50,7 +50,7 @@ class Comparison:
     """
 
     request: Request
-    own: Component
+    component: Component
     plan: Plan
     arena: Baseline
     out: Path
@@ -98,7 +98,7 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
 def _compute_supervised(
     comparison: Comparison, plan: Plan, first: Sequence[Cell]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """Compute in child processes that are ended at the limit, the `first` cells before the others."""
+    """Compute in child processes that end at the limit, the `first` cells before the others."""
     limit = float(comparison.request.limit)
     settings = replace(
         plan.settings,
@@ -148,7 +148,7 @@ def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFr
         rows = frame[frame["key"].eq(cell.key) & frame["status"].eq("failed")]
         if len(rows):
             is_estimator = comparison.request.group == "estimator"
-            name = comparison.own.id if is_estimator else cell.estimator
+            name = comparison.component.id if is_estimator else cell.estimator
             reason = str(rows["reason"].iloc[0]).strip().splitlines()[-1].rstrip(".")
             raise BadInputError(
                 f"{name} on {cell.problem}, n = {cell.n}, rep {cell.rep}, fails: {reason}."
@@ -160,10 +160,10 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
 
     Raises BadInputError if one of them makes a comparison impossible.
     """
-    request, own, say = comparison.request, comparison.own, comparison.say
-    if request.kind != "calibrator" and own.id in ids(request.kind):
+    request, component, say = comparison.request, comparison.component, comparison.say
+    if request.kind != "calibrator" and component.id in ids(request.kind):
         return []  # a component of this package, which the tests examine
-    config = own.config["calibrator"] if request.kind == "calibrator" else own.config
+    config = component.config["calibrator"] if request.kind == "calibrator" else component.config
     name = str(config["_target_"])
     say(f"contract test of {name}")
     argument = (request.kind, name, config)
@@ -223,12 +223,12 @@ def records(comparison: Comparison) -> pd.DataFrame:
         name: {getattr(cell, name) for cell in plan.cells}
         for name in ("problem", "notion", "n", "rep")
     }
-    own = reader.load_records(comparison.out, keys, baseline.COMPARED)
+    computed = reader.load_records(comparison.out, keys, baseline.COMPARED)
 
-    is_complete = own["key"].nunique() == len(plan.cells)  # else the baseline has cells of it
+    is_complete = computed["key"].nunique() == len(plan.cells)  # else the baseline has cells of it
 
     def is_compared(rows: pd.DataFrame) -> pd.Series:
-        """Return the mask of the baseline's rows that share a draw and an estimand with `own`."""
+        """Return the mask of the rows that share a draw and an estimand with `computed`."""
         mask = _has_truth(rows, request.estimand)
         for name, values in draws.items():
             mask &= rows[name].isin(values)
@@ -237,14 +237,14 @@ def records(comparison: Comparison) -> pd.DataFrame:
         # a failed cell counts for all estimands of its estimator: one row of each tells them
         repeated = rows[mask].duplicated(["estimator", "notion", "estimand"])
         repeated = repeated.reindex(rows.index, fill_value=False)
-        is_shared = rows["estimand"].isin(set(own["estimand"])) | rows["estimand"].isna()
+        is_shared = rows["estimand"].isin(set(computed["estimand"])) | rows["estimand"].isna()
         return mask & (is_shared | ~repeated)
 
     known = comparison.arena.records(baseline.COMPARED, is_compared)
-    known = known[~known["key"].isin(set(own["key"]))]
+    known = known[~known["key"].isin(set(computed["key"]))]
     if request.group == "problem":
         known = known[known["key"].isin(keys)]
-    frame = baseline.joined([own[_has_truth(own, request.estimand)], known])
+    frame = baseline.joined([computed[_has_truth(computed, request.estimand)], known])
     if not frame["estimand"].notna().any():
         estimands = request.estimand
         names = f" of {', '.join(estimands)}" if estimands else ""
@@ -253,7 +253,7 @@ def records(comparison: Comparison) -> pd.DataFrame:
 
 
 def _has_truth(rows: pd.DataFrame, estimands: Sequence[str]) -> pd.Series:
-    """Return the mask of the rows with a truth, of these estimands if any, or without an estimate."""
+    """Return the mask of rows without an estimate, or with a truth (of these estimands if any)."""
     mask = rows["truth"].notna()
     if estimands:
         mask &= rows["estimand"].isin(estimands)

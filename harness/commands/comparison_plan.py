@@ -1,4 +1,4 @@
-"""The plan of a comparison: the arena's draws for an estimator, its cheap estimators for a problem."""
+"""Plan of a comparison: an estimator on the arena's draws, or its estimators on a problem."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from harness.records.baseline import Baseline
 
 
 def estimator_plan(
-    baseline: Baseline, own: Component, options: Mapping[str, Any]
+    baseline: Baseline, component: Component, options: Mapping[str, Any]
 ) -> tuple[Plan, dict[str, str]]:
     """Plan an estimator on the problems of the arena, on the same draws as the others.
 
     Parameters
     ----------
     baseline : Baseline
-    own : Component
+    component : Component
         The estimator.
     options : mapping
         Options of the run, such as out and jobs.
@@ -37,7 +37,7 @@ def estimator_plan(
     tuple
         The plan; and {problem: reason} for the problems that cannot be drawn from here.
     """
-    spec = EstimatorSpec.of(own.object)
+    spec = EstimatorSpec.of(component.object)
     problems: dict[str, Component] = {}
     absent: dict[str, str] = {}
     cells: dict[str, Cell] = {}
@@ -54,13 +54,15 @@ def estimator_plan(
             problem = ProblemSpec.of(here[name].object)
             draws = Draws((), (), list(dict.fromkeys((cell.rep, cell.n) for cell in members)))
             notions = list(dict.fromkeys(cell.notion for cell in members))
-            keys = {own.id: own.key}
+            keys = {component.id: component.key}
             for cell in Block(name, here[name].key, plan.settings.seed, draws, notions, keys):
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
                     reasons[cell.kind] = reason
-    settings = _first_settings(baseline, {"estimator": {own.id: own.config}, **options})
-    return Plan(settings, problems, {own.id: own}, list(cells.values()), reasons), absent
+    settings = _first_settings(baseline, {"estimator": {component.id: component.config}, **options})
+    return Plan(
+        settings, problems, {component.id: component}, list(cells.values()), reasons
+    ), absent
 
 
 def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:

@@ -96,8 +96,9 @@ class Request:
                     f"there is no {self.kind} {target!r}{guess(target, known)}; "
                     "give module.Name, or an id of `calharness list`."
                 )
-            stored: Any = OmegaConf.create(option(group, target).config)
-            return target, OmegaConf.to_container(stored, resolve=True)  # type: ignore[return-value]
+            node = OmegaConf.create(option(group, target).config)
+            stored: Any = OmegaConf.to_container(node, resolve=True)
+            return target, stored
         if isinstance(target, str):
             name, config = target.rpartition(".")[2], {"_target_": target}
         else:
@@ -125,7 +126,7 @@ def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
     path = config["_target_"]
     if "<" in path or components.imported(path, kind) is not source:
         raise BadInputError(
-            f"{kind} {source.__qualname__} cannot be found again as {path}; define it at the top of "
-            "a module."
+            f"{kind} {source.__qualname__} cannot be found again as {path}; define it at the top "
+            "of a module."
         )
     return source.__qualname__, config

@@ -20,8 +20,8 @@ from harness.problems.base import ProblemSpec
 # CPU seconds of a cell at the largest n, up to which an estimator is run on the user's problem
 CHEAP = 0.25
 NO_REGRET = {  # notes on estimates without regret, by their kind
-    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE and "
-    "no regret; if the value is an estimate, return kind='point' with low and high",
+    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE "
+    "and no regret; if the value is an estimate, return kind='point' with low and high",
     "lower": "of {} it gives lower bounds, which have no RMSE and no regret",
     "upper": "of {} it gives upper bounds, which have no RMSE and no regret",
 }
@@ -77,13 +77,14 @@ def _judge_estimator(
     findings: list[Finding],
     notes: list[str],
 ) -> Verdict:
-    name, baseline = comparison.own.id, comparison.arena
+    name, baseline = comparison.component.id, comparison.arena
     others = [e for e in frame["estimator"].unique() if e != name and arena.is_published(e)]
     table = arena.settings(frame, baseline.families, baseline.classes, others)
-    own = table[table["estimator"].eq(name)]
-    judged = own[own["regret"].notna()]
+    results = table[table["estimator"].eq(name)]
+    judged = results[results["regret"].notna()]
+    bounds = results[results["regret"].isna() & results["kind"].isin(NO_REGRET)]
     no_regret = []
-    for kind, rows in own[own["regret"].isna() & own["kind"].isin(NO_REGRET)].groupby("kind"):
+    for kind, rows in bounds.groupby("kind"):
         no_regret.append(NO_REGRET[str(kind)].format(", ".join(sorted(set(rows["estimand"])))))
     if not len(judged):
         reason = f": {no_regret[0]}" if no_regret else "."
@@ -99,13 +100,13 @@ def _judge_estimator(
     families = statistics.groups(table, name, ["family"])
     sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
     board = arena.leaderboard(table, resamples=200)
-    own = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
+    results = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
     files = words.save(
         folder / name,
         f"{name} in the arena",
         comparison_plot.figure(groups, board, name),
         words.family_table(families, groups, name),
-        {"": families, "_cells": groups, "_settings": own},
+        {"": families, "_cells": groups, "_settings": results},
         sentences,
         notes=notes,
         lists=[
@@ -126,7 +127,7 @@ def _judge_problem(
     findings: list[Finding],
     notes: list[str],
 ) -> Verdict:
-    name, request = comparison.own.id, comparison.request
+    name, request = comparison.component.id, comparison.request
     problems = comparison.plan.problems
     classes = {pid: ProblemSpec.of(problem.object).classes for pid, problem in problems.items()}
     known = set(frame["estimand"])
@@ -136,8 +137,8 @@ def _judge_problem(
     judged = statistics.best_of(table)
     if not len(judged):
         raise BadInputError(
-            f"no estimator gave a number of {', '.join(estimands) or 'l1'} on {name} whose truth is "
-            "known."
+            f"no estimator gave a number of {', '.join(estimands) or 'l1'} on {name} whose truth "
+            "is known."
         )
     notes = [
         *notes,

@@ -32,7 +32,7 @@ SAMPLES, POINTS = 120, 77
 
 
 class Case(NamedTuple):
-    """A calibrator, with ordinary data to fit (miscalibrated, no ties) and other points x to predict.
+    """A calibrator, with ordinary data to fit (miscalibrated, no ties) and points x to predict.
 
     `notion` is "scalars" or "vectors".
     """

@@ -1,12 +1,12 @@
 """The contract test: requirements of anybody's estimator, problem or calibrator, item by item.
 
-    calharness check my_module.Mine     a class with default arguments, an instance, or a bare function (p, y) -> float
+    calharness check my_module.Mine     a class with default arguments, an instance, or a function
     calharness check binned15           an id of conf/estimator or conf/problem
 
-An object with a method `sample` is a problem, a callable is an estimator, and an object with a method
-`fit` is a calibrator. Each item is tried under every notion that the object declares ("binary" if it
-declares none); a calibrator is tried on scalars and on vectors. Seeds are fixed, so that a check
-repeats itself.
+An object with a method `sample` is a problem, a callable is an estimator, and an object with a
+method `fit` is a calibrator. Each item is tried under every notion that the object declares
+("binary" if it declares none); a calibrator is tried on scalars and on vectors. Seeds are fixed, so
+that a check repeats itself.
 
 An item is a function of a case: an object under one notion. It returns a sentence. It raises
 ContractBrokenError if the contract is not kept, and UndefinedError if there is nothing to examine.
@@ -39,7 +39,7 @@ OUTCOMES = ("failed", "ok", "not applicable")
 
 @dataclass(frozen=True)
 class Finding:
-    """One item of the contract. outcome: ok | failed | not applicable."""
+    """The outcome of an item of the contract: ok, failed, or not applicable."""
 
     item: str
     outcome: str
@@ -89,7 +89,7 @@ def examine(value: Any, target: str) -> list[Finding]:
 
 
 def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], Any], str | None]:
-    """Return the module of its contract, the check of its declarations, and why it cannot run here."""
+    """Return the module of a contract, the check of declarations, and why it cannot run here."""
     if callable(getattr(value, "sample", None)):
         return problems, requirements.problem, ProblemSpec.of(value).unavailable
     if callable(value):
@@ -97,9 +97,9 @@ def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], A
     if callable(getattr(value, "fit", None)):
         return calibrators, requirements.calibrator, CalibratorSpec.of(value).unavailable
     raise BadInputError(
-        f"{target} is a {type(value).__name__}; an estimator (callable as (p, y) or (p, y, rng)), a "
-        "problem (with a method sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) is "
-        "needed."
+        f"{target} is a {type(value).__name__}; an estimator (callable as (p, y) or (p, y, rng)), "
+        "a problem (with a method sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) "
+        "is needed."
     )
 
 
@@ -116,8 +116,8 @@ def _load(target: str) -> Any:
     groups = {name: group for group in ("problem", "estimator") for name in ids(group)}
     if target not in groups:
         raise BadInputError(
-            f"there is no estimator or problem {target!r}{guess(target, list(groups))}; `calharness "
-            "list estimators` and `calharness list problems` show all, and one's own is module.Name."
+            f"there is no estimator or problem {target!r}{guess(target, list(groups))}; give an id "
+            "of `calharness list estimators` or `calharness list problems`, or module.Name."
         )
     return load(groups[target], target, {})
 

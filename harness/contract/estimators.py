@@ -41,7 +41,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 class Case(NamedTuple):
-    """An estimator under one notion, with ordinary data (miscalibrated, no ties), not yet reduced."""
+    """An estimator under one notion, with unreduced ordinary data (miscalibrated, no ties)."""
 
     estimator: Any
     spec: EstimatorSpec
@@ -92,7 +92,7 @@ def _apply(
 
 
 class _Undeclared:
-    """A problem that hides perturbation and variation of its scores: bounds must not assume them here."""
+    """A problem that hides the perturbation and variation of its scores from the bounds."""
 
     def __init__(self, problem: Any) -> None:
         self._problem = problem
@@ -166,7 +166,7 @@ def class_relabelling(case: Case) -> str:
 
 
 def _unchanged(case: Case, before: Data, after: Data, how: str) -> str:
-    """Compare the estimates of two samples: to 1e-9, or in distribution if they depend on the seed."""
+    """Compare estimates of two samples: to 1e-9, or in distribution if they depend on seeds."""
     first, *others = (_numbers(_estimate(case, before, seed)) for seed in range(3))
     if not any(_gap(first, other, SAME) for other in others):
         if gap := _gap(first, _numbers(_estimate(case, after)), SAME):
@@ -262,7 +262,7 @@ def determinism(case: Case) -> str:
 
 
 def near_zero(case: Case) -> str:
-    """Check that mean distances of calibrated samples are at most `null_bias`, up to 3 standard errors."""
+    """Check that mean distances of calibrated samples exceed `null_bias` by at most 3 SE."""
     bound = case.spec.null_bias
     problem = _problem(case.spec, case.notion, Identity(), Identity())
     n = _at_most(case.spec, NULL_N)

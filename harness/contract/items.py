@@ -29,7 +29,13 @@ UNSEEN_CLASS: list[Sample] = [
     lambda p, y, k: (p, np.zeros_like(y) + k - 1),
 ]
 CONSTANT: list[Sample] = [lambda p, y, k: (p[np.zeros(len(p), dtype=int)], y)]
-ONE: list[Sample] = [lambda p, y, k, i=i: (p[i : i + 1], y[i : i + 1]) for i in range(6)]  # type: ignore[misc]
+
+
+def _row(i: int) -> Sample:
+    return lambda p, y, k: (p[i : i + 1], y[i : i + 1])
+
+
+ONE = [_row(i) for i in range(6)]
 
 
 class ContractBrokenError(Exception):

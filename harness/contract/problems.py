@@ -230,7 +230,7 @@ def truth(case: Case) -> str:
         compared.append(name)
     if not compared:
         raise UndefinedError(
-            f"truths of {', '.join(known)} are known, but there is no posterior to compare them with"
+            f"truths of {', '.join(known)} are known, but there is no posterior to compare with"
         )
     return (
         f"{len(compared)} of {len(known)} truths compared with {len(p):,} samples: "
@@ -255,7 +255,7 @@ def _reduced_posterior(case: Case, p: np.ndarray) -> np.ndarray | None:
 
 
 def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
-    """Return the mean of an estimand over a sample and its standard error, None if it shows none."""
+    """Return the mean of an estimand over a sample and its standard error; None without one."""
     if name == "rms" or name.startswith("sharpness_"):
         return None
     if c is None and name not in ("brier", "logloss"):

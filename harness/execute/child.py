@@ -38,7 +38,7 @@ def main(pipe: int, notes: int, parent: int) -> None:
     with contextlib.suppress(OSError):  # the supervisor has closed the pipe
         while True:
             with warnings.catch_warnings():
-                # Python warns of forks beside a thread; the thread of pyarrow's allocator is harmless
+                # Python warns of forks with threads; that of pyarrow's allocator is harmless
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process = os.fork()
             if not process:
@@ -47,7 +47,7 @@ def main(pipe: int, notes: int, parent: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process with its parent (on Linux; elsewhere it ends when it next waits for a call)."""
+    """End this process with its parent (on Linux; elsewhere when it next waits for a call)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before the signal was set

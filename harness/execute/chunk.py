@@ -51,7 +51,7 @@ _identities: dict[str, str] = {}
 
 
 def run_chunk(argument: tuple[bytes, list[int]]) -> int:
-    """Compute cells of a pickled chunk, by their positions, in a computing process. See `compute`."""
+    """Compute cells of a pickled chunk, by their positions, in a computing process."""
     processes.note(0, False, 0)  # unpickling may import modules; that is not the cell's time
     payload, positions = argument
     task = pickle.loads(payload)

@@ -107,7 +107,10 @@ def connected(
         supervise.prepare(workers)
         stopped = threading.Event()
         with ThreadPoolExecutor(workers) as threads:  # each thread supervises a child
-            submit = lambda task: threads.submit(supervise.compute, task, limits, stopped.is_set)  # noqa: E731
+
+            def submit(task: Task) -> Future[Answer]:
+                return threads.submit(supervise.compute, task, limits, stopped.is_set)
+
             yield Workers(submit, stopped.set, workers, 2 * workers)
     else:
         connect = _dask if engine == "dask" else _ray
@@ -206,8 +209,8 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
             if client.status == "running":
                 raise
             raise BadInputError(
-                "the scheduler of Dask is gone; what was finished is recorded, and the same command "
-                "goes on where one answers."
+                "the scheduler of Dask is gone; finished cells are recorded, and the same command "
+                "goes on where a scheduler answers."
             ) from error
 
 

@@ -51,7 +51,7 @@ def terminated(signum: int, frame: Any) -> None:
 
 
 class EndedError(Exception):
-    """The computing process ended. The message says how; `limit` names the setting that ended it."""
+    """The computing process ended, as the message says. `limit`: the setting that ended it."""
 
     def __init__(self, reason: str, limit: str | None = None):
         super().__init__(reason)
@@ -211,7 +211,7 @@ class Child:
         return Note(*_NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0)))
 
     def _check_memory(self, allowed: float) -> None:
-        """End the computing process if its resident memory exceeds `allowed` megabytes (on Linux)."""
+        """End the computing process if it has more than `allowed` MB resident (on Linux)."""
         try:
             pages = int(Path(f"/proc/{self.computing}/statm").read_text().split()[1])
         except (OSError, ValueError, IndexError):

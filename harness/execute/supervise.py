@@ -5,9 +5,9 @@
         computing process               runs cells, in a session of its own
 
 An estimator that hangs, grows or dies costs its own cell. A new computing process is forked within
-milliseconds, so that a thousand crashes cost seconds. Cells of different owners (`Plan.owner`) never
-share a computing process. The computing process notes its cell in a file, which can be read however
-the process ends.
+milliseconds, so that a thousand crashes cost seconds. Cells of different owners (`Plan.owner`)
+never share a computing process. The computing process notes its cell in a file, which can be read
+however the process ends.
 
 Process pools of the standard library (and joblib's) were rejected: they import the script of the
 caller again, and they do not notice a worker that calls `os._exit(0)`.
@@ -100,7 +100,7 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
     Raises
     ------
     WorkerDiedError
-        If processes end before their first cell, or the run is stopped. Finished cells are recorded.
+        If processes end before their first cell, or the run is stopped. Finished cells stay.
     Exception
         Any error that a process raised outside of a cell.
     """

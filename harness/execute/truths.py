@@ -1,4 +1,4 @@
-"""Truths of problems: computed once, in a process that no user code can have changed, and stored."""
+"""Truths of problems, computed once and stored. No user code can have changed the process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pairs = list[tuple[str, str]]  # (notion, estimand)
 
 
 def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
-    """Compute and store the missing truths of problems, each with its wanted (notion, estimand) pairs.
+    """Compute and store the missing truths of problems with their (notion, estimand) pairs.
 
     They are computed in this process, unless user code has run or would run in it. Then a child
     process computes them; problems with user code get a child each.
@@ -47,7 +47,7 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
 
 
 def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:
-    """Compute and store truths in a child process: (results folder, id, configuration, pairs) each."""
+    """Compute and store truths in a child process: (folder, id, configuration, pairs) each."""
     for out, name, config, pairs in task:
         _store(Path(out), configured("problem", name, config), pairs)
 

@@ -108,7 +108,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of several problems, one after the other. Equal to any collection of equal cells."""
+    """The cells of several problems in turn. They equal any collection of equal cells."""
 
     blocks: Sequence[Block]
 

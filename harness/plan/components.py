@@ -3,10 +3,10 @@
 The key is a pure function of group, id, class, parameters, and version or revision. For user code,
 also inside our own objects, it covers the source file and all local modules that it imports. A user
 module that changed since it was imported is refused, so that key and code always belong together
-(harness.common.user_code). Data files that user code reads are not seen: `refresh=true` computes its
-cells anew.
+(harness.common.user_code). The key does not cover data files that user code reads: `refresh=true`
+computes its cells anew.
 
-Records and random streams go by the key. If a class or field of ours is renamed, the key would change
+Records and random streams go by the key. A renamed class or field of ours would change the key,
 though every number stays the same. data/keys.csv lists such keys, (group, key now, key before), and
 the component keeps the key before.
 """
@@ -37,7 +37,7 @@ from harness.problems.base import ProblemSpec
 
 
 class Component(NamedTuple):
-    """One problem or estimator of a run.
+    """A problem or estimator of a run.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def configured(group: str, name: str, config: dict[str, Any]) -> Component:
     return component(group, name, build(group, name, config), config)
 
 
-def component(group: str, name: str, made: Any, config: dict[str, Any] | None = None) -> Component:
+def component(group: str, name: str, value: Any, config: dict[str, Any] | None = None) -> Component:
     """Return the component of an object.
 
     `config` is the configuration that it was made from. By default, one that makes an equal object.
@@ -101,19 +101,19 @@ def component(group: str, name: str, made: Any, config: dict[str, Any] | None = 
             f"the {group} id {escape(name)!r} has characters that would steer a terminal; give "
             "another."
         )
-    config = configuration(made) if config is None else config
+    config = configuration(value) if config is None else config
     if group == "problem":
-        stamp: dict[str, Any] = {"revision": ProblemSpec.of(made).version}
+        stamp: dict[str, Any] = {"revision": ProblemSpec.of(value).version}
     else:
-        stamp = {"revision": EstimatorSpec.read(made, "revision")}
+        stamp = {"revision": EstimatorSpec.read(value, "revision")}
     if source := user_sources(config):
         stamp["source"] = source
-    parameters = json.dumps(describe(made, config), sort_keys=True, default=_described_class)
+    parameters = json.dumps(describe(value, config), sort_keys=True, default=_described_class)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
     key = keys_before(KEYS).get((group, key), key)
-    wrapped = None if group == "problem" else EstimatorSpec.read(made, "keeps_values_of")
+    wrapped = None if group == "problem" else EstimatorSpec.read(value, "keeps_values_of")
     stream = configured(group, name, config[wrapped]).stream if wrapped else key
-    return Component(name, config, made, parameters, key, name, stream, foreign_modules(config))
+    return Component(name, config, value, parameters, key, name, stream, foreign_modules(config))
 
 
 @functools.cache
@@ -203,7 +203,7 @@ def _check_parameters(target: Any, arguments: dict[str, Any], where: str) -> Non
 
 
 def imported(path: Any, where: str) -> Any:
-    """Return the object at a dotted path. Raise BadInputError, beginning with `where`, without one."""
+    """Return the object at a dotted path, or raise BadInputError that begins with `where`."""
     module_path, _, name = str(path).rpartition(".")
     if not module_path:
         raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
@@ -228,8 +228,8 @@ def imported(path: Any, where: str) -> Any:
     # our modules import os and others, which a configuration must not reach through them
     if is_ours(module_path) and not is_ours(str(getattr(value, "__module__", ""))):
         raise BadInputError(
-            f"{where}: {path} is not of {module_path!r}, which only imports it; name it where it is "
-            "defined."
+            f"{where}: {path} is not of {module_path!r}, which only imports it; name it where it "
+            "is defined."
         )
     return value
 
@@ -237,9 +237,9 @@ def imported(path: Any, where: str) -> Any:
 def describe(value: Any, config: Any = None) -> Any:
     """Return JSON-ready data that identify a value.
 
-    An object with a `fingerprint` (a dict with checksums of files) is its class name and the
-    fingerprint. A dataclass is its class name and fields, recursively. Any other object of user code
-    is the configuration that it was made from.
+    An object with a `fingerprint` (a dict with checksums of files) gives its class name and the
+    fingerprint. A dataclass gives its class name and fields, recursively. Any other object of user
+    code gives the configuration that it was made from.
     """
     fingerprint = getattr(value, "fingerprint", None)
     if fingerprint is not None:
@@ -267,7 +267,7 @@ def _described_class(value: Any) -> str:
 
 
 def _class_name(kind: Any) -> str:
-    """Return the bare name of a class of the library, which is unique; any other with its module."""
+    """Return the name of a class, with its module unless it is of the library (unique names)."""
     module = written_name(kind.__module__)
     return (
         kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
@@ -315,7 +315,8 @@ def record_columns(
 ) -> dict[str, Any]:
     """Return the columns that all records of a cell share."""
     return {
-        "key": cell.key, "problem": problem.id, "problem_key": problem.key, "problem_parameters": problem.parameters,
-        "notion": cell.notion, "n": cell.n, "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
+        "key": cell.key, "problem": problem.id, "problem_key": problem.key,
+        "problem_parameters": problem.parameters, "notion": cell.notion, "n": cell.n,
+        "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
         "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
     }  # fmt: skip

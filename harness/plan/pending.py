@@ -44,7 +44,7 @@ _STATES = f"""select ('0x' || key)::ubigint as key, (case status when 'ok' then 
 
 @dataclass(frozen=True)
 class States:
-    """The states of recorded cells: sorted `keys` as numbers, and the state of each (9 bytes a cell)."""
+    """The states of recorded cells, 9 bytes a cell: sorted `keys` as numbers, and their states."""
 
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     states: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
@@ -116,7 +116,7 @@ class Pending:
         return tally
 
     def samples(self) -> Iterator[list[Cell]]:
-        """Yield the cells to compute, those of one sample together, ordered by owner (ours first)."""
+        """Yield the cells to compute, sample by sample, ordered by owner (ours first)."""
         for owned in self.plan.by_owner():
             for cells, marks in self._marked(replace(self.plan, cells=owned)):
                 if todo := [cell for cell, mark in zip(cells, marks) if mark == "todo"]:

@@ -76,8 +76,8 @@ class Plan:
     def owner(self, cell: Cell) -> str | None:
         """Return the owner of the code of a cell: keys of its user components, None for ours.
 
-        Cells of different owners never share a process. A user's problem owns all its cells, because
-        its code draws the sample in the process of the estimator.
+        Cells of different owners never share a process. A user's problem owns all its cells: its
+        code draws the sample in the process of the estimator.
         """
         return self._owner(cell.problem, cell.estimator)
 

@@ -28,7 +28,7 @@ Rules = dict[str, tuple[Callable[[Any], bool], str]]
 
 
 def verify(group: str, part: Component) -> None:
-    """Raise BadInputError if a problem or estimator with user code does not meet the requirements."""
+    """Raise BadInputError if user code in a problem or estimator breaks a requirement."""
     foreign = [target for target in targets(part.config) if not is_ours(target)]
     if not foreign:
         return

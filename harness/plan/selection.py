@@ -34,7 +34,7 @@ def check_drawn(settings: Settings) -> None:
 
 
 def with_intervals(
-    settings: Settings, plain: dict[str, Component], size: int, made: dict[str, Component]
+    settings: Settings, plain: dict[str, Component], size: int, existing: dict[str, Component]
 ) -> dict[str, Component]:
     """Return the estimators for the rows of a file, with a bootstrap of the rows if asked for.
 
@@ -48,7 +48,7 @@ def with_intervals(
         The estimators as configured.
     size : int
         Number of rows, times the number of classes if each class is judged.
-    made : dict of str to Component
+    existing : dict of str to Component
         Estimators of other problems, which may be wrapped already.
     """
     resamples = settings.bootstrap
@@ -59,7 +59,7 @@ def with_intervals(
     estimators: dict[str, Component] = {}
     for name, part in plain.items():
         key = f"{name} ({resamples} resamples)"
-        wrapped = made.get(key)
+        wrapped = existing.get(key)
         if wrapped is None:
             config = {
                 "_target_": "harness.estimators.Bootstrap",
@@ -174,7 +174,7 @@ def sizes_of(name: str, problem: ProblemSpec, n: Any) -> list[int]:
     for size in sizes:
         if problem.n_max is not None and size > problem.n_max:
             raise BadInputError(
-                f"n is {size}, but problem {name!r} holds {problem.n_max} samples; n can be at most "
+                f"n is {size}, but problem {name!r} holds {problem.n_max} samples; give at most "
                 "that."
             )
         if problem.sizes is not None and size not in problem.sizes:

@@ -36,7 +36,9 @@ from harness.problems.base import ProblemSpec
 from harness.records import reader, schema, stored
 
 WHOLE = "arena_index"  # the experiment whose `records_of` names the parts of the arena
-REMEDY = "`calharness compare --rebuild` computes what is missing, which may take hours and is resumed by the same command"
+REMEDY = (
+    "`calharness compare --rebuild` computes the missing cells (hours; the same command resumes it)"
+)
 COMPARED = (  # columns of records that `harness.evaluation.arena` reads
     "key", "problem", "notion", "n", "rep", "estimator", "seed", "estimand", "value", "low",
     "high", "kind", "status", "cpu_seconds", "truth", "truth_error",
@@ -135,7 +137,7 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     """
     if folder is None and CHECKOUT is None:
         raise BadInputError(
-            "this installation's baseline is only read; give baseline=DIR, where the new one is to be written."
+            "the baseline of this installation is read only; give baseline=DIR for the new one."
         )
     where = folder_of(folder)
     written: list[Path] = []

@@ -68,14 +68,16 @@ class Source:
             if place.is_file():
                 return place
         raise BadInputError(
-            f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give a file's path."
+            f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give "
+            "the path of a file."
         )
 
     def _pack_path(self) -> Path:
         known = packs.packs()
         if self.pack not in known:
             raise BadInputError(
-                f"records_from has pack {self.pack!r}, which does not exist{guess(str(self.pack), list(known))}."
+                f"records_from has pack {self.pack!r}, which does not exist"
+                f"{guess(str(self.pack), list(known))}."
             )
         pack = known[self.pack]
         path = pack.at(None if pack.is_shipped else packs.folder())
@@ -170,5 +172,6 @@ def _check_frame(frame: pd.DataFrame, reader: str) -> None:
     twice = frame.duplicated(row)
     if twice.any():
         raise BadInputError(
-            f"{reader} gives {frame.loc[twice, row].iloc[0].to_list()} twice; every estimate has one row."
+            f"{reader} gives {frame.loc[twice, row].iloc[0].to_list()} twice; an estimate has one "
+            "row."
         )

@@ -61,7 +61,7 @@ def _escaped(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_table(out: Path, table: pa.Table) -> None:
-    """Write a table as one part: temporary file, fsync, rename to a name that ends in its digest."""
+    """Write a table as one part: temporary file, fsync, rename to a name with its digest."""
     with buckets.scratch(out) as temporary:
         pq.write_table(table, temporary, compression="zstd")
         put(temporary, out)
@@ -97,9 +97,9 @@ def check_files(files: list[Path]) -> None:
     for file in files:
         if reason := broken_reason(file):
             raise BadInputError(
-                f"{buckets.display_name(file)} is not a readable record part ({reason}); nothing was "
-                "changed: `calharness doctor` lists all such files, `calharness doctor --repair` "
-                "moves them aside, and their cells are computed again."
+                f"{buckets.display_name(file)} is not a readable record part ({reason}); nothing "
+                "was changed: `calharness doctor` lists all such files, `calharness doctor "
+                "--repair` moves them aside, and their cells are computed again."
             )
 
 

@@ -37,8 +37,9 @@ T = TypeVar("T")
 _CELLS = """create view cells as
     select key, estimator,
            coalesce(greatest(ok, undefined), greatest(skipped, failed), interrupted) as written,
-           case written when ok then 'ok' when undefined then 'undefined' when skipped then 'skipped'
-                when failed then 'failed' else 'interrupted' end as status
+           case written when ok then 'ok' when undefined then 'undefined'
+                when skipped then 'skipped' when failed then 'failed'
+                else 'interrupted' end as status
     from (select key, any_value(estimator) as estimator,
                  max(written) filter (status = 'ok') as ok,
                  max(written) filter (status = 'undefined') as undefined,
@@ -144,7 +145,7 @@ def query(
 
 
 def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
-    """Return {key: status} of every recorded cell. With `run_id`, only records of this run count."""
+    """Return {key: status} of recorded cells. With `run_id`, only records of this run count."""
     return dict(query(out, "select key, status from cells", where=run_condition(run_id)))
 
 
@@ -244,14 +245,16 @@ def load_records(
     path = buckets.folder_of(str(path)) if buckets.is_address(path) else Path(path)
     if not path.exists():
         raise BadInputError(
-            f"path is {path}, which does not exist; give a results folder or a Parquet file of records."
+            f"path is {path}, which does not exist; give a results folder or a Parquet file of "
+            "records."
         )
     known = [*COLUMNS, *TRUTHS]
     given = known if columns is None else [columns] if isinstance(columns, str) else columns
     names = list(dict.fromkeys(given))
     if unknown := [name for name in names if name not in known]:
         raise BadInputError(
-            f"columns holds {unknown[0]!r}, which records do not have; they have {', '.join(known)}."
+            f"columns holds {unknown[0]!r}, which records do not have; they have "
+            f"{', '.join(known)}."
         )
     out = path if path.is_dir() else path.parent.parent
     if path.is_dir() and path.name == "records":

@@ -1,7 +1,7 @@
 """Schema of records. They are append-only Parquet parts, with any number of writers.
 
 <out>/records/part-<random>-<digest>.parquet   one row per estimate, or per cell without one
-<out>/truths/<problem key>.json       {"notion|estimand": [value, error, method]}, or null if unknown
+<out>/truths/<problem key>.json   {"notion|estimand": [value, error, method]}, null if unknown
 <out>/runs/<run id>.json              provenance
 
 status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite

@@ -1,4 +1,4 @@
-"""Columns of stored records: cells by position in the plan, diagnostics as templates and numbers."""
+"""Columns of stored records: cells by position, diagnostics as templates and numbers."""
 
 from __future__ import annotations
 
