@@ -30,7 +30,8 @@ def command(
         typer.Argument(
             metavar="TARGET|NAME=VALUE",
             show_default=False,
-            help="module.Name or id of an estimator, calibrator=module.Name, problem=module.Name.",
+            help="module.Name or an id of an estimator, calibrator=module.Name, or "
+            "problem=module.Name.",
             autocompletion=completion.estimator,
         ),
     ] = None,
