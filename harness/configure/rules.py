@@ -64,8 +64,8 @@ def read_options(settings: type[T], name: str, values: Any) -> T:
         If it is no mapping, has an unknown name, or a value that is not allowed.
     """
     MAPPING.check(name, values)
-    own = fields(settings)  # type: ignore[arg-type]
-    whole = {f.name: f.default for f in own if f.default is not MISSING} | values
+    options_of_class = fields(settings)  # type: ignore[arg-type]
+    whole = {f.name: f.default for f in options_of_class if f.default is not MISSING} | values
     check_options(settings, whole, f"{name}.")
     return settings(**whole)
 

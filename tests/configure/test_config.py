@@ -53,10 +53,12 @@ def test_problem_builds(name):
 
 @pytest.mark.parametrize("name", list_estimators())
 def test_estimator_builds_and_is_declared(name):
-    made = load_estimator(name)
-    assert callable(made) and made.notions and made.estimands
-    assert made.determinism in ("exact", "rounding", "statistical")
-    assert type(made).__doc__ and not type(made).__doc__.startswith(f"{type(made).__name__}(")
+    component = load_estimator(name)
+    assert callable(component) and component.notions and component.estimands
+    assert component.determinism in ("exact", "rounding", "statistical")
+    assert type(component).__doc__ and not type(component).__doc__.startswith(
+        f"{type(component).__name__}("
+    )
 
 
 @pytest.mark.parametrize("group", ["problem", "estimator"])
@@ -204,5 +206,5 @@ def test_keys_and_streams_of_the_first_version_stand(group, name):
     settings = compose(
         [f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])]
     )
-    made = configured(group, name, settings.chosen(group)[name])
-    assert made.key == made.stream == KEYS_BEFORE[group, name]
+    component = configured(group, name, settings.chosen(group)[name])
+    assert component.key == component.stream == KEYS_BEFORE[group, name]

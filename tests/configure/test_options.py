@@ -31,8 +31,8 @@ three: {group: group_b, path: b/3.npz}
 
 def _completed(word):
     """Return the completions of a word."""
-    found = completion.overrides(SimpleNamespace(params={}), word)
-    return [one for one in found if one.startswith(word)]
+    completions = completion.overrides(SimpleNamespace(params={}), word)
+    return [text for text in completions if text.startswith(word)]
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_a_table_makes_the_product_of_its_axes(conf):
         for old in ("", "_old")
     ]
     assert options.ids("problem") == sorted([*boxes, "plain", "two", "three"])
-    made = options.option("problem", "box3_true")
-    assert made.config == {
+    box = options.option("problem", "box3_true")
+    assert box.config == {
         "_target_": "a.Box",
         "size": 3,
         "low": [0.1, 0.2],
@@ -70,7 +70,7 @@ def test_a_table_makes_the_product_of_its_axes(conf):
         "name": "a true box of 3",
         "width": 0.001,
     }
-    assert made.meaning == {"name": "what it is called"} and made.about == ""
+    assert box.meaning == {"name": "what it is called"} and box.about == ""
     assert options.option("problem", "two").config == {"_target_": "a.File", "path": "b/2.npz"}
 
 

@@ -234,7 +234,7 @@ def opens(p, y):
 
 def test_an_estimator_changes_neither_numpy_nor_the_sample_for_others(tmp_path, module):
     module("intrusive_here", INTRUSIVE)
-    own = [
+    estimators = [
         f"+estimator.{name}._target_=intrusive_here.{name}" for name in ("changes_numpy", "opens")
     ]
     asked = [
@@ -246,7 +246,7 @@ def test_an_estimator_changes_neither_numpy_nor_the_sample_for_others(tmp_path, 
         "engine=serial",
     ]
     alone = harness.run([*asked, f"out={tmp_path / 'alone'}"])
-    beside = harness.run([*asked, *own, f"out={tmp_path / 'beside'}"]).set_index(
+    beside = harness.run([*asked, *estimators, f"out={tmp_path / 'beside'}"]).set_index(
         ["key", "estimand"]
     )
     known = alone[alone["status"].eq("ok")].set_index(["key", "estimand"])["value"]
@@ -271,9 +271,9 @@ def fills(p, y):
 
 def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
     module("loud_here", LOUD)
-    own = [f"+estimator.{name}._target_=loud_here.{name}" for name in ("steers", "fills")]
+    estimators = [f"+estimator.{name}._target_=loud_here.{name}" for name in ("steers", "fills")]
     frame = harness.run(
-        ["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "engine=serial"]
+        ["problem=beta_wavy", "estimator=[]", *estimators, "n=30", "reps=1", "engine=serial"]
     )
     assert set(frame["status"]) == {"ok"}
     text = "".join(capsys.readouterr())
@@ -309,10 +309,10 @@ def test_a_message_does_not_steer_the_terminal(out, module, cli):
 
 def _bomb(kind, size=3 << 28):
     """A small file that unpacks to a huge one."""
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     if kind == ".npz":
         with (
-            zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive,
+            zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive,
             archive.open("p.npy", "w", force_zip64=True) as member,
         ):
             np.lib.format.write_array_header_1_0(
@@ -321,16 +321,16 @@ def _bomb(kind, size=3 << 28):
             for _ in range(size >> 24):
                 member.write(bytes(1 << 24))
     elif kind == ".csv.gz":
-        with gzip.open(held, "wb", 1) as file:
+        with gzip.open(buffer, "wb", 1) as file:
             file.write(b"p,y\n")
             for _ in range(size >> 24):
                 file.write(b"0.5,1\n" * ((1 << 24) // 6))
     else:
         table = pa.table({"p": np.full(1 << 22, 0.5), "y": np.ones(1 << 22)})
-        with pq.ParquetWriter(held, table.schema) as writer:
+        with pq.ParquetWriter(buffer, table.schema) as writer:
             for _ in range(size >> 26):
                 writer.write_table(table)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 @pytest.mark.slow
@@ -351,11 +351,11 @@ def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
     inner.mkdir(parents=True)
     link = zipfile.ZipInfo("link.npy")
     link.external_attr = 0o120777 << 16
-    np.save(held := io.BytesIO(), np.array([0.5, 0.25]))
+    np.save(buffer := io.BytesIO(), np.array([0.5, 0.25]))
     np.save(objects := io.BytesIO(), np.array([{}], dtype=object), allow_pickle=True)
     for members in (
-        {"../../p.npy": held, "../../../etc/y.npy": held},
-        {"/tmp/p.npy": held},
+        {"../../p.npy": buffer, "../../../etc/y.npy": buffer},
+        {"/tmp/p.npy": buffer},
         {link: io.BytesIO(b"/etc")},
         {"p.npy": objects},
     ):

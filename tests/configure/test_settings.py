@@ -16,7 +16,7 @@ from harness.errors import BadInputError
 def test_the_class_and_the_file_have_the_same_options():
     assert set(OPTIONS) == set(setting_names())
     assert set(rules.names_of(Figure, *Role)) == set(defaults()["figure"])
-    assert {one.name for one in fields(Labels)} == set(defaults()["labels"])
+    assert {field.name for field in fields(Labels)} == set(defaults()["labels"])
 
 
 def test_the_defaults_of_the_file_are_allowed_and_come_back():

@@ -36,9 +36,9 @@ def test_paths_and_points():
         "problem.x.a": [1],
     }
     settings = compose([*BASE, BINS, "sweep.seed=[0,1]"])
-    found = sweeps.points(settings)
-    assert [values["estimator.binned15.bins"] for values, _ in found] == [5, 5, 10, 10]
-    assert [c.estimator["binned15"]["bins"] for _, c in found] == [5, 5, 10, 10]
+    result = sweeps.points(settings)
+    assert [values["estimator.binned15.bins"] for values, _ in result] == [5, 5, 10, 10]
+    assert [c.estimator["binned15"]["bins"] for _, c in result] == [5, 5, 10, 10]
     assert settings.estimator["binned15"]["bins"] == 15
 
 
@@ -70,7 +70,7 @@ def test_one_plan_holds_every_cell_once_under_names_that_say_what_was_swept():
         for a in (0.5, 2)
     ]
     apart = [plan(compose([*BASE, *point])) for point in points]
-    assert {c.key for one in apart for c in one.cells} == {c.key for c in whole.cells}
+    assert {c.key for single in apart for c in single.cells} == {c.key for c in whole.cells}
 
 
 def test_seeds_are_of_the_cell():
@@ -84,7 +84,7 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
     """Once per point took ten minutes for 2,000 points."""
     from harness.evaluation import sweep_tables, tables
 
-    found = Experiment.of(
+    result = Experiment.of(
         [
             *BASE,
             f"sweep.estimator.binned15.bins={list(range(2, 32))}",
@@ -92,19 +92,19 @@ def test_a_table_of_many_points_is_evaluated_once(out, monkeypatch):
             "problem=[beta_wavy]",
         ]
     )
-    found.compute(quiet=True)
-    frame, calls, plain = found.records(), [], tables.evaluate
+    result.compute(quiet=True)
+    frame, calls, plain = result.records(), [], tables.evaluate
     for module in (tables, sweep_tables):
         monkeypatch.setattr(module, "evaluate", lambda *a, **k: calls.append(a) or plain(*a, **k))
-    assert len(drawing.wide_table(found, frame)) == 30 and len(calls) == 1
-    rows = SweepResults(found.plan).rows(frame, found.shown_settings())
+    assert len(drawing.wide_table(result, frame)) == 30 and len(calls) == 1
+    rows = SweepResults(result.plan).rows(frame, result.shown_settings())
     assert rows["bins"].nunique() == 30 and len(calls) == 2
 
 
 @pytest.mark.slow
 def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out):
-    found = Experiment.of([*BASE, f"out={out}"])
-    assert found.compute(quiet=True) and 0 < drawing.mean_rmse(found) < 1
+    result = Experiment.of([*BASE, f"out={out}"])
+    assert result.compute(quiet=True) and 0 < drawing.mean_rmse(result) < 1
     run = [*BASE, "estimator=[binned15,kde]", "n=[1,60]", f"out={out}"]
     some = Experiment.of(run)
     some.compute(quiet=True)
@@ -116,13 +116,13 @@ def test_a_search_does_not_prefer_values_for_which_hard_cells_have_no_number(out
 def test_values_that_differ_in_late_digits_are_apart(out):
     """Workers know components by their names: two of one name would give wrong numbers."""
     a = [0.50000001, 0.50000002]
-    found = Experiment.of(
+    result = Experiment.of(
         [*BASE, f"sweep.problem.beta_overconfident.a={a}", "estimator=[binned15]", f"out={out}"]
     )
-    assert {f"beta_overconfident (a={value})" for value in a} <= set(found.plan.problems)
-    found.compute(quiet=True)
-    frame = found.records()
-    planned = {c.key: found.plan.problems[c.problem].key for c in found.plan.cells}
+    assert {f"beta_overconfident (a={value})" for value in a} <= set(result.plan.problems)
+    result.compute(quiet=True)
+    frame = result.records()
+    planned = {c.key: result.plan.problems[c.problem].key for c in result.plan.cells}
     assert (
         frame["problem_key"].tolist() == frame["key"].map(planned).tolist()
         and frame["problem_key"].nunique() == 3
@@ -139,15 +139,15 @@ def test_numbers_of_resamples_are_apart(out, tmp_path):
         "jobs=1",
         f"out={out}",
     )
-    found = Experiment.of([*base, "sweep.bootstrap=[0,20,40]"])
-    assert list(found.plan.estimators) == [
+    result = Experiment.of([*base, "sweep.bootstrap=[0,20,40]"])
+    assert list(result.plan.estimators) == [
         "binned15",
         "binned15 (20 resamples)",
         "binned15 (40 resamples)",
     ]
-    found.compute(quiet=True)
-    frame = found.records()
-    planned = {c.key: found.plan.estimators[c.estimator].key for c in found.plan.cells}
+    result.compute(quiet=True)
+    frame = result.records()
+    planned = {c.key: result.plan.estimators[c.estimator].key for c in result.plan.cells}
     assert (
         frame["estimator_key"].tolist() == frame["key"].map(planned).tolist()
         and frame["estimator_key"].nunique() == 3
@@ -180,13 +180,13 @@ def test_a_sweep_in_one_run(cli, out):
     assert "0 computed" in cli(*BASE, BINS, "name=mine")[1]
     (bins5,) = swept.loc[swept["bins"].eq(5) & swept["problem"].eq("beta_calibrated"), "mean"]
     alone = Experiment.of([*BASE, "estimator.binned15.bins=5"]).records()
-    own = alone[
+    own_rows = alone[
         alone["estimator"].eq("binned15")
         & alone["estimand"].eq("l1")
         & alone["problem"].eq("beta_calibrated")
     ]
     assert (
-        f"{bins5:.10g}" == f"{own['value'].mean():.10g}" and len(own) == 2
+        f"{bins5:.10g}" == f"{own_rows['value'].mean():.10g}" and len(own_rows) == 2
     )  # the file has ten digits
 
 
@@ -221,11 +221,11 @@ def test_new_parameters_are_swept_with_a_plus(cli, out):
 
 @pytest.mark.slow
 def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
-    one, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
+    single, other = multirun.results(["experiment=smoke,ranking_dirichlet10", "seed=0"])
     assert (
-        not one.is_sweep
+        not single.is_sweep
         and not other.is_sweep
-        and [one.name, other.name] == ["smoke", "ranking_dirichlet10"]
+        and [single.name, other.name] == ["smoke", "ranking_dirichlet10"]
     )
     (sizes,) = multirun.results([*BASE, "n=50,[60,70]", "reps=2,4"])
     assert sizes.settings.n == [50, 60, 70] and sizes.settings.reps == 4 and not sizes.is_sweep
@@ -414,7 +414,7 @@ def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
         (["sweep.records_of=[a,b]"], "records_of cannot be swept"),
         (["sweep.problem.beta_calibrated.q=[1,2]"], "parameters are a, b, map"),
         (["+problem.beta_calibrated.q=1"], "parameters are a, b, map"),
-        (["problem.beta_calibrated.q=1"], "parameters of beta_calibrated are map, a, b."),
+        (["problem.beta_calibrated.q=1"], "beta_calibrated has map, a, b."),
         (
             ["+estimator.mine._target_=harness.math.notions.one_hot", "+estimator.mine.klasses=3"],
             "does not take klasses",

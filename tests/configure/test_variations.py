@@ -214,11 +214,11 @@ def test_differences_name_paths_and_both_values():
     settings = compose(
         ["experiment=smoke", "reps=9", "estimator.binned15.bins=3", "problem=[beta_calibrated]"]
     )
-    found = variations.differences(settings, variations.as_configured(settings.experiment))
-    assert found["reps"] == (3, 9) and found["estimator.binned15.bins"] == (15, 3)
-    assert found["problem.beta_overconfident"][1] is None and "jobs" not in found
-    assert variations.changed_components(found, "estimator") == {"binned15"}
-    assert not variations.changed_components(found, "problem")
+    differs = variations.differences(settings, variations.as_configured(settings.experiment))
+    assert differs["reps"] == (3, 9) and differs["estimator.binned15.bins"] == (15, 3)
+    assert differs["problem.beta_overconfident"][1] is None and "jobs" not in differs
+    assert variations.changed_components(differs, "estimator") == {"binned15"}
+    assert not variations.changed_components(differs, "problem")
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness.tools.stand_ins import digits_networks as made
+from harness.tools.stand_ins import digits_networks
 from harness.tools.stand_ins.digits_networks import Training
 from scipy.special import softmax
 
@@ -25,7 +25,9 @@ def images():
 
 
 def loss(x, y, weights):
-    return -np.log(softmax(made.activations(x, weights)[-1], axis=1)[np.arange(len(y)), y]).mean()
+    return -np.log(
+        softmax(digits_networks.activations(x, weights)[-1], axis=1)[np.arange(len(y)), y]
+    ).mean()
 
 
 # the network
@@ -37,14 +39,14 @@ def test_activations_by_hand():
         (np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([0.5, 0.0])),
         (np.array([[7.0, 7.0], [1.0, -1.0]]), np.array([0.0, 1.0])),
     ]
-    hidden, logits = made.activations(np.array([[1.0, 2.0]]), weights)
+    hidden, logits = digits_networks.activations(np.array([[1.0, 2.0]]), weights)
     assert hidden.tolist() == [[0.0, 3.0]] and logits.tolist() == [[3.0, -2.0]]
 
 
 def test_gradients_are_those_of_the_mean_cross_entropy(images):
     x, y = images
-    weights = made.first_weights((5, 4, 6, 3), np.random.default_rng(1))
-    slopes, step = made.gradients(x, y, weights), 1e-6
+    weights = digits_networks.first_weights((5, 4, 6, 3), np.random.default_rng(1))
+    slopes, step = digits_networks.gradients(x, y, weights), 1e-6
     for layer, slope in zip(weights, slopes):
         for parameter, derivative in zip(layer, slope):
             for index in [(0,) * parameter.ndim, (-1,) * parameter.ndim]:
@@ -59,33 +61,36 @@ def test_gradients_are_those_of_the_mean_cross_entropy(images):
 def test_one_step_of_plain_descent_and_two_with_momentum(images):
     """w - r g, then with v = m g + g': w - r g - r (m g + g')."""
     x, y = images
-    start = made.first_weights((5, 3), np.random.default_rng(1))
+    start = digits_networks.first_weights((5, 3), np.random.default_rng(1))
     weights = [(w.copy(), b.copy()) for w, b in start]
     velocity = [(np.zeros_like(w), np.zeros_like(b)) for w, b in start]
-    first = made.gradients(x, y, weights)[0][0]
-    made._step(x, y, weights, velocity, 0.2, 0.5)
+    first = digits_networks.gradients(x, y, weights)[0][0]
+    digits_networks._step(x, y, weights, velocity, 0.2, 0.5)
     np.testing.assert_allclose(weights[0][0], start[0][0] - 0.2 * first, atol=1e-15)
-    second = made.gradients(x, y, weights)[0][0]
-    made._step(x, y, weights, velocity, 0.2, 0.5)
+    second = digits_networks.gradients(x, y, weights)[0][0]
+    digits_networks._step(x, y, weights, velocity, 0.2, 0.5)
     np.testing.assert_allclose(
         weights[0][0], start[0][0] - 0.2 * first - 0.2 * (0.5 * first + second), atol=1e-15
     )
 
 
 def test_training_learns_and_depends_on_the_seed_alone():
-    data = made.images("snapshots")
-    one = replace(TINY, hidden=(32,), epochs=(0, 30), train=300)
+    data = digits_networks.images("snapshots")
+    training = replace(TINY, hidden=(32,), epochs=(0, 30), train=300)
     runs = [
-        [weights[-1][0].copy() for _, weights in made.train(r, data.x[:300], data.y[:300], 10)]
-        for r in (one, one, replace(one, seed=4))
+        [
+            weights[-1][0].copy()
+            for _, weights in digits_networks.train(r, data.x[:300], data.y[:300], 10)
+        ]
+        for r in (training, training, replace(training, seed=4))
     ]
     assert (
         (runs[0][0] == runs[1][0]).all()
         and (runs[0][1] == runs[1][1]).all()
         and (runs[0][1] != runs[2][1]).all()
     )
-    (_, _), (epoch, weights) = made.train(one, data.x[:300], data.y[:300], 10)
-    right = made.activations(data.x[300:], weights)[-1].argmax(axis=1) == data.y[300:]
+    (_, _), (epoch, weights) = digits_networks.train(training, data.x[:300], data.y[:300], 10)
+    right = digits_networks.activations(data.x[300:], weights)[-1].argmax(axis=1) == data.y[300:]
     assert epoch == 30 and right.mean() > 0.8
 
 
@@ -93,67 +98,75 @@ def test_training_learns_and_depends_on_the_seed_alone():
 
 
 def test_parts_are_disjoint_and_hold_all_digits(tmp_path):
-    assert made.make([TINY], tmp_path) == 0
-    held = np.load(tmp_path / "snapshots" / "tiny_seed3_epoch0002.npz")
-    data = made.images("snapshots")
+    assert digits_networks.make([TINY], tmp_path) == 0
+    stored = np.load(tmp_path / "snapshots" / "tiny_seed3_epoch0002.npz")
+    data = digits_networks.images("snapshots")
     assert (
-        held["val_labels"].tolist() == data.y[40:90].tolist()
-        and held["test_labels"].tolist() == data.y[90:].tolist()
+        stored["val_labels"].tolist() == data.y[40:90].tolist()
+        and stored["test_labels"].tolist() == data.y[90:].tolist()
     )
-    assert held["val_logits"].shape == (50, 10) and len(data.y) == 1797 and data.x.max() == 1.0
-    assert set(made.images("training").y) == {0, 1}
+    assert stored["val_logits"].shape == (50, 10) and len(data.y) == 1797 and data.x.max() == 1.0
+    assert set(digits_networks.images("training").y) == {0, 1}
 
 
 def test_layers_are_stored_with_one_zero_column_and_the_output_as_it_is(tmp_path):
-    made.make([LAYERS], tmp_path)
+    digits_networks.make([LAYERS], tmp_path)
     names = [f"tiny_seed3_epoch0001_{layer}.npz" for layer in ("layer1", "layer2", "output")]
     assert LAYERS.files() == names
-    held = [np.load(tmp_path / "layers" / name)["logits"] for name in names]
-    assert [z.shape for z in held] == [(1757, 5), (1757, 4), (1757, 10)]
-    for z in held[:2]:
+    stored = [np.load(tmp_path / "layers" / name)["logits"] for name in names]
+    assert [z.shape for z in stored] == [(1757, 5), (1757, 4), (1757, 10)]
+    for z in stored[:2]:
         assert (z[:, -1] == 0).all() and (z >= 0).all() and z.max() > 0
         p = softmax(z.astype(float), axis=1)
         np.testing.assert_allclose(
             np.log(p / p[:, -1:]), z, atol=1e-9
         )  # nothing of the activations is lost
     weights = dict(
-        made.train(LAYERS, made.images("layers").x[:40], made.images("layers").y[:40], 10)
+        digits_networks.train(
+            LAYERS,
+            digits_networks.images("layers").x[:40],
+            digits_networks.images("layers").y[:40],
+            10,
+        )
     )[1]
     np.testing.assert_allclose(
-        held[2], made.activations(made.images("layers").x[40:], weights)[-1], rtol=1e-5, atol=1e-6
+        stored[2],
+        digits_networks.activations(digits_networks.images("layers").x[40:], weights)[-1],
+        rtol=1e-5,
+        atol=1e-6,
     )
 
 
 def test_same_bytes_twice_and_nothing_is_trained_twice(tmp_path, monkeypatch, capsys):
     for name in ("a", "b"):
-        made.make([TINY], tmp_path / name)
+        digits_networks.make([TINY], tmp_path / name)
     first = {path.name: path.read_bytes() for path in (tmp_path / "a" / "snapshots").iterdir()}
     assert first == {
         path.name: path.read_bytes() for path in (tmp_path / "b" / "snapshots").iterdir()
     }
     assert sorted(first) == ["tiny_seed3_epoch0000.npz", "tiny_seed3_epoch0002.npz"]
-    monkeypatch.setattr(made, "train", lambda *_: pytest.fail("trained again"))
-    assert made.make([TINY], tmp_path / "a") == 0
+    monkeypatch.setattr(digits_networks, "train", lambda *_: pytest.fail("trained again"))
+    assert digits_networks.make([TINY], tmp_path / "a") == 0
     assert "1 of them stored before" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lost", ["epoch0000", "epoch0002"])
 def test_an_interrupted_network_is_trained_again(tmp_path, lost):
-    made.make([TINY], tmp_path)
+    digits_networks.make([TINY], tmp_path)
     path = tmp_path / "snapshots" / f"tiny_seed3_{lost}.npz"
     before = path.read_bytes()
     path.unlink()
-    made.make([TINY], tmp_path)
+    digits_networks.make([TINY], tmp_path)
     assert path.read_bytes() == before
 
 
 def test_another_recipe_replaces_what_an_earlier_one_made(tmp_path):
     """Our files go, also those whose names are no longer used. Other files stay."""
-    made.make([TINY], tmp_path)
+    digits_networks.make([TINY], tmp_path)
     folder = tmp_path / "snapshots"
     before = (folder / "tiny_seed3_epoch0002.npz").read_bytes()
     np.savez(folder / "mine.npz", val_logits=np.zeros((2, 2)))
-    made.make([replace(TINY, rate=0.2, epochs=(1, 2))], tmp_path)
+    digits_networks.make([replace(TINY, rate=0.2, epochs=(1, 2))], tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == [
         "mine.npz",
         "tiny_seed3_epoch0001.npz",
@@ -164,27 +177,30 @@ def test_another_recipe_replaces_what_an_earlier_one_made(tmp_path):
 
 def test_a_failing_network_is_counted_and_the_others_are_stored(tmp_path, capsys):
     wrong = replace(TINY, name="wrong", hidden=(-1,))
-    assert made.make([wrong, TINY], tmp_path) == 1
+    assert digits_networks.make([wrong, TINY], tmp_path) == 1
     assert "wrong, seed 3: failed (" in capsys.readouterr().err
     assert (tmp_path / "snapshots" / "tiny_seed3_epoch0002.npz").is_file()
 
 
-@pytest.mark.parametrize("kind", made.KINDS)
+@pytest.mark.parametrize("kind", digits_networks.KINDS)
 def test_every_kind_has_names_of_its_own_and_enough_rows(kind):
-    ones = made.trainings(kind)
-    names = [name for one in ones for name in one.files()]
+    ones = digits_networks.trainings(kind)
+    names = [name for training in ones for name in training.files()]
     assert len(names) == len(set(names))
-    for one in ones:
-        rest = 1797 - one.train - one.validation
-        assert kind == "layers_mnist" or rest >= 800 or one.validation >= 800
-        assert list(one.epochs) == sorted(set(one.epochs))
+    for training in ones:
+        rest = 1797 - training.train - training.validation
+        assert kind == "layers_mnist" or rest >= 800 or training.validation >= 800
+        assert list(training.epochs) == sorted(set(training.epochs))
 
 
 def test_digits_and_mnist_take_as_many_steps():
     """14 batches of 64 of 896 digits, 938 of 60,000 images."""
     steps = [
-        one.epochs[-1] * -(-one.train // one.batch)
-        for one in (made.trainings("layers")[0], made.trainings("layers_mnist")[0])
+        training.epochs[-1] * -(-training.train // training.batch)
+        for training in (
+            digits_networks.trainings("layers")[0],
+            digits_networks.trainings("layers_mnist")[0],
+        )
     ]
     assert steps == [28140, 28140]
 
@@ -205,21 +221,23 @@ def write_mnist(folder, **change):
 
 def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
-    assert made.mnist_file() is None
+    assert digits_networks.mnist_file() is None
     write_mnist(tmp_path)
     (tmp_path / "images").mkdir()
-    assert made.mnist_file() == tmp_path / "mnist.npz"
+    assert digits_networks.mnist_file() == tmp_path / "mnist.npz"
     write_mnist(tmp_path / "images")
-    data = made.images("layers_mnist", made.mnist_file())
+    data = digits_networks.images("layers_mnist", digits_networks.mnist_file())
     assert (
         data.x.shape == (35, 4)
         and data.x.min() >= 0
         and (data.x[30:] == 1.0).all()
         and data.y[30:].tolist() == [0, 1, 2, 3, 4]
     )
-    one = Training("layers_mnist", "tiny", 0, (3,), 0.1, (1,), train=30, batch=8)
-    assert made.make([one], tmp_path / "out", mnist=made.mnist_file()) == 0
-    assert np.load(tmp_path / "out" / "layers_mnist" / one.files()[-1])["labels"].tolist() == [
+    training = Training("layers_mnist", "tiny", 0, (3,), 0.1, (1,), train=30, batch=8)
+    assert (
+        digits_networks.make([training], tmp_path / "out", mnist=digits_networks.mnist_file()) == 0
+    )
+    assert np.load(tmp_path / "out" / "layers_mnist" / training.files()[-1])["labels"].tolist() == [
         0,
         1,
         2,
@@ -231,12 +249,14 @@ def test_mnist_is_found_scaled_and_cut_at_its_own_split(tmp_path, monkeypatch):
 def test_mnist_without_an_array_is_refused(tmp_path):
     write_mnist(tmp_path, y_test=None)
     with pytest.raises(BadInputError, match="no array y_test"):
-        made.images("layers_mnist", tmp_path / "mnist.npz")
+        digits_networks.images("layers_mnist", tmp_path / "mnist.npz")
 
 
 def test_command(cli, tmp_path, monkeypatch):
     monkeypatch.delenv("CALHARNESS_DATA", raising=False)
-    monkeypatch.setattr(made, "trainings", lambda kind: [TINY] if kind == "snapshots" else [])
+    monkeypatch.setattr(
+        digits_networks, "trainings", lambda kind: [TINY] if kind == "snapshots" else []
+    )
     code, text, err = cli(
         "data",
         "make",
@@ -254,13 +274,13 @@ def test_command(cli, tmp_path, monkeypatch):
         and "layers_mnist is not made" in err
         and "about" in err
     )
-    for wrong, told in (
+    for wrong, named in (
         (("--kinds", "layer"), "--kinds has layer"),
         (("--jobs", "0"), "greater than or equal to 1"),
         (("--rate", "1"), "--help"),
     ):
         code, _, err = cli("data", "make", "digits_networks", *wrong)
-        assert code != 0 and told in err
+        assert code != 0 and named in err
 
 
 def test_command_without_a_checkout():
@@ -290,11 +310,11 @@ def test_members_are_the_matching_files_by_name(tmp_path):
     assert len(PredictionFiles(str(tmp_path)).members()) == 3
     problem = family.members()["nets/a_seed2/test"]
     p, y = problem.sample(6, np.random.default_rng(0))
-    held = np.load(tmp_path / "a_seed2.npz")
+    stored = np.load(tmp_path / "a_seed2.npz")
     np.testing.assert_allclose(
-        np.sort(p, axis=0), np.sort(softmax(held["test_logits"], axis=1), axis=0)
+        np.sort(p, axis=0), np.sort(softmax(stored["test_logits"], axis=1), axis=0)
     )
-    assert sorted(y) == sorted(held["test_labels"])
+    assert sorted(y) == sorted(stored["test_labels"])
 
 
 def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_path):
@@ -302,8 +322,12 @@ def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_p
     write(tmp_path, "one.npz")
     (member,) = PredictionFiles(str(tmp_path), part="test").members().values()
     assert member.version == 1 and member.content is None
-    own = replace(member, by_content=True)
-    assert own.version == 2 and len(own.content) == 16 and own.fingerprint == member.fingerprint
+    seeded = replace(member, by_content=True)
+    assert (
+        seeded.version == 2
+        and len(seeded.content) == 16
+        and seeded.fingerprint == member.fingerprint
+    )
 
 
 def test_arrays_may_be_named_and_the_folder_gives_the_name(tmp_path):
@@ -354,15 +378,15 @@ def test_without_files_the_family_is_one_problem_that_is_skipped_with_the_way_to
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "named"),
     [
         ({}, "folder is missing"),
         ({"folder": "x", "part": "valid"}, "part is 'valid'; allowed are train, val, test"),
         ({"folder": "x", "part": "val", "logits": "z"}, "remove probabilities, logits and labels"),
     ],
 )
-def test_mistakes_are_told(given, told):
-    with pytest.raises(BadInputError, match=told):
+def test_mistakes_are_told(given, named):
+    with pytest.raises(BadInputError, match=named):
         PredictionFiles(**given)
 
 

@@ -152,14 +152,14 @@ def test_notions_follow_the_shape(tmp_path):
 
 
 def test_the_content_identifies_a_file_and_not_its_path(tmp_path):
-    one, two = write(tmp_path / "a.npz", p=P1, y=Y1), tmp_path / "b.npz"
-    two.write_bytes(one.read_bytes())
-    before = Predictions(str(one)).fingerprint
-    assert before == Predictions(str(two)).fingerprint
-    assert before != Predictions(str(one), top_label=True).fingerprint
-    write(one, p=P1, y=1 - Y1)
-    assert Predictions(str(one)).fingerprint["sha256"] == sha256(one) != before["sha256"]
-    y = Predictions(str(one)).sample(4, np.random.default_rng(0))[1]
+    original, copy = write(tmp_path / "a.npz", p=P1, y=Y1), tmp_path / "b.npz"
+    copy.write_bytes(original.read_bytes())
+    before = Predictions(str(original)).fingerprint
+    assert before == Predictions(str(copy)).fingerprint
+    assert before != Predictions(str(original), top_label=True).fingerprint
+    write(original, p=P1, y=1 - Y1)
+    assert Predictions(str(original)).fingerprint["sha256"] == sha256(original) != before["sha256"]
+    y = Predictions(str(original)).sample(4, np.random.default_rng(0))[1]
     np.testing.assert_array_equal(np.sort(y), np.sort(1 - Y1))
 
 
@@ -440,9 +440,9 @@ def stored(tmp_path, content):
 def test_a_form_that_can_be_read_in_one_way_is_read(tmp_path, case):
     content, options, p, y, words = ACCEPTED[case]
     problem = Predictions(str(stored(tmp_path, content)), order="file", **options)
-    found = problem.sample(problem.n_max, np.random.default_rng(0))
-    np.testing.assert_allclose(found[0], p, rtol=1e-15)
-    np.testing.assert_array_equal(found[1], y)
+    rows_read = problem.sample(problem.n_max, np.random.default_rng(0))
+    np.testing.assert_allclose(rows_read[0], p, rtol=1e-15)
+    np.testing.assert_array_equal(rows_read[1], y)
     line = problem.described
     assert (
         line.startswith(f"preds.{'npz' if isinstance(content, dict) else 'csv'}: ")

@@ -90,8 +90,8 @@ def job(images, *networks, n=3, **changes):
 
 
 def stored(out, network, percent):
-    with np.load(out / f"{network}_{made.level_name(percent)}.npz") as held:
-        return held["logits"], held["labels"]
+    with np.load(out / f"{network}_{made.level_name(percent)}.npz") as archive:
+        return archive["logits"], archive["labels"]
 
 
 def test_logits_of_brightened_images_are_stored(images, timm, tmp_path):
@@ -179,7 +179,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
     (images / "n00000000").rmdir()
     with pytest.raises(BadInputError, match="999 folders; 1,000 are needed"):
         len(job(images, "light").chosen)
-    for wrong, told in (
+    for wrong, named in (
         ((), "--images"),
         (("--images", ".", "--n", "0"), "'--n'"),
         (("--images", ".", "--networks", ","), "--networks is empty"),
@@ -190,7 +190,7 @@ def test_what_is_missing_is_said_in_one_sentence(cli, images, tmp_path, monkeypa
         (("--images", ".", "--head", "resnet50.a1_in1k=nofile"), "there is no file 'nofile'"),
     ):
         code, _, err = cli(*make, *wrong)
-        assert code == 2 and told in err
+        assert code == 2 and named in err
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = cli(*make, "--images", ".")
     assert code == 2 and "timm, torch, PIL" in err and "calharness[imagenet]" in err
@@ -206,13 +206,13 @@ def test_an_image_that_is_none_is_named(images, timm, tmp_path):
 
 
 def test_digits_are_predicted_at_every_level(tmp_path):
-    one = digits_networks.Training("brightness", "tiny", 0, (4,), 0.1, (1,), 797)
-    digits_networks.make([one], tmp_path)
-    found = sorted((tmp_path / "brightness").glob("*.npz"))
-    assert [path.name for path in found] == sorted(
+    training = digits_networks.Training("brightness", "tiny", 0, (4,), 0.1, (1,), 797)
+    digits_networks.make([training], tmp_path)
+    paths = sorted((tmp_path / "brightness").glob("*.npz"))
+    assert [path.name for path in paths] == sorted(
         f"tiny_seed0_{made.level_name(p)}.npz" for p in made.LEVELS
     )
-    with np.load(found[0]) as dark, np.load(found[-1]) as other:
+    with np.load(paths[0]) as dark, np.load(paths[-1]) as other:
         assert dark["logits"].shape == (1000, 10) and (dark["labels"] == other["labels"]).all()
         assert (dark["logits"] != other["logits"]).any()
 

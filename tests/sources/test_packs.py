@@ -95,7 +95,7 @@ def test_a_pack_without_address_says_what_to_do(tmp_path):
 
 def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypatch, capsys):
     """It is never downloaded. If it is there, it is taken and its checksum shown."""
-    own = packs.Pack(
+    shipped = packs.Pack(
         "one",
         "folder/one.bin",
         None,
@@ -109,16 +109,16 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
         BadInputError,
         match="is not downloaded because its checksum is not known",
     ):
-        packs.fetch(own, tmp_path)
-    assert packs.verify([own], tmp_path) == 0 and "absent" in capsys.readouterr().out
+        packs.fetch(shipped, tmp_path)
+    assert packs.verify([shipped], tmp_path) == 0 and "absent" in capsys.readouterr().out
     path = tmp_path / "folder" / "one.bin"
     path.parent.mkdir()
     path.write_bytes(CONTENT)
     digest = hashlib.sha256(CONTENT).hexdigest()
-    assert packs.fetch(own, tmp_path) == path
-    assert packs.verify([own], tmp_path) == 0 and digest in capsys.readouterr().out
+    assert packs.fetch(shipped, tmp_path) == path
+    assert packs.verify([shipped], tmp_path) == 0 and digest in capsys.readouterr().out
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
-    monkeypatch.setattr(packs, "packs", lambda: {"one": own})
+    monkeypatch.setattr(packs, "packs", lambda: {"one": shipped})
     assert data.list_packs() == 0
     line = capsys.readouterr().out
     assert "? MB" in line and "present" in line and digest in line
@@ -235,8 +235,10 @@ def test_listing_and_verifying(tmp_path, monkeypatch, capsys, cli):
 
 
 def test_every_pack_is_described():
-    for one in packs.packs().values():
-        assert one.licence and one.citation and (one.urls or one.note)
+    for each_pack in packs.packs().values():
+        assert each_pack.licence and each_pack.citation and (each_pack.urls or each_pack.note)
         assert (
-            (len(one.sha256) == 64 and one.bytes > 0) if one.sha256 else (not one.urls and one.note)
+            (len(each_pack.sha256) == 64 and each_pack.bytes > 0)
+            if each_pack.sha256
+            else (not each_pack.urls and each_pack.note)
         )

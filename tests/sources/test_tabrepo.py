@@ -466,15 +466,15 @@ def test_a_family_through_the_command_line(out, cli, monkeypatch):
     )
     code, text, _ = cli(*asked)
     assert code == 0 and "12 done before, 0 computed" in text
-    found = harness.load_records(out)
+    frame = harness.load_records(out)
     p, y = (
         Repository(MINI / "repo").predict_val("wine", 0, "CatBoost_c1_BAG_L1"),
         Repository(MINI / "repo").labels_val("wine", 0),
     )
-    ours = found[
-        found["problem"].eq("wine/0/CatBoost_c1_BAG_L1")
-        & found["estimator"].eq("brier")
-        & found["value"].notna()
+    ours = frame[
+        frame["problem"].eq("wine/0/CatBoost_c1_BAG_L1")
+        & frame["estimator"].eq("brier")
+        & frame["value"].notna()
     ]
     expected = float(((p - np.eye(3)[y]) ** 2).sum(axis=1).mean())
     assert len(ours) == 2 and np.allclose(ours["value"], expected, rtol=1e-12)
@@ -614,8 +614,10 @@ def get(server, tmp_path, cli):
 def test_a_download_is_read_as_the_original(get, server, tiny):
     code, text, err = get()
     assert code == 0 and "2 tasks, complete" in text and "11 files of 2 tasks" in err
-    held = Repository(get.there)
-    assert held.datasets() == ["two"] and held.predict_val("two", 0, "B_1").tolist() == [
+    downloaded = Repository(get.there)
+    assert downloaded.datasets() == ["two"] and downloaded.predict_val(
+        "two", 0, "B_1"
+    ).tolist() == [
         0.25,
         0.5,
         0.75,
@@ -657,18 +659,18 @@ def test_a_broken_connection_is_taken_up_again(get, server, tiny):
 
 
 @pytest.mark.parametrize(
-    "what, said",
+    "what, named",
     [
         (404, "HTTP Error 404: Not Found"),
         (503, "HTTP Error 503: Service Unavailable"),
         ("longer", "33 bytes; shape [2, 4] in float32 has 32"),
     ],
 )
-def test_one_bad_file_is_told_and_the_rest_fetched(get, server, what, said):
+def test_one_bad_file_is_told_and_the_rest_fetched(get, server, what, named):
     server.spoil["two/0/pred-val.dat"] = what
     code, text, err = get()
-    told = [line for line in err.splitlines() if "two/0/pred-val.dat could not be fetched" in line]
-    assert code == 1 and len(told) == 1 and said in told[0] and "1 problems" in text
+    lines = [line for line in err.splitlines() if "two/0/pred-val.dat could not be fetched" in line]
+    assert code == 1 and len(lines) == 1 and named in lines[0] and "1 problems" in text
     assert (
         not list(get.there.rglob("two/0/pred-val.dat*"))
         and len(tabrepo_fetch.read_sums(get.there)) == 10

@@ -39,8 +39,8 @@ class Memory:
         )
 
     def predict_proba(self, x):
-        one = np.array([float(self.known.get(row.tobytes(), 0.5)) for row in x])
-        return np.column_stack([1 - one, one])
+        probabilities = np.array([float(self.known.get(row.tobytes(), 0.5)) for row in x])
+        return np.column_stack([1 - probabilities, probabilities])
 
 
 # out-of-fold
@@ -49,14 +49,14 @@ class Memory:
 def test_no_row_is_predicted_by_a_model_that_has_seen_it(tmp_path, monkeypatch):
     monkeypatch.setattr(tabular, "make_model", lambda family, y, k: Memory())
     assert tabular.make([blobs()], [0, 3], ("LinearModel",), tmp_path) == 0
-    held = Repository(tmp_path)
+    repository = Repository(tmp_path)
     for fold in (0, 3):
-        assert (held.predict_val("blobs", fold, LINEAR) == 0.5).all() and (
-            held.predict_test("blobs", fold, LINEAR) == 0.5
+        assert (repository.predict_val("blobs", fold, LINEAR) == 0.5).all() and (
+            repository.predict_test("blobs", fold, LINEAR) == 0.5
         ).all()
         assert (
-            len(held.labels_val("blobs", fold)) == 144
-            and len(held.labels_test("blobs", fold)) == 16
+            len(repository.labels_val("blobs", fold)) == 144
+            and len(repository.labels_test("blobs", fold)) == 16
         )
 
 
@@ -76,9 +76,11 @@ def test_test_predictions_are_the_mean_of_the_eight_models(tmp_path, monkeypatch
 
     monkeypatch.setattr(tabular, "make_model", lambda family, y, k: Count())
     tabular.make([blobs()], [0], ("LinearModel",), tmp_path)
-    held = Repository(tmp_path)
-    assert (held.predict_test("blobs", 0, LINEAR) == np.float32(np.mean(np.arange(8) / 8))).all()
-    values, counts = np.unique(held.predict_val("blobs", 0, LINEAR), return_counts=True)
+    repository = Repository(tmp_path)
+    assert (
+        repository.predict_test("blobs", 0, LINEAR) == np.float32(np.mean(np.arange(8) / 8))
+    ).all()
+    values, counts = np.unique(repository.predict_val("blobs", 0, LINEAR), return_counts=True)
     assert values.tolist() == [i / 8 for i in range(8)] and counts.tolist() == [18] * 8
 
 
@@ -98,14 +100,14 @@ def test_a_class_that_a_model_has_not_seen_gets_zero():
 def test_every_model_learns_and_repeats_itself(family):
     for k in (2, 3):
         table = blobs(120, k)
-        found = []
+        fetched = []
         for _ in range(2):
             model = tabular.make_model(family, table.y, k)
             model.fit(table.x, table.y)
-            found.append(tabular._probabilities(model, table.x, k))
-        assert (found[0] == found[1]).all() and np.allclose(found[0].sum(axis=1), 1)
+            fetched.append(tabular._probabilities(model, table.x, k))
+        assert (fetched[0] == fetched[1]).all() and np.allclose(fetched[0].sum(axis=1), 1)
         least = 1.2 / k if family == "NeuralNet" else 0.8
-        assert (found[0].argmax(axis=1) == table.y).mean() > least
+        assert (fetched[0].argmax(axis=1) == table.y).mean() > least
 
 
 def test_the_network_copes_with_rare_classes():
@@ -144,15 +146,15 @@ def test_the_store_is_read_back(make, cli):
 
     code, text, err = make("--tables", "iris,wine", "--folds", "0,1")
     assert code == 0 and "4 tasks stored, 0 failed" in text and "left" in err
-    held = Repository(make.out)
+    repository = Repository(make.out)
     assert (
-        held.datasets() == ["iris", "wine"]
-        and held.folds("iris") == [0, 1]
-        and held.configs("wine", 1) == [LINEAR]
+        repository.datasets() == ["iris", "wine"]
+        and repository.folds("iris") == [0, 1]
+        and repository.configs("wine", 1) == [LINEAR]
     )
-    p, y = held.predict_val("iris", 0, LINEAR), held.labels_val("iris", 0)
+    p, y = repository.predict_val("iris", 0, LINEAR), repository.labels_val("iris", 0)
     assert p.shape == (135, 3) and (p.argmax(axis=1) == y).mean() > 0.9
-    rows = pd.read_csv(held.folder("iris", 0) / "label-val.csv.zip", index_col=0)
+    rows = pd.read_csv(repository.folder("iris", 0) / "label-val.csv.zip", index_col=0)
     assert (
         load_iris().target[rows.index] == y
     ).all()  # the index says which rows of the table they are
@@ -254,22 +256,24 @@ def test_workers_store_what_one_process_does(tmp_path):
             tmp_path / str(jobs),
             jobs,
         )
-    one, two = (Repository(tmp_path / str(jobs)) for jobs in (1, 2))
+    serial, parallel = (Repository(tmp_path / str(jobs)) for jobs in (1, 2))
     for name in ("blobs", "three"):
-        for config in one.configs(name, 0):
-            assert one.stored_bytes(name, 0, config) == two.stored_bytes(name, 0, config)
+        for config in serial.configs(name, 0):
+            assert serial.stored_bytes(name, 0, config) == parallel.stored_bytes(name, 0, config)
 
 
 def test_the_hand_written_layout_of_the_other_tests_is_the_same(tmp_path):
     """write_task of test_tabrepo and the store agree, so each tests the other."""
     tabular.make([blobs(k=3)], [0], ("LinearModel",), tmp_path / "one")
-    held = Repository(tmp_path / "one")
-    values = np.fromfile(held.folder("blobs", 0) / "pred-val.dat", np.float32).reshape(1, 144, 3)
-    write_task(tmp_path / "two", "blobs", 0, [LINEAR], values, held.labels_val("blobs", 0))
+    repository = Repository(tmp_path / "one")
+    values = np.fromfile(repository.folder("blobs", 0) / "pred-val.dat", np.float32).reshape(
+        1, 144, 3
+    )
+    write_task(tmp_path / "two", "blobs", 0, [LINEAR], values, repository.labels_val("blobs", 0))
     write_index(tmp_path / "two", blobs="multiclass")
     assert (
         Repository(tmp_path / "two").predict_val("blobs", 0, LINEAR)
-        == held.predict_val("blobs", 0, LINEAR)
+        == repository.predict_val("blobs", 0, LINEAR)
     ).all()
 
 
@@ -312,7 +316,7 @@ def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
 
 
 @pytest.mark.parametrize(
-    "labels, said",
+    "labels, named",
     [
         ([0.5, 1.25, 3.0, 2.0], "fractions"),
         ([1, 1, 1, 1], "120 rows and 1 classes"),
@@ -321,8 +325,8 @@ def test_long_tables_are_cut_to_a_random_part_which_is_always_the_same():
         ([0] * 59 + [1] * 60 + [2], "class 2 has a single row"),
     ],
 )
-def test_what_is_no_classification_table_is_refused(labels, said):
-    with pytest.raises(BadInputError, match=said):
+def test_what_is_no_classification_table_is_refused(labels, named):
+    with pytest.raises(BadInputError, match=named):
         tabular.prepare("t", frame(x=[1.0, 2.0]), list(labels) * (120 // len(labels)), 5000)
 
 
@@ -340,9 +344,9 @@ def test_a_folder_of_files_is_gone_through_with_reasons(tmp_path, capsys):
     tables = tabular.gather([tmp_path], [], 5000, None)
     assert [t.name for t in tables] == [*tabular.BUNDLED, "first_one", "second"]
     assert tables[-2].x.shape == (120, 2) and (tables[-2].y == tables[-1].y).all()
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     for name in ("wine", "index", "sanity_check", "broken", "short"):
-        assert told.count(f"{name}.csv is not taken: ") == 1
+        assert errors.count(f"{name}.csv is not taken: ") == 1
     with pytest.raises(BadInputError, match="--tables has nothing"):
         tabular.gather([tmp_path], [], 5000, ["second", "nothing"])
 
@@ -351,7 +355,7 @@ def test_openml_by_id(monkeypatch, capsys):
     """Stand-ins for the return value and the error of scikit-learn."""
     from types import SimpleNamespace
 
-    def found(data_id, as_frame, parser):
+    def fetched(data_id, as_frame, parser):
         if data_id == 2:
             raise OSError("no network")
         data = frame(colour=["red", "blue", "red"], size=[1.0, 2.0, 3.0]).astype(
@@ -363,7 +367,7 @@ def test_openml_by_id(monkeypatch, capsys):
             details={"name": "shop.v1"},
         )
 
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", found)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetched)
     tables = tabular.gather([], [1, 2], 5000, None)
     assert tables[-1].name == "shop_v1" and tables[-1].x[:3].tolist() == [[1, 1], [0, 2], [1, 3]]
     assert tables[-1].y[:3].tolist() == [0, 1, 1] and len(tables) == 5
