@@ -118,7 +118,7 @@ def test_kronecker_is_the_limit_of_the_trace():
 
 @pytest.mark.parametrize(
     "k, alpha, power",
-    [(2, 0.5, 2.0), (3, 0.1, 1.0), (10, 0.1, 1.0), (10, 0.1, 0.5), (60, 0.3, 2.0)],
+    [(2, 0.5, 2.0), (3, 0.1, 1.0), (10, 0.1, 1.0), (10, 0.1, 0.5), *slow((60, 0.3, 2.0))],
 )
 @pytest.mark.parametrize("ridge", [None, 1e-3, 10.0])
 def test_low_rank_is_cholesky_within_its_bound(k, alpha, power, ridge):

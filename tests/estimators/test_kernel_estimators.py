@@ -468,6 +468,7 @@ def test_every_field_of_a_grid_is_used():
     assert given.diagnostics["ridge"] == 1e8 and given.value < 1e-9
 
 
+@pytest.mark.slow
 def test_the_residual_of_a_capped_rank_is_reported():
     """Ten classes have full rank; at most 40 pivots leave a residual, and another estimate."""
     p, y = sample("dirichlet10_overconfident", 800)

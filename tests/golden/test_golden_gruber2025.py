@@ -187,7 +187,7 @@ def test_their_whole_pipeline(case, pipeline):
         assert load_estimator(f"tuned_{name}_gruber2025")(p, y)["rms"] == estimate
 
 
-@pytest.mark.parametrize("case", ["K3", "K100"])
+@pytest.mark.parametrize("case", ["K3", *slow("K100")])
 @pytest.mark.parametrize("kind", ["kkr", "ukkr", "kde"])
 def test_the_canonical_pipeline_with_the_right_labels(case, kind):
     """Compare with an independent implementation of the text in float64, labels aligned."""

@@ -214,6 +214,7 @@ def test_more_right_hand_sides_than_dimensions_have_no_krylov_space(monkeypatch)
     )
 
 
+@pytest.mark.slow
 def test_ridges_by_krylov_are_those_by_eigenvectors(monkeypatch):
     monkeypatch.setattr(kernel_ridge, "KRYLOV_MIN_SHARE", 10)
     solved = []
