@@ -50,7 +50,7 @@ def list_packs() -> int:
                 state = "present" if pack.is_here else "absent"
                 checksum = ""
                 if pack.is_here and pack.sha256 is None:
-                    checksum = f"  sha256 {sha256(pack.at(packs.folder()))}"
+                    checksum = f"  sha256 {sha256(pack.path_below(packs.folder()))}"
                 row = _row(pack.name, pack.bytes, state, pack.licence)
                 print(f"{row}{pack.path}{checksum}")
     print()

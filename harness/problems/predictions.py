@@ -186,12 +186,12 @@ class Predictions:
         try:
             path = data_files.find(self.path)
         except BadInputError as error:
-            return f"{str(error).rstrip('.')}; {published[0].how}"
+            return f"{str(error).rstrip('.')}; {published[0].remedy}"
         for pack, file in zip(published, data_files.members(path)):
             if pack.sha256 and _sha256(str(file), *data_files.stamp(file)) != pack.sha256:
                 return (
                     f"{file} is not the published file, whose sha256 is {pack.sha256}; "
-                    f"move it away, then {pack.how}"
+                    f"move it away, then {pack.remedy}"
                 )
         return None
 

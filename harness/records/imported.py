@@ -80,9 +80,9 @@ class Source:
                 f"{guess(str(self.pack), list(known))}."
             )
         pack = known[self.pack]
-        path = pack.at(None if pack.is_shipped else packs.folder())
+        path = pack.path_below(None if pack.is_shipped else packs.folder())
         if not path.is_file():
-            raise BadInputError(f"records_from needs {path}, which is not there; {pack.how}.")
+            raise BadInputError(f"records_from needs {path}, which is not there; {pack.remedy}.")
         if pack.sha256 not in (None, sha256(path)):
             raise BadInputError(
                 f"{path} has sha256 {sha256(path)}, expected {pack.sha256}; it is not used."

@@ -67,7 +67,7 @@ class Pack:
         """True if the file comes with the package or its repository."""
         return self.path.startswith(("experiments/", "data/"))
 
-    def at(self, base: Path | None) -> Path:
+    def path_below(self, base: Path | None) -> Path:
         """Return the path of the file, below `base` unless it comes with the package."""
         if self.is_shipped:
             folder, _, name = self.path.partition("/")
@@ -78,11 +78,13 @@ class Pack:
     def is_here(self) -> bool:
         """True if the file is there, below CALHARNESS_DATA or in the package."""
         base = os.environ.get("CALHARNESS_DATA")
-        return (self.is_shipped or bool(base)) and self.at(Path(base or "").expanduser()).is_file()
+        return (self.is_shipped or bool(base)) and self.path_below(
+            Path(base or "").expanduser()
+        ).is_file()
 
     @property
-    def how(self) -> str:
-        """How to get it, as a clause."""
+    def remedy(self) -> str:
+        """Return a clause that says how to get the file."""
         if self.urls:
             return f"`calharness data fetch {self.name}` gets it"
         return f"it is {self.note.rstrip('.')}"
@@ -151,7 +153,7 @@ def verify(chosen: list[Pack], base: Path) -> int:
     """Print one line per pack. Return 1 if a file has another checksum, else 0."""
     wrong = 0
     for pack in chosen:
-        path = pack.at(base)
+        path = pack.path_below(base)
         if not path.is_file():
             line = f"absent     {path}"
         elif pack.sha256 is None:
@@ -175,7 +177,7 @@ def fetch(pack: Pack, base: Path) -> Path:
     BadInputError
         If the file cannot be fetched, or if another file is in its place.
     """
-    path = pack.at(base)
+    path = pack.path_below(base)
     if path.is_file():
         if pack.sha256 is None or sha256(path) == pack.sha256:
             return path
