@@ -156,7 +156,7 @@ def test_the_gain_is_that_of_held_out_rows():
 
 def test_a_gain_is_shown_only_where_there_is_one():
     answer = gains_of(*sample("beta_overconfident", 1000))
-    assert [one.method for one in answer.gains] == list(gain.BINARY)
+    assert [row.method for row in answer.gains] == list(gain.BINARY)
     assert answer.best in ("platt", "beta")
     assert " would lower the log-loss by 0.1" in answer.sentence
     answer = gains_of(*sample("beta_calibrated", 1000))
@@ -191,7 +191,7 @@ def test_gains_with_three_and_with_many_classes(monkeypatch):
     p, y = vectors(300)
     sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
     answer = gains_of(sharp, y)
-    assert [one.method for one in answer.gains] == list(gain.MULTICLASS)
+    assert [row.method for row in answer.gains] == list(gain.MULTICLASS)
     assert answer.best == "temperature" and answer.fitted(sharp) == pytest.approx(p, abs=0.15)
     monkeypatch.setattr(gain, "MULTICLASS", ("matrix",))
     (matrix,) = gains_of(*vectors(400, 40)).gains
@@ -203,7 +203,7 @@ def test_outcomes_of_probability_0_are_mentioned():
     p[:3], y[:3] = [0.0, 1.0, 0.0], [1, 0, 0]
     answer = gains_of(p, y)
     assert "In 2 rows the outcome had a probability of (nearly) 0" in answer.sentence
-    assert all(np.isfinite(one.log_loss.value) for one in answer.gains)
+    assert all(np.isfinite(row.log_loss.value) for row in answer.gains)
 
 
 @pytest.mark.parametrize("n", [1, 5, 19, 20, 60])
@@ -232,4 +232,4 @@ def test_of_very_many_rows_some_are_drawn(monkeypatch):
 @pytest.mark.slow
 def test_a_real_network_gains_from_every_map(real_network):
     answer = gains(real_network("cifar10_resnet20_chenyaofo"), 0.95, np.random.default_rng(0))
-    assert all(one.log_loss.low > 0.0 for one in answer.gains) and answer.fitted.rows == 10_000
+    assert all(row.log_loss.low > 0.0 for row in answer.gains) and answer.fitted.rows == 10_000

@@ -129,8 +129,8 @@ def test_no_interval_of_the_error_contradicts_a_test_that_does_not_reject(seed):
         assert "cannot be told" in judgement.how_far.direction.sentence
     if "canonical" in quiet:
         assert all(not score.miscalibration.low for score in judgement.how_far.scores)
-    for one in judgement.where.classes:
-        assert one.adjusted <= 0.05 or one.error.low == 0.0
+    for finding in judgement.where.classes:
+        assert finding.adjusted <= 0.05 or finding.error.low == 0.0
 
 
 def test_overconfidence_by_hand():

@@ -282,8 +282,10 @@ def test_terminal_shows_the_answers(judgements):
     ):
         assert part in text
     assert "12 rows are too few" in str(judgements["nothing"])
-    one = judgements["one file"]
-    cautious = replace(one, how_far=replace(one.how_far, cautions=("All labels are a.",)))
+    judgement = judgements["one file"]
+    cautious = replace(
+        judgement, how_far=replace(judgement.how_far, cautions=("All labels are a.",))
+    )
     assert "All labels are a." in str(cautious)
 
 
@@ -353,9 +355,9 @@ def test_short_names(judgements):
 
 
 def test_infinite_and_missing_numbers_are_null(judgements):
-    one = judgements["one file"]
-    first = replace(one.how_far.errors[0], interval=Interval(math.nan, -math.inf, math.inf))
-    content = replace(one, how_far=replace(one.how_far, errors=(first,))).to_json()
+    judgement = judgements["one file"]
+    first = replace(judgement.how_far.errors[0], interval=Interval(math.nan, -math.inf, math.inf))
+    content = replace(judgement, how_far=replace(judgement.how_far, errors=(first,))).to_json()
     interval = content["how_far"]["errors"][0]["interval"]
     assert interval == {"value": None, "low": None, "high": None, "level": 0.95}
     assert content["numbers"]["top_label.l1.value"]["value"] is None
@@ -366,10 +368,10 @@ def exceeded(judgement, *texts):
 
 
 def test_thresholds_are_exceeded_above_and_not_at_the_limit(judgements):
-    one = judgements["one file"]
+    judgement = judgements["one file"]
     limits = ["top_label.l1.value=0.042", "log_loss.gain.low=0.5", "confidence_gap.high=inf"]
-    assert exceeded(one, *limits) == []
-    assert exceeded(one, "top_label.l1.high=0.05", "worst_class.l1.low=0.5") == [
+    assert exceeded(judgement, *limits) == []
+    assert exceeded(judgement, "top_label.l1.high=0.05", "worst_class.l1.low=0.5") == [
         "top_label.l1.high is 0.0588 (95 % level), above the limit of 0.05."
     ]
     name_with_sign = thresholds.parse("class.a=b.l1.high=1")

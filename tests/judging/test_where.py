@@ -102,7 +102,7 @@ def test_a_class_that_is_off_is_named_and_calibrated_classes_are_not():
     assert answer.sentence.startswith("Nothing stands out")
     y[np.flatnonzero(y == 2)[::2]] = 4  # class 4 happens more often than predicted
     answer = where(from_arrays(p, y), 0.95)
-    assert {one.name for one in answer.classes[:2]} == {"2", "4"}
+    assert {row.name for row in answer.classes[:2]} == {"2", "4"}
     assert answer.sentence.startswith("Of the classes, ")
     assert "nothing stands out" in answer.classes[-1].sentence
     titles = [panel.title for panel in answer.panels[:2]]
@@ -135,7 +135,7 @@ def test_a_group_that_is_off_is_found_among_many():
     worst, *others = answer.groups
     assert (worst.column, worst.value, worst.gap.sign) == ("town", "c", -1)
     assert "Of the groups, town = c is worst" in answer.sentence
-    assert all(one.adjusted > 0.05 for one in others if one.column == "town")
+    assert all(row.adjusted > 0.05 for row in others if row.column == "town")
     assert any(note.startswith("age has many values") for note in answer.notes)
 
 
@@ -200,7 +200,7 @@ def test_degenerate_predictions_have_an_answer_without_nan(p, y):
 def test_a_class_that_never_happens_has_no_value():
     p, y = dirichlet(400, 3, 3)
     p = np.column_stack([p[:, 0], p[:, 1], p[:, 2] * 0.995, p[:, 2] * 0.005])
-    (rare,) = [one for one in where(from_arrays(p, y), 0.95).classes if one.name == "3"]
+    (rare,) = [row for row in where(from_arrays(p, y), 0.95).classes if row.name == "3"]
     assert rare.sentence.startswith("3: never seen in 400 rows") and rare.error.value is None
 
 
