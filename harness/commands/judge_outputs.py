@@ -23,9 +23,10 @@ MARKS = {
 
 def check(paths: Mapping[str, str]) -> None:
     """Raise BadInputError if a file, path by kind, cannot be written or judge did not make it."""
-    if len(set(paths.values())) < len(paths):
-        names = ", ".join(paths.values())
-        raise BadInputError(f"two outputs have the same name ({names}); give each its own.")
+    names = list(paths.values())
+    for path in names:
+        if names.count(path) > 1:
+            raise BadInputError(f"{path} is named for two outputs; give each its own name.")
     for kind, path in paths.items():
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
         if not os.access(folder, os.W_OK | os.X_OK):
