@@ -87,7 +87,7 @@ def test_confidences_need_an_option_that_the_message_names(cli, calls, tmp_path)
     path = tmp_path / "top.csv"
     path.write_text("confidence,pred_label,true_label\n" + "0.9,cat,cat\n0.6,dog,cat\n" * 30)
     code, _, err = cli("judge", str(path))
-    assert code == 2 and "top_label=true " in err and len(err.splitlines()) == 1
+    assert code == 2 and "top_label=true" in err and len(err.splitlines()) == 1
     assert cli("judge", str(path), "top_label=true")[0] == 0 and calls["judged"][0].confidences
 
 
