@@ -1,8 +1,8 @@
 """Frozen keys, values, verdicts and schema of judge, which no simplification may change.
 
 `python tests/frozen.py [NAME ...]` writes tests/golden/frozen anew; tests/golden/README.md says
-when that is allowed. CALHARNESS_DATA must name a folder with all packs of images, because the keys of
-problems that are fitted to files follow from these files.
+when that is allowed. CALHARNESS_DATA must name a folder with all packs of images, because the keys
+of problems that are fitted to files follow from these files.
 """
 
 from __future__ import annotations
