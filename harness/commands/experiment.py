@@ -108,7 +108,7 @@ class Experiment(Recorded):
     def expected_seconds(self, states: pending.States | None = None, past: Any = None) -> float:
         """Return the expected wall seconds of its own missing cells.
 
-        `states` and `past` are what `pending.read_states` and `reader.seconds_per_cell` return, if they
+        `states` and `past`: results of `pending.read_states` and `reader.seconds_per_cell`, if they
         are read already.
         """
         if not self.plan.cells:
