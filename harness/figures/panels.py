@@ -137,13 +137,13 @@ def dodged(
     return room / 2 - step / 2
 
 
-def name_rows(ax: Any, names: Sequence[str], above: float = 0.5) -> None:
+def name_rows(ax: Any, names: Sequence[str], above: float = 0.5, below: float = 0.5) -> None:
     """Name the rows on the y axis, the first at the top, without ticks and grid lines.
 
-    `above` is the room above the first, in rows.
+    `above` and `below` are the room above the first and below the last, in rows.
     """
     ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -above)
+    ax.set_ylim(len(names) - 1 + below, -above)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", visible=False)
 
