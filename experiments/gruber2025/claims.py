@@ -1,8 +1,9 @@
 """Conclusions of the paper as tests: on its own numbers and networks if available, else on others.
 
-Estimators are compared as corrected, on one split and its folds (`..._split_gruber2025`), unless a
-claim is about the published code itself. Shares and means count a network once; networks of one
-data set share its labels.
+CLAIMS.md has the rules, and says when they were written. A claim about the published estimators is
+tested on these; "without dropping" and "corrected" mean the corrected ones on the same split and
+folds (`..._split_gruber2025`). Shares and means count a network once; networks of one data set
+share its labels.
 """
 
 from __future__ import annotations
@@ -23,56 +24,99 @@ CORRECTED = {
     f"{name.replace('binned15', 'crossfit_binned15')}_split_gruber2025": base
     for name, base in zip(IDS, BASES)
 }
-DENSENET, RESNET = "cifar10_densenet40_toplabel_gruber2025", "cifar10_resnet110_toplabel_gruber2025"
+# The estimators that made the printed numbers: kernel ridge with the ridge that float32 chose.
+PRINTED = {
+    name.replace("tuned_kkr", "kkr_float32_ridge").replace("tuned_ukkr", "ukkr_float32_ridge"): base
+    for name, base in PUBLISHED.items()
+}
+KDE = {"tuned_kde_split_gruber2025": "kde"}
+HALVES = "gruber2025_halves"
+CIFAR10 = ["cifar10_densenet40_toplabel", "cifar10_resnet110_toplabel"]
+CIFAR100 = ["cifar100_densenet40_toplabel", "cifar100_resnet110_toplabel"]
+NETWORKS = [*CIFAR10, *CIFAR100]  # those of Tables 1 and 2 at hand
+DENSENET = CIFAR10[0]
 TOP_LABEL = [
     f"gruber2025_{name}"
-    for name in ("table1", "table1_offline", "table2_offline", "table4_offline", "table6_offline")
+    for name in (
+        "table1",
+        "table2",
+        "table1_offline",
+        "table2_offline",
+        "table4_offline",
+        "table6_offline",
+    )
 ]
-CIFAR10 = TOP_LABEL[:2]
-CIFAR100, CANONICAL = (
-    "gruber2025_table2_offline",
-    ["gruber2025_table3_offline", "gruber2025_table5_offline"],
-)
+CANONICAL = ["gruber2025_table3_offline", "gruber2025_table5_offline"]
 NOT_RUN = "needs the records of the experiments that it is made of: `calharness experiment=gruber2025_claims` computes them"
 TABLES = [f"table{i}" for i in range(1, 7)]
 SE = " (standard error)"
 SHARED = "networks of one data set share its test images"
 ON_VECTORS = BASES[2:]  # binning is of scalars
 MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
+JACKKNIFE = "interval by 100 random halves of its rows"
+FOUR = f"DenseNet-40 and ResNet-110 on CIFAR-10 and CIFAR-100; {JACKKNIFE}"
+ONE_IS_OURS = "one standard error is ours"
 
 
 def statistics(records, settings) -> dict[str, claims.Statistic]:
     """Return {claim: statistic}."""
-    right, code = of_variant(records, CORRECTED), of_variant(records, PUBLISHED)
-    top, canonical = (
-        right[right["experiment"].isin(TOP_LABEL)],
-        right[right["experiment"].isin(CANONICAL)],
-    )
-    own = [frame[frame["experiment"].eq(TOP_LABEL[0])] for frame in (right, code)]
+    in_halves = records["experiment"].eq(HALVES)
+    whole, halves = records[~in_halves], records[in_halves]
+    right, code = of_variant(whole, CORRECTED), of_variant(whole, PUBLISHED)
+    top_right, top = (frame[frame["experiment"].isin(TOP_LABEL)] for frame in (right, code))
+    canonical = code[code["experiment"].isin(CANONICAL)]
+    made = Both(whole, halves, PRINTED)
+    kde = Both(whole, halves, KDE)
+    tables = printed()
     by_claim = {
         "the risk finds the truth": valley(records[records["experiment"].eq("gruber2025_fig1")]),
         "few inputs are dropped": dropped(records[records["experiment"].eq(TOP_LABEL[0])]),
-        "dropping them has no effect": dropping(*own),
-        "kde is worst beyond the error bars": printed_gap(),
-        "kde is worst": worst(own[0]),
-        "kde is an outlier": outlier(own[0]),
-        "the risk marks outlying estimates": marks(top),
+        "dropping them has no effect": dropping(made, kde),
+        "kde is worst beyond the error bars": printed_gap(
+            tables.loc["table1"], "Table 1 as printed; it is LeNet-5's"
+        ),
+        "kde is worst on CIFAR-10": worst(made, CIFAR10),
+        "kde is worst on CIFAR-100": worst(made, CIFAR100),
+        "kde is worst without dropping": beyond_bins(made, kde),
+        "kde is an outlier": outlier(made, made, "as Figure 2a; 1.25 is ours"),
+        "kde is an outlier without dropping": outlier(
+            made, kde, "as Figure 2a but for dropping no point; 1.25 is ours"
+        ),
+        "the risk marks outlying estimates": marks(top, "as published"),
+        "the risk marks outlying estimates without dropping": marks(top_right, "corrected"),
         "differences are within the error bars": spread(top),
-        "the risk cannot rank estimators": ranks(top),
+        "the risk may not rank the estimators": winners(made),
         "no estimator dominates": dominance(top),
-        "ukkr has the least risk on CIFAR-10": lead(
-            top[top["experiment"].isin(CIFAR10)], "ukkr", "CIFAR-10"
-        ),
-        "tuned bins have the least risk on CIFAR-100": lead(
-            top[top["experiment"].eq(CIFAR100)], "bins", "CIFAR-100"
-        ),
-        "ukkr beats kkr in all results": printed_trend(),
+        "ukkr has the least risk on CIFAR-10": lead(made, CIFAR10, "ukkr"),
+        "tuned bins have the least risk on CIFAR-100": lead(made, CIFAR100, "bins"),
+        "ukkr beats kkr in all results": printed_trend(tables),
         "canonical kde wins in some cases": least(canonical, "kde"),
-        "canonical estimates agree": agreement(canonical[canonical["experiment"].eq(CANONICAL[1])]),
+        "most estimates of Figure 5 agree": agreement(),
         "kernel ridge fits its own labels": labels(
             records[records["experiment"].eq("gruber2025_own_labels")]
         ),
-        "tuning is costly": cost(records[records["experiment"].eq("gruber2025_fig3")]),
+        "tuning is costly": cost(halves),
+        "kde is worst on two medical sets": printed_gap(
+            tables.loc["table6"].loc[["Blood", "Derma"]], f"Table 6 as printed; {ONE_IS_OURS}"
+        ),
+        "the risk is insensitive on LeNet-5": printed_spread(
+            [tables.loc[table].loc[["LeNet-5"]] for table in ("table1", "table2")],
+            BASES,
+            f"Tables 1 and 2 as printed; {ONE_IS_OURS}",
+        ),
+        "the risk is insensitive on another LeNet-5": largest_spread(
+            top[top["problem"].isin(["cifar10_lenet5", "cifar100_lenet5"])],
+            BASES,
+            f"LeNet-5 of NetCal on both data sets; {ONE_IS_OURS}",
+        ),
+        "canonical risks are similar on CIFAR-10": printed_spread(
+            [tables.loc["table5"]], ON_VECTORS, f"Table 5 as printed; {ONE_IS_OURS}"
+        ),
+        "canonical risks are similar on other CIFAR-10 networks": largest_spread(
+            canonical[canonical["experiment"].eq(CANONICAL[1])],
+            ON_VECTORS,
+            f"five networks at hand, all 10,000 rows; {ONE_IS_OURS}",
+        ),
     }
     return {
         name: one if np.isfinite(one.value) else claims.untested(NOT_RUN)
@@ -89,7 +133,7 @@ render, table, summary, reproduced = claims_plot.item_functions(statistics)
 def of_variant(records, ids) -> pd.DataFrame:
     """Return the cells of the estimators `ids` {id: base}.
 
-    Columns: experiment, problem, base, key, rms, root_risk and root_risk_se (x 100).
+    Columns: experiment, problem, rep, base, key, rms, root_risk and root_risk_se (x 100).
     """
     cells = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(
         columns={"value": "rms"}
@@ -101,7 +145,9 @@ def of_variant(records, ids) -> pd.DataFrame:
         {"root_risk": float, "root_risk_se": float}
     )
     cells[["root_risk", "root_risk_se"]] *= 100.0
-    return cells[["experiment", "problem", "base", "key", "rms", "root_risk", "root_risk_se"]]
+    return cells[
+        ["experiment", "problem", "rep", "base", "key", "rms", "root_risk", "root_risk_se"]
+    ]
 
 
 def wide(rows, value="root_risk", bases=BASES) -> pd.DataFrame:
@@ -111,6 +157,37 @@ def wide(rows, value="root_risk", bases=BASES) -> pd.DataFrame:
         .reindex(columns=list(bases))
         .dropna()
     )
+
+
+class Both:
+    """Numbers of some estimators on the four networks: on all rows, and on random halves of them.
+
+    The standard deviation over random halves estimates the standard error of a number on all rows
+    (delete-half jackknife): with a variance s^2 / n on n rows, a half drawn without replacement has
+    (1 - 1/2) s^2 / (n / 2) around the whole.
+    """
+
+    def __init__(self, whole, halves, ids):
+        whole = whole[whole["experiment"].isin(TOP_LABEL[:2])]
+        self.whole = of_variant(whole, ids)
+        self.whole["problem"] = self.whole["problem"].str.removesuffix("_gruber2025")
+        self.halves = of_variant(halves, ids)
+        self.keys = [*self.whole["key"], *self.halves["key"]]
+
+    def __call__(self, problem, value="root_risk"):
+        """Return a network's (numbers by estimator, one row of them per half)."""
+        one = self.whole[self.whole["problem"].eq(problem)].set_index("base")[value]
+        many = self.halves[self.halves["problem"].eq(problem)]
+        return one, many.pivot_table(index="rep", columns="base", values=value)
+
+
+def jackknife(one, many, keys, why, level=claims.LEVEL):
+    """Return a statistic of all rows with the interval of its values on random halves."""
+    many = pd.Series(many, dtype=float).dropna()
+    if not np.isfinite(one) or len(many) < 2:
+        return claims.untested(NOT_RUN)
+    error = many.std(ddof=1)
+    return claims.attach_interval(one, error, len(many), keys, claims.PAPER, why, level)
 
 
 def printed() -> pd.DataFrame:
@@ -149,7 +226,9 @@ def valley(records):
 
 def dropped(records):
     """Test the share of DenseNet-40's confidences that float32 rounds to 1."""
-    cells = records[records["estimator"].eq("saturated_share") & records["problem"].eq(DENSENET)]
+    cells = records[
+        records["estimator"].eq("saturated_share") & records["problem"].eq(f"{DENSENET}_gruber2025")
+    ]
     cells = items.with_diagnostics(items.with_number(cells), "saturated_share").drop_duplicates(
         "key"
     )
@@ -165,151 +244,190 @@ def dropped(records):
     )
 
 
-def dropping(right, code):
+def dropping(made, kde):
     """Test the ratio of kde's root risk as published to that without dropping (largest network)."""
-    of = [
-        frame[frame["base"].eq("kde")].set_index("problem")["root_risk"] for frame in (code, right)
-    ]
-    keys = pd.concat([code, right]).loc[lambda both: both["base"].eq("kde"), "key"]
-    names = _named((of[0] / of[1]).dropna().index)
-    return exact(
-        (of[0] / of[1]).max(),
-        keys,
-        claims.PAPER,
-        f"{names}, the same rows, split and folds; 5 % is ours",
-    )
+    parts = []
+    for problem in NETWORKS:
+        ratio = [
+            first.get("kde", np.nan) / second.get("kde", np.nan)
+            for first, second in zip(made(problem), kde(problem))
+        ]
+        keys = [*made.keys, *kde.keys]
+        parts.append(jackknife(*ratio, keys, None, claims.among(len(NETWORKS))))
+    return claims.largest(parts, f"{FOUR}; 5 % is ours")
 
 
-def _named(problems):
-    """Return the names of the available networks of Table 1."""
-    return " and ".join(
-        {DENSENET: "DenseNet-40", RESNET: "ResNet-110"}.get(name, name) for name in problems
-    )
-
-
-def printed_gap():
+def printed_gap(rows, why):
     """Test kde's printed root risk minus the largest other, over its error (smallest network)."""
-    one = printed().loc["table1"]
-    others = one[[base for base in BASES if base != "kde"]]
+    others = rows[[base for base in BASES if base != "kde"]]
     name = others.idxmax(axis=1)
-    error = np.hypot(one["kde" + SE], [one.loc[row, base + SE] for row, base in name.items()])
-    return exact(
-        ((one["kde"] - others.max(axis=1)) / error).min(),
-        (),
-        claims.PAPER,
-        "Table 1 as printed; it is LeNet-5's",
-    )
+    error = np.hypot(rows["kde" + SE], [rows.loc[row, base + SE] for row, base in name.items()])
+    gap = ((rows["kde"] - others.max(axis=1)) / error).min()
+    return exact(gap, (), claims.PAPER, why)
 
 
-def worst(right):
-    """Test kde's root risk minus the largest of the others' (smaller of the two networks)."""
-    rows = wide(right)
-    gap = rows["kde"] - rows.drop(columns="kde").max(axis=1)
-    why = f"{_named(gap.index)}, as Table 1 but for dropping no point"
-    return exact(gap.min(), right["key"], claims.PAPER, why)
+def gap_of_kde(numbers):
+    """Return kde's number minus the largest other; of a frame one per row."""
+    others = numbers.drop(labels="kde") if numbers.ndim == 1 else numbers.drop(columns="kde")
+    return numbers["kde"] - others.max(axis=numbers.ndim - 1)
 
 
-def outlier(right):
-    """Test kde's estimate over the largest of the others', on DenseNet-40."""
-    rows = wide(right, "rms").reindex([DENSENET])
-    ratio = rows["kde"] / rows.drop(columns="kde").max(axis=1)
-    keys = right.loc[right["problem"].eq(DENSENET), "key"]
-    return exact(
-        np.max(ratio),
-        keys,
-        claims.PAPER,
-        "DenseNet-40, as Figure 2a but for dropping no point; published: 1.59; 1.25 is ours",
-    )
+def worst(made, networks):
+    """Test the published kde's root risk minus the largest of the others' (smaller network)."""
+    parts = [
+        jackknife(
+            *(gap_of_kde(numbers) for numbers in made(problem)),
+            made.keys,
+            None,
+            claims.among(len(networks)),
+        )
+        for problem in networks
+        if "kde" in made(problem)[0]
+    ]
+    return claims.smallest(parts, f"DenseNet-40 and ResNet-110; {JACKKNIFE}")
 
 
-def marks(top):
+def beyond_bins(made, kde):
+    """Test the root risk of kde without dropping minus that of 15 bins (largest network)."""
+    parts = []
+    for problem in NETWORKS:
+        if "kde" in kde(problem)[0]:
+            gap = [
+                kept["kde"] - other["15 bins"] for kept, other in zip(kde(problem), made(problem))
+            ]
+            keys = [*made.keys, *kde.keys]
+            parts.append(jackknife(*gap, keys, None, claims.among(len(NETWORKS))))
+    return claims.largest(parts, FOUR)
+
+
+def outlier(made, kde, why):
+    """Test the estimate of `kde` over the largest of the others', on DenseNet-40."""
+    ratio = [
+        kept.get("kde", np.nan) / other.drop(**{axis: "kde"}, errors="ignore").max(axis=number)
+        for kept, other, axis, number in zip(
+            kde(DENSENET, "rms"), made(DENSENET, "rms"), ("labels", "columns"), (0, 1)
+        )
+    ]
+    return jackknife(*ratio, [*made.keys, *kde.keys], f"{why}; {JACKKNIFE}")
+
+
+def marks(top, variant):
     """Test the rank correlation of risk and distance from the median estimate, over networks."""
     risk, rms = wide(top), wide(top, "rms")
     away = rms.sub(rms.median(axis=1), axis=0).abs()
     each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
     return claims.estimate_mean(
-        each, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
+        each, top["key"], claims.OURS, f"five estimators on each network, {variant}; {SHARED}"
     )
+
+
+def spreads(rows, bases):
+    """Return the largest difference of two root risks over their largest error, by network."""
+    risk, error = wide(rows, bases=bases), wide(rows, "root_risk_se", bases)
+    return (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1)
 
 
 def spread(top):
-    """Test the largest difference of two root risks over their largest error, over networks."""
-    risk, error = wide(top), wide(top, "root_risk_se")
-    ratio = (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1) if len(risk) else []
+    """Test the mean of `spreads` over networks, without kde."""
+    bases = [base for base in BASES if base != "kde"]
+    each = spreads(top, bases) if len(top) else []
     return claims.estimate_mean(
-        ratio, top["key"], claims.OURS, f"five estimators on each network, corrected; {SHARED}"
+        each, top["key"], claims.OURS, f"four estimators on each network, as published; {SHARED}"
     )
 
 
-def ranks(top):
-    """Test the rank of the 15 bins by risk (5 is the worst) minus that of ukkr, over networks."""
-    rows = wide(top).rank(axis=1)
-    apart = rows["15 bins"] - rows["ukkr"] if len(rows) else []
-    return claims.estimate_mean(
-        apart,
-        top["key"],
-        claims.OURS,
-        f"five estimators on each network, corrected, one rank is ours; {SHARED}",
+def largest_spread(rows, bases, why):
+    """Test the largest of `spreads`."""
+    return exact(spreads(rows, bases).max(), rows["key"], claims.OURS, why)
+
+
+def printed_spread(tables, bases, why):
+    """Test the largest difference of two printed root risks over their largest printed error."""
+    each = [
+        (rows[list(bases)].max(axis=1) - rows[list(bases)].min(axis=1))
+        / rows[[base + SE for base in bases]].max(axis=1)
+        for rows in tables
+    ]
+    return exact(max(ratio.max() for ratio in each), (), claims.PAPER, why)
+
+
+def winners(made):
+    """Test the share of halves on which the estimator of least risk wins again, over networks."""
+    again = {}
+    for problem in NETWORKS:
+        one, many = made(problem)
+        if len(one) and len(many):
+            again[problem] = many.idxmin(axis=1).eq(one.idxmin())
+    share = pd.DataFrame(again).astype(float).mean(axis=1)
+    why = (
+        "five estimators on 100 random halves of each of the four networks; 0.9 is ours. The paper "
+        "says may: on LeNet-5 the risk is insensitive (below)"
     )
+    return claims.estimate_mean(share, made.keys, claims.PAPER, why)
 
 
 def dominance(top):
     """Test the largest share of the networks on which one estimator has the smallest risk."""
     rows = wide(top)
     first = rows.idxmin(axis=1).value_counts() if len(rows) else pd.Series({"none": 0})
-    why = "five estimators on each network, corrected; most often the least: " + str(first.index[0])
+    why = f"five estimators on each network, as published; most often the least: {first.index[0]}"
     return claims.estimate_share(
         first.iloc[0], len(rows), top["key"], claims.OURS, why, claims.among(len(BASES))
     )
 
 
-def lead(rows, best, data):
+def lead(made, networks, best):
     """Test the smallest lead of `best` over another estimator, in the mean of root risks.
 
-    The intervals hold for all other estimators at once.
+    The intervals hold for all other estimators at once. The networks share their test images, so
+    their errors are added as if they were fully correlated, which can only widen the interval.
     """
-    risk, others = wide(rows), [base for base in BASES if base != best]
-    level = claims.among(len(others))
-    parts = [
-        claims.estimate_difference(risk[other], risk[best], rows["key"], claims.OURS, level=level)
-        for other in others
-    ]
-    worst = min(parts, key=lambda part: part.value)
-    why = f"{len(risk)} networks on {data}, corrected, the same folds; the next is {others[parts.index(worst)]}"
-    return claims.smallest(parts, f"{why}; the networks share the test images")
+    others = [base for base in BASES if base != best]
+    parts = []
+    for other in others:
+        pairs = [made(problem) for problem in networks]
+        if all(other in one and len(many) > 1 for one, many in pairs):
+            gaps = [(one[other] - one[best], many[other] - many[best]) for one, many in pairs]
+            mean, error = (
+                np.mean([gap for gap, _ in gaps]),
+                np.mean([many.std(ddof=1) for _, many in gaps]),
+            )
+            reps = min(len(many) for _, many in gaps)
+            parts.append(
+                claims.attach_interval(
+                    mean, error, reps, made.keys, claims.PAPER, other, claims.among(len(others))
+                )
+            )
+    if not parts:
+        return claims.untested(NOT_RUN)
+    closest = min(parts, key=lambda part: part.value).why
+    return claims.smallest(
+        parts, f"DenseNet-40 and ResNet-110, as Tables 1 and 2; the next is {closest}; {JACKKNIFE}"
+    )
 
 
-def printed_trend():
-    """Test the share of differing columns of Tables 1 to 6 in which ukkr is printed below kkr."""
-    both = printed()
-    below, above = ((both["ukkr"] - both["kkr"]).mul(sign).lt(0).sum() for sign in (1, -1))
-    why = f"as printed, {below} below and {above} above; the other {len(both) - below - above} of {len(both)} columns are equal"
-    return claims.estimate_share(below, below + above, (), claims.PAPER, why)
+def printed_trend(tables):
+    """Test the number of columns of Tables 1 to 6 in which ukkr is printed above kkr."""
+    below, above = ((tables["ukkr"] - tables["kkr"]).mul(sign).lt(0).sum() for sign in (1, -1))
+    why = f"as printed, {below} below and {above} above; the other {len(tables) - below - above} of {len(tables)} columns are equal"
+    return exact(float(above), (), claims.PAPER, why)
 
 
 def least(canonical, base):
-    """Test the share of the networks on which `base` has the smallest risk."""
+    """Test the number of networks on which `base` has the smallest risk."""
     rows = wide(canonical, bases=ON_VECTORS)
-    wins = rows.idxmin(axis=1).eq(base).sum() if len(rows) else 0
-    return claims.estimate_share(
-        wins,
-        len(rows),
-        canonical["key"],
-        claims.OURS,
-        "CIFAR-10 and CIFAR-100 networks, labels aligned",
-    )
+    wins = rows.idxmin(axis=1).eq(base).sum() if len(rows) else np.nan
+    why = f"{len(rows)} networks on CIFAR-10 and CIFAR-100, all 10,000 rows"
+    return exact(float(wins), canonical["key"], claims.OURS, why)
 
 
-def agreement(canonical):
-    """Test the largest canonical estimate over the smallest, averaged over networks."""
-    rows = wide(canonical, "rms", ON_VECTORS)
-    ratio = rows.max(axis=1) / rows.min(axis=1) if len(rows) else []
-    return claims.estimate_mean(
-        ratio,
-        canonical["key"],
-        claims.OURS,
-        f"kde, kkr and ukkr on CIFAR-10 networks, corrected; 1.5 is ours; {SHARED}",
-    )
+def agreement():
+    """Test the share of the networks of Figure 5 whose estimates are within a factor of 1.5."""
+    read = reproduction.reported("gruber2025", ["fig5a", "fig5b"])
+    read = read[read["column"].isin(BASES)].groupby(["item", "row"])["value"].agg(["min", "max"])
+    share = (read["max"] / read["min"]).lt(1.5).mean()
+    why = "the paper's estimates as read from Figure 5; marks hidden behind others are left out; 1.5 is ours"
+    return exact(share, (), claims.PAPER, why)
 
 
 def labels(records):
@@ -328,12 +446,17 @@ def labels(records):
 
 
 def cost(records):
-    """Test log10 of CPU seconds over those of the plug-in on 15 bins, over tuned estimators."""
+    """Test log10 of CPU seconds of the cheapest tuned estimator over those of the plug-in.
+
+    One value per half: the mean over the networks.
+    """
     cells = items.with_number(records).drop_duplicates("key")
-    seconds = cells.pivot_table(index="problem", columns="estimator", values="cpu_seconds")
+    seconds = cells.pivot_table(
+        index=["problem", "rep"], columns="estimator", values="cpu_seconds", aggfunc="first"
+    )
     tuned = [name for name in PUBLISHED if name in seconds and name != "binned15_gruber2025"]
     if "binned15" not in seconds or not tuned:
         return claims.untested(NOT_RUN)
-    ratio = np.log10(seconds[tuned].div(seconds["binned15"], axis=0)).mean()
-    why = "DenseNet-40 and ResNet-110, a value per tuned estimator, CPU seconds of one thread here; a factor of ten is ours"
-    return claims.estimate_mean(ratio, cells["key"], claims.PAPER, why)
+    ratio = np.log10(seconds[tuned].min(axis=1) / seconds["binned15"])
+    why = "bins, kde, kkr and ukkr on 100 halves of four networks, CPU seconds of one thread here; a factor of ten is ours"
+    return claims.estimate_mean(ratio.groupby("rep").mean(), cells["key"], claims.PAPER, why)

@@ -10,67 +10,101 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 from . import tuned
-from .tuned import BASES, OURS, PAPER, PLACE, PUBLISHED, TWIN, beside, models_of, summary
+from .tuned import (
+    BASES,
+    OURS,
+    PAPER,
+    PLACE,
+    PUBLISHED,
+    RIDGE,
+    TWIN,
+    beside,
+    models_of,
+    stand_ins,
+    summary,
+)
 
 __all__ = ["render", "reproduced", "summary", "table"]
 SPREAD = " (standard deviation)"
 LEFT = "as published × √(1 - q)"
 OPEN = "paper (open, read from its figure)"
 THEIRS = "the paper, as read from its figure"
-SHOWN = {PUBLISHED: (PAPER, PUBLISHED), "corrected, on the same split": ("corrected",)}
-LOOKS = {PAPER: {"markerfacecolor": "white", "zorder": 2}}
+PUBLISHED_KINDS = (PAPER, PUBLISHED, RIDGE)
+HALF = "ridge that float32 chose (half-filled)"
+LOOKS = {
+    PAPER: {"markerfacecolor": "white", "zorder": 2},
+    RIDGE: {"fillstyle": "left", "markerfacecoloralt": "white", "zorder": 2.5},
+}
+PLACES = {RIDGE: 0.25, PUBLISHED: 0.55, PAPER: 0.85}  # of a mark within its column
+NO_MARK = "no mark of the paper: hidden behind others in its figure"
 
 
 def render(records, settings):
-    """Draw estimates as published (above) and corrected (below).
+    """Draw estimates as published (first panel) and corrected (last panel).
 
     Open marks are the paper's points as read from its figure. Bars are standard deviations over the
-    folds. A twin has other networks, so the paper's points get a separate panel.
+    folds. Networks whose file is absent have the paper's marks alone, so the last panel is without
+    them. A twin has other networks: its panels stand below each other, after one of the paper's.
     """
     both, _, bases = beside(records, settings, "rms", "rms_sd", SPREAD)
     ours, twin = items.labels(settings, "problem"), TWIN in settings.reasons
-    theirs = [model for model in models_of(settings) if twin and model not in ours]
-    shown = [(ours, *one) for one in SHOWN.items()]
+    computed = set(both.loc[both["kind"].ne(PAPER), "model"])
+    present = [model for model in ours if model in computed]
     if twin:
+        theirs = [model for model in models_of(settings) if model not in ours]
         shown = [
             (theirs, THEIRS, (PAPER,)),
-            *((ours, f"{title} (other networks)", kinds[-1:]) for _, title, kinds in shown),
+            (ours, "as published (other networks)", (PUBLISHED,)),
+            (ours, "corrected, on the same split (other networks)", ("corrected",)),
         ]
-    figure, axes = panels.grid(len(shown), 1, 0.6 + 1.85 * len(shown), sharey=True)
-    step, there = 0.76 / len(bases), set(both.loc[both["kind"].ne(PAPER), "model"])
+        figure, axes = panels.grid(len(shown), 1, 0.6 + 1.85 * len(shown), sharey=True)
+    else:
+        shown = [(ours, PUBLISHED, PUBLISHED_KINDS)]
+        shown += [(present, "corrected, same split", ("corrected",))] * bool(present)
+        widths = [len(models) for models, *_ in shown]
+        figure, axes = panels.grid(1, len(shown), 3.0, sharey=True, width_ratios=widths)
     for ax, (models, title, kinds) in zip(axes.flat, shown):
-        for i, base in enumerate(bases):
-            style = panels.look(
-                BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5
-            )  # the same in all figures
-            for kind in kinds:
-                mine = both[
-                    both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)
-                ].drop_duplicates("model")
-                at = 0.92 if kind == PAPER and len(kinds) > 1 else 0.5
-                x = [models.index(m) - 0.42 + step * (i + at) for m in mine["model"]]
-                ax.errorbar(
-                    x,
-                    mine["mean"],
-                    yerr=mine["se"],
-                    **style,
-                    **LOOKS.get(kind, {"label": base, "zorder": 3}),
-                )
-        ax.set(title=title, ylabel="calibration error\n(root of mean square)")
-        name_columns(ax, [m if twin or m in there else f"{m}\n(file absent)" for m in models])
+        _draw(ax, both, bases, models, kinds)
+        ax.set_title(title)
+        absent = [] if twin else [model for model in models if model not in computed]
+        notes = {m: f"for {of}" for m, of in stand_ins(settings).items()}
+        notes |= dict.fromkeys(absent, "(file absent)")
+        name_columns(ax, [f"{m}\n{notes[m]}" if m in notes else m for m in models])
+    for ax in axes[:, 0]:
+        ax.set_ylabel("calibration error\n(root of mean square)")
     above = axes[0, 0]
     above.set_ylim(0.0, None)  # shared: when all points of all panels are drawn
+    style = panels.look(0, filled=False, markersize=4)
     if both["kind"].eq(PAPER).any():
-        above.plot(
-            [], [], **panels.look(0, filled=False, markersize=4, label=OPEN) | {"color": "0.35"}
-        )
-    panels.legend(figure, axes, 6, first=BASES, last=[OPEN], handletextpad=0.4)
+        above.plot([], [], **style | {"color": "0.35", "label": OPEN})
+        figure.supxlabel(NO_MARK, fontsize=7, color="0.35")
+    if both["kind"].eq(RIDGE).any():
+        half = style | LOOKS[RIDGE] | {"markerfacecolor": "0.35", "color": "0.35"}
+        above.plot([], [], **half | {"label": HALF})
+    panels.legend(figure, axes, 5, first=BASES, last=[OPEN, HALF], handletextpad=0.4)
     return figure
+
+
+def _draw(ax, both, bases, models, kinds):
+    """Draw the marks of some kinds, in one column per model with a place per estimator."""
+    step = 0.76 / len(bases)
+    for i, base in enumerate(bases):
+        style = panels.look(
+            BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5
+        )  # the same in all figures
+        for kind in kinds:
+            mine = both[
+                both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)
+            ].drop_duplicates("model")
+            place = PLACES.get(kind, 0.5) if len(kinds) > 1 else 0.5
+            x = [models.index(m) - 0.42 + step * (i + place) for m in mine["model"]]
+            look = LOOKS.get(kind, {"label": base, "zorder": 3})
+            ax.errorbar(x, mine["mean"], yerr=mine["se"], **style | look)
 
 
 def name_columns(ax, names):
     """Name the columns on the x axis, with a pale line between neighbours and without ticks."""
-    ax.set_xticks(range(len(names)), names)
+    ax.set_xticks(range(len(names)), names, fontsize=6.5)
     ax.set_xlim(-0.5, len(names) - 0.5)
     ax.grid(axis="x", visible=False)
     ax.tick_params(axis="x", length=0)

@@ -9,13 +9,27 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 from . import tuned
-from .tuned import LOST, OURS, PAPER, PLACE, PUBLISHED, STYLES, TWIN, beside, models_of, summary
+from .tuned import (
+    LOST,
+    OURS,
+    PAPER,
+    PLACE,
+    PUBLISHED,
+    RIDGE,
+    STYLES,
+    TWIN,
+    beside,
+    models_of,
+    stand_ins,
+    summary,
+)
 
 __all__ = ["render", "reproduced", "summary", "table"]
 ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
 REFERENCES = ("bins", "ukkr")
-SHOWN = (PAPER, PUBLISHED, "corrected")  # other splits have other levels
+SHOWN = (PAPER, PUBLISHED, RIDGE, "corrected")  # other splits have other levels
+SHIFTS = {PAPER: -0.24, PUBLISHED: 0.0, RIDGE: 0.0, "corrected": 0.24}
 LINEAR, TICKS, NAMED = (
     0.01,
     (-10.0, -1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0, 10.0),
@@ -38,7 +52,8 @@ def render(records, settings):
         return panels.nothing()
     level = both[both["base"].eq(of)].set_index(["model", "kind"])[["mean", "se"]]
     level = level[~level.index.duplicated()]
-    both = both.join(level["mean"].rename("level"), on=["model", "kind"])
+    both["of_kind"] = both["kind"].replace(RIDGE, PUBLISHED)
+    both = both.join(level["mean"].rename("level"), on=["model", "of_kind"])
     both = both.assign(gap=both["mean"] - both["level"])
     models, ours = (
         [m for m in models_of(settings) if m in set(both["model"])],
@@ -48,15 +63,18 @@ def render(records, settings):
     figure, axes = panels.panels(
         len(models), per_row, 0.5 + 0.26 * len(bases), None, sharex=True, sharey=True
     )
+    stood_for = stand_ins(settings)
     for model, ax in zip(models, axes):
         mine = both[both["model"].eq(model)]
-        for i, kind in enumerate(SHOWN):
-            style = STYLES[kind] | {"shift": 0.24 * (i - 1)}
+        for kind in SHOWN:
+            style = STYLES[kind] | {"shift": SHIFTS[kind]}
             panels.named_marks(ax, mine[mine["kind"].eq(kind)], "base", bases, "gap", None, **style)
         known = [kind for kind in (PUBLISHED, PAPER) if (model, kind) in level.index]
         ends = ["{} {:.2f} ± {:.2f}".format(of, *level.loc[model, kind]) for kind in known[:1]]
         if TWIN not in settings.reasons and not mine["kind"].isin(OURS).any():
             ends.append("(file absent)")
+        if model in stood_for:
+            ends.append(f"for {stood_for[model]}")
         ax.set_title("\n".join([model, *ends]), fontsize=7)
         ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
         panels.name_rows(ax, bases)
@@ -70,7 +88,13 @@ def render(records, settings):
         ax.set_xticks(ticks, [f"{t:g}" if t in named else "" for t in ticks])
         ax.set_xticks([], minor=True)
         ax.tick_params(labelsize=6.5)
-    figure.supxlabel(f"root of the cross-validated risk × 100, less that of {of}", fontsize=8)
+        ax.set_xlabel(f"less that of {of}", fontsize=6.5, labelpad=1)
+        ax.tick_params(labelbottom=True)
+    figure.supxlabel(
+        f"root of the cross-validated risk × 100, less that of {of} of the same kind "
+        f"(linear to {LINEAR:g}, then logarithmic)",
+        fontsize=8,
+    )
     panels.legend(figure, axes, first=STYLES)
     return figure
 

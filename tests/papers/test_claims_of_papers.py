@@ -21,7 +21,11 @@ WITHOUT_RECORDS = {  # claims that follow from printed numbers or formulas
     "ciosek2026": {"perturbed, first derivative": "holds", "perturbed, second derivative": "holds"},
     "gruber2025": {
         "kde is worst beyond the error bars": "fails",
-        "ukkr beats kkr in all results": "undecided",
+        "ukkr beats kkr in all results": "fails",
+        "most estimates of Figure 5 agree": "fails",
+        "kde is worst on two medical sets": "holds",
+        "the risk is insensitive on LeNet-5": "holds",
+        "canonical risks are similar on CIFAR-10": "holds",
     },
     "popordanoska2024": {
         "temperature is better in KL, printed": "undecided",

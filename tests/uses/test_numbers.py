@@ -48,6 +48,8 @@ def prose(page):
 
 
 ALL_ROWS = "tuned_kde_split_gruber2025"
+FOUR_WITH_ERRORS, FOUR = 4 * "{:.2f} ± {:.2f} | ", 4 * "{:.4f} | "
+RISK = ("root_risk", "root_risk_se")
 SENTENCES = {  # page: sentence: function that yields its numbers
     README: {
         (
@@ -59,7 +61,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "{:.2f} ( _ ). Its worst regret is {:.1f} and {:.1f}."
         ): stored.best,
         (
-            "{:,} of DenseNet-40's {:,} confidences are exactly 1 and are dropped as NaN"
+            "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1 and are dropped as NaN"
         ): stored.dropped_rows,
         (
             "Its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and "
@@ -68,6 +70,13 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         (
             "For ResNet-110 the three numbers are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}"
         ): lambda: stored.kde_and_bins(RESNET),
+        (
+            "On CIFAR-100 they are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for DenseNet-40, and "
+            "{:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for ResNet-110"
+        ): lambda: [
+            *stored.kde_and_bins(DENSENET, "table2"),
+            *stored.kde_and_bins(RESNET, "table2"),
+        ],
         (
             "the true error is {:.3f}, that gives {:.3f}, and with the right labels {:.3f} ± "
             "{:.3f} (100 samples,"
@@ -78,14 +87,21 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "the largest loss is {:.4f}": stored.retrained,
     },
     "experiments/gruber2025/paper.yaml": {
-        "{:,} of DenseNet-40's {:,} confidences are exactly 1": stored.dropped_rows,
+        "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1": stored.dropped_rows,
         (
             "{0:.2f} as published (paper {1:.2f}) against {2:.2f} without dropping, beside {3:.2f} "
             "of 15 bins"
         ): lambda: stored.kde_and_bins(DENSENET),
-        "(ResNet-110 {0:.2f}, paper {1:.2f}, against {2:.2f} and {3:.2f})": lambda: (
+        "(ResNet-110 {0:.2f}, paper {1:.2f}, against {2:.2f} and {3:.2f};": lambda: (
             stored.kde_and_bins(RESNET)
         ),
+        (
+            "on CIFAR-100 {:.2f}, paper {:.2f}, against {:.2f} and {:.2f}, and {:.2f}, paper {:.2f}, "
+            "against {:.2f} and {:.2f})"
+        ): lambda: [
+            *stored.kde_and_bins(DENSENET, "table2"),
+            *stored.kde_and_bins(RESNET, "table2"),
+        ],
         (
             "where the truth is {:.3f} that gives {:.3f}, with the right labels {:.3f} ± {:.3f} "
             "(100 samples,"
@@ -98,30 +114,28 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "the largest loss is {:.4f}": stored.retrained,
     },
     DIFFERENCES: {
-        "There {:,} of DenseNet-40's {:,} confidences are exactly 1": stored.dropped_rows,
-        "| rows of the test part that are dropped | {:.2f} % | {:.2f} % |": lambda: [
-            100.0 * share for share in stored.both("tuned_kde_gruber2025", "dropped")
+        "There {:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1": stored.dropped_rows,
+        "| rows of the test part that are dropped | " + 4 * "{:.2f} % | ": lambda: [
+            100.0 * share for share in stored.all_four("tuned_kde_gruber2025", "dropped")
         ],
-        "| root risk × 100, printed | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |": lambda: (
-            stored.printed_both("table1", "kde", "", " (standard error)")
+        "| root risk × 100, printed | " + FOUR_WITH_ERRORS: lambda: stored.printed_four(
+            stored.TABLES, "kde", "", " (standard error)"
         ),
-        "| ours, as published | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} |": lambda: stored.both(
-            "tuned_kde_gruber2025", "root_risk", "root_risk_se"
-        ),
-        (
-            "same folds | {:.2f} ± {:.2f} | {:.2f} ± {:.2f} | | 15 bins, same folds | {:.2f} ± "
-            "{:.2f} | {:.2f} ± {:.2f} |"
-        ): lambda: (
-            stored.both(ALL_ROWS, "root_risk", "root_risk_se")
-            + stored.both("binned15_gruber2025", "root_risk", "root_risk_se")
-        ),
-        (
-            "Figure 2a | {:.4f} | {:.4f} | | ours, as published | {:.4f} | {:.4f} | | ours, with "
-            "all rows | {:.4f} | {:.4f}"
-        ): lambda: (
-            stored.printed_both("fig2a", "kde")
-            + stored.both("tuned_kde_gruber2025", "rms")
-            + stored.both(ALL_ROWS, "rms")
+        **{
+            words + FOUR_WITH_ERRORS: functools.partial(stored.all_four, estimator, *RISK)
+            for words, estimator in (
+                ("| ours, as published | ", "tuned_kde_gruber2025"),
+                ("(clipped at 1e-7), same folds | ", ALL_ROWS),
+                ("| tuned bins, same folds | ", "tuned_binned_gruber2025"),
+                ("| 15 bins, same folds | ", "binned15_gruber2025"),
+            )
+        },
+        f"from Figure 2 | {FOUR}| ours, as published | {FOUR}| ours, with all rows | {FOUR}": (
+            lambda: (
+                stored.printed_four(stored.TABLES.values(), "kde")
+                + stored.all_four("tuned_kde_gruber2025", "rms")
+                + stored.all_four(ALL_ROWS, "rms")
+            )
         ),
         "(kkr {:.4f}, {:.4f}, {:.4f})": lambda: [
             stored.printed(GRUBER, "fig5b", name, "kkr")
@@ -184,7 +198,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             for model in (DENSENET, RESNET)
             for name in ("kkr", "ukkr")
         ],
-        "In float64 {:.4f} and {:.4f}, {:.4f} and {:.4f}:": lambda: [
+        "the estimates are {:.4f} and {:.4f}, {:.4f} and {:.4f}:": lambda: [
             stored.top_label(m, f"tuned_{name}_gruber2025")["rms"]
             for m in (DENSENET, RESNET)
             for name in ("kkr", "ukkr")
@@ -192,6 +206,10 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "differ by at most {:.4f} and {:.4f}": lambda: [
             stored.spread_of(model, "rms", TUNED) for model in (DENSENET, RESNET)
         ],
+        (
+            "the printed root risks of Table 1 ({0:.2f} and {2:.2f}; {1:.2f} and {3:.2f}), and of "
+            "ukkr in Table 2 ({4:.2f}; {5:.2f})"
+        ): lambda: stored.at_ridge("kkr", "table1") + stored.at_ridge("ukkr", *stored.TABLES),
         "The root risk is {:.2f} times that of the same kde without dropping": lambda: stored.claim(
             GRUBER, "dropping them has no effect"
         )[:1],
@@ -208,7 +226,6 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "The same numbers cost {:.2f}, {:.2f} and {:.1f} s of CPU here": lambda: stored.seconds(
             "ours"
         ),
-        "| {:.4f} ± {:.4f}: rounds to {:.0f} %": stored.accuracy,
         (
             "None of the {} numbers of the authors' code that we repeat differs, but for {} "
             "of these"
@@ -370,7 +387,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "near 1 has", "below that of 15 bins", "what 0.02 is worth",
     ),
     DIFFERENCES: (
-        "1 / (1 - q)", "1 / √(1 - q)", "clipped at 1e-7", "With 3 and 10 classes",
+        "1 / (1 - q)", "1 / √(1 - q)", "With 3 and 10 classes",
         "binning with 30 clusters",
         "The code has 15, and the printed means are of 15", "p / (1 + p)", "(10,000 iterations)",
         "1,000 iterations on synthetic data, 300 in", "Partition with 30 clusters",
@@ -384,6 +401,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p",
         "Exactly 0;", "clr(p / 2)",
         "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)",
+        "1e-3 (kkr) and 1e-4 (ukkr)",
         "needs 10⁷ samples",
     ),
     GLOSSARY: (

@@ -1,0 +1,71 @@
+"""Table 4's DenseNet-161 on random halves of its 50,000 rows.
+
+The paper has 25,000 rows of this network on ImageNet, and does not say which. A number on one half
+varies around its mean over random halves with their standard deviation. So this is the error of
+our mean when it is compared with the paper's number.
+"""
+
+from harness.evaluation import items, text_tables
+from harness.figures import panels
+
+from .risk_table import ERROR
+from .tuned import BASES, PAPER, PUBLISHED, STYLES, summary
+
+__all__ = ["render", "reproduced", "summary", "table"]
+COLUMNS = {"": "root_risk", ERROR: "root_risk_se"}
+
+
+def over_halves(records, settings, number):
+    """Return mean, sd and reps of a diagnostic (x 100) over the halves, by model and column."""
+    rows = items.with_diagnostics(items.values(records, settings, ["rms"]), number)
+    rows = rows.astype({number: float})
+    rows[number] *= 100.0
+    return items.means(rows, ["model", "column"], number)
+
+
+def render(records, settings):
+    """Draw the paper's root risks with standard errors over the folds, and ours over halves."""
+    figure, ((ax,),) = panels.grid(1, 1, 2.4)
+    theirs = items.printed(settings).rename(columns={"value": "mean", "plus_minus": "se"})
+    theirs = theirs[theirs["row"].isin(items.labels(settings, "problem"))]
+    ours = over_halves(records, settings, "root_risk").assign(se=lambda frame: frame["sd"])
+    for kind, frame in ((PAPER, theirs), (PUBLISHED, ours)):
+        panels.named_marks(ax, frame, "column", BASES, **STYLES[kind])
+    panels.name_rows(ax, BASES)
+    ax.set_xlabel(
+        "root of the cross-validated risk × 100 "
+        "(bars: paper, standard error over folds; ours, standard deviation over halves)"
+    )
+    panels.legend(figure, ax)
+    return figure
+
+
+def table(records, settings):
+    """Return rows by estimator: the paper's root risk x 100, ours over halves, and fold errors."""
+    theirs = items.printed(settings).rename(columns={"value": "mean", "plus_minus": "se"})
+    theirs = theirs[theirs["column"].isin(BASES)]
+    theirs = theirs[theirs["row"].isin(items.labels(settings, "problem"))]
+    rows = text_tables.entries(theirs, ["{column}"], PAPER, digits=2)
+    for number, name in (("root_risk", "ours"), ("root_risk_se", "our error over folds")):
+        frame = over_halves(records, settings, number)
+        text_tables.entries(frame, ["{column}"], name, error="sd", digits=3, into=rows)
+    heading = "root risk x 100; ours: mean ± standard deviation over random halves"
+    return text_tables.wide(rows, ["estimator"], heading)
+
+
+def reproduced(records, settings):
+    """Return our means over halves; their error is the standard deviation of one half."""
+    return items.answers(
+        items.together(
+            *(
+                items.numbers(
+                    over_halves(records, settings, number),
+                    "{model}",
+                    "{column}" + end,
+                    error="sd",
+                )
+                for end, number in COLUMNS.items()
+            )
+        ),
+        settings,
+    )
