@@ -114,10 +114,8 @@ list estimator => did you mean 'estimators'?
 list things => takes one of problems, estimators, experiments, calibrators
 list problems --al => list: No such option: --al
 list problems no_such_word => no problem matches no_such_word
-list estimators notion=strong => no notion 'strong'
+list estimators notion=strong => no estimator matches notion=strong
 list estimators kind=lower => estimators are not listed by 'kind'
-list experiments paper=berta => no paper 'berta' (did you mean 'berta2026'?)
-list experiments estimator=kdf => there is no estimator 'kdf' (did you mean 'kde'?)
 info => info: Missing argument 'ID'; `calharness info --help`
 info beta_wawy => did you mean 'beta_wavy'?
 info nowhere.Mine => cannot import 'nowhere'
