@@ -63,9 +63,10 @@ def p_values(p, y, k, rng):
 
 
 def size(only=()):
-    """Return one row for each notion and "any", n and k.
+    """Return the size of the test, one row per combination of notion, n and k.
 
-    "any" means that one of the notions is rejected after the correction for multiple tests.
+    The notion "any" stands for a rejection under at least one notion, after the correction for
+    multiple tests.
     """
     rows = []
     for k, problems in CALIBRATED.items():

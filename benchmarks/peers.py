@@ -81,7 +81,7 @@ def predictions(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_id(name: str, estimand: str, **settings: Any) -> Call:
-    """Return a call of the estimator with this id."""
+    """Return a function (p, y) that calls the estimator with this id."""
     estimator = load_estimator(name, **settings)
 
     def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:

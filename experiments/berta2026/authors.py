@@ -149,7 +149,9 @@ def _predictions(problem: Any, stream: np.random.RandomState, n: int) -> np.ndar
 
 
 def _truth_draws(problem: Any, stream: np.random.RandomState) -> dict[str, np.ndarray]:
-    """Return {estimand: predictions over which the script averages}, the first draws of a seed."""
+    """Return, by estimand, the predictions over which the authors' script averages.
+
+    They are the first draws of its seed."""
     names = ("l1", "l2") if hasattr(problem, "alpha") else ("l1",)
     return {name: _predictions(problem, stream, 100_000) for name in names}
 

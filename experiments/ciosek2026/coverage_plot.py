@@ -96,11 +96,11 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
 
 def entries(part: pd.DataFrame) -> dict[str, str]:
-    """Return a row of a table from the sizes of one problem, estimator and level.
+    """Return the table's row of one problem, estimator and level.
 
-    `part` is from `rates.coverage`. The row has coverage at every n, samples, the smallest coverage
-    that passes, the verdict, the closest margin, the share of vacuous bounds, the true value (CE)
-    and mean bounds at the largest n.
+    `part` has its results at all n (`rates.coverage`). The row has the coverage at every n, the
+    number of samples, the smallest coverage that passes, the verdict, the smallest margin and the
+    share of vacuous bounds. At the largest n it also has the true value (CE) and the mean bounds.
     """
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]

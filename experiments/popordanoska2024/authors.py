@@ -179,8 +179,9 @@ class TemperatureGrid:
 
     T is the first of linspace(0.0001, 5, 10000), in float32, with the smallest `objective`: the
     mean log-loss ("nll") or the Brier score ("brier"). The log-loss is convex in 1 / T, so a
-    bisection of the grid finds its minimum; for the Brier score all are tried. Their code starts
-    from the logits, which differ from log p, floored at -87.336, by a constant per row. Scalars are
+    bisection of the grid finds its minimum; for the Brier score all are tried. The
+    authors' code starts from the logits. Here log p is used, floored at -87.336: above the floor
+    the two differ by a constant per row, which softmax ignores. Scalars are
     treated as two columns. Determinism: exact. Cost: O(n k) per tried temperature.
     """
 

@@ -32,7 +32,7 @@ class Spline:
         Number of knots, at least 3, at equally spaced quantiles of l from 5 % to 95 %. Equal knots
         count once. With fewer than 3 distinct knots s is a line, as in `Platt`.
     ridge : float
-        Cost of curvature. At the default, a wave of amplitude 1/2 in the logit from end to end
+        Cost of curvature. At the default, one full wave of amplitude 1/2 between the outer knots
         costs 2 nats. A further ridge of 1e-6 keeps separable samples finite.
 
     Raises
@@ -43,8 +43,8 @@ class Spline:
     Notes
     -----
     There are as many coefficients as knots: s follows one or two waves of E[Y given p], and misses
-    steps and finer waves, so a variational estimate is biased downwards. Its noise costs up to
-    knots / (4 n) of the squared error. Logs are floored at -87.336. Newton steps find the exact
+    steps and finer waves, so a variational estimate is biased downwards. The noise of
+    the fit lowers a variational estimate of the squared error by up to knots / (4 n). Logs are floored at -87.336. Newton steps find the exact
     minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight steps.
 
     References

@@ -61,7 +61,8 @@ class Comparison:
 def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
     """Compute the cells that neither the records nor the baseline have.
 
-    The first cells and the contract test come first, so that a wrong estimator is named at once.
+    The contract test and a few cells run before the rest, so that a wrong estimator is reported at
+    once.
 
     Returns
     -------

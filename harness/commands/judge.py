@@ -20,7 +20,7 @@ class JudgeCommand(Command):
     """`judge`, whose options --json and --fail-above take a varying number of values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments after `one_value_each`."""
+        """Check that every option has one value, then parse the arguments."""
         return super().parse_args(ctx, one_value_each(args))
 
 

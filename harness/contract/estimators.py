@@ -41,7 +41,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 class Case(NamedTuple):
-    """An estimator under one notion, with unreduced ordinary data (miscalibrated, no ties)."""
+    """An estimator under one notion, with ordinary data: miscalibrated, no ties, not yet reduced."""
 
     estimator: Any
     spec: EstimatorSpec

@@ -48,8 +48,9 @@ class Consistency(Resampling):
     top-label, the correctness of the top class is drawn from the confidence. Power is that of the
     statistic. Debiasing it does not help by itself, because the null values share the bias.
 
-    Measured share of p-values of at most 0.05 with 99 draws, in % (100 samples: +- 2.2 at 5, +- 5
-    at 50; * 63 or 64 samples: +- 6 at 50), for n = 200 and 1,000:
+    Measured percentage of p-values of at most 0.05, with 99 draws. Each entry has n = 200, then
+    n = 1,000. It comes from 100 samples (standard error 2.2 points at 5 %, 5 points at 50 %).
+    Columns with * have 63 or 64 samples (6 points at 50 %).
 
                                     beta_calibrated  beta_shifted  beta_wavy*
         binned15 l1                            4, 4        13, 23      16, 67

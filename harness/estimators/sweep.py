@@ -79,7 +79,7 @@ class Sweep:
 
 
 def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
-    """Return a function from a number of bins to their starts in the sorted p, and n at the end."""
+    """Return a function of the number of bins: indices in the sorted p where bins start, then n."""
     n, first = len(p), np.searchsorted(p, p)
     return lambda bins: np.unique(np.concatenate([first[-(-np.arange(bins) * n // bins)], [n]]))
 

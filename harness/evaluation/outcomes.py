@@ -61,11 +61,11 @@ def count_others(rows: pd.DataFrame | None) -> dict[str, int]:
 
 
 def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
-    """Count the printed numbers of a paper per entry of OUTCOMES, each once.
+    """Count a paper's printed numbers by outcome (OUTCOMES); each number counts once.
 
-    `rows` is the paper's reproduction.csv. Without it (None) there is no number of ours. A number
-    is a constant where reported.csv says that a formula gives it. It is from the authors' rows
-    where the experiment reads them (`records_from`) and computes nothing.
+    `rows` is the paper's reproduction.csv, or None if nothing was computed here. A number counts as
+    a constant if reported.csv says that a formula gives it. It counts as from the authors' rows if
+    the experiment only reads their rows (`records_from`).
     """
     path = reproduction.reported_path(paper)
     printed = pd.read_csv(path, dtype=dict.fromkeys(reproduction.KEY, str))

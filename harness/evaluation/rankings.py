@@ -119,9 +119,10 @@ def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def own_orders(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
-    """Return {(notion, estimator, estimand): order} by the values; one cell per model.
+    """Return {(notion, estimator, estimand): order of the models by value}.
 
-    An estimator without a value for one of the models has none.
+    The records must have one cell per model. An estimator that lacks a value for some model is left
+    out.
     """
     problems = set(records["problem"])
     orders = {}

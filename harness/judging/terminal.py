@@ -68,7 +68,7 @@ def tail(judgement: Answers) -> list[str]:
 
 
 def answer_lines(question: str, answer: Any) -> list[str]:
-    """Return the lines of an answer; of the reason if it is a str; none if it is None."""
+    """Return the lines of an answer. A str is the reason for no answer; None has no lines."""
     if answer is None or (question == "versus" and isinstance(answer, str)):
         return []
     title = f"{1 + list(QUESTIONS).index(question)}. {QUESTIONS[question]}"

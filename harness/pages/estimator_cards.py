@@ -71,7 +71,7 @@ class Card:
 
     @property
     def overall(self) -> pd.DataFrame | None:
-        """Rows of the leaderboards without a filter."""
+        """Rows of the leaderboard to which no filter is applied."""
         return None if self.boards is None else filtered_by(self.boards)
 
     @property
@@ -201,7 +201,7 @@ def reference_link(sources: Sources, group: str, name: str) -> str | None:
 
 
 def fact(card: Card) -> str:
-    """Summarise the card in one sentence, from the measured numbers."""
+    """Summarise the page of an estimator in one sentence that has its measured numbers."""
     if card.rows is None:
         return (
             "Not in the arena: nothing here says how far off it is; what it costs was measured "

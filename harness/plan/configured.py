@@ -48,7 +48,7 @@ class Configured:
 
     @property
     def cells(self) -> set[str]:
-        """Keys of all cells whose records it uses, its own and those of others."""
+        """Keys of all cells whose records the experiment uses: its own, and those of other experiments."""
         return {cell.key for member in self.family for cell in member.plan.cells}
 
     @property

@@ -222,7 +222,7 @@ class Costs:
 def chunks_of(
     groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int
 ) -> Iterator[list[Cell]]:
-    """Join the cells of consecutive samples, `total` of them, until a chunk holds enough work.
+    """Join the cells of consecutive samples until a chunk holds enough work; `total` counts cells.
 
     There are at least eight chunks per worker, if there are cells enough. The last chunks are
     smaller. The cells of a chunk have one owner (`Plan.owner`).

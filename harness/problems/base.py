@@ -188,7 +188,7 @@ def draw_labels(c: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _inherited(name: str) -> Any:
-    """Return a property with the attribute that the inner problem declares."""
+    """Return a property that reads the attribute of the same name from the inner problem."""
     return property(lambda self: getattr(self.wrapped, name))
 
 

@@ -90,7 +90,7 @@ def _cell_table(plan: Plan) -> NDArray[Any]:
 
 
 def rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Return numbers to so many significant digits, as the nearest double to the decimal."""
+    """Round numbers to significant digits; each result is the double nearest to the decimal."""
     distinct, codes = np.unique(numbers, return_inverse=True)
     return np.array([float(f"{number:.{digits}g}") for number in distinct], dtype=float)[codes]
 

@@ -1,7 +1,7 @@
 """Compiled box-kernel smoothers that slide over sorted scores.
 
-They compute label means, bounds of their error, and column sums of the weights. Scores go in
-ascending, labels as uint8, folds as uint8 (a fold number). Moments of a window are sums of
+They compute label means, bounds of their error, and column sums of the weights. Scores must
+ascend, labels as uint8, folds as uint8 (a fold number). Moments of a window are sums of
 integers, with scores rounded to multiples of GRID, so that no rounding error builds up over 10^7
 slides. The rounding itself is added to the bias.
 """

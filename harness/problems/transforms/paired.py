@@ -60,7 +60,7 @@ class Paired(Wrapper):
             )
 
     def members(self) -> dict[str, Paired] | None:
-        """Return the paired members of a family; None for a single problem."""
+        """Return the members that share their samples, or None if the problem is no family."""
         members = list_members(self.problem)
         if members is None:
             return None
