@@ -101,7 +101,7 @@ def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, stor
             return opened(store)[0].open_output_stream(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(buckets, "_opened", lambda address: (Full(), opened(address)[1]))
+        patch.setattr(buckets, "_file_system", lambda address: (Full(), opened(address)[1]))
         with pytest.raises(
             BadInputError,
             match="records/part-.* could not be sent .*no space left.* run the same command again",

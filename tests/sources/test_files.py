@@ -416,6 +416,13 @@ ACCEPTED = {
     ),
     "npz: numbers as text": (dict(probs=PC, y=Y.astype(str)), {}, PC, Y, ["3 classes"]),
     "npz: bytes": (dict(p=P1, y=YES.astype("S")), {"positive": "yes"}, P1, Y1, ["1 = yes"]),
+    "npz: logits within [0, 1] that are named": (
+        dict(z=P1, y=Y1),
+        {"logits": "z"},
+        1 / (1 + np.exp(-P1)),
+        Y1,
+        ["logistic"],
+    ),
     "npz: logits": (
         dict(logits=LOGITS, y=Y),
         {},
@@ -468,6 +475,7 @@ REFUSED = {
     "percent": (table("p,y", 100 * P1, Y1), {}, "divide percent by 100"),
     "logits called probabilities": (dict(probs=MIXED, y=Y), {}, "logits=probs"),
     "probabilities called logits": (dict(logits=PC, y=Y), {}, "probabilities=logits"),
+    "probabilities in a column called logit": (table("logit,y", P1, Y1), {}, "probabilities=logit"),
     "rounded to 2 digits": (dict(probs=LOOSE, y=[0, 1]), {}, "renormalise=true"),
     "far from 1": (dict(probs=LOOSE * 0.9, y=[0, 1]), {"renormalise": True}, "sums to 0.891"),
     "NaN": (table("p,y", [0.5, ""], [0, 1]), {}, "p holds NaN at row 1"),

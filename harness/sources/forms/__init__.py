@@ -124,7 +124,7 @@ def _to_probabilities(
     """Return (n,) or (n, k) probabilities, and a note on how they were computed."""
     if are_logits:
         matrix = matrix.astype(np.float32 if options.float32 else np.float64)
-        refuse_probabilities_as_logits(matrix, columns.title, path)
+        refuse_probabilities_as_logits(matrix, columns.title, bool(options.logits), path)
         p = softmax(matrix, path).astype(np.float64)
         return p, f", of which the {'logistic function' if p.ndim == 1 else 'softmax'} is taken"
     if options.float32:

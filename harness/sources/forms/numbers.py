@@ -30,15 +30,25 @@ def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
     return p
 
 
-def refuse_probabilities_as_logits(z: NDArray[Any], name: str, path: object) -> None:
-    """Refuse rows (n, k) in [0, 1] that sum to 1."""
-    if z.ndim == 1 or not _in_unit(z):
+def refuse_probabilities_as_logits(
+    z: NDArray[Any], name: str, is_asked_for: bool, path: object
+) -> None:
+    """Refuse rows (n, k) in [0, 1] that sum to 1, and a column in [0, 1] without the option logits.
+
+    Probabilities that are read as logits would give wrong numbers without a word.
+    """
+    if not _in_unit(z):
         return
     sums = z.sum(axis=-1, dtype=np.float64)
-    if (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
+    if z.ndim == 2 and (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
         raise BadInputError(
             f"{path}: {name} holds no logits: every row lies in [0, 1] and sums to 1; name "
             f"probabilities by probabilities={name}."
+        )
+    if z.ndim == 1 and not is_asked_for and ((z > 0) & (z < 1)).any():
+        raise BadInputError(
+            f"{path}: {name} lies within [0, 1], as probabilities do; give probabilities={name}, "
+            f"or logits={name} if it holds logits."
         )
 
 
