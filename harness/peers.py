@@ -177,7 +177,9 @@ class Relplot(_PeerOfMeasures):
         if self.measure == "l1":
             return {"l1": relplot.metrics.binnedECE(p, y, nbins=15)}
         if self.measure == "laplace_kce" and len(p) < 2:
-            raise UndefinedError("relplot draws from all samples but the last, and there is one")
+            raise UndefinedError(
+                "relplot draws from all samples but the last, so it needs two; there is one"
+            )
         with _seeded(rng):
             if self.measure == "interval_ce":
                 return {"interval_ce": relplot.metrics.intCE_rand(p, y)}

@@ -43,9 +43,10 @@ class Spline:
     Notes
     -----
     There are as many coefficients as knots: s follows one or two waves of E[Y given p], and misses
-    steps and finer waves, so a variational estimate is biased downwards. The noise of
-    the fit lowers a variational estimate of the squared error by up to knots / (4 n). Logs are floored at -87.336. Newton steps find the exact
-    minimum. Determinism: exact. Cost: O(n knots^2) per step, about eight steps.
+    steps and finer waves, so a variational estimate is biased downwards. The noise of the fit
+    lowers a variational estimate of the squared error by up to knots / (4 n). Logs are floored at
+    -87.336. Newton steps find the exact minimum. Determinism: exact. Cost: O(n knots^2) per step,
+    about eight steps.
 
     References
     ----------

@@ -85,7 +85,7 @@ def _run_hydra(arguments: list[str]) -> int:
     if given.multirun:
         if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
             raise BadInputError(
-                "profile=true is of one run; leave out -m, or profile one of its jobs."
+                "profile=true profiles a single run; leave out -m, or profile one job of the sweep."
             )
         multirun.current = multirun.Multirun(given.overrides)
         for experiment in multirun.current.experiments:

@@ -180,8 +180,8 @@ def _check_added(text: str, composed: dict[str, Any]) -> None:
         lost = [name for name in names if name and name not in (composed.get(group) or {})]
         if lost:
             raise BadInputError(
-                f"{text} adds to a list that {group}= gives anew; name {', '.join(lost)} in that "
-                "list."
+                f"{text} adds to a list that {group}= replaces; put {', '.join(lost)} into "
+                f"{group}=[...] instead."
             )
 
 

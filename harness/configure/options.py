@@ -98,8 +98,8 @@ def table_options(group: str) -> dict[str, Option]:
             for name, option in _options_of(block, path):
                 if name in options or name in _files(group):
                     raise BadInputError(
-                        f"{path} makes the {group} {name!r}, which is there already; give each id "
-                        "once."
+                        f"{path} defines the {group} {name!r}, which is defined already; use each "
+                        "id once."
                     )
                 options[name] = option
     return options

@@ -228,8 +228,8 @@ def imported(path: Any, where: str) -> Any:
     # our modules import os and others, which a configuration must not reach through them
     if is_ours(module_path) and not is_ours(str(getattr(value, "__module__", ""))):
         raise BadInputError(
-            f"{where}: {path} is not of {module_path!r}, which only imports it; name it where it "
-            "is defined."
+            f"{where}: {path} is only imported by {module_path!r}; give the path of the module "
+            "that defines it."
         )
     return value
 

@@ -202,7 +202,7 @@ class Repository:
         root = _root(Path(self.root).expanduser())
         if root is None:
             raise BadInputError(
-                f"root is {self.root}, which holds no folder model_predictions, itself or below "
+                f"root is {self.root}, but there is no folder model_predictions in it, nor in its "
                 "results/<context>."
             )
         object.__setattr__(self, "root", root)

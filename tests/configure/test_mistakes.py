@@ -81,7 +81,7 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs one after the other
 @ estimator=[] => no estimator is selected
 @ estimator=[binned16] => there is no estimator 'binned16' (did you mean 'binned15'?)
 @ estimator=glob(nothing*) => no estimator matches 'nothing*'
-@ estimator=[oracle] +estimator=kde => name kde in that list
+@ estimator=[oracle] +estimator=kde => put kde into estimator=
 @ estimator.binned15.binz=3 => did you mean 'estimator.binned15.bins'?
 @ +estimator.binned15.binz=3 => does not take binz (did you mean 'bins'?)
 @ estimator.variational_isotonic.folds=3 => +estimator.variational_isotonic.folds=VALUE
@@ -166,7 +166,7 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "missing label": ("a.csv", "p,y\n0.2,0\n0.3,\n", "", "leave out such rows, 1 in all"),
     "labels between": ("a.csv", "p,y\n0.2,0.5\n0.3,0.25\n", "", "y holds 0.25, 0.5"),
     "rounded": ("a.csv", "p0,p1,p2,y\n0.33,0.33,0.33,0\n", "", "renormalise=true"),
-    "labels out of range": ("a.csv", "p,y\n0.2,0\n0.3,3\n", "", "positive=LABEL"),
+    "labels out of range": ("a.csv", "p,y\n0.2,0\n0.3,3\n", "", "positive="),
     "no archive": ("a.npz", "PK and so on", "", "np.savez('preds.npz', probs=p, labels=y)"),
     "no parquet": ("a.parquet", "PAR1", "", "frame.to_parquet('preds.parquet')"),
     "json": ("a.json", "{}", "", "allowed are .npz, .csv and .parquet"),

@@ -97,9 +97,7 @@ def test_an_id_is_given_once(conf, twice):
         f"- make:\n    {twice}: {{_target_: a.B}}\n"
     )
     options.table_options.cache_clear()
-    with pytest.raises(
-        BadInputError, match=f"more.yaml makes the problem '{twice}', which is there already"
-    ):
+    with pytest.raises(BadInputError, match=f"more.yaml defines the problem '{twice}'"):
         options.ids("problem")
 
 

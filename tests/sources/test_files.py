@@ -486,7 +486,7 @@ REFUSED = {
         {},
         "leave out such rows, 1 in all",
     ),
-    "1/2 for one column": (table("p,y", P1, Y1 + 1), {}, "positive=LABEL"),
+    "1/2 for one column": (table("p,y", P1, Y1 + 1), {}, "positive="),
     "another positive": (table("p,y", P1, YES), {"positive": "yse"}, "positive=yse"),
     "positive for many": (dict(probs=PC, y=Y), {"positive": 1}, "positive=1"),
     "names for numbers": (numbered(0, ANIMALS), {}, "class_names=[...]"),

@@ -71,10 +71,9 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
         if set(labels.texts) <= set(pair):
             return _places(labels, pair), None, note
     raise BadInputError(
-        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is one column: "
-        "labels must be 0 and 1 or booleans, or positive=LABEL names the label whose probability "
-        "it "
-        f"is, such as positive={labels.texts[-1]}."
+        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} has the "
+        "probabilities of one label; use labels 0 and 1 or booleans, or name that label, such as "
+        f"positive={labels.texts[-1]}."
     )
 
 

@@ -25,11 +25,11 @@ def label_name(arrays: Arrays, chosen: str | None, path: object) -> str:
     known = matching_names(arrays, LABEL_NAMES)
     if len(known) > 1:
         raise BadInputError(
-            f"{path} holds {' and '.join(known)}; say which are the labels by labels=."
+            f"{path} holds {' and '.join(known)}; choose the labels by labels=NAME."
         )
     if not known:
         raise BadInputError(
-            f"{path} holds {few(list(arrays), MOST)}; none is named {', '.join(LABEL_NAMES)}: name "
+            f"{path} holds {few(list(arrays), MOST)}, but no {' or '.join(LABEL_NAMES)}; choose "
             "the labels by labels=NAME."
         )
     return known[0]
@@ -142,7 +142,7 @@ def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path:
             raise _absent(arrays, absent, option, path)
         if any(arrays[name].ndim != 1 for name in wanted):
             raise BadInputError(
-                f"{path}: {option}=[...] lists columns, one per class; a matrix is named alone."
+                f"{path}: {option}=[...] takes one column per class; for a matrix give {option}=NAME."
             )
         names = tuple(wanted)
         classes = without_prefix(names) if len(names) > 1 else None
