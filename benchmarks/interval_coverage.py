@@ -19,13 +19,14 @@ means over a large sample of which C is known.
 A row of the table counts the draws of one quantity in one cell, and those whose interval contains
 the truth. Quantities have the names of `judge --json`. `class.l1` is the L1 interval of a single
 class, averaged over all classes; `group.gap` and `group.l1` are those of all rows taken as one
-group. An interval with one end is a bound. The intervals are those before `judge` extends some of them to 0,
-which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i alone.
+group. An interval with one end is a bound. We test the intervals before `judge` extends some of
+them to 0, which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i
+alone.
 
 The part "errors" holds the errors of one model. The part "changes" holds the effects of a change
-of the model: the gains by recalibration, and the differences to a second model whose logits are those of
-the first plus normal noise with standard deviation 1/2. The truth of a gain is the expected gain on
-new rows of the maps that were fitted on this draw's folds.
+of the model: the gains by recalibration, and the differences to a second model. The logits of the
+second model are those of the first plus normal noise with standard deviation 1/2. The truth of a
+gain is the expected gain on new rows of the maps that were fitted on this draw's folds.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ TABLES = {"table1": "fig2a", "table2": "fig2b"}  # and the figure of the same ce
 
 
 def top_label(model, estimator, name="table1"):
-    """The row of Table 1 or 2 of an estimator on a network: root_risk (x 100), root_risk_se, rms."""
+    """Return an estimator's row of Table 1 or 2 on a network: root_risk (x 100), its error, rms."""
     return row(GRUBER, name, model=model, estimator=estimator)
 
 

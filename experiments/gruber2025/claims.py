@@ -47,7 +47,10 @@ TOP_LABEL = [
     )
 ]
 CANONICAL = ["gruber2025_table3_offline", "gruber2025_table5_offline"]
-NOT_RUN = "needs the records of the experiments that it is made of: `calharness experiment=gruber2025_claims` computes them"
+NOT_RUN = (
+    "needs the records of the experiments that it is made of: "
+    "`calharness experiment=gruber2025_claims` computes them"
+)
 TABLES = [f"table{i}" for i in range(1, 7)]
 SE = " (standard error)"
 SHARED = "networks of one data set share its test images"
@@ -409,7 +412,11 @@ def lead(made, networks, best):
 def printed_trend(tables):
     """Test the number of columns of Tables 1 to 6 in which ukkr is printed above kkr."""
     below, above = ((tables["ukkr"] - tables["kkr"]).mul(sign).lt(0).sum() for sign in (1, -1))
-    why = f"as printed, {below} below and {above} above; the other {len(tables) - below - above} of {len(tables)} columns are equal"
+    equal = len(tables) - below - above
+    why = (
+        f"as printed, {below} below and {above} above; "
+        f"the other {equal} of {len(tables)} columns are equal"
+    )
     return exact(float(above), (), claims.PAPER, why)
 
 
@@ -426,7 +433,10 @@ def agreement():
     read = reproduction.reported("gruber2025", ["fig5a", "fig5b"])
     read = read[read["column"].isin(BASES)].groupby(["item", "row"])["value"].agg(["min", "max"])
     share = (read["max"] / read["min"]).lt(1.5).mean()
-    why = "the paper's estimates as read from Figure 5; marks hidden behind others are left out; 1.5 is ours"
+    why = (
+        "the paper's estimates as read from Figure 5; "
+        "marks hidden behind others are left out; 1.5 is ours"
+    )
     return exact(share, (), claims.PAPER, why)
 
 
@@ -458,5 +468,8 @@ def cost(records):
     if "binned15" not in seconds or not tuned:
         return claims.untested(NOT_RUN)
     ratio = np.log10(seconds[tuned].min(axis=1) / seconds["binned15"])
-    why = "bins, kde, kkr and ukkr on 100 halves of four networks, CPU seconds of one thread here; a factor of ten is ours"
+    why = (
+        "bins, kde, kkr and ukkr on 100 halves of four networks, CPU seconds of one thread here; "
+        "a factor of ten is ours"
+    )
     return claims.estimate_mean(ratio.groupby("rep").mean(), cells["key"], claims.PAPER, why)

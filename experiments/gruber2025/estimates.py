@@ -131,7 +131,10 @@ def table(records, settings):
         None,
         into=rows,
     )
-    heading = "root mean squared calibration error: mean over folds of the root ± standard deviation over folds"
+    heading = (
+        "root mean squared calibration error: "
+        "mean over folds of the root ± standard deviation over folds"
+    )
     return text_tables.wide(rows, ["network", "estimator"], heading, [PAPER, *OURS, LEFT])
 
 

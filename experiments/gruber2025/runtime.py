@@ -59,7 +59,8 @@ def render(records, settings):
     ax.set_xscale("log")
     panels.name_rows(ax, ["15 bins, in-sample", *ROWS[1:]])
     ax.set_xlabel(
-        "seconds per network of 10,000 samples (ours: CPU seconds on one thread; paper: wall-clock seconds)"
+        "seconds per network of 10,000 samples "
+        "(ours: CPU seconds on one thread; paper: wall-clock seconds)"
     )
     panels.legend(figure, ax, 3)
     return figure
@@ -79,9 +80,12 @@ def table(records, settings):
         (of / of[BASES[0]]).map("{:.2g}".format).astype(float) for of in (theirs, mean[PUBLISHED])
     ]
     columns = {
-        "paper (wall-clock)": theirs.map(SHORT), "paper / 15 bins": ratios[0].map(RATIO), PUBLISHED: mean[PUBLISHED].map(SHORT),
-        "corrected": mean["corrected"].map(SHORT), "as published / 15 bins": ratios[1].map(RATIO),
-    }  # fmt: skip
+        "paper (wall-clock)": theirs.map(SHORT),
+        "paper / 15 bins": ratios[0].map(RATIO),
+        PUBLISHED: mean[PUBLISHED].map(SHORT),
+        "corrected": mean["corrected"].map(SHORT),
+        "as published / 15 bins": ratios[1].map(RATIO),
+    }
     rows = pd.DataFrame(columns).replace("nan", DASH).loc[ROWS].to_dict("index")
     heading = "seconds per network; ours: CPU seconds, mean over " + (
         ", ".join(dict.fromkeys(cost["model"])) or "none"

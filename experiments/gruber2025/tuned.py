@@ -17,15 +17,24 @@ KINDS = {
 PLACE = ["{model}", "{base}"]
 LOST = ["q", "1 / (1 - q)", "as published × (1 - q)", "100 × Brier"]
 STYLES = {
-    PAPER: {"color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 3.5, "label": PAPER, "shift": -0.3},
-    PUBLISHED: {"color": COLOURS[0], "marker": "o", "markersize": 3.5, "label": PUBLISHED, "shift": -0.1},
-    RIDGE: {
-        "color": COLOURS[0], "marker": "o", "markersize": 3.5, "fillstyle": "left", "markerfacecoloralt": "white",
-        "label": "as published, at the ridge that float32 chose", "shift": 0.0,
+    PAPER: {
+        "color": "0.35", "marker": "D", "markerfacecolor": "white", "markersize": 3.5,
+        "label": PAPER, "shift": -0.3,
     },
-    "corrected": {"color": COLOURS[1], "marker": "s", "markersize": 3.5, "label": "corrected", "shift": 0.1},
+    PUBLISHED: {
+        "color": COLOURS[0], "marker": "o", "markersize": 3.5, "label": PUBLISHED, "shift": -0.1,
+    },
+    RIDGE: {
+        "color": COLOURS[0], "marker": "o", "markersize": 3.5, "fillstyle": "left",
+        "markerfacecoloralt": "white", "label": "as published, at the ridge that float32 chose",
+        "shift": 0.0,
+    },
+    "corrected": {
+        "color": COLOURS[1], "marker": "s", "markersize": 3.5, "label": "corrected", "shift": 0.1,
+    },
     "corrected, own split": {
-        "color": COLOURS[2], "marker": "v", "markersize": 3.5, "label": "corrected, own split", "shift": 0.3,
+        "color": COLOURS[2], "marker": "v", "markersize": 3.5, "label": "corrected, own split",
+        "shift": 0.3,
     },
 }  # fmt: skip
 OURS = list(STYLES)[1:]
@@ -110,7 +119,7 @@ def beside(records, settings, value, error, spread=""):
 def answering(estimates):
     """Return the rows of `measured` that answer for the paper's numbers.
 
-    Those are the published estimators. Kernel ridge answers with the ridge that float32 chose, where
+    These are the published estimators. Kernel ridge answers with the ridge that float32 chose, if
     it was computed.
     """
     ridge = estimates[estimates["kind"].eq(RIDGE)]

@@ -85,9 +85,13 @@ class DirichletKernel:
             kl = entropy - np.log(g[np.arange(len(y)), y]).mean()
         share = e.mean(axis=0)
         values = {
-            "l2_squared": l2, "kl": kl, "refinement_l2_squared": -squares, "refinement_kl": -entropy,
-            "sharpness_l2_squared": squares - (share**2).sum(), "sharpness_kl": entropy - xlogy(share, share).sum(),
-        }  # fmt: skip
+            "l2_squared": l2,
+            "kl": kl,
+            "refinement_l2_squared": -squares,
+            "refinement_kl": -entropy,
+            "sharpness_l2_squared": squares - (share**2).sum(),
+            "sharpness_kl": entropy - xlogy(share, share).sum(),
+        }
         return {name: Estimate(float(value)) for name, value in values.items()}
 
     def _bandwidth(self, g):

@@ -157,7 +157,10 @@ def of_printed_curves(records, settings):
     """Test Figure 3's networks, from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
-    why = "the authors' notebook, last epoch; Figure 3 leaves the output out. By the theorem it cannot be: the estimate fails"
+    why = (
+        "the authors' notebook, last epoch; Figure 3 leaves the output out. "
+        "By the theorem it cannot be: the estimate fails"
+    )
     return {"sharpness falls up to the output": claims.exact(ends[0] - ends[1], 0, (), PAPER, why)}
 
 
@@ -184,18 +187,27 @@ def of_simulations(records, settings):
     mine, part_settings = part(records, settings, "fig2b")
     last = curves.numbers(mine, part_settings)
     last = last[last["estimator"].eq(RISK) & last["estimand"].eq("kl") & last["n"].eq(10000)]
-    why = f"via the risk, n = 10,000, the worst of {len(last)} numbers of classes; 10 % is our reading of reliable"
+    why = (
+        f"via the risk, n = 10,000, the worst of {len(last)} numbers of classes; "
+        "10 % is our reading of reliable"
+    )
     by_claim["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
     mine, part_settings = part(records, settings, "fig5_offline")
     few = fig5.measured(mine, part_settings)
     few_last = few["n"].max()  # of which there is no distance
     few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
-    why = "simulated data, ten classes, h = 0.02, against the true value; the paper's is the estimate on all images; 10 % is ours"
+    why = (
+        "simulated data, ten classes, h = 0.02, against the true value; "
+        "the paper's is the estimate on all images; 10 % is ours"
+    )
     by_claim["close to the truth with a few hundred points"] = relative(
         few[few["truth"].notna()], OURS, "fig5_offline", why
     )
     few = few[few["truth"].isna() & few["n"].lt(few_last)]
-    why = "three networks on CIFAR-10, h = 0.02, a value per network: the mean of five orders of the images; 10 % is ours"
+    why = (
+        "three networks on CIFAR-10, h = 0.02, a value per network: "
+        "the mean of five orders of the images; 10 % is ours"
+    )
     own_value = (
         claims.estimate_mean(few["drift"].abs(), few["keys"], OURS, why)
         if len(few)
@@ -271,17 +283,16 @@ def of_rates(records, settings):
         off=lambda f: 100 * (f["limit"] / f["truth"] - 1).abs()
     )
     nearest = limits.loc[limits["off"].idxmin()]
+    why_slope = "via the risk, h = 0.001, n = 100 and 1,600, distance from the limit; -0.9 is ours"
+    why_nearest = (
+        "limits by quadrature at h = 0.05, 0.01 and 0.001, both forms; the nearest to the truth "
+        f"is that of h = {nearest['bandwidth']:g}, {nearest['of'].lower()}; 1 % is ours"
+    )
     return {
-        names[0]: claims.exact(
-            slope, error, fine["key"], OURS, "via the risk, h = 0.001, n = 100 and 1,600, distance from the limit; -0.9 is ours"
-        ),
-        names[1]: claims.exact(
-            nearest["off"], 0, nearest["keys"], OURS,
-            f"limits by quadrature at h = 0.05, 0.01 and 0.001, both forms; the nearest to the truth is that of h = "
-            f"{nearest['bandwidth']:g}, {nearest['of'].lower()}; 1 % is ours",
-        ),
+        names[0]: claims.exact(slope, error, fine["key"], OURS, why_slope),
+        names[1]: claims.exact(nearest["off"], 0, nearest["keys"], OURS, why_nearest),
         names[2]: exponents(mine[mine["estimator"].isin(rows["estimator"].unique())]),
-    }  # fmt: skip
+    }
 
 
 def exponents(records):
@@ -355,7 +366,10 @@ def twin_change(records, settings, estimand, worse, good):
         return absent("table2_twins")
     part_settings = replace(part_settings, labels=configured("table2_twins").labels)
     rows = twins.differences(mine, part_settings, estimand, worse, good)
-    why = f"{len(rows)} networks on CIFAR-10 and CIFAR-100 that fit the rule of NOTES.md, a value each"
+    why = (
+        f"{len(rows)} networks on CIFAR-10 and CIFAR-100 that fit the rule of NOTES.md, "
+        "a value each"
+    )
     return claims.estimate_mean(rows["difference"], rows["keys"], OURS, why)
 
 
@@ -389,7 +403,10 @@ def of_networks(records, settings):
     alike = comparisons.rank_agreement(rows, "network", ["label_of_class"], "metric", "CE_KL").drop(
         columns="CE_KL"
     )
-    why = f"{len(alike)} networks on digits and CIFAR-10; of each the smaller of its two correlations; 0.9 is ours"
+    why = (
+        f"{len(alike)} networks on digits and CIFAR-10; "
+        "of each the smaller of its two correlations; 0.9 is ours"
+    )
     mean = claims.estimate_mean(alike.min(axis=1), rows["keys"], OURS, why)
     return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
 
@@ -411,12 +428,18 @@ def of_training(records, settings):
     mine, part_settings = part(records, settings, "fig6_offline")
     changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], part_settings)
     if len(changes):
-        why = "five networks on digits, validation images, as published, from the epoch of the least log-loss to the last"
+        why = (
+            "five networks on digits, validation images, as published, "
+            "from the epoch of the least log-loss to the last"
+        )
         by_claim[only] = claims.estimate_mean(
             changes["refinement"], changes["keys"], OURS, f"{why}; 0.01 nats is ours"
         )
         by_claim[grows] = claims.estimate_mean(changes["error"], changes["keys"], OURS, why)
-        why = "five networks on digits, validation images, as published; the mean of the distances without sign; ten epochs is ours"
+        why = (
+            "five networks on digits, validation images, as published; "
+            "the mean of the distances without sign; ten epochs is ours"
+        )
         by_claim[stop] = claims.estimate_mean(
             (changes["least loss"] - changes["least error"]).abs(), changes["keys"], OURS, why
         )

@@ -58,8 +58,9 @@ def rank_agreement(
 
     Examples
     --------
-    >>> rows = {"net": "a", "class": [0, 1] * 2, "metric": ["x", "x", "y", "y"], "rank": [1, 2, 2, 1]}
-    >>> agreement = rank_agreement(pd.DataFrame(rows), "net", ["class"], "metric", "x")
+    >>> rows = pd.DataFrame({"net": "a", "class": [0, 1] * 2, "metric": ["x", "x", "y", "y"]})
+    >>> rows["rank"] = [1, 2, 2, 1]
+    >>> agreement = rank_agreement(rows, "net", ["class"], "metric", "x")
     >>> float(agreement.loc["a", "y"].round(6))
     -1.0
     """

@@ -82,7 +82,10 @@ def table(records, settings):
         "{column}": ("mean", "se"),
         "{column}, bias %": ("relative", "relative_se", 0),
     }
-    heading = "kl and l2_squared (two columns): mean ± standard error; relative bias against the true value"
+    heading = (
+        "kl and l2_squared (two columns): mean ± standard error; "
+        "relative bias against the true value"
+    )
     return text_tables.wide(
         comparisons.columns(frame, ("short", "model", "n"), shown),
         ["estimand", "problem", "n"],

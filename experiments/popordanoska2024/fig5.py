@@ -49,11 +49,12 @@ def render(records, settings):
     risk, known = frame[frame["estimator"].eq(RISK)], frame[frame["truth"].notna()]
     drift = {"panel": "drift", "mean": lambda f: f["drift"], "se": lambda f: f["drift_se"]}
     bias = {"panel": "bias", "mean": lambda f: f["relative"], "se": lambda f: f["relative_se"]}
+    from_itself = items.formatted(known, "{column}, from itself")
     drawn = pd.concat([
         risk.assign(panel="estimate", series=risk["model"]),
         risk.assign(**drift, series=risk["model"]),
         known.assign(**bias, series=items.formatted(known, "{column}, from the truth")),
-        known.assign(**{**drift, "panel": "bias"}, series=items.formatted(known, "{column}, from itself")),
+        known.assign(**{**drift, "panel": "bias"}, series=from_itself),
     ])  # fmt: skip
     more = {"how": {"log": True}, "sharex": True}
     dotted = {"linestyle": ":", "markerfacecolor": "white"}

@@ -116,8 +116,11 @@ def table(records, settings):
         text_tables.entries(
             items.means(frame, ["column"], name), ("{column}",), text, digits=digits, into=rows
         )
-    heading = "validation: epochs of the least, and rises in nats from the least log-loss to the last epoch; "
-    return networks.wide(rows, ["estimator"], heading + "mean ± standard error")
+    heading = (
+        "validation: epochs of the least, and rises in nats from the least log-loss "
+        "to the last epoch; mean ± standard error"
+    )
+    return networks.wide(rows, ["estimator"], heading)
 
 
 def reproduced(records, settings):

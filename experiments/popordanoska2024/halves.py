@@ -1,4 +1,4 @@
-"""Networks without validation predictions: each half of the test rows is recalibrated on the other."""
+"""Recalibrate each half of the test rows on the other (networks without validation predictions)."""
 
 from __future__ import annotations
 

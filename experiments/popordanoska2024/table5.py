@@ -17,7 +17,9 @@ from . import comparisons, curves, drawing, networks
 summary = curves.summary
 KERNEL, BINS = "kde_popordanoska2024", "classwise_ece_popordanoska2024"
 METRICS = pd.DataFrame({
-    "estimand": ["kl", "l2_squared", "l1"], "metric": ["CE_KL", "CE_2^2", "CE_1"], "published_by": [KERNEL, KERNEL, BINS],
+    "estimand": ["kl", "l2_squared", "l1"],
+    "metric": ["CE_KL", "CE_2^2", "CE_1"],
+    "published_by": [KERNEL, KERNEL, BINS],
     "scale": [100, 1000, 1000],
 })  # fmt: skip
 AXIS = {

@@ -1,7 +1,7 @@
 """Table 2's protocol on networks that were trained again (`calharness data make cifar10_networks`).
 
-A number is judged within the spread of the seeds, and only if at least two networks were trained for
-as many epochs as the paper's. Rows are never judged by their digits alone: the images are JPEGs.
+We judge a number within the spread of the seeds, and only if at least two networks were trained
+for as many epochs as the paper's. We never judge rows by their digits alone: the images are JPEGs.
 """
 
 import re

@@ -19,7 +19,8 @@ from harness.math.notions import checked
 
 # items that our own estimators are known to break, and why
 KNOWN = {
-    # k-means++ with the authors' fixed random_state = 42 picks its start by row number, and no fold is drawn
+    # k-means++ with the authors' fixed random_state = 42 picks its start by row number,
+    # and this estimator draws no folds
     "variational_partition_insample_berta2026": {"sample order"},
     # fully grown trees remember the labels of the samples that they are judged on
     "variational_random_forest_insample": {"near zero if calibrated"},
@@ -45,8 +46,9 @@ def outcomes(target, outcome="failed"):
     return {f.item for f in check(target) if f.outcome == outcome}
 
 
-# A check takes some 700 estimates. `make test` checks one setting of each class on fewer seeds, estimators of trees with few
-# of them. `make slow` checks all as they are, but those of many trees, which would take up to hours.
+# A check takes about 700 estimates. `make test` checks one setting of each class on fewer seeds,
+# and estimators of trees with few trees. `make slow` checks all estimators as they are, except
+# those of many trees, which would take up to hours.
 LIGHT = {
     CatBoost: {"iterations": 6, "inner_folds": 2},
     LightGBM: {"iterations": 6, "inner_folds": 2},
@@ -59,12 +61,14 @@ def of_trees(name):
     return type(getattr(load_estimator(name), "calibrator", None)) in LIGHT
 
 
-# `make test` leaves these out: they take a second or more, or are other settings of a class that it checks.
+# `make test` leaves these out: they take a second or more, or `make test` checks another setting of
+# the same class.
 SLOW = (
-    "best*", "*_cube_root", "bv_window", "certified_interval_perturbed", "ckce", "ckce_[!k]*", "crossfit_*_split_*",
-    "debiased50_interval", "gain_*", "kde", "kde_[!b]*", "kkr", "kmeans15*", "kuiper", "lower_scaling_binning_auto",
-    "monte_carlo_truth_berta2026", "nw_jensen_histogram", "skce", "skce_[!k]*", "smooth_ece*", "sweep_width", "tace15", "tcal",
-    "tuned_*", "ucme", "ukkr", "variational_*",
+    "best*", "*_cube_root", "bv_window", "certified_interval_perturbed", "ckce", "ckce_[!k]*",
+    "crossfit_*_split_*", "debiased50_interval", "gain_*", "kde", "kde_[!b]*", "kkr", "kmeans15*",
+    "kuiper", "lower_scaling_binning_auto", "monte_carlo_truth_berta2026", "nw_jensen_histogram",
+    "skce", "skce_[!k]*", "smooth_ece*", "sweep_width", "tace15", "tcal", "tuned_*", "ucme", "ukkr",
+    "variational_*",
 )  # fmt: skip
 QUICK = {
     *(
@@ -83,7 +87,10 @@ def is_slow(name):
 
 
 def of_many_calls(name):
-    """True for wrappers that call an estimator a hundred times; tests/estimators/test_intervals.py has them."""
+    """Return True for wrappers that call an estimator a hundred times.
+
+    tests/estimators/test_intervals.py tests them.
+    """
     return name.startswith(("bootstrap_", "half_", "subsampling_", "hulc_", "consistency_"))
 
 
@@ -136,7 +143,7 @@ def test_own_estimators_keep_the_contract_as_they_are(name):
 
 @dataclass(frozen=True)
 class Light(Variational):
-    """The variational estimator under the notions canonical and binary: its calibrator sees scalars alike."""
+    """Variational estimator of canonical and binary error; both give its calibrator scalars."""
 
     notions = ("binary", "canonical")
 
@@ -580,7 +587,7 @@ upper.notions = ("binary",)
 
 
 def test_noise_within_its_error_is_no_bias():
-    """A mean beyond null_bias but within three standard errors passes, and only after all repetitions."""
+    """A mean beyond null_bias, within three standard errors, passes after all repetitions."""
     Noisy.calls = 0
     assert outcomes(f"{__name__}.Noisy") == set()
     assert Noisy.calls == NULL_REPS[-1]

@@ -43,14 +43,15 @@ SAMPLED = (
 )  # their laws are known, and so are their truths
 # items that our own calibrators are known to break, and why
 KNOWN = {
-    # the denominator is at least 1e-12 in the paper's definition: far from all samples the weights are smaller
+    # the paper's definition bounds the denominator from below by 1e-12;
+    # far from all samples the weights are smaller
     "NadarayaWatson": {"rows sum to 1"},
 }
 AUTHORS = {
     name: f"experiments.popordanoska2024.authors.{name}"
     for name in ("IsotonicScaled", "TemperatureGrid")
 }
-# one isotonic regression per class, as the authors have it: the rows are divided by their sums elsewhere, or not at all
+# one isotonic regression per class, as in the authors' code: it does not normalize the rows
 KNOWN["IsotonicScaled"] = {"rows sum to 1"}
 LIGHT = {
     CatBoost: {"iterations": 6, "inner_folds": 2},
@@ -76,7 +77,7 @@ SLOW = [name for name in PROBLEMS if any(fnmatchcase(name, pattern) for pattern 
 
 @pytest.mark.parametrize("name", [*(name for name in PROBLEMS if name not in SLOW), *slow(*SLOW)])
 def test_own_problems_keep_the_contract(name):
-    """Each problem that can be loaded; first, middle and last member of a family; without absent files."""
+    """Test each problem whose files are present; of a family its first, middle and last member."""
     try:
         members = list_members(load_problem(name))
     except BadInputError as absent:

@@ -51,7 +51,8 @@ def fork(p, y):
 """
 PROGRESS = re.compile(r"\s*|.*\d[\d,]* of [\d,]+ cells.*")
 SAID = re.compile(
-    r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|[\w./]+: [\d,]+ cells).*\S"
+    r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|"
+    r"[\w./]+: [\d,]+ cells).*\S"
 )
 
 
@@ -135,7 +136,8 @@ class Place:
             return
         row.doubled += reader.query(
             out,
-            "select count(*) from (select key from r where status = 'ok' group by key having count(distinct written) > 1)",
+            "select count(*) from (select key from r where status = 'ok' "
+            "group by key having count(distinct written) > 1)",
         )[0][0]
         records = reader.load_records(out)
         row.doubled += int(records.duplicated(["key", "estimand"]).sum())

@@ -237,7 +237,8 @@ def main() -> int:
     for kind, came, data in list(once.values())[:30]:
         print(f"  finding in {kind}: {came}\n    {data[:300]!r}")
     print(
-        f"  {sum(counts.values()):,} inputs, {len(findings)} findings, {time.process_time() - started:.0f} s of CPU"
+        f"  {sum(counts.values()):,} inputs, {len(findings)} findings, "
+        f"{time.process_time() - started:.0f} s of CPU"
     )
     return int(bool(findings))
 

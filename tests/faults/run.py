@@ -93,8 +93,10 @@ def main(arguments: list[str]) -> int:
         read, sound = searched()
         fine &= sound
     took = (
-        f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, Python {platform.python_version()}, {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, {time.monotonic() - began:,.0f} s in all."
+        f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, "
+        f"{time.monotonic() - began:,.0f} s in all."
     )
     print(
         "\n".join(

@@ -171,9 +171,8 @@ def beside_compaction(place: Place) -> Row:
             code, output, err = command(*call)
             if code or err:
                 row.unclear += 1
-                row.notes.append(
-                    f"{call[0]}: {code} {err[-200:]!r} {[line for line in output.splitlines() if 'PROBLEM' in line]}"
-                )
+                problems = [line for line in output.splitlines() if "PROBLEM" in line]
+                row.notes.append(f"{call[0]}: {code} {err[-200:]!r} {problems}")
         reads += 1
     joining.join()
     row.injected = 5 * TIMES if done.value else 0
@@ -262,7 +261,9 @@ def renames_of_nfs(place: Place) -> Row:
 _ON_A_SMALL_DISK = """
 mount -t tmpfs -o size={size}k none {disk} && {python} -m harness {run}; echo $? > {status}
 mkdir -p {kept} && cp -r {disk}/. {kept}
-[ -z "{readonly}" ] || {{ mount -o remount,ro {disk}; {python} -m harness {again} 2> {err}; echo $? > {status}; }}
+[ -z "{readonly}" ] && exit
+mount -o remount,ro {disk}
+{python} -m harness {again} 2> {err}; echo $? > {status}
 """
 
 

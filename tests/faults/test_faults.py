@@ -70,7 +70,9 @@ def test_other_kinds_of_numbers_are_numbers():
 def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
     module(
         "no_numbers",
-        "import numpy as np\ndef imaginary(p, y):\n    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n",
+        "import numpy as np\n"
+        "def imaginary(p, y):\n"
+        "    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n",
     )
     frame = harness.run(
         [

@@ -25,8 +25,16 @@ from harness.figures.marks import BOUNDS_OF_ESTIMATES, KIND_NAMES
 from harness.figures.style import COLOURS, series_style
 
 RESULTS = CHECKOUT / "results"
-FIGURE = {"estimand": None, "panels_per_row": 3, "estimators": None, "caption": None, "size": None, "format": ["pdf"], "dpi": 80,
-          "font": None}  # fmt: skip
+FIGURE = {
+    "estimand": None,
+    "panels_per_row": 3,
+    "estimators": None,
+    "caption": None,
+    "size": None,
+    "format": ["pdf"],
+    "dpi": 80,
+    "font": None,
+}
 
 
 def rows(
@@ -44,10 +52,12 @@ def rows(
     values = np.atleast_1d(np.asarray(values, dtype=float))
     return pd.DataFrame(
         {
-            "key": [f"{problem}{n}{estimator}{i}" for i in range(len(values))], "problem": problem, "notion": "binary", "n": n,
-            "rep": range(len(values)), "estimator": estimator, "estimator_key": estimator, "problem_key": problem,
-            "estimand": estimand, "value": values, "low": low, "high": high, "kind": kind, "status": "ok", "reason": None,
-            "truth": truth, "truth_error": 0.0, "cpu_seconds": 0.1, **more,
+            "key": [f"{problem}{n}{estimator}{i}" for i in range(len(values))],
+            "problem": problem, "notion": "binary", "n": n, "rep": range(len(values)),
+            "estimator": estimator, "estimator_key": estimator, "problem_key": problem,
+            "estimand": estimand, "value": values, "low": low, "high": high, "kind": kind,
+            "status": "ok", "reason": None, "truth": truth, "truth_error": 0.0,
+            "cpu_seconds": 0.1, **more,
         }
     )  # fmt: skip
 
@@ -99,9 +109,13 @@ def kinds():
 def test_entries_of_the_wide_table_show_kind_and_ends(kinds):
     wide = tables.wide(kinds, settings_of(kinds))
     assert wide.iloc[0].to_dict() == {
-        "truth": "0.0500", "point": "0.0700 ± 0.0100", "bounded": "0.0700 ± 0.0100 (≥ 0.0200)", "lower": "≥ 0.0300 ± 0.0100",
-        "upper": "≤ 0.2100 ± 0.0100", "interval": "[0.0200, 0.2200]",
-    }  # fmt: skip
+        "truth": "0.0500",
+        "point": "0.0700 ± 0.0100",
+        "bounded": "0.0700 ± 0.0100 (≥ 0.0200)",
+        "lower": "≥ 0.0300 ± 0.0100",
+        "upper": "≤ 0.2100 ± 0.0100",
+        "interval": "[0.0200, 0.2200]",
+    }
     assert wide.columns.name == (
         "l1: mean ± standard error [interval], ≥ lower bound, ≤ upper bound"
     )
@@ -290,9 +304,9 @@ def test_caption_says_what_is_drawn(kinds):
         [rows("e", [0.1, 0.2], problem=f"p{i}") for i in range(plots.MAX_PANELS + 1)]
     )
     words = caption(family, settings_of(family))
-    assert (
-        words
-        == "Dots: estimates, one per problem, mean over 2 replications. Strokes: the median over the problems."
+    assert words == (
+        "Dots: estimates, one per problem, mean over 2 replications. "
+        "Strokes: the median over the problems."
     )
     assert "No cell" in caption(plain.assign(status="failed"), settings)
 
@@ -390,8 +404,9 @@ TEXTS = {
     "E_2^2 ~ {1} \\": r"E\_2\textasciicircum{}2 \textasciitilde{} \{1\} \textbackslash{}",
     "$L_1$ error": "$L_1$ error", "costs $5 and $6": r"costs \$5 and \$6",
     "-0.1 a-b a--b": "$-$0.1 a-b a-{-}b",
-    "≤ ≥ ± – ∞ × h² √": r"$\leq$ $\geq$ $\pm$ -- $\infty$ $\times$ h$^2$ $\surd$", "γ Σ": r"$\gamma$ $\Sigma$",
-    "é ü č ß": "é ü č ß", "中": "(U+4E2D)", "[0.1, 0.2]": "{[}0.1, 0.2]", "*": "{*}", "a < b": "a $<$ b",
+    "≤ ≥ ± – ∞ × h² √": r"$\leq$ $\geq$ $\pm$ -- $\infty$ $\times$ h$^2$ $\surd$",
+    "γ Σ": r"$\gamma$ $\Sigma$", "é ü č ß": "é ü č ß", "中": "(U+4E2D)",
+    "[0.1, 0.2]": "{[}0.1, 0.2]", "*": "{*}", "a < b": "a $<$ b",
 }  # fmt: skip
 
 

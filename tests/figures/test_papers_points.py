@@ -69,8 +69,12 @@ def test_points_are_read_by_our_labels(result, tmp_path, monkeypatch):
 
 
 def test_single_runs_are_averaged_over_the_replications_that_we_have(result, tmp_path, monkeypatch):
-    """Ours are replications 0 and 1 of estimator a at n = 100, of which the mean is (1 + 2) / 2; of n = 5000 we have none: all
-    three runs. Of a at n = 1000 run 1 is not published: no mean is of the same runs."""
+    """Average the published runs over the replications that we have, or over all if we have none.
+
+    At n = 100 we have replications 0 and 1 of estimator a: the mean is (1 + 2) / 2. At n = 5000 we
+    have none: the mean is over all three runs. At n = 1000 run 1 of a is not published, so that no
+    mean is over the same runs.
+    """
     runs = [
         ("fig1_runs", f"Sine, n = {n}, seed = {seed}", "A", seed + 1.0)
         for n in (100, 5000)

@@ -39,7 +39,7 @@ HALVES = 40
 
 
 def both(ids, roots, estimates, problems=own.NETWORKS):
-    """Numbers on all rows, and on halves where the estimator i of half k is larger by i (-1)^k / 1,000."""
+    """Return numbers on all rows and on halves; half k adds i (-1)^k / 1,000 to estimator i."""
     whole = cells(
         *(row for p in problems for row in network(f"{p}_gruber2025", roots, estimates, ids))
     )
@@ -64,7 +64,7 @@ def test_kde_is_judged_as_published_and_without_dropping():
 
 
 def test_the_interval_is_that_of_the_halves():
-    """kde, the third, moves by 2 / 1,000 and the 15 bins stay: a standard deviation of 0.2 in x 100."""
+    """kde (i = 2) moves by 2 / 1,000 and the 15 bins stay: times 100, the deviation is 0.2."""
     made = both(own.PRINTED, (0.1, 0.0, 0.5, 0.0, 0.0), ESTIMATES)
     worst = own.worst(made, own.CIFAR10)
     sd = 0.2 * np.sqrt(HALVES / (HALVES - 1))

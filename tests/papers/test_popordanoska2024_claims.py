@@ -79,7 +79,7 @@ def test_the_least_clear_case_decides():
 
 
 def test_a_change_is_a_mean_over_networks_and_seeds():
-    """1 and 3 lower by isotonic, and 2 and 2. Networks recalibrated by our defaults do not count."""
+    """Isotonic lowers by 1 and 3, and by 2 and 2. Recalibrations by our defaults do not count."""
     lower = {("mlp16", 5): 1.0, ("mlp32", 5): 3.0, ("mlp16", 10): 2.0, ("mlp32", 10): 2.0}
     rows = []
     for (net, seed), by in lower.items():

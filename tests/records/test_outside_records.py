@@ -1,4 +1,4 @@
-"""Records that an experiment does not compute: those of other experiments, and those from outside."""
+"""Records that an experiment does not compute: from other experiments, or from outside."""
 
 import json
 from dataclasses import replace

@@ -15,7 +15,14 @@ from harness.commands.health import examine, status_text
 from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, schema
 
-RUN = ["problem=[beta_wavy]", "estimator=[binned15,debiased15]", "n=[50,100]", "reps=3", "jobs=1", "name=store"]  # fmt: skip
+RUN = [
+    "problem=[beta_wavy]",
+    "estimator=[binned15,debiased15]",
+    "n=[50,100]",
+    "reps=3",
+    "jobs=1",
+    "name=store",
+]
 FOUR_REPS = [text.replace("reps=3", "reps=4") for text in RUN]
 DIAGNOSTICS = '{"split_sd": 0.5}'
 
@@ -23,8 +30,9 @@ DIAGNOSTICS = '{"split_sd": 0.5}'
 def row(key, status, value=None, estimand=None, **more):
     """Return the arguments of `Part.add` for a cell with one row; `diagnostics` is of the row."""
     common = {
-        "key": key, "problem": "p", "problem_key": "00", "problem_parameters": "{}", "notion": "binary", "n": 10, "rep": 0,
-        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0, "run_id": "r",
+        "key": key, "problem": "p", "problem_key": "00", "problem_parameters": "{}",
+        "notion": "binary", "n": 10, "rep": 0, "estimator": "e", "estimator_key": "11",
+        "estimator_parameters": "{}", "seed": 0, "run_id": "r",
     }  # fmt: skip
     estimate = {"status": status, "value": value, "estimand": estimand}
     estimate |= {name: more.pop(name) for name in ("diagnostics",) if name in more}
@@ -262,8 +270,11 @@ def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
     for content, reason in (
         (before.replace(number, other, 1), "was changed after it was written"),
         (json.dumps(without_digest), "has no digest"),
-        ("[]", "holds a list"), ("null", "holds nothing"), ('"text"', "holds a str"), ('{"binary|l1": 0.1}', "has 0.1 of binary"),
-    ):  # fmt: skip
+        ("[]", "holds a list"),
+        ("null", "holds nothing"),
+        ('"text"', "holds a str"),
+        ('{"binary|l1": 0.1}', "has 0.1 of binary"),
+    ):
         truth.write_text(content)
         with pytest.raises(BadInputError, match=f"{truth.name} {reason}.*computed again"):
             reader.load_records(out)
@@ -312,7 +323,8 @@ def test_diagnostics_of_a_users_estimator_are_recorded_as_json(out, module):
         "in_diagnostics",
         "from harness import Estimate\n"
         "def whole(p, y):\n"
-        "    return {'l1': Estimate(0.5, diagnostics={'first': 0.2, 'second': 0.3}), 'kl': Estimate(1.0, diagnostics={})}\n"
+        "    l1 = Estimate(0.5, diagnostics={'first': 0.2, 'second': 0.3})\n"
+        "    return {'l1': l1, 'kl': Estimate(1.0, diagnostics={})}\n"
         "def odd(p, y):\n"
         "    return {'l1': Estimate(0.5, diagnostics={'first': 'much' if len(p) > 16 else 0.5})}\n",
     )

@@ -205,9 +205,13 @@ def test_an_address_with_too_few_slashes_makes_no_folder(given):
 
 def credentials(monkeypatch, port):
     for name, value in {
-        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():  # fmt: skip
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
         monkeypatch.setenv(name, value)
 
 
@@ -217,7 +221,8 @@ def bucket(monkeypatch, tmp_path):
     server = os.environ.get("CALHARNESS_MOTO_SERVER") or shutil.which("moto_server")
     if not server:
         pytest.skip(
-            "moto_server is not on the path: pip install 'moto[server]', in an environment of its own"
+            "moto_server is not on the path: "
+            "pip install 'moto[server]', in an environment of its own"
         )
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -228,7 +233,8 @@ def bucket(monkeypatch, tmp_path):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    get_reusable_executor().shutdown()  # workers of an earlier test, which would not see these variables
+    # workers of an earlier test would not see these variables
+    get_reusable_executor().shutdown()
     credentials(monkeypatch, port)
     end = time.monotonic() + 60
     with socket.socket() as s:

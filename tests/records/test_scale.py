@@ -1,4 +1,4 @@
-"""Long sweeps: plans that take no memory, shards, parts that are joined by themselves, records as categories."""
+"""Long sweeps: plans in little memory, shards, joining of parts, records as categories."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def planned(reps, *more):
 
 
 def peak_mb(reps, out, recorded_cells):
-    """Largest memory of Python objects while a plan is made, its first cells are looked for, and it is cut into chunks."""
+    """Return the peak Python memory while a plan is made, searched and cut into chunks."""
     settings = compose([*RUN, f"reps={reps}", "jobs=2"])
     tracemalloc.start()
     made = plan(settings)
@@ -67,7 +67,7 @@ def test_cells_are_those_of_a_list():
         and len({cell.key for cell in cells}) == 24
     )
     assert made.cells == cells and cells[3] in made.cells
-    # the key of a cell is a pure function of its identity (tests/golden/test_frozen.py has more of them)
+    # the key of a cell is a pure function of its identity (more keys: tests/golden/test_frozen.py)
     assert (cells[0].key, cells[-1].key) == ("fe31a6899cf675ac", "77bd4e8b1b556f8e")
     assert {cell.estimator for cell in cells if made.skip(cell)} == {"simplex_ece"}
     assert (
@@ -123,10 +123,11 @@ def test_states_are_those_of_the_records(out):
             codes[expected.get(cell.key, "interrupted")] for cell in cells
         ]
         assert len(found) == len(expected.keys() - {"no digest"})
+    failed = "select key from r where run_id = 'run0' and status = 'failed'"
+    failed_keys = {key for key, *_ in reader.query(out, failed)}
     assert reader.failures(out, "run0", alone=False) == sum(
-        status == "failed" for key, status in reader.cell_states(out).items()
-        if key in set(k for k, *_ in reader.query(out, "select key from r where run_id = 'run0' and status = 'failed'"))
-    )  # fmt: skip
+        status == "failed" for key, status in reader.cell_states(out).items() if key in failed_keys
+    )
 
 
 def test_many_parts_are_joined_by_a_run(out, monkeypatch):

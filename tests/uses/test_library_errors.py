@@ -97,7 +97,7 @@ def test_scalar_norms_do_not_depend_on_the_order():
     ],
 )
 def test_what_the_library_reads_instead(problem, order, theirs):
-    """The broadcast gives the library's values (up to 0.004, of other draws), far from the truth."""
+    """The broadcast gives the library's values, far from the truth (0.004: draws differ)."""
     f, c, y, oracle = drawn(
         Across() if problem == "across" else harness.load_problem("beta_overconfident_centred")
     )

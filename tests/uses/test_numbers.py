@@ -61,7 +61,8 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "{:.2f} ( _ ). Its worst regret is {:.1f} and {:.1f}."
         ): stored.best,
         (
-            "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1 and are dropped as NaN"
+            "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1 "
+            "and are dropped as NaN"
         ): stored.dropped_rows,
         (
             "Its root risk × 100 is {:.2f} that way (printed: {:.2f}), {:.2f} with all rows, and "
@@ -71,8 +72,8 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "For ResNet-110 the three numbers are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f}"
         ): lambda: stored.kde_and_bins(RESNET),
         (
-            "On CIFAR-100 they are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for DenseNet-40, and "
-            "{:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for ResNet-110"
+            "On CIFAR-100 they are {:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for DenseNet-40, "
+            "and {:.2f} (printed: {:.2f}), {:.2f} and {:.2f} for ResNet-110"
         ): lambda: [
             *stored.kde_and_bins(DENSENET, "table2"),
             *stored.kde_and_bins(RESNET, "table2"),
@@ -96,8 +97,8 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             stored.kde_and_bins(RESNET)
         ),
         (
-            "on CIFAR-100 {:.2f}, paper {:.2f}, against {:.2f} and {:.2f}, and {:.2f}, paper {:.2f}, "
-            "against {:.2f} and {:.2f})"
+            "on CIFAR-100 {:.2f}, paper {:.2f}, against {:.2f} and {:.2f}, "
+            "and {:.2f}, paper {:.2f}, against {:.2f} and {:.2f})"
         ): lambda: [
             *stored.kde_and_bins(DENSENET, "table2"),
             *stored.kde_and_bins(RESNET, "table2"),
@@ -114,7 +115,9 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "the largest loss is {:.4f}": stored.retrained,
     },
     DIFFERENCES: {
-        "There {:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1": stored.dropped_rows,
+        (
+            "There {:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1"
+        ): stored.dropped_rows,
         "| rows of the test part that are dropped | " + 4 * "{:.2f} % | ": lambda: [
             100.0 * share for share in stored.all_four("tuned_kde_gruber2025", "dropped")
         ],

@@ -4,16 +4,16 @@
 
 This needs torch and pillow (the extra `imagenet` has both), and images/cifar10_jpeg.npz below
 CALHARNESS_DATA. Every seed is a job of its own. It writes a checkpoint after every epoch, so an
-interrupted job goes on where it stopped, with the same result: all random numbers of an epoch depend
-on the seed and the epoch alone.
+interrupted job goes on where it stopped. The result is the same: all random numbers of an epoch
+depend on the seed and the epoch alone.
 
 The paper (Appendix F) trains 250 epochs on 45,000 images, with 5,000 for validation: stochastic
 gradient descent, batches of 128, Nesterov momentum 0.9, weight decay 1e-10. The learning rate is
 0.01 in the first epoch, then 0.1, divided by 10 at epochs 150 and 225. `--epochs 250` follows it.
 
-Any other number of epochs is a shortened schedule. The learning rate rises linearly from 0.01 to 0.1
-in the first 30 % of the steps, and falls linearly to 0 in the rest. All else is as in the paper, with
-two differences on a CPU: products are computed in bfloat16, and the images are JPEGs.
+Any other number of epochs is a shortened schedule. The learning rate rises linearly from 0.01 to
+0.1 in the first 30 % of the steps, and falls linearly to 0 in the rest. All else is as in the
+paper, with two differences on a CPU: products are computed in bfloat16, and the images are JPEGs.
 
 A file <network>_epochs<E>_seed<s>.npz holds val_logits (5000, 10), test_logits (10000, 10) float32,
 val_labels and test_labels int64, and `history` (E, 2): validation loss and accuracy by epoch. Test
