@@ -1,4 +1,7 @@
-"""`calharness compare`: an own estimator, problem or calibrator against a small baseline that stands for the arena's."""
+"""`calharness compare`: a user's estimator, problem or calibrator against a small baseline.
+
+The small baseline takes the place of the arena's.
+"""
 
 import hashlib
 import inspect
@@ -61,7 +64,10 @@ def digests(folder):
 
 @pytest.fixture
 def compare(cli, held, module, monkeypatch):
-    """compare("my_module.mine", ...) -> (exit status, output, errors); the baseline must stay as it is."""
+    """Return compare("my_module.mine", ...) -> (exit status, output, errors).
+
+    It asserts that the baseline stays as it is.
+    """
     patched(monkeypatch)
     monkeypatch.setenv("PYTHONHASHSEED", "0")
 
@@ -103,10 +109,8 @@ def test_readmes_estimator_is_judged_once_and_its_second_run_computes_nothing(co
     assert (
         "mine: 12 cells, 0 done before, 8 computed, 4 skipped" in text
     )  # 4 canonical cells of 3 classes
-    assert (
-        "For the binary L1 calibration error on 1 problem of calharness's arena (n = 100; 4 replications), the RMSE of mine"
-        in text
-    )
+    where = "1 problem of calharness's arena (n = 100; 4 replications)"
+    assert f"For the binary L1 calibration error on {where}, the RMSE of mine" in text
     folder = out / "compare" / "mine"
     ends = {path.name.removeprefix("mine") for path in folder.iterdir()}
     assert ends == {
@@ -198,16 +202,36 @@ BAD = {
     "broken": ("def bad(p, y:\n    return 0.1", "SyntaxError"),
 }
 BAD_LATER = {
-    "nan": ("def bad(p, y):\n    return float('nan')", "does not keep the contract: returns numbers"),
-    "raises": ("def bad(p, y):\n    raise KeyError('no such bin')", "bad on beta_overconfident, n = 100, rep 0, fails: KeyError"),
-    "exits": ("import os\ndef bad(p, y):\n    os._exit(0)", "n = 100, rep 0, ended its process with exit status 0"),
-    "crashes": ("import ctypes\ndef bad(p, y):\n    ctypes.string_at(0)", "rep 0, took its process down"),
-    "hangs": ("import time\ndef bad(p, y):\n    time.sleep(600)", "beta_overconfident, n = 100, rep 0, took longer than 1 s"),
-    "hangs later": (
-        "import time\ndef bad(p, y):\n    return 0.1 if len(p) != 100 or p[0] < 0.5 else time.sleep(600)", "took longer than 1 s",
+    "nan": (
+        "def bad(p, y):\n    return float('nan')",
+        "does not keep the contract: returns numbers",
     ),
-    "of nothing known": ("def bad(p, y):\n    from harness import Estimate\n    return {'ks': Estimate(0.1)}", "bad"),
-}  # fmt: skip
+    "raises": (
+        "def bad(p, y):\n    raise KeyError('no such bin')",
+        "bad on beta_overconfident, n = 100, rep 0, fails: KeyError",
+    ),
+    "exits": (
+        "import os\ndef bad(p, y):\n    os._exit(0)",
+        "n = 100, rep 0, ended its process with exit status 0",
+    ),
+    "crashes": (
+        "import ctypes\ndef bad(p, y):\n    ctypes.string_at(0)",
+        "rep 0, took its process down",
+    ),
+    "hangs": (
+        "import time\ndef bad(p, y):\n    time.sleep(600)",
+        "beta_overconfident, n = 100, rep 0, took longer than 1 s",
+    ),
+    "hangs later": (
+        "import time\ndef bad(p, y):\n"
+        "    return 0.1 if len(p) != 100 or p[0] < 0.5 else time.sleep(600)",
+        "took longer than 1 s",
+    ),
+    "of nothing known": (
+        "def bad(p, y):\n    from harness import Estimate\n    return {'ks': Estimate(0.1)}",
+        "bad",
+    ),
+}
 
 
 @pytest.mark.parametrize("fault", BAD)
@@ -256,10 +280,8 @@ class Half:
     )
     code, text, err = compare("problem=my_problem.Half")
     assert code == 0, err
-    assert (
-        "On Half (k = 2, true binary L1 calibration error 0.25; 4 replications) the most accurate of 2 published"
-        in text
-    )
+    problem = "Half (k = 2, true binary L1 calibration error 0.25; 4 replications)"
+    assert f"On {problem} the most accurate of 2 published" in text
     table = pd.read_csv(out / "compare" / "Half" / "Half.csv")
     assert set(table["estimator"]) == {"binned15", "binned15_mass"} and table["may_be_best"].any()
 
@@ -316,8 +338,10 @@ def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_pat
 
 
 def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
-    """Settings of e0 and rivals that are alike, but for a factor of the first one's errors; these are correlated, as on one
-    draw."""
+    """Settings of e0 and its rivals, which differ only by the factor `own` of the errors of e0.
+
+    The errors of one rep are correlated, as on one draw of data.
+    """
     rng = np.random.default_rng(seed)
     shape = (families * problems, rivals + 1, reps)
     errors = 0.8 * rng.normal(size=(shape[0], 1, reps)) + 0.6 * rng.normal(size=shape)
@@ -325,10 +349,17 @@ def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
     rmse = np.sqrt((errors**2).mean(axis=2))
     regret = rmse / rmse[:, 1:].min(axis=1, keepdims=True)
     rows = [
-        {"family": f"f{i // problems:03}", "problem": f"p{i}", "estimator": f"e{j}", "errors": errors[i, j], "rmse": rmse[i, j],
-         "regret": regret[i, j]}
-        for i in range(shape[0]) for j in range(rivals + 1)
-    ]  # fmt: skip
+        {
+            "family": f"f{i // problems:03}",
+            "problem": f"p{i}",
+            "estimator": f"e{j}",
+            "errors": errors[i, j],
+            "rmse": rmse[i, j],
+            "regret": regret[i, j],
+        }
+        for i in range(shape[0])
+        for j in range(rivals + 1)
+    ]
     same = {
         "k": 2,
         "n": 100,
@@ -342,8 +373,11 @@ def draws(rivals, reps, families, own=1.0, problems=1, seed=0):
 
 
 def test_error_rates_of_the_verdict():
-    """Among equals neither statement is made more often than its level (150 families, bound of three Monte Carlo errors), and
-    none is left at a false discovery rate; an estimator with 0.4 or 2.5 times the error is found out."""
+    """Among equals, neither statement is made more often than its level.
+
+    The bound is three Monte Carlo errors of 150 families. At a false discovery rate, at most one
+    statement is left. An estimator with 0.4 or 2.5 times the error wins or loses.
+    """
     equals = draws(4, 20, 150, problems=2)
     found = comparison.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
     for level in (0.05, 0.01):
@@ -363,8 +397,10 @@ def test_error_rates_of_the_verdict():
 
 @pytest.mark.slow
 def test_the_best_is_rarely_missing_from_those_that_may_be():
-    """Among five equals each is the best; a bound of three Monte Carlo errors over 60 trials. One with a fifth of the error is
-    alone."""
+    """Among five equals, each is the best. An estimator with a fifth of the error is best alone.
+
+    The bound is three Monte Carlo errors over 60 trials.
+    """
     found = comparison.best_of(draws(4, 20, 60))
     assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(
         0.05 * 0.95 / 60

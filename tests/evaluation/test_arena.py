@@ -22,10 +22,21 @@ CLASSES = {"p": 2, "q": 2}
 def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion="binary", **more):
     """One record per rep; None is an undefined cell, a text a status without an estimand."""
     base = {
-        "estimator": estimator, "problem": problem, "notion": notion, "n": n, "estimand": estimand, "truth": truth,
-        "truth_error": 0.0, "status": "ok", "kind": "point", "low": None, "high": None, "cpu_seconds": 0.5, "peak_mb": 10.0,
+        "estimator": estimator,
+        "problem": problem,
+        "notion": notion,
+        "n": n,
+        "estimand": estimand,
+        "truth": truth,
+        "truth_error": 0.0,
+        "status": "ok",
+        "kind": "point",
+        "low": None,
+        "high": None,
+        "cpu_seconds": 0.5,
+        "peak_mb": 10.0,
         "seed": 0,
-    }  # fmt: skip
+    }
     lost = {"estimand": None, "truth": np.nan, "truth_error": np.nan, "value": np.nan}
     records = []
     for rep, value in enumerate(values):
@@ -128,9 +139,13 @@ def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_no
     """
     for status, regret in (("failed", 4.0), ("skipped", np.nan)):
         table = settings_of(
-            rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("d", [0.3, 0.3]), rows("d", [status, status], "q"),
-            rows("a", [0.2, 0.2], "q", truth=0.0), rows("b", [0.05, 0.05], "q", truth=0.0),
-        )  # fmt: skip
+            rows("a", [0.4, 0.2]),
+            rows("b", [0.5, 0.1]),
+            rows("d", [0.3, 0.3]),
+            rows("d", [status, status], "q"),
+            rows("a", [0.2, 0.2], "q", truth=0.0),
+            rows("b", [0.05, 0.05], "q", truth=0.0),
+        )
         assert np.isclose(of(table, "d", "regret", problem="q"), regret, equal_nan=True)
         board = arena.leaderboard(table, resamples=20)
         assert of(board, "d", "share") == (1.0 if status == "failed" else 0.5)
@@ -139,8 +154,12 @@ def test_an_estimator_that_always_fails_has_regret_and_one_that_never_can_has_no
 
 
 def test_a_skip_for_want_of_the_notion_is_no_row():
-    table = settings_of(rows("a", [0.4, 0.2]), rows("b", [0.5, 0.1]), rows("b", ["skipped"], notion="top_label"),
-                 rows("a", [0.4], notion="top_label"))  # fmt: skip
+    table = settings_of(
+        rows("a", [0.4, 0.2]),
+        rows("b", [0.5, 0.1]),
+        rows("b", ["skipped"], notion="top_label"),
+        rows("a", [0.4], notion="top_label"),
+    )
     assert table.loc[table["notion"].eq("top_label"), "estimator"].tolist() == ["a"]
 
 
@@ -211,9 +230,18 @@ def random_records(rng, problems, spread, reps=10, sizes=(100, 400), between=0.0
     noise = 0.5 * rng.normal(size=(problems, 1, 1, reps)) + rng.normal(size=shape)
     frame["value"] = 0.3 + (scale[:, :, None, None] * noise).ravel() / np.sqrt(frame["n"])
     return frame.assign(
-        key=frame.index.astype(str), notion="binary", estimand="l1", truth=0.3, truth_error=0.0, status="ok", kind="point",
-        low=np.nan, high=np.nan, cpu_seconds=0.1, peak_mb=10.0,
-    )  # fmt: skip
+        key=frame.index.astype(str),
+        notion="binary",
+        estimand="l1",
+        truth=0.3,
+        truth_error=0.0,
+        status="ok",
+        kind="point",
+        low=np.nan,
+        high=np.nan,
+        cpu_seconds=0.1,
+        peak_mb=10.0,
+    )
 
 
 def statements(seed, spread, comparisons=1, seeds=(0,), between=0.3):
@@ -307,10 +335,17 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
 @pytest.mark.slow
 def test_a_small_arena_from_cells_to_its_page(tmp_path):
     """The page is self-contained, states the rule under its tables, and is drawn once."""
-    experiment = Experiment.of([
-        "experiment=arena", "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]",
-        "estimator=[binned15,kmeans15,debiased15,oracle]", "n=[50,200]", "reps=3", "jobs=1", f"out={tmp_path}",
-    ])  # fmt: skip
+    experiment = Experiment.of(
+        [
+            "experiment=arena",
+            "problem=[beta_calibrated,beta_overconfident,dirichlet3_overconfident]",
+            "estimator=[binned15,kmeans15,debiased15,oracle]",
+            "n=[50,200]",
+            "reps=3",
+            "jobs=1",
+            f"out={tmp_path}",
+        ]
+    )
     experiment.compute(quiet=True)
     frame = experiment.records()
     files, _, _ = drawing.render(experiment, frame)

@@ -52,7 +52,8 @@ def test_without_the_kernels_mark(monkeypatch, tmp_path):
     block = np.ones(80 * MB // 8)
     assert block[0] == 1.0
     result = measure_peak(fill(40 * MB))
-    # what the mark holds of the parent's past is the system's affair: the call's own peak, less, or no value, but never more
+    # The system decides how much of the parent's past the mark holds.
+    # The result is the call's own peak, less, or no value, but never more.
     assert result.method == "ru_maxrss" and (result.mb is None and result.reason or result.mb < 46)
     small = measure_peak(fill(MB), first=fill(90 * MB))
     assert small.mb is None and "stays below" in small.reason

@@ -20,11 +20,17 @@ def records():
 
     Wavy (q, test): best by 0.4, a by 0.2, b by 0.1.
     """
-    return pd.DataFrame([
-        *rows("best", [0.42, 0.18], **SQUARES), *rows("a", [0.4, 0.2]), *rows("b", [0.5, 0.1]),
-        *rows("best", [0.4, 0.4], "q", truth=0.0), *rows("a", [0.2, 0.2], "q", truth=0.0), *rows("b", [0.1, 0.1], "q", truth=0.0),
-        *rows("oracle", [0.3, 0.3]),
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            *rows("best", [0.42, 0.18], **SQUARES),
+            *rows("a", [0.4, 0.2]),
+            *rows("b", [0.5, 0.1]),
+            *rows("best", [0.4, 0.4], "q", truth=0.0),
+            *rows("a", [0.2, 0.2], "q", truth=0.0),
+            *rows("b", [0.1, 0.1], "q", truth=0.0),
+            *rows("oracle", [0.3, 0.3]),
+        ]
+    )
 
 
 def test_each_half_by_hand():

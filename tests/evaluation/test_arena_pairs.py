@@ -68,10 +68,21 @@ def test_intervals_hold_what_they_say():
         luck = rng.normal(size=40)
         of_rep = [(luck + rng.normal(size=40) > -0.5).astype(float) for _ in range(3)]
         key = dict(zip(arena_pairs.KEYS, ["s", "binary", 2, 100, "l1", "l1", "x"]))
-        table = pd.DataFrame([
-            {**key, "better": "a", "worse": str(i), "margin": 0.1, "half": "far", "trials": 40, "won": int(o.sum()), "of_rep": o}
-            for i, o in enumerate(of_rep)
-        ])  # fmt: skip
+        table = pd.DataFrame(
+            [
+                {
+                    **key,
+                    "better": "a",
+                    "worse": str(i),
+                    "margin": 0.1,
+                    "half": "far",
+                    "trials": 40,
+                    "won": int(o.sum()),
+                    "of_rep": o,
+                }
+                for i, o in enumerate(of_rep)
+            ]
+        )
         row = arena_pairs.shares(table).iloc[0]
         hits += row["low"] <= 0.6381631950841185 <= row["high"]  # Phi(0.5 / sqrt(2))
     assert hits >= 150 * 0.95 - 4.5 * np.sqrt(150 * 0.95 * 0.05)

@@ -11,7 +11,8 @@ from harness.evaluation import claims, outcomes, reproduction, tables
 from harness.figures import claims_plot, figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
-ROWS = """claims,kde is an outlier,excess of its risk,0,above,,,,claim,Section 4,"It is, we find, an outlier."
+ROWS = """\
+claims,kde is an outlier,excess of its risk,0,above,,,,claim,Section 4,"It is, we find, an outlier."
 claims,the area falls little,decrease of the AUROC,0.001,below,,,,claim,Figure 3,Below .001.
 claims,two orders are alike,share of equal orders,0.5,above,,,,claim,,They agree.
 claims,networks differ,difference on ImageNet,0,above,,,,claim,Table 9,They differ.
@@ -229,10 +230,8 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
     }
     assert marks["o"] > 0 > marks["X"] and marks["D"] > 0
     texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
-    assert all(
-        name in texts
-        for name in ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data")
-    )
+    shown = ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data")
+    assert all(text in texts for text in shown)
     figure.draw_without_rendering()
     width, height = figure.get_size_inches() * figure.dpi
     for text in ax.texts:

@@ -36,14 +36,20 @@ items:
     how: a twin
     needs: The networks of the paper are not published.
     command: calharness experiment=moskvichev2025_table1_offline
-  claims: {name: Claims, about: its conclusions, experiments: [moskvichev2025_claims], how: "a twin", needs: null, command: null}
+  claims:
+    name: Claims
+    about: its conclusions
+    experiments: [moskvichev2025_claims]
+    how: "a twin"
+    needs: null
+    command: null
 """
 REPORTED = """item,row,column,value,unit,plus_minus,reps,precision,source,place,quote
 fig1,a,error,0.5,,0.1,10,0.1,printed,Figure 1,
 fig1,b,error,0.25,,,,0.01,printed,Figure 1,
 table1,net,error,0.3,,,,0.1,printed,Table 1,
 table1,net,anew,0.3,,,,0,recomputed by independent code,,
-claims,errors shrink,mean change from n = 100 to 1000,0,below,,,0,claim,"p. 3","The error gets smaller."
+claims,errors shrink,mean change from n = 100 to 1000,0,below,,,0,claim,p. 3,The error gets smaller.
 """
 
 

@@ -71,15 +71,31 @@ def test_wilson_closed_form(successes, trials, low, high):
 
 ORDERS = {  # values, order, (successes, trials, incomplete), the order in words
     "strict; the last rep ties a and b": (
-        {"a": [1, 1, 3, 2], "b": [2, 3, 2, 2], "c": [3, 2, 1, 3]}, ["a", "b", "c"], (1, 4, 0), "a < b < c",
+        {"a": [1, 1, 3, 2], "b": [2, 3, 2, 2], "c": [3, 2, 1, 3]},
+        ["a", "b", "c"],
+        (1, 4, 0),
+        "a < b < c",
     ),
-    "two models of three": ({"a": [1, 1], "b": [2, 0], "c": [0, 0]}, ["a", "b"], (1, 2, 0), "a < b"),
+    "two models of three": (
+        {"a": [1, 1], "b": [2, 0], "c": [0, 0]},
+        ["a", "b"],
+        (1, 2, 0),
+        "a < b",
+    ),
     "any order within a level": (
-        {"a": [1, 2, 1], "b": [2, 1, 4], "c": [3, 3, 3]}, [["a", "b"], "c"], (2, 3, 0), "a = b < c",
+        {"a": [1, 2, 1], "b": [2, 1, 4], "c": [3, 3, 3]},
+        [["a", "b"], "c"],
+        (2, 3, 0),
+        "a = b < c",
     ),
-    "a trial without a number": ({"a": [1, None, 1], "b": [2, 2, None]}, ["a", "b"], (1, 3, 2), "a < b"),
+    "a trial without a number": (
+        {"a": [1, None, 1], "b": [2, 2, None]},
+        ["a", "b"],
+        (1, 3, 2),
+        "a < b",
+    ),
     "never a number": ({"a": [None] * 2, "b": [None] * 2}, ["a", "b"], (0, 2, 2), "a < b"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", ORDERS)
@@ -135,17 +151,21 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
 
 
 WRONG = [
-    ("l1", "ranking is 'l1'"), ({"order": ["a", "b"]}, "ranking.order"),
-    ({"orders": None}, "ranking has neither"), ({"orders": ["a", "b"]}, "ranking.orders is"),
-    ({"orders": {"x": "ab"}}, "ranking.orders is"), ({"orders": {"x": [1, 2]}}, "ranking.orders is"),
-    ({"orders": {"x": ["a"]}}, "ranking.orders is"), ({"orders": {"x": ["a", "a"]}}, "ranking.orders is"),
+    ("l1", "ranking is 'l1'"),
+    ({"order": ["a", "b"]}, "ranking.order"),
+    ({"orders": None}, "ranking has neither"),
+    ({"orders": ["a", "b"]}, "ranking.orders is"),
+    ({"orders": {"x": "ab"}}, "ranking.orders is"),
+    ({"orders": {"x": [1, 2]}}, "ranking.orders is"),
+    ({"orders": {"x": ["a"]}}, "ranking.orders is"),
+    ({"orders": {"x": ["a", "a"]}}, "ranking.orders is"),
     ({"orders": {"x": ["a", "z"]}}, "orders.x is .'a', 'z'.; z not among"),
     *(({"reference": r}, "ranking.reference is") for r in (["l1"], "foo", "ckce")),
     ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
     ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
     ({"reference": "full", "sets": {"x": ["a", "z"]}}, "sets.x is .'a', 'z'.; z not among"),
     ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "sets is given without a reference"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("ranking", "says"), WRONG)
@@ -299,12 +319,20 @@ def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
     """Rank by the true l1, without a paper, with a user's estimator that fails."""
     module(
         "mine_ranked",
-        "def mine(p, y):\n    if p[0] < 0.5:\n        raise ValueError('no')\n    return float(abs(p - y).mean())\n",
+        "def mine(p, y):\n    if p[0] < 0.5:\n        raise ValueError('no')\n"
+        "    return float(abs(p - y).mean())\n",
     )
     code, text, _ = cli(
-        "problem=[beta_calibrated,beta_overconfident]", "estimator=[binned15]", "+estimator.mine._target_=mine_ranked.mine",
-        "n=[50,400]", "reps=12", "name=ranked", "ranking={stream:s,orders:null,reference:l1}", "jobs=1", "engine=serial",
-    )  # fmt: skip
+        "problem=[beta_calibrated,beta_overconfident]",
+        "estimator=[binned15]",
+        "+estimator.mine._target_=mine_ranked.mine",
+        "n=[50,400]",
+        "reps=12",
+        "name=ranked",
+        "ranking={stream:s,orders:null,reference:l1}",
+        "jobs=1",
+        "engine=serial",
+    )
     assert "share of trials in the right order" in text and "without a number" in text
     folder = out / "variations" / "ranked"
     table = pd.read_csv(folder / "ranked.csv").query("estimand == 'l1'")

@@ -83,7 +83,8 @@ def test_claims_have_their_words_and_place(name):
         assert len(claims) >= 6 and (EXPERIMENTS / name / "claims.py").is_file()
 
 
-# Verdicts: in the paper x is 2.0, printed with one digit after the point, y is 0, z has a standard error that is printed as well.
+# Verdicts. The paper prints x as 2.0, with one digit after the point, and y as 0.
+# For z it prints a standard error as well.
 
 ROWS = """table1,x,number,2.0,,,,0.1,printed
 table1,y,number,0,,,,0.1,printed

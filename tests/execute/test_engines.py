@@ -1,7 +1,9 @@
 """Each engine and launcher: equal records, resuming on another, dead workers, stopped runs.
 
-Clusters are started here, on this machine. What needs a package that is absent is skipped, and so is SLURM unless
-CALHARNESS_SLURM names a script that starts one: `SCRIPT start DIR`, `. DIR/env.sh`, `SCRIPT stop DIR`."""
+The tests start the clusters on this machine. A test is skipped if its package is not installed.
+SLURM is skipped unless CALHARNESS_SLURM names a script that starts a cluster: `SCRIPT start DIR`,
+`. DIR/env.sh`, `SCRIPT stop DIR`.
+"""
 
 import contextlib
 import importlib.util
@@ -95,8 +97,10 @@ def quiet_ray():
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory):
-    """start("name", command...) -> process, ended after the tests with all that it started. It has its own cache, as if
-    it were another host."""
+    """Return start("name", command...) -> process, which has its own cache as on another host.
+
+    After the tests, the process and all that it started are ended.
+    """
     started = []
 
     def start(name, *command):
@@ -253,7 +257,8 @@ def kills_its_worker_once(p, y):
     if worker == DRIVER:  # no worker of an engine is in between
         worker = forking
     command = Path(f"/proc/{worker}/cmdline").read_text()
-    if not os.path.exists("MARK") and DRIVER not in (os.getpid(), forking, worker):  # it is tried in a copy of the driver
+    near_driver = DRIVER in (os.getpid(), forking, worker)  # the trial in a child of the driver
+    if not os.path.exists("MARK") and not near_driver:
         Path("MARK").write_text(command)
         os.kill(worker, signal.SIGKILL)
         time.sleep(60)
@@ -273,9 +278,13 @@ def test_a_dead_worker_costs_nothing_and_a_crashing_estimator_its_own_cells(
     mark = tmp_path / "mark"
     module("breaking_here", BREAKING.replace("MARK", str(mark)).replace("DRIVER", str(os.getpid())))
     reasons = {
-        "killed": "SIGKILL", "leaves": "exit status 3", "leaves_quietly": "exit status 0", "crashes": "SIG",
-        "spins": "took longer than 5 s", "giant": "MemoryError",
-    }  # fmt: skip
+        "killed": "SIGKILL",
+        "leaves": "exit status 3",
+        "leaves_quietly": "exit status 0",
+        "crashes": "SIG",
+        "spins": "took longer than 5 s",
+        "giant": "MemoryError",
+    }
     fine = ("forks", "kills_its_worker_once")
     own = [f"+estimator.{name}._target_=breaking_here.{name}" for name in (*reasons, *fine)]
     asked = ["problem=beta_wavy", "n=40", "reps=2", "estimator=[binned15]", "cell_timeout=5"]
@@ -317,7 +326,8 @@ def changes_the_sample(p, y):
         array.sort()
     return float(p[0])
 def measures(p, y):
-    return float(np.abs(p - y).mean()) + len([name for name in sys.modules if name == "harness_neighbour"])
+    neighbours = [name for name in sys.modules if name == "harness_neighbour"]
+    return float(np.abs(p - y).mean()) + len(neighbours)
 class Draws:
     notions = ("binary",)
     def sample(self, n, rng):
@@ -346,7 +356,7 @@ OURS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
 def test_user_code_does_not_change_the_numbers_of_others(engine, tmp_path, module, monkeypatch):
-    """An estimator, an imported module and a problem change numpy; an estimator writes into its sample."""
+    """An estimator, a module and a problem change numpy; an estimator writes into its sample."""
     for name in ("abs", "sqrt", "sum"):
         monkeypatch.setattr(
             np, name, getattr(np, name)
@@ -403,9 +413,12 @@ def diagnoses(p, y):
     return Estimate(0.5, diagnostics={"\udc80\x1b": 1.0})
 """
 FAILED = {
-    "no_utf8": r"FileNotFoundError: no file \udc80.csv", "mute": "Mute: (its message cannot be read", "odd": "Odd: cannot be",
-    "steers": r"ValueError: \x1b[2J\r\x07\x9b31m\u202e", "names": r"estimand is 'l1\udc80\x1b'",
-}  # fmt: skip
+    "no_utf8": r"FileNotFoundError: no file \udc80.csv",
+    "mute": "Mute: (its message cannot be read",
+    "odd": "Odd: cannot be",
+    "steers": r"ValueError: \x1b[2J\r\x07\x9b31m\u202e",
+    "names": r"estimand is 'l1\udc80\x1b'",
+}
 
 
 @pytest.mark.slow
@@ -470,10 +483,15 @@ def test_a_run_on_a_cluster_can_be_stopped(engine, number, status, out, module, 
     command += ["+estimator.sleeps._target_=breaking_there.sleeps", *engine]
     paths = os.pathsep.join([str(folder), str(Path(harness.__file__).parents[1])])
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
         env={**os.environ, "PYTHONPATH": paths},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
-    )  # fmt: skip
+        # SIGINT is ignored where the tests run in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     wait_for(
         lambda: process.poll() is not None or len(parts.part_files(out)) > 0, "nothing was recorded"
     )
@@ -584,9 +602,13 @@ def launched(launcher, out, *more, env=None):
         f"out={out}",
     ]
     done = subprocess.run(
-        [*command, f"hydra/launcher={launcher}", *more], capture_output=True, text=True, timeout=PATIENCE, cwd=out.parent,
+        [*command, f"hydra/launcher={launcher}", *more],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=out.parent,
         env={**os.environ, "PYTHONPATH": str(Path(harness.__file__).parents[1]), **(env or {})},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     parts = {int(len(list(out.glob("runs/*.json"))))}
     assert parts == {2}

@@ -15,7 +15,10 @@ RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Write user modules: files({"pack/helper.py": text}). Afterwards they are removed from sys.modules."""
+    """Write user modules: files({"pack/helper.py": text}).
+
+    After the test, they are removed from sys.modules.
+    """
     folder = tmp_path / "own"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -94,8 +97,13 @@ def test_packages_submodules_and_cycles(out, files):
         {
             "own_pack/__init__.py": "SCALE = 1.0\n",
             "own_pack/sub/__init__.py": "",
-            "own_pack/sub/deep.py": "from .. import SCALE\nfrom ..main import BASE\ndef number():\n    return BASE * SCALE\n",
-            "own_pack/main.py": "BASE = 0.5\nfrom .sub import deep\ndef mine(p, y):\n    return deep.number()\n",
+            "own_pack/sub/deep.py": (
+                "from .. import SCALE\nfrom ..main import BASE\n"
+                "def number():\n    return BASE * SCALE\n"
+            ),
+            "own_pack/main.py": (
+                "BASE = 0.5\nfrom .sub import deep\ndef mine(p, y):\n    return deep.number()\n"
+            ),
         }
     )
     assert value("own_pack.main.mine")[0] == 0.5
@@ -126,12 +134,9 @@ def test_helpers_that_change_places_are_told_apart(files):
 
 
 def test_only_local_modules_are_in_the_key(files):
-    """The standard library, installed packages, the harness and absent modules are not in the key."""
-    files(
-        {
-            "own_main.py": "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"
-        }
-    )
+    """Leave out the standard library, installed packages, the harness and absent modules."""
+    imports = "import json, numpy as np\nimport harness.math.notions\nimport own_absent\n"
+    files({"own_main.py": imports})
     assert [text.split(":")[0] for text in source_digests("own_main")] == ["own_main"]
 
 
@@ -175,10 +180,9 @@ def test_a_broken_module_is_named_and_its_repair_runs(out, files):
     """A module that failed to import can be repaired without a restart."""
     files({"own_main.py": ASKS})
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
-    with pytest.raises(
-        BadInputError,
-        match=r"importing 'own_main' failed \(SyntaxError: .* \(own_helper.py, line 1: def number\(:\)",
-    ):
+    place = r"\(own_helper.py, line 1: def number\(:\)"
+    message = rf"importing 'own_main' failed \(SyntaxError: .* {place}"
+    with pytest.raises(BadInputError, match=message):
         value("own_main.mine")
     files({"own_helper.py": "def number():\n    return 0.3\n"})
     assert value("own_main.mine")[0] == 0.3
@@ -226,7 +230,8 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
         ("x = = 1\n", "SyntaxError: invalid syntax (own_wrong.py, line 1: x = = 1)"),
         (
             "import own_absent\n",
-            "ModuleNotFoundError: No module named 'own_absent' (own_wrong.py, line 1: import own_absent)",
+            "ModuleNotFoundError: No module named 'own_absent' "
+            "(own_wrong.py, line 1: import own_absent)",
         ),
         ("from json import nothing\n", "(own_wrong.py, line 1: from json import nothing)"),
         (
@@ -250,11 +255,8 @@ def test_a_failed_import_names_the_place(files, source, says):
 @pytest.mark.slow
 def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli):
     """The estimator reads a data file that is not in its key."""
-    folder = files(
-        {
-            "own_data.py": "from pathlib import Path\ndef mine(p, y):\n    return float(Path(FILE).read_text())\n"
-        }
-    )
+    estimator = "def mine(p, y):\n    return float(Path(FILE).read_text())\n"
+    folder = files({"own_data.py": f"from pathlib import Path\n{estimator}"})
     (folder / "own_data.py").write_text(
         f"FILE = {str(folder / 'value.txt')!r}\n" + (folder / "own_data.py").read_text()
     )
@@ -372,7 +374,10 @@ SAMPLED = ("SampleOfThree", "Range")
 TRUTHS = {
     "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'",
     "PairTruth": "of PairTruth is (0.1, 0.01)",
-    "RaisingTruth": "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' (own_wrong.py, line ",
+    "RaisingTruth": (
+        "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' "
+        "(own_wrong.py, line "
+    ),
 }
 # refused before anything is computed: their declarations and signatures are wrong
 ESTIMATORS = {
@@ -416,7 +421,7 @@ def problem_run(name):
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, *PROBLEMS, "NoFit", "FitOfTwo"])
 def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name):
-    """One sentence: the wrong value, the allowed values, and the command that examines the object."""
+    """The sentence names the wrong value, the allowed values and the command for a check."""
     files({"own_wrong.py": WRONG})
     overrides = [*RUN[:1], CALIBRATOR[0], f"{CALIBRATOR[1]}.{name}"]
     if name in ESTIMATORS:

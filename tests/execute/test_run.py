@@ -32,7 +32,8 @@ def same_records(a, b):
 
 def test_one_row_per_estimate_with_the_promised_columns(out):
     frame = harness.run(["experiment=smoke", "reps=1", "n=100", "jobs=1"])
-    promised = """key experiment problem notion n rep estimator estimand value low high level kind truth truth_error status reason
+    promised = """key experiment problem notion n rep estimator estimand
+    value low high level kind truth truth_error status reason
     seconds cpu_seconds peak_mb run_id""".split()
     assert set(promised) <= set(frame.columns)
     assert (frame["experiment"] == "smoke").all()
@@ -93,9 +94,8 @@ def test_all_estimators_see_the_same_prefix(out):
     p, y = problem.sample(100, data_rng(0, key, 2))
     frame = harness.run([*SMALL, "jobs=1"])
     for n in (50, 100):
-        row = frame.query(
-            "problem == 'beta_overconfident' and n == @n and rep == 2 and estimator == 'binned15' and estimand == 'l1'"
-        )
+        row = frame.query("problem == 'beta_overconfident' and n == @n and rep == 2")
+        row = row.query("estimator == 'binned15' and estimand == 'l1'")
         assert (
             row["value"].item()
             == harness.load_estimator("binned15")(p[:n], y[:n], None)["l1"].value
@@ -274,10 +274,12 @@ def test_legacy_rep_is_the_authors_seed(out):
 HELD_MODULE = """
 import os, time
 from pathlib import Path
+def count_parts():
+    return len(list(Path(os.environ["HELD_PARTS"]).glob("part-*")))
 class Held:
-    "Where HELD_AT is set, goes no further once so many parts are written: the run cannot end before it is disturbed."
+    "Wait once HELD_AT parts are written, so that the run cannot end before it gets its signal."
     def __call__(self, p, y, rng):
-        while "HELD_AT" in os.environ and len(list(Path(os.environ["HELD_PARTS"]).glob("part-*"))) >= int(os.environ["HELD_AT"]):
+        while "HELD_AT" in os.environ and count_parts() >= int(os.environ["HELD_AT"]):
             time.sleep(0.01)
         return {"l1": float(p.mean())}
 """
@@ -292,15 +294,21 @@ PATIENCE = 300.0  # seconds, for what takes a few on a quiet machine
 
 
 def _disturbed(module, out, count, number, *extra):
-    """Start LONG, and signal it when so many parts are written. Return (exit status, standard error).
+    """Start LONG and send signal `number` once `count` parts are written.
 
-    The run has a session of its own that hears Ctrl-C, also where these tests were put into the background, which ignores it."""
+    Return (exit status, standard error). The run has a session of its own. It hears Ctrl-C even if
+    these tests run in the background, where Ctrl-C is ignored.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra], cwd=module("held_module", HELD_MODULE),
-        env={**os.environ, "HELD_AT": str(count), "HELD_PARTS": str(out / "records")}, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={out}", *extra],
+        cwd=module("held_module", HELD_MODULE),
+        env={**os.environ, "HELD_AT": str(count), "HELD_PARTS": str(out / "records")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     end = time.monotonic() + PATIENCE
     while len(parts.part_files(out)) < count and process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
@@ -355,8 +363,10 @@ class Malformed:
 
 
 def test_one_estimator_cannot_harm_another(out, module):
-    """Estimators that write into their input, call sys.exit or return a malformed bound fail alone; their neighbours of the
-    same chunk see the data as drawn."""
+    """Fail alone: estimators that write into their input, call sys.exit or return a wrong bound.
+
+    The other estimators of the same chunk see the data as drawn.
+    """
     module("harmful", SHARED)
     alone = harness.run([*SMALL, "jobs=1", f"out={out / 'alone'}"])
     names = ("writes", "leaves", "Malformed")
@@ -476,7 +486,7 @@ ENDS = {
 def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_does(
     out, module, cli
 ):
-    """SIGKILL, exit, crash, refused memory: the cell fails with the reason, and its neighbours do not."""
+    """SIGKILL, exit, crash, refused memory: only this cell fails, and its record says why."""
     module("breaking", BREAKING)
     own = [f"+estimator.{name}._target_=breaking.{name}" for name in (*ENDS, "forks")]
     code, text, err = cli(
@@ -541,10 +551,18 @@ def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
 def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
     """After SIGKILL of the driver alone, no process of the run is alive within PATIENCE."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={tmp_path / 'out'}"], cwd=module("held_module", HELD_MODULE),
-        env={**os.environ, "HELD_AT": "3", "HELD_PARTS": str(tmp_path / "out" / "records"), "OF_THIS_TEST": str(tmp_path)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "harness", *LONG, "jobs=2", f"out={tmp_path / 'out'}"],
+        cwd=module("held_module", HELD_MODULE),
+        env={
+            **os.environ,
+            "HELD_AT": "3",
+            "HELD_PARTS": str(tmp_path / "out" / "records"),
+            "OF_THIS_TEST": str(tmp_path),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     end = time.monotonic() + PATIENCE
     while (
         len(parts.part_files(tmp_path / "out")) < 3

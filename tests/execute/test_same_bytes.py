@@ -19,7 +19,7 @@ RUN = [
 
 
 def as_elsewhere(frame, rng):
-    """Change numbers as another processor would: a few units in the last place, other errors of truths."""
+    """Change numbers by a few units in the last place, as another processor would."""
     columns = {
         name: frame[name] * (1 + 2e-16 * rng.integers(-3, 4, len(frame)))
         for name in ("value", "low", "high", "truth")

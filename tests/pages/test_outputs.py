@@ -29,13 +29,27 @@ def frame(values, truth=0.5, low=None, high=None, status="ok", **more):
     n = len(values)
     return pd.DataFrame(
         {
-            "key": [f"k{i}" for i in range(n)], "problem": "p", "notion": "binary", "n": 100, "rep": range(n), "estimator": "e",
+            "key": [f"k{i}" for i in range(n)],
+            "problem": "p",
+            "notion": "binary",
+            "n": 100,
+            "rep": range(n),
+            "estimator": "e",
             "estimator_key": "1",
-            "problem_key": "2", "estimand": "l1", "value": values, "low": low if low is not None else np.nan,
-            "high": high if high is not None else np.nan, "kind": "point", "status": status, "reason": None, "truth": truth,
-            "truth_error": 0.0, "cpu_seconds": 0.1, **more,
+            "problem_key": "2",
+            "estimand": "l1",
+            "value": values,
+            "low": low if low is not None else np.nan,
+            "high": high if high is not None else np.nan,
+            "kind": "point",
+            "status": status,
+            "reason": None,
+            "truth": truth,
+            "truth_error": 0.0,
+            "cpu_seconds": 0.1,
+            **more,
         }
-    )  # fmt: skip
+    )
 
 
 def test_evaluate_closed_form():
@@ -470,9 +484,17 @@ def test_page_tells_the_papers_numbers_from_recomputed_ones():
     ]
     names = ["item", "row", "column", "source", "verdict", "ours", "error", "reason"]
     compared = pd.DataFrame(rows, columns=names).assign(
-        reported=0.06, plus_minus=0.01, reps=10, difference=0.0, z=np.nan, power=[0.03, np.nan, np.nan, np.inf, np.nan],
-        low=0.2, high=0.4, where=[None, None, None, None, "ours"], unit=[None] * 4 + ["above"],
-    )  # fmt: skip
+        reported=0.06,
+        plus_minus=0.01,
+        reps=10,
+        difference=0.0,
+        z=np.nan,
+        power=[0.03, np.nan, np.nan, np.inf, np.nan],
+        low=0.2,
+        high=0.4,
+        where=[None, None, None, None, "ours"],
+        unit=[None] * 4 + ["above"],
+    )
     parts = sections(compared, "berta2026", None)
     assert [part["title"] for part in parts] == [
         "What the paper concludes",
@@ -605,23 +627,36 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
     if browser is None:
         pytest.skip("no Chromium on this machine")
     cli("experiment=berta2026_fig1", "reps=2", "n=[200,264]", "jobs=1")
-    flags = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync --window-size=1200,1600 --enable-logging=stderr"""
+    flags = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+    --disable-background-networking --disable-component-update --disable-sync
+    --window-size=1200,1600 --enable-logging=stderr"""
     shot = tmp_path / "page.png"
     done = subprocess.run(
-        [browser, *flags.split(), f"--user-data-dir={tmp_path}", f"--screenshot={shot}", f"file://{result('.html')}"],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            browser,
+            *flags.split(),
+            f"--user-data-dir={tmp_path}",
+            f"--screenshot={shot}",
+            f"file://{result('.html')}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert shot.stat().st_size > 50_000
     assert "CONSOLE" not in done.stderr
     inside = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
-        wide: document.documentElement.scrollWidth - innerWidth, cut: [...document.querySelectorAll("td, th, p, li, dd, h1")]
-        .filter(e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1).length}), "*"))</script></body>"""
+        wide: document.documentElement.scrollWidth - innerWidth,
+        cut: [...document.querySelectorAll("td, th, p, li, dd, h1")]
+            .filter(e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1).length
+    }), "*"))</script></body>"""
     (tmp_path / "inside.html").write_text(result(".html").read_text().replace("</body>", inside))
     for width in (1280, 390):  # nothing is wider than the window, and no text is cut
         (tmp_path / "outside.html").write_text(
             f"""<body><iframe src="inside.html" width="{width}" height="900"></iframe>
-            <script>addEventListener("message", e => document.body.dataset.found = e.data)</script></body>"""
+            <script>
+                addEventListener("message", e => document.body.dataset.found = e.data)
+            </script></body>"""
         )
         dumped = [
             *flags.split(),
@@ -630,9 +665,16 @@ def test_chromium_shows_the_page_without_errors(result, cli, tmp_path):
             "--dump-dom",
         ]
         dom = subprocess.run(
-            [browser, *dumped, f"--user-data-dir={tmp_path}", f"file://{tmp_path / 'outside.html'}"],
-            capture_output=True, text=True, timeout=120,
-        ).stdout  # fmt: skip
+            [
+                browser,
+                *dumped,
+                f"--user-data-dir={tmp_path}",
+                f"file://{tmp_path / 'outside.html'}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout
         outcome = json.loads(html.unescape(re.search('data-found="([^"]*)"', dom)[1]))
         assert outcome["wide"] <= 0 and outcome["cut"] == 0, width
 

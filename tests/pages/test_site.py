@@ -15,7 +15,8 @@ from harness.pages import assets, build, index, overview, own_results, paper_pag
 from harness.pages.templating import environment
 
 RESULTS = CHECKOUT / "results"
-OWN = {  # the parts without the arena's, which have tests of their own, and without what other packages bring
+# All parts but the arena's, which have their own tests, and those of other packages.
+OWN = {
     "scripts and style": assets.own_files,
     "overview": overview.pages,
     "papers": paper_pages.pages,
@@ -23,7 +24,10 @@ OWN = {  # the parts without the arena's, which have tests of their own, and wit
     "provenance": provenance_page.pages,
 }
 OTHERS = ("arena/", "estimators/", "problems/", "docs/")  # whose pages are not made here
-PAGE = "<!doctype html><html><head><title>x</title></head><body>\n<h1>A &lt;b&gt; & c</h1><img src='x.png'></body></html>"
+PAGE = (
+    "<!doctype html><html><head><title>x</title></head>"
+    "<body>\n<h1>A &lt;b&gt; & c</h1><img src='x.png'></body></html>"
+)
 
 
 def a_run(folder, kind="variations", name="mine", page=PAGE, **content):
@@ -269,8 +273,12 @@ def test_colours_of_the_style_sheet_can_be_told_apart():
 # In a browser
 
 TEXT = """() => {
-  const parse = text => { const m = text.match(/[\\d.]+/g).map(Number); return [m[0], m[1], m[2], m[3] ?? 1]; };
-  const lum = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  const parse = text => {
+    const m = text.match(/[\\d.]+/g).map(Number);
+    return [m[0], m[1], m[2], m[3] ?? 1];
+  };
+  const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const lum = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const ground = node => {
     for (; node; node = node.parentElement) {
@@ -287,7 +295,8 @@ TEXT = """() => {
     if (at.closest("script,style,noscript,svg,.disabled,[disabled]")) continue;
     const [a, b] = [lum(parse(getComputedStyle(at).color)), lum(ground(at))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.5) low.set(`${node.textContent.trim().slice(0, 40)} (${at.tagName}.${at.className})`, ratio.toFixed(2));
+    const text = node.textContent.trim().slice(0, 40);
+    if (ratio < 4.5) low.set(`${text} (${at.tagName}.${at.className})`, ratio.toFixed(2));
   }
   return [...low];
 }"""

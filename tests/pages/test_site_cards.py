@@ -235,7 +235,8 @@ def build_site(sources):
 @pytest.mark.slow
 def test_table_and_chart_follow_the_filters(here):
     site = build_site(here)
-    shown = "[...document.querySelectorAll('#board tbody tr')].map(r => [...r.cells].map(c => c.innerText.trim()))"
+    texts = "[...r.cells].map(c => c.innerText.trim())"
+    shown = f"[...document.querySelectorAll('#board tbody tr')].map(r => {texts})"
     drawn = "charts.get('cost').view.data('rows').map(r => [r.estimator, r.settings])"
     ready = "window.charts?.get('cost')?.view.data('rows').length === 4"
     with chromium() as browser:
@@ -254,7 +255,8 @@ def test_table_and_chart_follow_the_filters(here):
             page.select_option("#filter-n", "200")
             assert [row[9] for row in page.evaluate(shown)] == ["1 (100 %)"] * 4
             assert sorted(page.evaluate(drawn)) == sorted([[name, 1] for name in BIASES])
-            box = "(e => e.scrollWidth - e.clientWidth)(document.querySelector('.board .dt-layout-table'))"
+            board = "document.querySelector('.board .dt-layout-table')"
+            box = f"(e => e.scrollWidth - e.clientWidth)({board})"
             assert page.evaluate(box) == 0  # nothing is scrolled sideways at 1,280 pixels
             assert (
                 "family=wavy" in page.url
@@ -291,9 +293,8 @@ def test_table_and_chart_follow_the_filters(here):
         for path in ("arena/index.html", "estimators/index.html", "estimators/binned15.html"):
             with browser.opened(site / path, size="phone", dark=True) as seen:
                 assert seen.overflow() <= 0, path
-                wide = seen.page.evaluate(
-                    "[...document.querySelectorAll('thead th:first-child')].map(th => th.offsetWidth)"
-                )
+                first = "[...document.querySelectorAll('thead th:first-child')]"
+                wide = seen.page.evaluate(f"{first}.map(th => th.offsetWidth)")
                 assert wide and max(wide) < 390 / 2, (
                     path
                 )  # it stays in view, and the rest needs the room
