@@ -41,7 +41,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 class Case(NamedTuple):
-    """An estimator under one notion, with ordinary data: miscalibrated, no ties, not yet reduced."""
+    """An estimator under one notion, with ordinary data: miscalibrated, no ties, not reduced."""
 
     estimator: Any
     spec: EstimatorSpec

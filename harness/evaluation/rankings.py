@@ -88,7 +88,8 @@ def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
         twice = cells.loc[cells.duplicated(["problem", "rep"]), "problem"]
         if len(twice):
             raise BadInputError(
-                f"{estimator} has two values on {twice.iloc[0]} for one rep; give records of one run."
+                f"{estimator} has two values on {twice.iloc[0]} for one rep; give the records of "
+                "one run."
             )
         tried = cells[cells["status"].isin(TRIED)]
         keys = tried.pivot(index="rep", columns="problem", values="key")

@@ -48,7 +48,7 @@ class Configured:
 
     @property
     def cells(self) -> set[str]:
-        """Keys of all cells whose records the experiment uses: its own, and those of other experiments."""
+        """Keys of all cells whose records the experiment uses, those of others included."""
         return {cell.key for member in self.family for cell in member.plan.cells}
 
     @property

@@ -25,8 +25,8 @@ class Recalibrated(Wrapper):
         Problem to recalibrate; it gives notions, sizes and labels. It must have as many columns as
         `validation`.
     calibrator : Calibrator
-        Maps probabilities to probabilities. If a file has logits, the calibrator gets their softmax,
-        which is enough for a temperature: softmax(log p / T) = softmax(logits / T).
+        Maps probabilities to probabilities. If a file has logits, it is given their
+        softmax, which is enough for a temperature: softmax(log p / T) = softmax(logits / T).
     validation_n : int, optional
         Number of validation samples.
     renormalise : bool

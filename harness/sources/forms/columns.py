@@ -142,7 +142,8 @@ def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path:
             raise _absent(arrays, absent, option, path)
         if any(arrays[name].ndim != 1 for name in wanted):
             raise BadInputError(
-                f"{path}: {option}=[...] takes one column per class; for a matrix give {option}=NAME."
+                f"{path}: {option}=[...] takes one column per class; for a matrix give "
+                f"{option}=NAME."
             )
         names = tuple(wanted)
         classes = without_prefix(names) if len(names) > 1 else None
