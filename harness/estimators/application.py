@@ -103,7 +103,7 @@ def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
 
 
 def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
-    """Call the estimator with rng by position, by keyword or not at all, as its signature allows."""
+    """Call the estimator with rng by position, by keyword or not at all, as it allows."""
     passing = takes_rng(estimator)
     if passing == "keyword":
         return estimator(p, y, rng=rng, **extra)

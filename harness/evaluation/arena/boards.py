@@ -98,7 +98,7 @@ def leaderboard(
 def _summary(
     block: Block, means: NDArray[np.float64], groups: pd.DataFrame, rows: pd.DataFrame, level: float
 ) -> pd.DataFrame:
-    """Return one leaderboard from `means` (groups, B + 1, estimators) and the rows of `settings`."""
+    """Return one leaderboard from `means` (groups, B + 1, estimators) and rows of `settings`."""
     ranked = rows[rows["regret"].notna()]
     logs = ranked.assign(
         **{name: _log(ranked[name]) for name in ("regret_split", "rmse", "cpu_seconds")}
