@@ -206,12 +206,12 @@ def test_mistakes(cli, out, line, message):
 @pytest.mark.parametrize(
     "arrays, message",
     [
-        ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 sums to 1.1"),
+        ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 of probs sums to 1.1"),
         ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
         ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
-        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p is one column"),
-        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0, 0.5, and p is one column"),
-        ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows but y has 1 labels"),
+        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p has"),
+        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0, 0.5, and p has"),
+        ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows, but y has 1 labels"),
         ({"p": [], "y": []}, "p is empty"),
         ({"p": [0.5] * 5, "y": [0] * 5}, "n is 6, but problem 'predictions' holds 5 samples"),
     ],

@@ -37,7 +37,8 @@ KNOWN = {
     **{
         name: {"sample order"}
         for name in list_estimators()
-        if name.endswith("_gruber2025") and name.startswith(("tuned_", "binned15_", "crossfit_"))
+        if name.endswith("_gruber2025")
+        and name.startswith(("tuned_", "binned15_", "crossfit_", "kkr_float32", "ukkr_float32"))
     },
 }
 

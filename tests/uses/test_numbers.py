@@ -406,7 +406,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p",
         "Exactly 0;", "clr(p / 2)",
         "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)",
-        "1e-3 (kkr) and 1e-4 (ukkr)",
+        "1e-3 (kkr) and 1e-4 (ukkr)", "fewer that round to 1",
         "needs 10⁷ samples",
     ),
     GLOSSARY: (
