@@ -122,8 +122,8 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
         ),
     }
     return {
-        name: one if np.isfinite(one.value) else claims.untested(NOT_RUN)
-        for name, one in by_claim.items()
+        name: statistic if np.isfinite(statistic.value) else claims.untested(NOT_RUN)
+        for name, statistic in by_claim.items()
     }
 
 
@@ -179,18 +179,18 @@ class Both:
 
     def __call__(self, problem, value="root_risk"):
         """Return a network's (numbers by estimator, one row of them per half)."""
-        one = self.whole[self.whole["problem"].eq(problem)].set_index("base")[value]
+        whole_rows = self.whole[self.whole["problem"].eq(problem)].set_index("base")[value]
         many = self.halves[self.halves["problem"].eq(problem)]
-        return one, many.pivot_table(index="rep", columns="base", values=value)
+        return whole_rows, many.pivot_table(index="rep", columns="base", values=value)
 
 
-def jackknife(one, many, keys, why, level=claims.LEVEL):
+def jackknife(whole_rows, many, keys, why, level=claims.LEVEL):
     """Return a statistic of all rows with the interval of its values on random halves."""
     many = pd.Series(many, dtype=float).dropna()
-    if not np.isfinite(one) or len(many) < 2:
+    if not np.isfinite(whole_rows) or len(many) < 2:
         return claims.untested(NOT_RUN)
     error = many.std(ddof=1)
-    return claims.attach_interval(one, error, len(many), keys, claims.PAPER, why, level)
+    return claims.attach_interval(whole_rows, error, len(many), keys, claims.PAPER, why, level)
 
 
 def printed() -> pd.DataFrame:
@@ -237,11 +237,11 @@ def dropped(records):
     )
     if not len(cells):
         return claims.untested(NOT_RUN)
-    one = cells.iloc[0]
+    cell = cells.iloc[0]
     return claims.estimate_share(
-        round(one["saturated_share"] * one["n"]),
-        one["n"],
-        [one["key"]],
+        round(cell["saturated_share"] * cell["n"]),
+        cell["n"],
+        [cell["key"]],
         claims.PAPER,
         "all rows of its file; 5 % is ours",
     )
@@ -358,9 +358,9 @@ def winners(made):
     """Test the share of halves on which the estimator of least risk wins again, over networks."""
     again = {}
     for problem in NETWORKS:
-        one, many = made(problem)
-        if len(one) and len(many):
-            again[problem] = many.idxmin(axis=1).eq(one.idxmin())
+        whole_rows, many = made(problem)
+        if len(whole_rows) and len(many):
+            again[problem] = many.idxmin(axis=1).eq(whole_rows.idxmin())
     share = pd.DataFrame(again).astype(float).mean(axis=1)
     why = (
         "five estimators on 100 random halves of each of the four networks; 0.9 is ours. The paper "
@@ -389,8 +389,11 @@ def lead(made, networks, best):
     parts = []
     for other in others:
         pairs = [made(problem) for problem in networks]
-        if all(other in one and len(many) > 1 for one, many in pairs):
-            gaps = [(one[other] - one[best], many[other] - many[best]) for one, many in pairs]
+        if all(other in whole_rows and len(many) > 1 for whole_rows, many in pairs):
+            gaps = [
+                (whole_rows[other] - whole_rows[best], many[other] - many[best])
+                for whole_rows, many in pairs
+            ]
             mean, error = (
                 np.mean([gap for gap, _ in gaps]),
                 np.mean([many.std(ddof=1) for _, many in gaps]),

@@ -72,9 +72,9 @@ def compare(cli, held, module, monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "0")
 
     def call(*arguments):
-        found = cli("compare", *arguments, f"baseline={held[0]}", "jobs=1")
+        result = cli("compare", *arguments, f"baseline={held[0]}", "jobs=1")
         assert digests(held[0]) == held[1]
-        return found
+        return result
 
     return call
 
@@ -236,25 +236,25 @@ BAD_LATER = {
 
 @pytest.mark.parametrize("fault", BAD)
 def test_what_is_no_estimator_is_refused_in_one_sentence(compare, module, out, fault):
-    source, said = BAD[fault]
+    source, message = BAD[fault]
     module(f"bad_{fault}", source)
-    assert_refused(compare(f"bad_{fault}.bad"), said, out)
+    assert_refused(compare(f"bad_{fault}.bad"), message, out)
 
 
-def assert_refused(found, said, out):
-    code, text, err = found
+def assert_refused(result, message, out):
+    code, text, err = result
     told = [line for line in err.splitlines() if line.startswith("calharness: ")]
-    assert code == 2 and len(told) == 1 and said in told[0] and "Traceback" not in err, err
+    assert code == 2 and len(told) == 1 and message in told[0] and "Traceback" not in err, err
     assert not text and not (out / "compare").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", BAD_LATER)
 def test_an_estimator_that_misbehaves_is_named_with_problem_n_and_rep(compare, module, out, fault):
-    source, said = BAD_LATER[fault]
+    source, message = BAD_LATER[fault]
     name = f"bad_{fault.replace(' ', '_')}"
     module(name, source)
-    assert_refused(compare(f"{name}.bad", "limit=1"), said, out)
+    assert_refused(compare(f"{name}.bad", "limit=1"), message, out)
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def test_an_own_calibrator_is_judged_as_a_variational_estimator(compare, module,
 
 def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, out):
     module("my_module", MINE)
-    for option, said in (
+    for option, message in (
         ("n=300", "n is 300, which the baseline does not have; it has 100"),
         ("family=rare", "it has power, wavy"),
         ("notion=ece", "notion is 'ece'"),
@@ -307,7 +307,7 @@ def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, 
         ("limit=0", "limit is 0"),
         ("sizes=3", "compare has no option 'sizes'"),
     ):
-        assert_refused(compare("my_module.mine", option), said, out)
+        assert_refused(compare("my_module.mine", option), message, out)
     assert_refused(compare(), "found nothing", out)
     assert_refused(compare("binned16"), "did you mean 'binned15'", out)
 
@@ -379,15 +379,15 @@ def test_error_rates_of_the_verdict():
     statement is left. An estimator with 0.4 or 2.5 times the error wins or loses.
     """
     equals = draws(4, 20, 150, problems=2)
-    found = comparison.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
+    result = comparison.groups(equals[equals["estimator"].isin(["e0", "e1"])], "e0", ["family"])
     for level in (0.05, 0.01):
         for p in ("p_wins", "p_loses"):
-            assert (found[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
-    found = comparison.groups(equals, "e0", ["family"])
-    assert (found["p_wins"] <= 0.05).mean() <= 0.05 and (
-        found["p_loses"] <= 0.05
+            assert (result[p] <= level).mean() <= level + 3 * np.sqrt(level * (1 - level) / 150)
+    result = comparison.groups(equals, "e0", ["family"])
+    assert (result["p_wins"] <= 0.05).mean() <= 0.05 and (
+        result["p_loses"] <= 0.05
     ).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
-    assert found["verdict"].ne("undecided").sum() <= 1
+    assert result["verdict"].ne("undecided").sum() <= 1
     assert comparison.groups(draws(4, 20, 1, own=0.4, problems=3), "e0", ["family"])[
         "verdict"
     ].tolist() == ["wins"]
@@ -401,8 +401,8 @@ def test_the_best_is_rarely_missing_from_those_that_may_be():
 
     The bound is three Monte Carlo errors over 60 trials.
     """
-    found = comparison.best_of(draws(4, 20, 60))
-    assert (~found.loc[found["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(
+    result = comparison.best_of(draws(4, 20, 60))
+    assert (~result.loc[result["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(
         0.05 * 0.95 / 60
     )
     alone = comparison.best_of(draws(4, 20, 1, own=0.2))

@@ -268,14 +268,14 @@ BROKEN_PROBLEMS = {
 
 @pytest.mark.parametrize("name", ["Sound", "Undeclared"])
 def test_strangers_problems_pass(name):
-    found, text = failed(f"{__name__}.{name}")
-    assert not found, text
+    failures, text = failed(f"{__name__}.{name}")
+    assert not failures, text
 
 
 @pytest.mark.parametrize("name", BROKEN_PROBLEMS)
 def test_broken_problem_is_caught_by_its_item(name):
-    found, text = failed(f"{__name__}.{name}")
-    assert found == BROKEN_PROBLEMS[name], text
+    failures, text = failed(f"{__name__}.{name}")
+    assert failures == BROKEN_PROBLEMS[name], text
 
 
 def test_shared_arrays_are_caught():
@@ -365,14 +365,14 @@ BROKEN_CALIBRATORS = {
 
 
 def test_a_strangers_calibrator_passes():
-    found, text = failed(f"{__name__}.Mean")
-    assert not found, text
+    failures, text = failed(f"{__name__}.Mean")
+    assert not failures, text
 
 
 @pytest.mark.parametrize("name", BROKEN_CALIBRATORS)
 def test_broken_calibrator_is_caught_by_its_item(name):
-    found, text = failed(f"{__name__}.{name}")
-    assert found == BROKEN_CALIBRATORS[name], text
+    failures, text = failed(f"{__name__}.{name}")
+    assert failures == BROKEN_CALIBRATORS[name], text
 
 
 @pytest.mark.parametrize(
@@ -380,13 +380,13 @@ def test_broken_calibrator_is_caught_by_its_item(name):
     [("ReturnsModel", "a function q(p) is needed"), ("BeyondOne", "q goes from 0 to 1.5")],
 )
 def test_what_no_item_can_be_tried_on_says_why(name, says):
-    found, text = failed(f"{__name__}.{name}")
-    assert "returns probabilities" in found and says.split(" 0 ")[0] in text
+    failures, text = failed(f"{__name__}.{name}")
+    assert "returns probabilities" in failures and says.split(" 0 ")[0] in text
 
 
 def test_a_missing_class_is_caught():
-    found, _ = failed(f"{__name__}.ForgetsClasses")
-    assert "unseen class" in found and "returns probabilities" not in found
+    failures, _ = failed(f"{__name__}.ForgetsClasses")
+    assert "unseen class" in failures and "returns probabilities" not in failures
 
 
 def test_the_command_takes_ids_of_problems_and_names_of_anything(cli):

@@ -75,17 +75,17 @@ def test_a_difference_is_paired():
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (10, 10), (3, 10), (50, 90)])
 def test_a_share_has_the_interval_of_clopper_and_pearson(successes, trials):
     """At each end the binomial law gives half a percent to what was seen and beyond."""
-    found = claims.estimate_share(successes, trials, (), claims.OURS)
-    assert found.value == successes / trials and found.cells == trials
+    result = claims.estimate_share(successes, trials, (), claims.OURS)
+    assert result.value == successes / trials and result.cells == trials
     assert (
-        found.low == 0
+        result.low == 0
         if successes == 0
-        else stats.binom.sf(successes - 1, trials, found.low) == pytest.approx(0.005)
+        else stats.binom.sf(successes - 1, trials, result.low) == pytest.approx(0.005)
     )
     assert (
-        found.high == 1
+        result.high == 1
         if successes == trials
-        else stats.binom.cdf(successes, trials, found.high) == pytest.approx(0.005)
+        else stats.binom.cdf(successes, trials, result.high) == pytest.approx(0.005)
     )
 
 
@@ -94,8 +94,8 @@ def test_a_share_of_nothing_is_no_number():
 
 
 def test_a_number_with_its_error_has_the_normal_interval():
-    found = claims.exact(1.0, 0.1, (), claims.OURS)
-    assert (found.low, found.high) == pytest.approx((1 - 0.2575829, 1 + 0.2575829))
+    result = claims.exact(1.0, 0.1, (), claims.OURS)
+    assert (result.low, result.high) == pytest.approx((1 - 0.2575829, 1 + 0.2575829))
     certain = claims.exact(1.0, 0.0, (), claims.OURS)
     assert certain.low == certain.value == certain.high
 
@@ -130,8 +130,8 @@ def test_the_worst_of_many_has_an_interval_of_its_own():
 def test_enough_digits_are_shown_to_see_the_side(paper):
     """0.0009996 is below 0.001, which three digits would hide."""
     name = "the area falls little"
-    found = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS).loc[name]
-    assert found["found, with its 99 % interval"] == "0.0009996" and found["verdict"] == "holds"
+    result = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS).loc[name]
+    assert result["found, with its 99 % interval"] == "0.0009996" and result["verdict"] == "holds"
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,19 @@ def test_a_statistic_is_checked(make, says):
 
 
 def test_claims_are_judged_in_the_papers_order(statistics):
-    found = claims.judged(statistics, SETTINGS)
-    assert found["row"].to_list()[0] == "kde is an outlier"
-    assert found["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
-    assert found["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
+    result = claims.judged(statistics, SETTINGS)
+    assert result["row"].to_list()[0] == "kde is an outlier"
+    assert result["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
+    assert result["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
     assert (
-        found["reason"].to_list()[1] == "of our networks"
-        and found["reason"].to_list()[3] == "ImageNet's pictures are needed."
+        result["reason"].to_list()[1] == "of our networks"
+        and result["reason"].to_list()[3] == "ImageNet's pictures are needed."
     )
     assert (
-        found["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()]
-        and found["reps"].to_list()[2] == 12
+        result["keys"].to_list() == [("a", "c"), ("b",), ("a", "b"), ()]
+        and result["reps"].to_list()[2] == 12
     )
-    assert outcomes.count_by_source(found) == {
+    assert outcomes.count_by_source(result) == {
         "claim": {"holds": 1, "fails": 1, "undecided": 1, "not reproducible here": 1}
     }
 
@@ -175,13 +175,13 @@ def test_a_claim_that_nobody_made_is_refused(statistics):
 
 
 def test_a_claim_without_a_statistic_is_left_to_the_comparison(paper):
-    found = claims.judged({}, SETTINGS)
-    assert set(found["verdict"]) == {"not reproducible here"} and found["reason"].notna().all()
+    result = claims.judged({}, SETTINGS)
+    assert set(result["verdict"]) == {"not reproducible here"} and result["reason"].notna().all()
 
 
 def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
-    found = claims.table(statistics, SETTINGS)
-    row = found.loc["the area falls little"]
+    result = claims.table(statistics, SETTINGS)
+    row = result.loc["the area falls little"]
     assert (
         row["the paper says"] == "“Below .001.” (Figure 3)"
         and row["claimed"] == "< 0.001"
@@ -190,8 +190,8 @@ def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
     assert (
         row["found, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
     )
-    assert found.loc["networks differ", "found, with its 99 % interval"] == "–"
-    assert not found.map(lambda text: "nan" in text).any(axis=None)
+    assert result.loc["networks differ", "found, with its 99 % interval"] == "–"
+    assert not result.map(lambda text: "nan" in text).any(axis=None)
 
 
 def test_figure_and_tables_are_written(statistics, tmp_path):

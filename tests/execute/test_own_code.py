@@ -72,14 +72,14 @@ def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files,
             ):
                 value("own_main.mine")
         restart()
-        found, key = value("own_main.mine")
-        assert found == i / 10
+        result, key = value("own_main.mine")
+        assert result == i / 10
         keys.add(key)
     assert len(keys) == 3
     files({"own_helper.py": "def number():\n    return 0.10\n"})
     restart()
-    found, key = value("own_main.mine")
-    assert found == 0.1 and key in keys  # what was there before has its old key
+    result, key = value("own_main.mine")
+    assert result == 0.1 and key in keys  # what was there before has its old key
 
 
 def test_two_estimators_of_one_helper_both_get_its_new_code(out, files):
@@ -483,13 +483,13 @@ def test_a_truth_may_be_a_number(out, files):
             "reps=1",
         ]
     )
-    found = frame.set_index("estimand")[["truth", "truth_error"]]
+    result = frame.set_index("estimand")[["truth", "truth_error"]]
     assert (
-        found.loc["l1"].tolist() == [0.25, 0.0]
-        and found.loc["rms"].isna().all()
-        and found.loc["linf"].isna().all()
+        result.loc["l1"].tolist() == [0.25, 0.0]
+        and result.loc["rms"].isna().all()
+        and result.loc["linf"].isna().all()
     )
-    assert found.loc["l2_squared", "truth"] == pytest.approx(0.0833, abs=1e-7)
+    assert result.loc["l2_squared", "truth"] == pytest.approx(0.0833, abs=1e-7)
 
 
 def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):

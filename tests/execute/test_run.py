@@ -337,8 +337,8 @@ def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     code, err = _disturbed(module, stopped, 1 if extra else 3, signal.SIGINT, *extra)
     assert code == 130
     assert "Traceback" not in err and "interrupted; what was finished is recorded" in err
-    found = reader.load_records(stopped)
-    assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
+    result = reader.load_records(stopped)
+    assert {"ok", "interrupted"} >= set(result["status"]) and (result["status"] == "ok").any()
     final = harness.run([*LONG, "jobs=2", f"out={stopped}"])
     assert set(final["status"]) == {"ok"} and final["key"].nunique() == 480
     run = [
@@ -493,12 +493,12 @@ def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_
         "problem=[beta_wavy]", "n=40", "reps=3", "jobs=2", "estimator=[binned15]", *own
     )
     assert code == 1 and "15 failed" in text and "Traceback" not in err
-    found = reader.load_records(out)
-    assert (found["estimator"].value_counts()[["binned15", "forks"]] >= 3).all()
-    assert set(found.loc[found["estimator"].isin(["binned15", "forks"]), "status"]) == {"ok"}
-    assert (found.loc[found["estimator"] == "forks", "value"] == 0.25).all()
+    result = reader.load_records(out)
+    assert (result["estimator"].value_counts()[["binned15", "forks"]] >= 3).all()
+    assert set(result.loc[result["estimator"].isin(["binned15", "forks"]), "status"]) == {"ok"}
+    assert (result.loc[result["estimator"] == "forks", "value"] == 0.25).all()
     for name, reason in ENDS.items():
-        mine = found[found["estimator"] == name]
+        mine = result[result["estimator"] == name]
         assert (
             len(mine) == 3
             and set(mine["status"]) == {"failed"}
@@ -523,8 +523,8 @@ def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, 
         f"+estimator.own._target_=breaking.{name}",
     )
     code, _, err = cli(*own, *limits)
-    found = reader.load_records(out)
-    mine = found[found["estimator"] == "own"]
+    result = reader.load_records(out)
+    mine = result[result["estimator"] == "own"]
     assert (
         code == 1
         and "Traceback" not in err
@@ -535,7 +535,7 @@ def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, 
         mine["reason"].str.contains(said, regex=False).all()
         and mine["reason"].str.contains(limits[0].split("=")[0]).all()
     )
-    assert set(found.loc[found["estimator"] == "binned15", "status"]) == {"ok"}
+    assert set(result.loc[result["estimator"] == "binned15", "status"]) == {"ok"}
 
 
 @pytest.mark.slow
@@ -581,14 +581,14 @@ def test_a_killed_driver_leaves_no_worker_behind(out, module, tmp_path):
 
 def _alive(tag):
     """Return the processes with OF_THIS_TEST=tag in their environment."""
-    found = []
+    result = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"OF_THIS_TEST={tag}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+                result.append(int(folder.name))
         except OSError:
             continue
-    return found
+    return result
 
 
 def test_a_run_without_a_number_says_why_and_draws_nothing(out, module, cli):
