@@ -31,7 +31,7 @@ def needs_checkout(words: Annotated[list[str] | None, typer.Argument()] = None) 
     )
 
 
-if CHECKOUT:
+if CHECKOUT and (CHECKOUT / "tools").is_dir():
     app.add_typer(importlib.import_module("harness.tools.stand_ins.command").app, name="make")
 else:
     app.command("make", cls=Command, context_settings=HYDRA_SETTINGS)(needs_checkout)

@@ -48,9 +48,10 @@ def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
             try:
                 problem = load("problem", name, {})
                 spec = ProblemSpec.of(problem)
-            except BadInputError:
+                reason = why_not_drawn(problem, spec)
+            except BadInputError:  # files of data are absent
                 continue
-            if why_not_drawn(problem, spec):
+            if reason:
                 continue
             p, _ = sample(problem, spec)
             content = to_png(draw(p, problem.posterior(p)), DPI, calharness=key)

@@ -306,7 +306,8 @@ def test_appendix_a_end_to_end(out):
     table, verdicts = ask("appendix_a", "reps=2", "n=[100]")
     assert verdicts["not reproducible here"] == 0
     assert set(table.loc[table["verdict"].eq("differs"), "column"]) == {"ECE"}
-    assert table.loc[table["verdict"].eq("differs"), "reason"].notna().all() and len(table) == 3
+    assert table.loc[table["verdict"].eq("differs"), "reason"].notna().all()
+    assert table["item"].eq("appendix_a").sum() == 3
 
 
 @pytest.mark.slow
