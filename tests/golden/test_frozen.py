@@ -25,6 +25,9 @@ def test_cell_keys():
     stored = frozen.read("cells")
     rows = frozen.cells()
     assert len(stored) == len({row["key"] for row in stored}) == len(rows) == 200
+    if harness.load_problem("cifar10_densenet121").unavailable:
+        # the plan of files that are absent has no resamples, so that its cells are others
+        rows = [row for row in rows if row["run"] != "packs"]
     assert differences(rows, stored, "key") == []
 
 
