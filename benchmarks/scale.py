@@ -44,7 +44,7 @@ def configuration(cells, out):
 
 def plan_cells(cells, out):
     """Plan, cut the first chunk, and return the peak of Python objects."""
-    from harness.plan.pending import Costs, States, chunks_of, pending
+    from harness.execute.pending import Costs, States, chunks_of, pending
     from harness.plan.plan import plan
 
     settings = configuration(cells, out)

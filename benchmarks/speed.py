@@ -22,7 +22,7 @@ from harness import load_estimator, load_problem  # noqa: E402
 from harness.commands.app import main  # noqa: E402
 from harness.commands.experiment import Experiment  # noqa: E402
 from harness.configure.compose import compose  # noqa: E402
-from harness.plan.pending import pending  # noqa: E402
+from harness.execute.pending import pending  # noqa: E402
 from harness.plan.plan import plan  # noqa: E402
 
 

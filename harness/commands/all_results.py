@@ -21,10 +21,10 @@ from harness.common.writing import write_csv
 from harness.configure.options import option
 from harness.errors import BadInputError
 from harness.evaluation import missing
+from harness.execute.pending import read_states
 from harness.execute.processes import WorkerDiedError
 from harness.execute.run import RunInterruptedError
 from harness.pages import index
-from harness.plan.pending import read_states
 from harness.records import reader, stored
 
 

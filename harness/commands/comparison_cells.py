@@ -14,9 +14,9 @@ from harness.commands.comparison_request import Request
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
-from harness.execute import processes, run, supervise, truths
+from harness.execute import pending, processes, run, supervise, truths
 from harness.execute.chunk import CellFailedError
-from harness.plan import components, pending
+from harness.plan import components
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan

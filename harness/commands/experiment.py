@@ -12,8 +12,7 @@ from typing import Any
 from harness.configure import record_sources, sweeps, variations
 from harness.configure.compose import compose, out_folder
 from harness.configure.settings import Settings
-from harness.execute import run, truths
-from harness.plan import pending
+from harness.execute import pending, run, truths
 from harness.plan import plan as planning
 from harness.plan.selection import check_estimands
 from harness.records import reader, stored

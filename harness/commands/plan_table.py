@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.common.progress import clock
 from harness.common.tables import text_table
 from harness.common.wording import format_count
-from harness.plan.pending import Costs, pending, worker_count
+from harness.execute.pending import Costs, pending, worker_count
 from harness.plan.plan import Plan
 
 

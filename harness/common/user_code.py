@@ -23,10 +23,10 @@ from types import ModuleType
 from typing import Any
 
 from harness.common.escaping import escape, message_of
+from harness.common.module_names import module_name
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
 from harness.errors import BadInputError
-from harness.experiments import module_name
 
 _INSTALLED = {"site-packages", "dist-packages"}
 _NOT_LOCAL = tuple(

@@ -10,9 +10,9 @@ import inspect
 import re
 from typing import Any
 
+from harness.common.module_names import module_name
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
 from harness.configure.options import GROUPS, ids, option, read
-from harness.experiments import module_name
 
 
 @functools.cache

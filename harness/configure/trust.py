@@ -17,8 +17,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from harness.common.module_names import module_name
 from harness.errors import BadInputError
-from harness.experiments import module_name
 
 OURS = (
     "harness.problems", "harness.estimators", "harness.calibrators", "harness.math",

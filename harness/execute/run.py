@@ -19,10 +19,7 @@ from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
 from harness.execute import engines, processes, supervise
 from harness.execute.chunk import CellFailedError
-from harness.execute.supervise import Answer, Task
-from harness.plan.cells import Cell
-from harness.plan.components import record_columns
-from harness.plan.pending import (
+from harness.execute.pending import (
     FINISHED,
     Costs,
     Pending,
@@ -31,6 +28,9 @@ from harness.plan.pending import (
     read_states,
     worker_count,
 )
+from harness.execute.supervise import Answer, Task
+from harness.plan.cells import Cell
+from harness.plan.components import record_columns
 from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
 

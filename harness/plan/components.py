@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from omegaconf import OmegaConf
 
 from harness.common.escaping import escape
+from harness.common.module_names import written_name
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
 from harness.common.user_code import error_text, import_current, is_foreign, is_ours, source_digests
@@ -31,7 +32,6 @@ from harness.configure import trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
-from harness.experiments import written_name
 from harness.plan.cells import Cell
 from harness.problems.base import ProblemSpec
 

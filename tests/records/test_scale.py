@@ -13,8 +13,7 @@ from test_records import row, write
 import harness
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.plan.cells import Cells, Draws
-from harness.plan.pending import (
+from harness.execute.pending import (
     FINISHED,
     Costs,
     States,
@@ -23,6 +22,7 @@ from harness.plan.pending import (
     read_states,
     shard_samples,
 )
+from harness.plan.cells import Cells, Draws
 from harness.plan.plan import plan
 from harness.records import compaction, parts, reader, schema
 
@@ -220,7 +220,7 @@ def test_times_of_long_records_are_those_of_a_sample(out, monkeypatch):
 DRIVER = """
 import sys
 from harness.execute import run
-from harness.plan import pending
+from harness.execute import pending
 from harness.records import compaction
 compaction.MANY, pending.CHUNK_CELLS, run.LOOK_AFTER = 8, 10, 3
 import harness

@@ -1,0 +1,27 @@
+"""Translate the names of papers' modules between configurations and imports.
+
+Configurations, keys and records write `experiments.<paper>.<module>`. Python imports the same
+module as `harness.experiments.<paper>.<module>`. The functions here translate between the two.
+
+>>> module_name("experiments.berta2026.authors"), module_name("experiments.of_mine")
+('harness.experiments.berta2026.authors', 'experiments.of_mine')
+>>> written_name("harness.experiments.berta2026.authors"), written_name("harness.math.notions")
+('experiments.berta2026.authors', 'harness.math.notions')
+"""
+
+from __future__ import annotations
+
+from harness.common.paths import EXPERIMENTS
+
+
+def module_name(name: str) -> str:
+    """Return the name to import for a dotted path of a configuration. Other modules keep theirs."""
+    package, _, rest = name.partition(".")
+    paper = rest.partition(".")[0]
+    is_ours = package == "experiments" and paper and (EXPERIMENTS / paper).is_dir()
+    return f"harness.{name}" if is_ours else name
+
+
+def written_name(module: str) -> str:
+    """Return the name of a module in configurations and keys."""
+    return module.removeprefix("harness.") if module.startswith("harness.experiments.") else module
