@@ -1,7 +1,8 @@
-"""Peak memory of the arena's estimators: one estimate, measured in a process of its own.
+"""Peak memory of the arena's estimators, each measured on one estimate in a process of its own.
 
-benchmarks/arena_memory.py measures it. The column peak_mb of the records is no estimator's: it is
-the high-water mark of a worker process that computed other cells before.
+benchmarks/arena_memory.py makes the measurements. The column peak_mb of ordinary records does not
+tell the memory of an estimator: it is the maximum of a worker process that has computed other
+cells before.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from harness.common.wording import DASH
 FILE = "memory.csv"
 KEYS = ["estimator", "notion", "n", "k"]
 MEANING = (
-    "Peak memory: the largest resident memory of one estimate above what was resident just before, "
-    "measured once in a process of its own, in MB (10^6 bytes); below some tenths it means next to "
-    "nothing. A dash: not measured, or no value; memory.csv has the reason."
+    "Peak memory: the increase of resident memory during one estimate, measured once in a separate "
+    "process, in MB (10^6 bytes). Values of a few tenths or less are not distinguishable from 0. A "
+    "dash means that there is no measurement; memory.csv has the reason."
 )
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """Read the measured table of a results folder, else that of the checkout.
+    """Read the measured peak memory from a results folder, else from the repository's results.
 
-    Columns: estimator, notion, n, k, peak_mb, method, reason (for a missing value). No rows if
-    there is no table.
+    Columns: estimator, notion, n, k (number of classes), peak_mb, method, and reason for a missing
+    value. Without a file, return a frame without rows.
     """
     folders = [folder, *([CHECKOUT / "results" / "arena"] if CHECKOUT else [])]
     for path in (folder / FILE for folder in folders):
@@ -37,14 +38,18 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 def add_peaks(table: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Give `table` (with the columns KEYS) the column peak_mb, NaN where nothing was measured."""
+    """Add the measured peak_mb to a table with the columns KEYS; NaN where nothing was measured."""
     return table.drop(columns="peak_mb", errors="ignore").merge(
         measured[[*KEYS, "peak_mb"]], how="left", on=KEYS
     )
 
 
 def format_peaks(measured: pd.DataFrame, notion: str, estimators: list[str]) -> pd.DataFrame:
-    """Return texts: a row per estimator, a column per measured size, such as "n = 200, k = 2"."""
+    """Return the peak memory of estimators under one notion as a table of texts.
+
+    A row is an estimator. A column is a measured pair of n and number of classes, such as "n =
+    200, k = 2".
+    """
     rows = measured[measured["notion"].eq(notion)]
     table = pd.DataFrame(index=estimators)
     for (k, n), part in rows.groupby(["k", "n"]):

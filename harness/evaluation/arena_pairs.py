@@ -1,10 +1,10 @@
-"""Pairs of models on the same rows, with the same labels, of which one is better calibrated.
+"""Pairs of models on the same data, of which one is better calibrated than the other.
 
-All models that name the same random stream (harness.problems.Paired) are judged on the same draws,
-and any two are a pair. A trial is one replication of one pair. It is won if the model with the
-smaller true error has the smaller value. Equal values are no order, and a trial in which one of the
-two has no value is lost. An estimator of a quantity without truths here, such as a smooth ECE, is
-judged by the order of the true L1 error.
+Models that name the same random stream (harness.problems.Paired) are evaluated on the same draws,
+so any two of them make a pair. A trial is one replication of one pair. An estimator wins the trial
+if it gives the smaller value to the model with the smaller true error. Equal values do not win,
+and neither does a trial in which one of the two values is missing. If no true value is known for
+an estimand, such as a smooth ECE, the order of the true L1 errors is used.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"
 POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
-BY_DEFAULT = "l1"  # the truths that order models for a quantity without truths of its own
-LEAST_APART = 1e-9  # true values that differ by less are equal
-CLOSE, FAR = "close", "far"  # the half of the pairs of a stream with the smaller margins; the other
+BY_DEFAULT = "l1"  # orders the models if the estimand has no known true values
+LEAST_APART = 1e-9  # true values that differ by less count as equal
+CLOSE, FAR = "close", "far"  # halves of the pairs of a stream, with smaller and larger margins
 KEYS = ["stream", "notion", "k", "n", "estimand", "by", "estimator"]
 COLUMNS = ["better", "worse", "margin", "half", "trials", "won", "of_rep"]
 LEVEL = 0.95
@@ -33,7 +33,7 @@ LEVEL = 0.95
 def trials_of_records(
     records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]
 ) -> pd.DataFrame | None:
-    """Return `trials` of the records of the experiment of pairs, None without any."""
+    """Return `trials` for the records of the experiment `arena_pairs`, None without any."""
     if "experiment" not in records or not records["experiment"].eq(EXPERIMENT).any():
         return None
     rows = records[records["experiment"].eq(EXPERIMENT)]
@@ -41,24 +41,32 @@ def trials_of_records(
 
 
 def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
-    """Compute the trials of every pair.
+    """Count the trials that each estimator wins on every pair of models.
 
     Parameters
     ----------
     settings : DataFrame
-        From `arena.settings`.
+        The result of `arena.settings`.
     streams : mapping
-        {problem: name of its random stream}. Problems that share it are the models.
+        {problem: name of its random stream}. Problems that share a stream are models on the same
+        data.
 
     Returns
     -------
     DataFrame
-        One row per stream, notion, k, n, estimand, by (the estimand whose truths give the order),
-        estimator and pair: the better and the worse model; margin, the difference of their true
-        errors; half, which is `close` for the half of the pairs of the same stream, notion and `by`
-        with the smaller margins (without the middle one), else `far`; the numbers of trials and of
-        those won; and of_rep, the array over replications: 1 won, 0 lost, NaN where the pair was
-        not run.
+        One row per stream, notion, k (number of classes), n, estimand, `by`, estimator and pair:
+
+        by
+            The estimand whose true values order the models.
+        better, worse, margin
+            The two models, and the difference of their true errors.
+        half
+            `close` for the half of the pairs with the smaller margins, else `far`. The pairs of the
+            same stream, notion and `by` are compared. With an odd number the middle pair is `far`.
+        trials, won
+            Number of trials, and of trials that the estimator wins.
+        of_rep
+            Array over replications: 1 for won, 0 for lost, NaN where the pair was not run.
     """
     part = settings[settings["problem"].isin(streams) & settings["kind"].isin(POINTS)]
     without_order = ("p_value", *OF_OUTCOMES)  # quantities of the labels alone order no models
@@ -87,9 +95,11 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
 
 
 def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
-    """Return (better, worse, difference of the true errors, half), the closest pair first.
+    """Return all pairs of models as (better, worse, margin, half), the closest pair first.
 
-    Models with equal truths are no pair.
+    `truths` is {model: true error}. The margin is the difference of the true errors. `half` is
+    `close` for the half of the pairs with the smaller margins, else `far`. Two models with equal
+    true errors are not a pair.
 
     Examples
     --------
@@ -104,21 +114,27 @@ def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the share of trials that are won, over the pairs of each half.
+    """Compute the share of trials that each estimator wins, for the close and the far pairs.
 
     Parameters
     ----------
     table : DataFrame
-        From `trials`.
+        The result of `trials`.
 
     Returns
     -------
     DataFrame
-        One row per stream, notion, k, n, estimand, by, estimator and half: pairs, trials, share,
-        and its 95 % interval low, high. Replications are independent, so the interval is
-        share -+ t sd / sqrt(R) of the R shares of the replications, cut to [0, 1]. If these are all
-        equal, it is Wilson's interval of R trials. Then the range of the margins, least_margin and
-        largest_margin.
+        One row per stream, notion, k, n, estimand, by, estimator and half, with the columns
+
+        pairs, trials
+            Number of pairs and of trials.
+        share, low, high
+            Share of trials won, with its 95 % interval. Replications are independent, so the
+            interval is share -+ t sd / sqrt(R), clipped to [0, 1], where sd is the standard
+            deviation of the shares of the R replications. If these shares are all equal, it is
+            Wilson's interval for R trials.
+        least_margin, largest_margin
+            Range of the differences of the true errors.
     """
     rows = []
     for key, part in table.groupby([*KEYS, "half"], sort=True):
@@ -140,11 +156,12 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Arrange `shares` of one order: a row per estimator, a column per (notion, k, n, half).
+    """Arrange `shares` as a table with a row per estimator and a column per (notion, k, n, half).
 
-    The name of a row has the estimand where it differs from `by`. Rows are sorted by their mean
-    distance from the mean of each column, so that an estimator without a notion is placed by the
-    columns that it has.
+    Only models that are ordered by the true estimand `by` enter. A row is named after its
+    estimator, followed by the estimand if this is not `by`. Rows are sorted by their mean
+    difference from the column means, so that missing entries do not change the place of an
+    estimator.
     """
     part = table[table["by"].eq(by)]
     names = [

@@ -1,4 +1,4 @@
-"""Captions of figures: the averages, the bars and the marks."""
+"""Captions of figures: sentences on averages, error bars, bounds and marks."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ def describe_figure(table: pd.DataFrame, settings: Settings, dots: bool = False)
     table : DataFrame
         `harness.evaluate` of the numbers that are drawn.
     settings : Settings
-        The configuration. `files` and `subsets` are the pairs (problem, n) whose replications are
-        no samples.
+        Settings of the run. `settings.files` and `settings.subsets` list pairs (problem, n) whose
+        replications are runs on the same rows of a file, not independent samples.
     dots : bool
-        The single replications are drawn as dots.
+        True if single replications are drawn as dots.
     """
     sentences = [*describe_means(table, settings, dots), *describe_bounds(table, settings)]
     if table["truth"].notna().any():
-        band = ", its band the error of the truth" if (table["truth_error"] > 0).any() else ""
-        sentences.append(f"Dashed: the true value{band}.")
+        band = " with its error as a band" if (table["truth_error"] > 0).any() else ""
+        sentences.append(f"Dashed line: the true value{band}.")
     return " ".join(sentences)
 
 
 def describe_means(table: pd.DataFrame, settings: Settings, dots: bool = False) -> list[str]:
-    """Return sentences on averages and error bars.
+    """Return the sentences of a caption that explain the averages and error bars.
 
-    Replications are samples, or runs on all rows of a file, or runs on some of its rows.
+    Replications are independent samples, or runs on all rows of a file, or runs on random subsets
+    of these rows. Each kind that occurs in `table` has its own sentence.
     """
     files, subsets = are_of(table, settings.files), are_of(table, settings.subsets)
     samples, whole, partial = table[~files], table[files & ~subsets], table[subsets]
     sentences = []
     if len(samples) and samples["reps"].max() == 1:
-        sentences.append("One replication, so no error bars.")
+        sentences.append("One replication, so there are no error bars.")
     elif len(samples):
         bars = samples.loc[samples["kind"].ne("interval"), "se"]
         error = "; bars: one standard error" if (bars > 0).any() else ""
@@ -55,16 +56,19 @@ def describe_means(table: pd.DataFrame, settings: Settings, dots: bool = False) 
             continue
         mean = f"one run {runs}"
         if rows["reps"].max() > 1:
-            mean = f"mean over {format_range(rows['reps'])} runs {runs}, which share rows"
-        sentences.append(f"On files: {mean}; no standard errors.")
+            mean = f"mean over {format_range(rows['reps'])} runs {runs}"
+        sentences.append(
+            f"On files: {mean}. Runs that share rows are not independent, so there are no standard "
+            "errors."
+        )
     repeated = table["reps"].gt(1) & table["kind"].ne("interval")
     if dots and repeated.any():
-        sentences.append(f"Dots: the single {'replications' if len(samples) else 'runs'}.")
+        sentences.append(f"Dots: single {'replications' if len(samples) else 'runs'}.")
     return sentences
 
 
 def describe_bounds(table: pd.DataFrame, settings: Settings) -> list[str]:
-    """Return sentences on the marks of bounds and intervals."""
+    """Return the sentences of a caption that explain the marks of bounds and intervals."""
     averaged = " (means)" if table["reps"].max() > 1 else ""
     marks = (
         (has_bounds(table, settings), "Pale bars: from an estimate to its bounds"),
@@ -75,7 +79,7 @@ def describe_bounds(table: pd.DataFrame, settings: Settings) -> list[str]:
 
 
 def describe_distribution(table: pd.DataFrame, settings: Settings) -> str:
-    """Return the caption of a figure with a mark for each problem."""
+    """Return the caption of a figure with one mark per problem."""
     averages = []
     if table["reps"].max() > 1:
         runs = "runs on the same rows" if are_of(table, settings.files).all() else "replications"
@@ -91,6 +95,6 @@ def describe_distribution(table: pd.DataFrame, settings: Settings) -> str:
 
 
 def format_range(counts: pd.Series) -> str:
-    """Return the range of some counts, as '5' or '5 to 1,000'."""
+    """Format the range of some counts, as '5' or '5 to 1,000'."""
     low, high = int(counts.min()), int(counts.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

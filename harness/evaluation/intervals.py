@@ -1,12 +1,15 @@
-"""Intervals and tests compared: coverage and width, and how often a test rejects.
+"""Tables that compare confidence intervals (coverage, width) and tests (rejection rates).
 
-Families are a mapping {family: [ids of problems]}; other problems belong to the family "other".
+`families` is a mapping {family: [ids of problems]}. Problems that it does not name belong to the
+family "other".
 
-An interval is any `low` or `high` at a `level`, whatever the kind of the estimate. It is judged
-where the truth is known, and covers if low <= truth <= high up to the error of the truth. Cells
-without an interval (failed, skipped, undefined, or a value alone) are no misses: they are counted
-in `without`. A test is an estimate of `p_value`. A problem is calibrated if every record of a
-calibration error on it has the truth 0, and miscalibrated if one has another truth.
+An estimate has an interval if it has a `level` and at least one of `low` and `high`. It is
+evaluated only if the truth is known. The interval covers if low <= truth <= high, up to the error
+of the truth. Cells without an interval (failed, skipped, undefined, or a value alone) do not count
+as misses. Their number is in the column `without`.
+
+A test is an estimate of `p_value`. A problem is calibrated if the true value of every recorded
+calibration error is 0, and miscalibrated if one of them is not 0.
 """
 
 from __future__ import annotations
@@ -24,15 +27,26 @@ from harness.records.schema import has_number
 
 Families: TypeAlias = Mapping[str, Sequence[str]]
 SETTING = ["notion", "n", "estimand"]
-LEVEL = 0.05  # of a test
-LEAST_WIDTH = 0.1  # relative: an interval cut to one point at 0 must not decide a geometric mean
+LEVEL = 0.05  # significance level of a test
+# Smallest relative width that enters a geometric mean. Without it an interval that was clipped to
+# the single point 0 would make the mean 0.
+LEAST_WIDTH = 0.1
 
 
 def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """Return the estimates that can be judged, one row each.
+    """Return the estimates whose interval can be compared with a known truth, one row each.
 
-    Further columns: `family`, `covered`, `sides` (both, lower, upper) and `relative`, the width
-    over max(truth, floor). A single bound has its distance from the truth in place of the width.
+    Columns that are added to those of `records`:
+
+    family
+        Family of the problem.
+    covered
+        True if the interval contains the truth.
+    sides
+        "both", "lower" or "upper": the ends that the interval has.
+    relative
+        Width / max(truth, floor), where floor is `arena.floors`. A one-sided bound has its
+        distance from the truth in place of the width.
     """
     has_bound = records["low"].notna() | records["high"].notna()
     known = records["level"].notna() & records["truth"].notna()
@@ -55,14 +69,22 @@ def _family(problems: pd.Series, families: Families) -> pd.Series:
 
 
 def summary(judged: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Summarise rows of `intervals` by some columns.
+    """Summarise the rows of `intervals` by the columns `by`.
 
     Returns
     -------
     DataFrame
-        `by`, level, sides, samples (over problems, n and reps), coverage, least (the smallest that
-        passes: level - 3 sqrt(level (1 - level) / samples)), passes, and relative, the geometric
-        mean over the problems of mean width / max(truth, floor).
+        One row per value of `by`, with the further columns
+
+        level, sides
+            Nominal level, and the ends that the intervals have.
+        samples, coverage
+            Number of intervals over problems, n and replications, and the share that covers.
+        least, passes
+            The smallest coverage that is accepted, level - 3 sqrt(level (1 - level) / samples), and
+            True if the coverage reaches it.
+        relative
+            Geometric mean over the problems of mean width / max(truth, floor).
     """
     grouped = judged.groupby(list(by), sort=False, observed=True)
     table = grouped.agg(
@@ -83,21 +105,37 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     Parameters
     ----------
     records : DataFrame
-        As `harness.load_records` returns them.
+        Records as `harness.load_records` returns them.
     families : mapping
         {family: [ids of problems]}.
 
     Returns
     -------
     DataFrame
-        A row per notion, n, estimand and estimator. In each setting methods that pass come first,
-        the narrowest first. Columns: level, sides; numbers of problems (rows with unequal numbers
-        are not to be compared) and samples; coverage with its Wilson 95 % interval coverage_low,
-        coverage_high; least, the smallest coverage that passes (level - 3 standard errors), and
-        passes; width, the geometric mean over the problems of mean width / max(truth, floor);
-        worst_family with worst_coverage; fails, the families whose coverage is below their own
-        `least`; cpu_seconds, mean of a cell; without, cells that gave no interval; and the coverage
-        of each family, `coverage_<family>`.
+        One row per notion, n, estimand and estimator. In each setting the methods that pass come
+        first, sorted by width. Further columns:
+
+        level, sides
+            Nominal level, and the ends that the intervals have.
+        problems, samples
+            Number of problems and of intervals. Rows with different problems are not comparable.
+        coverage, coverage_low, coverage_high
+            Share of intervals that cover, with its 95 % Wilson interval.
+        least, passes
+            The smallest coverage that is accepted (level - 3 standard errors), and True if the
+            coverage reaches it.
+        width
+            Geometric mean over the problems of mean width / max(truth, floor).
+        worst_family, worst_coverage
+            The family with the lowest coverage, and this coverage.
+        fails
+            The families whose coverage is below the smallest accepted one for their samples.
+        cpu_seconds
+            Mean CPU time of a cell.
+        without
+            Number of cells that gave no interval.
+        coverage_<family>
+            Coverage on each family.
     """
     judged = intervals(records, families)
     by = [*SETTING, "estimator"]
@@ -130,16 +168,16 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
 
 
 def _in_order(present: pd.Series, families: Families) -> list[str]:
-    """Return the families that are present: in the order of `families`, then the others."""
+    """Return the families that occur in `present`, in the order of `families`, then the others."""
     known = [*families, *sorted(set(present) - set(families))]
     return [name for name in known if name in set(present)]
 
 
 def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
-    """Return the p-values, one row each.
+    """Return the p-values in the records, one row each.
 
-    Further columns: `family`, `rejected` (p_value <= 0.05) and `calibrated` (None if no truth is
-    known).
+    Columns that are added: `family`; `rejected`, True if p_value <= 0.05; and `calibrated`, None
+    if no truth of the problem is known.
     """
     tests = records[has_number(records) & records["estimand"].eq("p_value")]
     names = [name for name in records["estimand"].dropna().unique() if _is_error(name)]
@@ -155,7 +193,7 @@ def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
 
 
 def _is_error(estimand: str) -> bool:
-    """Return True for a calibration error: 0 exactly for calibrated predictions."""
+    """Return True if the estimand is a calibration error, which is 0 for calibrated predictions."""
     return estimands.is_distance(estimand) and not estimand.startswith(
         ("refinement_", "sharpness_")
     )
@@ -167,20 +205,31 @@ def power_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     Parameters
     ----------
     records : DataFrame
-        With estimates of `p_value`, and of a calibration error whose truth says which problems are
-        calibrated.
+        Records with estimates of `p_value`, and of a calibration error whose truth tells which
+        problems are calibrated.
     families : mapping
         {family: [ids of problems]}.
 
     Returns
     -------
     DataFrame
-        A row per notion, n and estimator. size is the share of rejections on calibrated problems,
-        with its Wilson 95 % interval size_low, size_high and the number size_samples; holds is True
-        if it is at most 0.05 + 3 standard errors, None without samples. power, power_low,
-        power_high and power_samples are the same on the miscalibrated problems; then worst_family
-        with worst_power; cpu_seconds, mean of a cell; without, cells that gave no p-value; and the
-        power on each family, `power_<family>`.
+        One row per notion, n and estimator, with the further columns
+
+        size, size_low, size_high, size_samples
+            Share of rejections on calibrated problems, its 95 % Wilson interval, and the number of
+            tests behind it.
+        holds
+            True if the size is at most 0.05 + 3 standard errors, None without tests.
+        power, power_low, power_high, power_samples
+            The same four numbers on miscalibrated problems.
+        worst_family, worst_power
+            The family with the lowest power, and this power.
+        cpu_seconds
+            Mean CPU time of a cell.
+        without
+            Number of cells that gave no p-value.
+        power_<family>
+            Power on each family.
     """
     by = ["notion", "n", "estimator"]
     tests = rejections(records, families)

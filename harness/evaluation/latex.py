@@ -1,4 +1,4 @@
-"""Tables for LaTeX."""
+"""LaTeX tables from data frames."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ CAPITALS = "GAMMA DELTA THETA LAMDA XI PI SIGMA UPSILON PHI PSI OMEGA".split()  
 
 
 def latex(frame: pd.DataFrame) -> str:
-    r"""Return a booktabs tabular for \input, scaled by TeX if it is wider than the text.
+    r"""Return a data frame as a booktabs table that LaTeX can \input.
 
-    A comment names the packages. A frame without rows is a comment.
+    TeX scales the table down if it is wider than the text. A comment lists the required packages.
+    A frame without rows gives only a comment.
     """
     name = " ".join(str(frame.columns.name or "").split())
     if frame.empty:
@@ -44,7 +45,11 @@ def latex(frame: pd.DataFrame) -> str:
 
 
 def _tabular(levels: pd.DataFrame, texts: pd.DataFrame) -> str:
-    """Return one tabular. A level of a row that repeats the one above is left out."""
+    """Return the LaTeX code of one table.
+
+    `levels` are the index columns, `texts` the entries. An index entry that repeats the one above
+    is left blank.
+    """
     same = levels.eq(levels.shift()).cumprod(axis=1).astype(bool)
     same.iloc[:, -1] = False
     numbers = [texts.iloc[:, i].str.contains(r"\d").any() for i in range(texts.shape[1])]
@@ -56,7 +61,7 @@ def _tabular(levels: pd.DataFrame, texts: pd.DataFrame) -> str:
 
 
 def _tex(text: str) -> str:
-    """Return a text for LaTeX. A passage between dollars, as in `$L_1$`, stays mathematics."""
+    """Escape a text for LaTeX. Mathematics between dollar signs, as in `$L_1$`, is kept."""
     parts = re.split(r"(\$(?=[^\s$])[^$%#&]*(?<=[^\s\\$])\$(?!\d))", " ".join(text.split()))
     tex = "".join(
         "".join(_mathematics(c) or c for c in part) if i % 2 else _plain(part)
@@ -67,14 +72,14 @@ def _tex(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a passage without mathematics for LaTeX."""
+    """Escape a text that contains no mathematics for LaTeX."""
     text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
     text = text.replace("--", "-\u2011")  # two hyphens would become a dash
     return "".join(_character(c) for c in text)
 
 
 def _character(c: str) -> str:
-    """Return a character for LaTeX. Characters beyond Latin become their code point."""
+    """Return a character as LaTeX code. Characters beyond Latin become their code point."""
     if c in TEXT:
         return TEXT[c]
     if mathematics := _mathematics(c):
@@ -83,7 +88,7 @@ def _character(c: str) -> str:
 
 
 def _mathematics(c: str) -> str:
-    """Return the command of a symbol or Greek letter, "" for other characters."""
+    """Return the LaTeX command of a mathematical symbol or Greek letter, else ""."""
     kind, _, name = unicodedata.name(c, "").partition(" LETTER ")
     command = name.lower().replace("lamda", "lambda")
     if kind == "GREEK SMALL" and name.isalpha():

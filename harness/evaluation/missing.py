@@ -1,4 +1,4 @@
-"""Reasons why there is no number: of cells, and of the dashes in the wide table."""
+"""Reasons for missing numbers: cells without a number, and dashes in the wide table of results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from harness.evaluation.summary import are_of, evaluate
 from harness.evaluation.tables import places
 from harness.records.schema import has_number
 
-Cause: TypeAlias = tuple[str, str, int, str]  # status or dash, estimator, number, reason
+Cause: TypeAlias = tuple[str, str, int, str]  # (status or DASH, estimator, number, reason)
 
 
 def without_number(records: pd.DataFrame) -> list[Cause]:
-    """Return (status, estimator, cells, reason) of cells without a number, undefined ones too."""
+    """Count the cells without a number by status, estimator and reason.
+
+    Return a list of (status, estimator, number of cells, reason). Cells with the status
+    `undefined` count as cells without a number.
+    """
     lost = records[~has_number(records)]
     lost = lost.assign(reason=[last_line(reason) for reason in lost["reason"]])
     counts = lost.groupby(["status", "estimator", "reason"], observed=True)["key"].nunique()
@@ -29,7 +33,11 @@ def without_number(records: pd.DataFrame) -> list[Cause]:
 
 
 def dashes(records: pd.DataFrame, settings: Settings) -> list[Cause]:
-    """Return (dash, estimator, entries, reason) of the dashes of estimators in the wide table."""
+    """Count the dashes in the wide table of results by estimator and reason.
+
+    Return a list of (DASH, estimator, number of dashes, reason). `settings` lists the estimators,
+    and so the columns of the table.
+    """
     frame = evaluate(records)
     filled: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)  # estimators with an entry
     for place, r in places(frame, shown_estimands(records, settings)):
@@ -42,15 +50,18 @@ def dashes(records: pd.DataFrame, settings: Settings) -> list[Cause]:
         for estimator in estimators(records, settings):
             if estimator not in names:
                 others = given.get((*cell, estimator))
-                reason = "no cell of it is recorded yet"
+                reason = "no cell of this estimator is recorded yet"
                 if others:
-                    reason = f"it gives no {estimand} (but {', '.join(others)})"
+                    reason = f"the estimator gives {', '.join(others)}, not {estimand}"
                 counts[estimator, reason] += 1
     return [(DASH, estimator, count, reason) for (estimator, reason), count in counts.items()]
 
 
 def causes(parts: Iterable[Cause], settings: Settings) -> list[tuple[str, list[str], int, str]]:
-    """Join `without_number` and `dashes` by cause: status, labels of estimators, number, reason."""
+    """Merge the tuples of `without_number` and `dashes` that share a status and a reason.
+
+    Return a list of (status, labels of the estimators, total number, reason).
+    """
     labels: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     totals: Counter[tuple[str, str]] = Counter()
     for status, estimator, count, reason in parts:
@@ -63,11 +74,12 @@ def causes(parts: Iterable[Cause], settings: Settings) -> list[tuple[str, list[s
 
 
 def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) -> list[str]:
-    """Explain the places of the wide table without a number.
+    """Explain the missing numbers of a result table, one line per status and reason.
 
-    One line per status, or dash, and reason, with its estimators and their number, as in
-    'skipped oracle: the problem's true posterior is not known (6 cells)'. With of_table=False it is
-    about all cells without a number, and no dashes: the table is another one.
+    A line names the estimators and the number of cells, as in 'skipped oracle: the problem's true
+    posterior is not known (6 cells)'. With `of_table=True` the lines are about the wide table of
+    `tables.wide`, and its dashes are explained too. With `of_table=False` they are about all cells
+    without a number.
     """
     if records.empty:
         return []
@@ -92,19 +104,22 @@ def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) ->
     if len(rows):
         names = [label(settings, "estimator", name) for name in rows["estimator"].unique()]
         lines.append(
-            f"{', '.join(names)}: a value lies outside its interval, as that is corrected for the "
-            "bias which smaller samples show (`calharness info predictions`)"
+            f"{', '.join(names)}: a value lies outside its interval. The interval is corrected for "
+            "the bias that smaller samples show, the value is not (`calharness info predictions`)"
         )
     return lines
 
 
 def why_without(record: Any) -> str:
-    """Return the status of a record without a number, and the last line of its reason."""
+    """Return why a record has no number: its status and the last line of its reason."""
     reason = last_line(record.reason)
     return f"{record.status}: {reason}" if reason else record.status
 
 
 def last_line(reason: Any) -> str:
-    """Return the last line of a reason (of a traceback: its message), "" for None and NaN."""
+    """Return the last line of a reason, or "" if the reason is None or NaN.
+
+    The last line of a traceback is its message.
+    """
     lines = reason.strip().splitlines() if isinstance(reason, str) else []
     return lines[-1].strip() if lines else ""

@@ -1,20 +1,26 @@
-"""Questions, conclusions and items of a paper in plain words: experiments/<paper>/paper.yaml.
+"""Descriptions of papers in plain words, read from experiments/<paper>/paper.yaml.
+
+The entries of that file:
 
 title: A Variational Estimator for Lp Calibration Errors
 authors: Eugène Berta, Sacha Braun, ...           # or a list
 year: 2026
 venue: arXiv preprint
 address: https://arxiv.org/abs/2602.24230
-citation: one line
-asks: one sentence, the question of the paper
-claims: one sentence, its conclusion
-here: one sentence, our result
-findings:                                         # optional: of our reproduction, strongest first
-  - a sentence, or {rank: 1, text: a sentence} for one of the strongest of all papers
+citation: the reference in one line
+asks: the question of the paper in one sentence
+claims: the paper's conclusion in one sentence
+here: the result of our reproduction in one sentence
+findings:                                         # optional, the strongest finding first
+  - a sentence, or {rank: 1, text: a sentence} for one of the strongest findings of all papers
 items:                                            # in the paper's order, `claims` last
-  fig1: {name: Figure 1, about: its content, experiments: [ids, the first is the item's page],
-         how: the paper's setting, needs: the missing files, in one sentence, or null,
-         command: the one command that gets the files or runs the item}
+  fig1:
+    name: Figure 1
+    about: the content of the figure
+    experiments: the ids of the experiments; the first one has the page of the figure
+    how: a key of HOW, such as "the paper's setting"
+    needs: the missing files in one sentence, or null
+    command: the command that gets the files or runs the experiment, or null
 """
 
 from __future__ import annotations
@@ -34,18 +40,18 @@ from harness.errors import BadInputError, guess
 HOW = {
     "the paper's setting": "the paper's own data or distributions, protocol and sizes",
     "part of its data": (
-        "the paper's protocol on those of its data that are at hand; the rest is named with what "
-        "gets it"
+        "the paper's protocol on the part of its data that is available here; missing files are "
+        "listed with the command that gets them"
     ),
     "a twin": (
-        "the paper's protocol on other data or networks: its numbers stand beside ours and are not "
-        "judged"
+        "the paper's protocol on other data or networks: the paper's numbers are shown next to "
+        "ours, without a verdict"
     ),
     "networks trained again": (
-        "the paper's protocol on networks trained here: judged within the spread of seeds, never "
-        "digit by digit"
+        "the paper's protocol on networks trained here: our numbers may differ from the paper's by "
+        "the spread between random seeds"
     ),
-    "data absent": "nothing can be computed before the files that the item needs are there",
+    "data absent": "nothing can be computed until the required files are available",
 }
 
 
@@ -53,8 +59,10 @@ HOW = {
 class Item:
     """A figure or table of a paper.
 
-    `experiments` are the ids that reproduce it; the first has the item's page. `how` is a key of
-    HOW. `needs` names what is missing, and `command` gets or runs it; both may be None.
+    `experiments` are the ids of the experiments that reproduce the item; the first one has its
+    page. `how` is a key of HOW: the data and the protocol of the reproduction. `needs` names the
+    missing files. `command` is the command line that gets these files or runs the first
+    experiment. Both are None if nothing is missing.
     """
 
     id: str
@@ -66,13 +74,16 @@ class Item:
     command: str | None = None
 
     def stems(self, paper: str) -> list[str]:
-        """Return the file names, without ending, of the results of the experiments."""
+        """Return the names, without ending, of the result files of the item's experiments."""
         return [name.removeprefix(f"{paper}_") for name in self.experiments]
 
 
 @dataclass
 class Finding:
-    """A finding of a reproduction; rank 1 is the strongest of all papers, None has no rank."""
+    """A finding of a reproduction.
+
+    `rank` orders the strongest findings of all papers, 1 first. It is None for other findings.
+    """
 
     text: str
     rank: int | None = None
@@ -80,7 +91,11 @@ class Finding:
 
 @dataclass
 class Paper:
-    """A paper in plain words, with its items by id."""
+    """The description of a paper and its reproduction, as read from paper.yaml.
+
+    `asks` is the question of the paper, `claims` its conclusion and `here` the result of our
+    reproduction, one sentence each. `items` maps the id of each figure or table to its `Item`.
+    """
 
     id: str
     title: str
@@ -96,7 +111,11 @@ class Paper:
     findings: list[Finding] = field(default_factory=list)
 
     def item_of(self, experiment: str) -> Item | None:
-        """Return the item of an experiment; of several the one with its page there."""
+        """Return the figure or table that an experiment reproduces, or None.
+
+        If several items name the experiment, the item with the experiment in first place is
+        returned.
+        """
         items = [item for item in self.items.values() if experiment in item.experiments]
         return min(items, key=lambda item: item.experiments[0] != experiment, default=None)
 
@@ -107,22 +126,23 @@ def described() -> list[str]:
 
 
 def every() -> list[Paper]:
-    """Return all papers that have a paper.yaml."""
+    """Read the descriptions of all papers that have a paper.yaml."""
     return [read(name) for name in described()]
 
 
 def find(name: str | None) -> Paper | None:
-    """Return the paper of this id, None without one or without its paper.yaml."""
+    """Return the description of the paper with this id, or None if there is no paper.yaml."""
     return read(name) if name in described() else None
 
 
 def read(name: str) -> Paper:
-    """Read the paper of this id.
+    """Read and check the paper.yaml of the paper with this id.
 
     Raises
     ------
     BadInputError
-        If its paper.yaml is missing, is no YAML, or lacks or mistypes an entry; names the place.
+        If paper.yaml is missing or is not valid YAML, or if an entry is missing or has the wrong
+        type. The message names the file and the entry.
     """
     where = f"experiments/{name}/paper.yaml"
     try:
@@ -132,10 +152,12 @@ def read(name: str) -> Paper:
         missing = sorted(OmegaConf.missing_keys(config))
     except FileNotFoundError:
         raise BadInputError(
-            f"{where} is not there; harness/evaluation/papers.py describes its entries."
+            f"{where} does not exist; write it with the entries listed in "
+            "harness/evaluation/papers.py."
         ) from None
     except yaml.YAMLError as error:
-        raise BadInputError(f"{where} is no YAML: {' '.join(str(error).split())}.") from None
+        reason = " ".join(str(error).split())
+        raise BadInputError(f"{where} is not valid YAML: {reason}.") from None
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise BadInputError(f"{where}: {error.full_key}: {reason}.") from None
@@ -146,13 +168,17 @@ def read(name: str) -> Paper:
         if item.how not in HOW:
             raise BadInputError(
                 f"{where}: items.{item.id}.how is {item.how!r}{guess(item.how, list(HOW))}; "
-                f"it is one of {', '.join(HOW)}."
+                f"allowed are {', '.join(HOW)}."
             )
     return paper
 
 
 def _normalised(value: Any) -> dict[str, Any]:
-    """Return entries with one space between words, authors joined, ids of items, full findings."""
+    """Bring the entries of a paper.yaml into the form that `Paper` takes.
+
+    Runs of white space become one space. A list of authors becomes one text. Each item gets its
+    id, and each finding becomes a mapping with the key `text`.
+    """
     entries: dict[str, Any] = _single_spaced(value) if isinstance(value, dict) else {}
     if isinstance(entries.get("authors"), list):
         entries["authors"] = ", ".join(map(str, entries["authors"]))
@@ -176,30 +202,34 @@ def _single_spaced(value: Any) -> Any:
 
 
 def examine(name: str) -> None:
-    """Raise BadInputError on a mistake in a paper.yaml, also in its names of experiments."""
+    """Raise BadInputError if a paper.yaml has a mistake or names an unknown experiment."""
     check(read(name))
 
 
 def check(paper: Paper) -> None:
     """Raise BadInputError if an item names an experiment that is unknown or of another paper.
 
-    `read` does not check this: the page of one experiment does not depend on the others.
+    `read` does not make this check, so that a mistake about one experiment does not break the
+    pages of the others.
     """
     known = options.ids("experiment")
     for item in paper.items.values():
         for name in item.experiments:
             where = f"experiments/{paper.id}/paper.yaml: items.{item.id}.experiments has {name!r}"
             if name not in known:
-                raise BadInputError(f"{where}{guess(name, known)}; there is no such experiment.")
+                raise BadInputError(f"{where}, which is no known experiment{guess(name, known)}.")
             owner = options.option("experiment", name).config.get("paper")
             if owner != paper.id:
-                raise BadInputError(f"{where}, which is of {owner or 'no paper'}.")
+                raise BadInputError(
+                    f"{where}, an experiment of {owner or 'no paper'}; "
+                    f"name experiments of {paper.id}."
+                )
 
 
 def page(paper: Paper, item: Item, folder: Path) -> Path | None:
-    """Return the page of an item in a folder of results, None without one.
+    """Return the path of the HTML page of a figure or table in a folder of results, or None.
 
-    It is the page of its first experiment, or of the first that has one.
+    It is the page of the first experiment of the item that has a page.
     """
     pages = [folder / paper.id / f"{stem}.html" for stem in item.stems(paper.id)]
     return next((path for path in pages if path.is_file()), None)

@@ -1,13 +1,15 @@
-"""Rankings: how often an estimator puts models into the right order of their errors.
+"""Rankings: how often an estimator sorts models correctly by their calibration error.
 
-A trial is a replication in which all models of an order were judged on the same draw
-(harness.problems.Paired). It is a success if every model has a smaller value than every model
-behind it; equal values are no order. Bounds and intervals enter by their value. A trial without a
-number for one of the models (undefined or failed) counts as not ordered, and is counted as
-incomplete. Cells that were skipped, or have not run, are no trials.
+A trial is one replication in which all models were evaluated on the same random draw
+(harness.problems.Paired). It is a success if the estimated errors are in the right order: each
+model has a smaller value than every model behind it. Equal values are not in order. Bounds and
+intervals enter by their value.
 
-An order is a tuple of levels, smallest error first, each a tuple of problem ids. Models of one
-level have equal errors, and their order does not matter.
+A trial in which the estimator failed or is undefined for some model counts as not ordered. Such
+trials are also counted as incomplete. Cells that were skipped or have not run make no trial.
+
+An order is a tuple of levels, the smallest error first. A level is a tuple of problem ids with
+equal errors, whose order among themselves does not matter.
 """
 
 from __future__ import annotations
@@ -31,18 +33,18 @@ from harness.records.truths import read_truths
 Order: TypeAlias = tuple[tuple[str, ...], ...]
 
 POLICY = (
-    "Share of trials in which every model has a smaller value than the models behind it; bars: 95 "
-    "% Wilson intervals. Equal values are no order. A trial without a number for one of the models "
-    "counts as not ordered; the table says how many. An order that is given, or by true values, is "
-    "asked of every estimator, also of those that measure something else."
+    "Share of trials in which every model has a smaller value than the models behind it. Bars: "
+    "95 % Wilson intervals. Equal values count as not ordered, and so does a trial without a "
+    "number for one of the models; the table has the number of such trials. Every estimator is "
+    "compared with the same order, even if it estimates another quantity."
 )
-TRIED = (*WITH_NUMBER, "undefined", "failed")  # the statuses of cells that make a trial
+TRIED = (*WITH_NUMBER, "undefined", "failed")  # cells with these statuses make a trial
 GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
 
 
 def by_value(values: Mapping[str, float]) -> Order:
-    """Return the order of {model: error}; equal errors share a level."""
+    """Return the order of the models in {model: error}; models with equal errors share a level."""
     return tuple(
         tuple(model for model, value in values.items() if value == error)
         for error in sorted(set(values.values()))
@@ -50,10 +52,11 @@ def by_value(values: Mapping[str, float]) -> Order:
 
 
 def is_ordered(values: pd.DataFrame, order: Order) -> pd.Series:
-    """Return the mask of the rows of `values` (trials, models) that have the order.
+    """Return the mask of the trials whose values are in the given order.
 
-    The largest value of each level is below the smallest of the next. A row that lacks a number is
-    not ordered.
+    `values` has one row per trial and one column per model. A trial is in order if the largest
+    value of each level is below the smallest value of the next level. A trial that lacks a value
+    is not in order.
     """
     models = [model for level in order for model in level]
     ordered = values[models].notna().all(axis=1)
@@ -64,23 +67,33 @@ def is_ordered(values: pd.DataFrame, order: Order) -> pd.Series:
 
 
 def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
-    """Count how often models were put into the right order.
+    """Count how often each estimator put the models into the right order.
 
     Parameters
     ----------
     records : DataFrame
-        Of one plan: one cell per problem, notion, n, replication and estimator.
+        Records of one plan: one cell per problem, notion, n, replication and estimator.
     orders : mapping
-        {text: order}. In place of an order: {notion: order}, or
-        {(notion, estimator, estimand): order} where every estimator has its own.
+        {name: order}. Instead of an order, the value may be {notion: order}. It may also be
+        {(notion, estimator, estimand): order} if the order differs between estimators.
 
     Returns
     -------
     DataFrame
-        One row per order, notion, n, estimator and estimand: successes, trials, incomplete (trials
-        without a number for one of the models), share, its Wilson bounds low and high, `models`,
-        the order itself, and the `keys` of the cells of the trials. An estimator without any number
-        has an empty estimand.
+        One row per order, notion, n, estimator and estimand, with the further columns
+
+        successes, trials
+            Number of trials in the right order, and of all trials.
+        incomplete
+            Number of trials without a number for at least one model.
+        share, low, high
+            successes / trials, and the ends of its 95 % Wilson interval.
+        models
+            The order as text.
+        keys
+            Tuple of the keys of the cells of the trials.
+
+        The estimand is "" for an estimator without any number.
     """
     rows = []
     for (notion, n, estimator), part in records.groupby(["notion", "n", "estimator"], sort=False):
@@ -88,8 +101,8 @@ def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
         twice = cells.loc[cells.duplicated(["problem", "rep"]), "problem"]
         if len(twice):
             raise BadInputError(
-                f"{estimator} has two values on {twice.iloc[0]} for one rep; give the records of "
-                "one run."
+                f"records have two values of {estimator} on {twice.iloc[0]} for one replication; "
+                "give the records of one run."
             )
         tried = cells[cells["status"].isin(TRIED)]
         keys = tried.pivot(index="rep", columns="problem", values="key")
@@ -120,9 +133,9 @@ def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def own_orders(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
-    """Return {(notion, estimator, estimand): order of the models by value}.
+    """Return {(notion, estimator, estimand): order of the models by the estimator's values}.
 
-    The records must have one cell per model. An estimator that lacks a value for some model is left
+    `records` must have one cell per model. Estimators that lack a value for some model are left
     out.
     """
     problems = set(records["problem"])
@@ -136,10 +149,11 @@ def own_orders(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
 
 
 def split(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the records of the trials, and those of all rows.
+    """Split the records into those of the trials and those of the runs on all rows.
 
-    The latter are empty unless the reference is `full`. `harness.plan.plan` adds that one
-    replication of all rows to the run; it has the largest n.
+    `settings.ranking.reference == "full"` means that the right order comes from one run on all
+    rows of the file. `harness.plan.plan` adds this run; it has the largest n. For any other
+    reference the second frame is empty.
     """
     if _ranking(settings).reference != "full":
         return records, records.iloc[:0]
@@ -153,7 +167,11 @@ def _ranking(settings: Settings) -> Any:
 
 
 def of_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return `score` of the trials by the orders that settings.ranking gives or refers to."""
+    """Return the `score` of the trials for the orders that `settings.ranking` defines.
+
+    The orders are those listed in `ranking.orders`. If `ranking.reference` is set, the orders by
+    the estimates on all rows or by the true values are added.
+    """
     ranking = _ranking(settings)
     trials, full = split(records, settings)
     ranking.check_models(set(records["problem"]))
@@ -170,16 +188,19 @@ def of_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def sets_of(records: pd.DataFrame, settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Return {name: problem ids} of the sets within which the reference orders models.
+    """Return {name: problem ids} of the sets of models that are ordered by the reference.
 
-    Without sets in the settings: one set `all` of all problems.
+    If the settings define no sets, one set named `all` holds all problems.
     """
     sets = _ranking(settings).sets or {"all": records["problem"].unique()}
     return {name: tuple(models) for name, models in sets.items()}
 
 
 def _by_truth(records: pd.DataFrame, settings: Settings) -> dict[str, Order]:
-    """Return {notion: order} by the stored truths of settings.ranking.reference."""
+    """Return {notion: order of the models by their true error}.
+
+    The true errors are the stored truths of the estimand `settings.ranking.reference`.
+    """
     estimand, out = _ranking(settings).reference, out_folder(settings.out)
     values: dict[str, dict[str, float]] = {}
     rows = records.loc[records["estimand"].notna(), ["problem", "problem_key", "notion"]]
@@ -187,15 +208,15 @@ def _by_truth(records: pd.DataFrame, settings: Settings) -> dict[str, Order]:
         truth = read_truths(out, key).get(f"{notion}|{estimand}")
         if truth is None:
             raise BadInputError(
-                f"ranking.reference is {estimand}, of which {problem} has no truth ({notion}); "
-                "give orders."
+                f"ranking.reference is {estimand}, but {problem} has no known true {estimand} "
+                f"({notion}); set ranking.orders instead."
             )
         values.setdefault(notion, {})[problem] = truth[0]
     return {notion: by_value(errors) for notion, errors in values.items()}
 
 
 def one_estimand(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Keep one estimand per estimator: that of the figure, else the first that it gave."""
+    """Keep one estimand per estimator: that of the figure, else the first that was estimated."""
     wanted = (as_list(settings.figure.estimand) or ["l1"])[0]
     chosen = {
         name: wanted if (estimands == wanted).any() else estimands.iloc[0]
@@ -205,10 +226,10 @@ def one_estimand(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def numbers(scored: pd.DataFrame, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Add to `score` the columns that `harness.evaluation.items.numbers` takes.
+    """Add the columns that `harness.evaluation.items.numbers` needs to a result of `score`.
 
-    `column` is the estimator's label; `keys` are those of all cells of the estimator in `records`;
-    `error` is the half width of the Wilson interval in standard errors, which is never 0.
+    `column` is the estimator's label. `keys` holds the keys of all cells of the estimator in
+    `records`. `error` is half the width of the Wilson interval divided by 1.96, which is never 0.
     """
     cells = records.drop_duplicates("key").groupby(["notion", "n", "estimator"])["key"].agg(tuple)
     places = zip(scored["notion"], scored["n"], scored["estimator"])
@@ -220,7 +241,7 @@ def numbers(scored: pd.DataFrame, records: pd.DataFrame, settings: Settings) -> 
 
 
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the scores with the labels beside the ids."""
+    """Return the scores of the rankings with the label of each estimator next to its id."""
     frame = of_settings(records, settings).drop(columns="keys")
     labels = [label(settings, "estimator", name) for name in frame["estimator"]]
     frame.insert(0, "estimator_label", labels)
@@ -228,9 +249,11 @@ def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (order, notion if several, n) with one column per estimator.
+    """Return a table of texts with one column per estimator.
 
-    An entry is the share with its Wilson bounds, and the trials without a number.
+    The rows are sorted by order, by notion if there are several, and by n. An entry is the share
+    of trials in the right order with its Wilson interval. The number of trials without a number is
+    added if it is not 0.
     """
     frame = one_estimand(of_settings(records, settings), settings)
     index = ["order", *(["notion"] if frame["notion"].nunique() > 1 else []), "n"]
@@ -250,5 +273,5 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def entry(row: Any) -> str:
-    """Return the share of a row of `score` with its interval, as '0.946 [0.930, 0.958]'."""
+    """Format the share and its interval in a row of `score`, as '0.946 [0.930, 0.958]'."""
     return f"{row.share:.3f} [{row.low:.3f}, {row.high:.3f}]"

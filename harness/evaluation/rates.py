@@ -1,4 +1,4 @@
-"""Statistics of replications: intervals of shares and means, coverage that passes."""
+"""Confidence intervals for shares and means, and the smallest coverage that is accepted."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import betaincinv
 
-Z95 = 1.959963984540054  # the quantile of the normal distribution for a level of 95 %
+Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
 
 
 def wilson(successes: Any, trials: Any) -> tuple[Any, Any]:
-    """Return Wilson's 95 % score interval of a share of s successes in n trials.
+    """Return the ends of Wilson's 95 % score interval for a share.
+
+    With s successes in n trials and z = 1.96 the ends are
 
         (s + z^2 / 2 -+ z sqrt(s (n - s) / n + z^2 / 4)) / (n + z^2)
 
-    NaN without trials.
+    Both ends are NaN for n = 0. The arguments may be numbers or arrays.
 
     Examples
     --------
@@ -32,10 +34,10 @@ def wilson(successes: Any, trials: Any) -> tuple[Any, Any]:
 
 
 def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
-    """Return the exact interval of a probability from `count` events in n >= 1 trials.
+    """Return the ends of the exact interval for a probability (Clopper and Pearson 1934).
 
-    Clopper and Pearson (1934). It is conservative where the probabilities differ between trials
-    (Hoeffding 1956).
+    `count` events were seen in n >= 1 independent trials. If the probability differs between
+    trials, the interval for the mean probability is conservative (Hoeffding 1956).
 
     Examples
     --------
@@ -50,9 +52,10 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
 
 
 def mean_interval(values: ArrayLike, level: float) -> tuple[float, float, float]:
-    """Return the mean of independent values and Student's t interval, mean -+ t sd / sqrt(N).
+    """Return the mean of independent values and the ends of its Student t interval.
 
-    t has N - 1 degrees of freedom. The interval of a single value is infinite.
+    The ends are mean -+ t sd / sqrt(N) for N values with standard deviation sd. t is the quantile
+    with N - 1 degrees of freedom. The interval of a single value is infinite.
 
     Examples
     --------
@@ -68,8 +71,8 @@ def mean_interval(values: ArrayLike, level: float) -> tuple[float, float, float]
 
 
 def least_coverage(level: Any, samples: Any) -> Any:
-    """Return the smallest coverage that passes for a bound of this level.
+    """Return the smallest observed coverage that is accepted for a bound with this nominal level.
 
-    level - 3 sqrt(level (1 - level) / samples)
+    It is three standard errors below the level: level - 3 sqrt(level (1 - level) / samples).
     """
     return level - 3.0 * np.sqrt(level * (1.0 - level) / samples)

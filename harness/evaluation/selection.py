@@ -1,4 +1,4 @@
-"""Selection, order and names of the estimates that figures and tables show."""
+"""Selection, order and labels of the estimates that figures and tables show."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import pandas as pd
 from harness.configure.settings import Settings, as_list
 from harness.records.schema import has_number
 
-OWN_RANDOMNESS = "spread over the estimator's own randomness"  # runs on the same rows: no samples
+# Heading for repeated runs on the same rows of a file, which are not independent samples.
+OWN_RANDOMNESS = "spread over the estimator's own randomness"
 
 
 def label(settings: Settings, group: str, name: str) -> str:
-    """Return the paper's label of a problem or estimator, else its id."""
+    """Return the label of a problem or estimator in the settings, or its id if it has no label."""
     return str(settings.labels.texts(group).get(name, name))
 
 
 def shown_estimands(records: pd.DataFrame, settings: Settings) -> list[str]:
-    """Return the estimands of the wide table.
+    """Return the estimands that the wide table shows.
 
-    They are those of the configuration's `estimand` that were estimated, or that of the figure if
-    it is null.
+    These are the estimands of `settings.estimand` that have a number. If `settings.estimand` is
+    null, they are the estimands of the figure.
     """
     estimated = set(records.loc[has_number(records), "estimand"].unique())
     chosen = list(dict.fromkeys(map(str, as_list(settings.estimand))))
@@ -28,10 +29,10 @@ def shown_estimands(records: pd.DataFrame, settings: Settings) -> list[str]:
 
 
 def figure_estimands(records: pd.DataFrame, settings: Settings) -> list[str]:
-    """Return the estimands of the figure.
+    """Return the estimands that the figure shows.
 
-    They are those of `figure.estimand` that were estimated, or those of the wide table if it is
-    null.
+    These are the estimands of `settings.figure.estimand` that have a number. If this setting is
+    null, they are the estimands of the wide table.
     """
     wanted, chosen = as_list(settings.figure.estimand), list(map(str, as_list(settings.estimand)))
     if not wanted or (chosen and not set(wanted) & set(chosen)):
@@ -48,9 +49,10 @@ def _estimands_of_figure(records: pd.DataFrame, settings: Settings) -> list[str]
 
 
 def estimators(records: pd.DataFrame, settings: Settings) -> list[str]:
-    """Return the estimators of a table: the configured ones, then others of the records.
+    """Return the ids of a table's estimators: configured ones first, then others of the records.
 
-    A sweep names its estimators with their values. Then the configured names are left out.
+    In a sweep the records name estimators with their parameter values. Configured ids that do not
+    occur in the records are then left out.
     """
     seen = list(records["estimator"].unique())
     others = [name for name in seen if name not in settings.estimator]
@@ -58,9 +60,10 @@ def estimators(records: pd.DataFrame, settings: Settings) -> list[str]:
 
 
 def has_bounds(table: pd.DataFrame, settings: Settings) -> pd.Series:
-    """Return the mask of the points with bounds to draw; a lower bound of 0 says nothing.
+    """Return the mask of the point estimates whose bounds are drawn as bars.
 
-    A paper's figure has no such bars.
+    A lower bound of 0 carries no information and is not drawn. The figure of a paper draws no such
+    bars.
     """
     bounded = table["low"].gt(0) | table["high"].notna()
     return table["kind"].eq("point") & bounded & (not settings.item)

@@ -1,4 +1,4 @@
-"""Tables of a sweep: a column for each swept parameter."""
+"""Result tables of a parameter sweep, with a column for each swept parameter."""
 
 from __future__ import annotations
 
@@ -17,23 +17,28 @@ from harness.evaluation import tables
 from harness.evaluation.summary import evaluate
 from harness.plan.plan import Plan
 
-Point: TypeAlias = dict[str, Any]  # values of swept parameters by their word
+Point: TypeAlias = dict[str, Any]  # {name of a swept parameter: value}
 
 
 @dataclass(frozen=True)
 class SweepResults:
-    """Results of the sweep of a plan."""
+    """Result tables of a planned sweep.
+
+    A point of a sweep is one combination of values of the swept parameters. Not every parameter
+    matters to every cell: a parameter of one estimator does not change the cells of another.
+    """
 
     plan: Plan
 
     def rows(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-        """Return `harness.evaluate` at each point of the sweep, after a column for each parameter.
+        """Return `harness.evaluate` of the records at each point of the sweep.
 
-        A parameter is empty in the rows that it does not change.
+        The first columns are the swept parameters. A parameter that does not matter to a row is
+        None there.
         """
         long, points = self._by_point(records)
         cells = long.groupby(["point", "problem_key", "notion", "n", "estimator_key"])
-        # the first cell of a process also loads packages
+        # The first cell of a process also loads packages; the median is not affected.
         long["cpu_seconds"] = cells["cpu_seconds"].transform("median")
         table = evaluate(long, settings.files, apart=["point"])
         order = {name: i for i, name in enumerate(settings.problem)}
@@ -49,10 +54,10 @@ class SweepResults:
         return table.drop(columns=["_rank", "_problem", "point"])
 
     def _by_point(self, records: pd.DataFrame) -> tuple[pd.DataFrame, list[Point]]:
-        """Repeat the records of a cell for each of its points.
+        """Return one copy of each record for every point that its cell belongs to, and the points.
 
-        The column `point` is a position in the list of points, which holds only the values that
-        matter to a cell. Points with fewer parameters come first.
+        The new column `point` is a position in the list of points. A point holds only the
+        parameters that matter to the cell. Points with fewer parameters come first.
         """
         known = {_identity(point): point for many in self.plan.values.values() for point in many}
         points = sorted(known.values(), key=lambda point: (len(point), self._ranks(point)))
@@ -66,7 +71,10 @@ class SweepResults:
         return rows.explode("point", ignore_index=True).astype({"point": int}), points
 
     def _ranks(self, point: Point) -> tuple[int, ...]:
-        """Return the place of each value of a point among its parameter's, -1 for no value."""
+        """Return the sort key of a point: the position of each value among its parameter's values.
+
+        The position is -1 for a parameter that the point does not hold.
+        """
         return tuple(
             ranks[comparable(point[name])] if name in point else -1
             for name, ranks in self._places.items()
@@ -80,14 +88,17 @@ class SweepResults:
         }
 
     def values(self, name: str) -> list[Any]:
-        """Return the values of a swept parameter: numbers by size, others in the order given."""
+        """Return the values of a swept parameter, sorted if all are numbers, else as configured."""
         path = next(path for path, word in self.plan.swept.items() if word == name)
         given = [point[path] for point in self.plan.points if path in point]
         values = list({comparable(value): value for value in given}.values())
         return sorted(values) if are_numbers(values) else values
 
     def summary(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-        """Return the rows with labels beside the ids; lists and mappings as text."""
+        """Return the table of `rows` with labels next to the ids.
+
+        Values of parameters that are not numbers become texts.
+        """
         frame = self.rows(records, settings)
         for name in self.plan.swept.values():
             given = [value for value in frame[name] if value is not None]
@@ -98,10 +109,12 @@ class SweepResults:
         return tables.with_labels(frame, settings, len(self.plan.swept))
 
     def table(self, records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-        """Return the wide table with a level for each parameter after problem, notion and n.
+        """Return the wide table of the sweep, with one row level per swept parameter.
 
-        An estimator that a parameter does not change has the same entry at each of its values. A
-        problem on which the parameter has no influence has one row, with the value 'all'.
+        The row levels are problem, notion if there are several, n, and the parameters. The columns
+        are the estimators. An estimator that a parameter does not change has the same entry for
+        all its values. A problem with no cell that depends on the parameter has one row with the
+        value 'all'.
         """
         long, points = self._at_every_point(records)
         table = tables.wide(long, settings, apart=["point"])
@@ -114,7 +127,8 @@ class SweepResults:
             levels[name] = [sweeps.value_text(p[name]) if name in p else "all" for p in values]
         table = table.reset_index(drop=True)
 
-        # Rows by problem as they come, then n, then point; without rows and columns of dashes.
+        # Sort the rows by problem (in the order of appearance), then n, then point. Drop rows and
+        # columns that hold no number.
         places = levels[first].apply(lambda column: pd.factorize(column)[0])
         places = places.assign(n=levels["n"], point=levels.pop("point"))
         order = places.sort_values([*first, "n", "point"]).index
@@ -127,10 +141,12 @@ class SweepResults:
         return table
 
     def _at_every_point(self, records: pd.DataFrame) -> tuple[pd.DataFrame, list[Point]]:
-        """Repeat a cell for all points of its problem that agree with its own values.
+        """Return one copy of each record for every point of its problem that agrees with its cell.
 
-        Every row of the table is full then. The points of a problem consist of the parameters that
-        matter to any of its cells.
+        This fills every row of the wide table. The points of a problem hold the parameters that
+        matter to any cell of the problem. A cell agrees with a point if all parameters that matter
+        to the cell have the same value. Also return the list of points, to which the column
+        `point` refers.
         """
         long, bearing = self._by_point(records)
         every: dict[Any, Point] = {}
@@ -162,12 +178,12 @@ class SweepResults:
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Return True if all values are numbers (True and False are none)."""
+    """Return True if all values are numbers. True and False do not count as numbers."""
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
 
 
 def comparable(value: Any) -> Any:
-    """Return a value in a form that can be compared and hashed; 1 and 1.0 are equal."""
+    """Convert a value to a form that can be compared and hashed, in which 1 and 1.0 are equal."""
     if value is None or isinstance(value, float) and math.isnan(value):
         return None
     return float(value) if are_numbers([value]) else sweeps.value_text(value)
@@ -178,5 +194,5 @@ def _text(value: Any) -> str:
 
 
 def _identity(values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return values by name in a form that can be hashed."""
+    """Convert {name: value} to a tuple that can be compared and hashed."""
     return tuple((name, comparable(values[name])) for name in sorted(values))

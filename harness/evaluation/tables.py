@@ -1,4 +1,4 @@
-"""Result tables: the long summary (CSV, Parquet) and the wide one with labels (LaTeX, HTML)."""
+"""Result tables: the long summary (CSV, Parquet) and the wide table with labels (LaTeX, HTML)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from harness.evaluation.summary import are_of, evaluate
 from harness.records.schema import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
-SMALLEST_SPREAD = 1e-12  # a smaller spread is rounding of equal numbers
-MIDDLE = 5e-5  # half of the last printed digit: closer to its middle, an interval says its value
-SUBSETS = "spread over random subsets of the rows"  # they share rows, and so are no samples
+SMALLEST_SPREAD = 1e-12  # a smaller spread comes from rounding
+# Half of the last printed digit. An interval shows its value only if the value is farther than this
+# from the middle.
+MIDDLE = 5e-5
+SUBSETS = "spread over random subsets of the rows"
 Key = tuple[Any, ...]
 
 
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return `harness.evaluate` of the records with the labels beside the ids."""
+    """Return `harness.evaluate` of the records, with labels next to the ids."""
     return with_labels(evaluate(records, settings.files), settings)
 
 
 def with_labels(frame: pd.DataFrame, settings: Settings, position: int = 0) -> pd.DataFrame:
-    """Insert problem_label and estimator_label at a position."""
+    """Insert the columns problem_label and estimator_label at a position."""
     for group in ("estimator", "problem"):
         labels = [label(settings, group, name) for name in frame[group]]
         frame.insert(position, f"{group}_label", labels)
@@ -38,32 +40,37 @@ def with_labels(frame: pd.DataFrame, settings: Settings, position: int = 0) -> p
 
 
 def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the table for people: a row per problem and n, a column per estimator, and the truth.
+    """Return the table of texts for readers, with one column per estimator.
 
     Parameters
     ----------
     records : DataFrame
-        As `harness.load_records` returns them.
+        Records as `harness.load_records` returns them.
     settings : Settings
-        The configuration. `files` are the pairs (problem, n) of rows of a file, where replications
-        are no samples, and `subsets` those with only some of the rows.
+        Settings of the run. `settings.files` and `settings.subsets` list pairs (problem, n) whose
+        replications are runs on all rows, or on random subsets, of a file. Such runs share rows
+        and are not independent samples.
     apart : sequence of str
-        Further columns of the records that make levels of the rows; they come first.
+        Further columns of the records that become levels of the rows, in front of the others.
 
     Returns
     -------
     DataFrame of str
-        Levels of the rows: `apart`, problem, notion if there are several, estimand if several, n.
-        The name of the columns explains the entries:
+        One row per problem and n; notion and estimand are further levels if there are several. If
+        a true value is known, the first column is `truth`. The name of the columns explains the
+        entries, which are
 
-        * '0.0713 ± 0.0021': mean of point estimates with its standard error; with the means of
-          their bounds '0.0713 [0.0612, 0.0809]', or one bound, '0.0713 (≥ 0.0300)';
-        * '≤ 0.2100', '≥ 0.0300', '[0.0612, 0.0809]': means of bounds, and of intervals without a
-          point, which have no RMSE that counts and no regret; '[0.0612, 0.0809] (value 0.0700)'
-          where the value is not the middle;
-        * '0.0713 (spread 0.0008)' on rows of a file: there is no standard error. The spread is the
-          estimator's own over runs on the same rows, or that over subsets of the rows;
-        * the status of a cell without a number, and a dash for what is not estimated.
+        * '0.0713 ± 0.0021': the mean of point estimates with its standard error;
+        * '0.0713 [0.0612, 0.0809]' or '0.0713 (≥ 0.0300)': a mean with the means of the bounds;
+        * '≤ 0.2100' or '≥ 0.0300': the mean of an upper or lower bound;
+        * '[0.0612, 0.0809]': the means of the ends of an interval without a point estimate. The
+          value
+          is added, as in '(value 0.0700)', if it is not the middle;
+        * '0.0713 (spread 0.0008)': a value on rows of a file, which has no standard error. The
+          spread
+          is the standard deviation over runs on the same rows, or over subsets of the rows;
+        * the status of a cell without a number;
+        * a dash where there is no cell.
     """
     shown = shown_estimands(records, settings)
     files = set(settings.files)
@@ -107,7 +114,10 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
 
 
 def _level(records: pd.DataFrame, shown: Sequence[str]) -> str:
-    """Return '95% ' if all intervals of the shown estimands have that level, else ''."""
+    """Return the common level of the intervals of the shown estimands as '95% ', or ''.
+
+    It is '' if the intervals have no level or different levels.
+    """
     both = records["low"].notna() & records["high"].notna() & has_number(records)
     levels = records.reindex(columns=["level"])[both & records["estimand"].isin(shown)]
     distinct = levels["level"].unique()
@@ -117,10 +127,11 @@ def _level(records: pd.DataFrame, shown: Sequence[str]) -> str:
 def places(
     frame: pd.DataFrame, shown: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Yield (place in the wide table, row of `evaluate` or None) of everything that has a place.
+    """Yield each entry of the wide table as a pair (place, row of `evaluate` or None).
 
-    A number has one place, a row without an estimand explains the places of all shown estimands,
-    and a number of another estimand leaves these places empty.
+    `place` holds problem, notion, n, estimand and estimator. A number of a shown estimand has one
+    place. A row without an estimand explains the places of all shown estimands. A number of an
+    estimand that is not shown gives None for the places of all shown estimands.
     """
     for r in frame.to_dict("records"):
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:
@@ -129,7 +140,7 @@ def places(
 
 
 def _entry(r: Mapping[str, Any], on_file: bool) -> str:
-    """Return one entry of the wide table."""
+    """Format one entry of the wide table from a row of `evaluate`."""
     low, high = ("" if math.isnan(r[side]) else f"{r[side]:.4f}" for side in ("low", "high"))
     spread = ""
     if on_file and r["reps"] > 1 and r["sd"] > SMALLEST_SPREAD:
@@ -148,7 +159,7 @@ def _entry(r: Mapping[str, Any], on_file: bool) -> str:
 
 
 def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
-    """Explain the entries of the wide table."""
+    """Return the text above the columns that explains the entries of the wide table."""
     on_file = are_of(table, settings.files)
     samples, rows = table[~on_file], table[on_file]
     parts = []
@@ -172,7 +183,7 @@ def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
 
 
 def _ends(table: pd.DataFrame, level: str) -> str:
-    """Explain the intervals and bounds of a table."""
+    """Return the text that explains the intervals and bounds in a table, '' if it has none."""
     point = table["kind"].eq("point")
     low, high = table["low"].notna(), table["high"].notna()
     marks = (

@@ -1,25 +1,30 @@
-"""Verdicts on paper against ours: their meaning, the test behind them, and their counts.
+"""Verdicts: how well our number agrees with the number that a paper reports.
 
-power is half the width of the range that would have been accepted as agreement, relative to the
-reported number: 0.02 is a test to 2 %. It has three digits, exists where a number was judged, and
-is infinite where the reported number is 0.
-
-verdict of a number
+Verdicts on a number
     identical               |ours - reported| <= precision / 2 + 1e-9
-    within error            |difference| <= t * sqrt(plus_minus^2 + error^2), t the two-sided 0.1 %
-                            quantile of Student's t with Welch's degrees of freedom: one in a
-                            thousand true reproductions is called different. Never given where both
-                            sides share their random draws: there only equality agrees.
-    differs                 otherwise
-    no test                 one of the two first, but of no worth: power, to its three digits, is
-                            above 0.5, or the reported number is 0. A number such as 0.001 that is
-                            printed to 0.001 has power 0.5, and is tested.
-    not reproducible here   no number of ours, or one of something else (other data, other
-                            hardware), or one replication and so no error to judge by; with reason
-verdict of a claim
+    within error            |ours - reported| <= t sqrt(plus_minus^2 + error^2)
+    differs                 neither of the two
+    no test                 one of the first two, but the agreement proves nothing (see power)
+    not reproducible here   we have no number, or our number measures something else (other data,
+                            other hardware), or it has no standard error because it comes from one
+                            replication. The reason is stored.
+
+`precision` is one unit of the last printed digit. `plus_minus` and `error` are the standard errors
+of the reported number and of ours. t is the two-sided 0.1 % quantile of Student's t distribution
+with Welch's degrees of freedom, so that one correct reproduction in a thousand is called different.
+If both sides share their random draws, only `identical` counts as agreement.
+
+power
+    Half the width of the range that counts as agreement, divided by the reported number and
+    rounded to three digits: 0.02 means that the number was tested to 2 %. It is infinite if the
+    reported number is 0. An agreement proves nothing if the power is above 0.5. A number such as
+    0.001 that is printed to 0.001 has power 0.5, and is tested.
+
+Verdicts on a claim, which states that a statistic is above or below a threshold
     holds                   the whole interval of our statistic is on the claimed side
-    fails                   it is on the other side, the threshold included
-    undecided               the threshold is inside
+    fails                   the whole interval is on the other side or touches the threshold
+    undecided               the threshold is inside the interval
+
 An exact number has no interval and is on one side. A statistic of 10 values or fewer is undecided.
 """
 
@@ -37,36 +42,38 @@ UNJUDGED = "not reproducible here"
 VERDICTS = {
     "identical": "equal to the reported number to its printed precision, or to 1e-9",
     "within error": (
-        "the difference is within what both Monte Carlo errors explain (0.1 % two-sided, Welch)"
+        "the Monte Carlo errors of both numbers explain the difference (0.1 % two-sided, Welch)"
     ),
-    "differs": "the difference is larger than that",
+    "differs": "the Monte Carlo errors of both numbers do not explain the difference",
     "no test": (
-        "an agreement of no worth: more than half of the reported number would have been accepted, "
-        "or that number is 0"
+        "the agreement proves nothing: a difference of more than half of the reported number would "
+        "also have been accepted, or the reported number is 0"
     ),
     "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
     "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
     "undecided": (
-        "the 99 % interval of our statistic has the threshold inside, or too few values for one"
+        "the threshold is inside the 99 % interval of our statistic, or there are too few values "
+        "for an interval"
     ),
-    UNJUDGED: "there is no number of ours, or none that can be judged, for the reason given",
+    UNJUDGED: "we have no number, or ours cannot be judged; the reason is stated",
 }
-LARGEST_POWER = 0.5  # above it, an agreement says nothing
+LARGEST_POWER = 0.5  # with a larger power, an agreement proves nothing
 DIFFERS_BELOW = 0.001  # two-sided probability, under equality, of a verdict "differs"
 
 
 def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> pd.DataFrame:
-    """Add the columns verdict, power and z.
+    """Add the columns verdict, power and z to a comparison of our numbers with reported ones.
 
     Parameters
     ----------
     frame : DataFrame
-        reported, plus_minus, reported_reps, precision and unit; ours, error, reps, difference, low,
-        high, and why, which is set where our number is of something else and is not judged.
+        Columns reported, plus_minus, reported_reps, precision and unit of the reported number, and
+        ours, error, reps, difference, low and high of ours. A text in the column why says that our
+        number measures something else and is not judged.
     claims : Series of bool
-        Mask of the claims.
+        Mask of the rows that are claims.
     same_draws : bool
-        Both sides have the same random draws, so that only equality is agreement.
+        True if both sides have the same random draws, so that only equality is agreement.
     """
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     equal = frame["precision"].fillna(0.0) / 2 + 1e-9
@@ -93,9 +100,10 @@ def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> p
 
 
 def _accepted(frame: pd.DataFrame, spread: pd.Series, equal: pd.Series) -> pd.Series:
-    """Return the largest |ours - reported| that agrees.
+    """Return the largest |ours - reported| that counts as agreement.
 
-    A number without an error of ours has to be equal.
+    `spread` is the joint standard error of both numbers, `equal` the tolerance for equality. A
+    number of ours without a standard error must be equal.
     """
     a2, b2 = frame["plus_minus"].fillna(0.0) ** 2, frame["error"].fillna(0.0) ** 2
     dof_a, dof_b = frame["reported_reps"].fillna(np.inf) - 1, frame["reps"].fillna(np.inf) - 1
@@ -115,13 +123,13 @@ def _of_claims(frame: pd.DataFrame) -> Any:
 
 
 def count(compared: pd.DataFrame) -> Counter[str]:
-    """Return {verdict: number of rows} without zeros, in the order of VERDICTS."""
+    """Return {verdict: number of rows} in the order of VERDICTS, without zeros."""
     counts = Counter(compared["verdict"])
     return Counter({verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]})
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Return {verdict: count} as a text.
+    """Format {verdict: count} as a text, without zeros.
 
     Examples
     --------

@@ -350,7 +350,7 @@ def test_the_figure_says_what_it_draws(out):
     )
     assert (
         "Dotted levels: what bins does not change." in caption
-        and "Dashed: the true value." in caption
+        and "Dashed line: the true value." in caption
     )
     assert not any(
         word in caption.lower() for word in ("root mean", "interval", "lower bound", "file")
@@ -362,7 +362,7 @@ def test_the_figure_says_what_it_draws(out):
     ).get_label()
     assert (
         "Dotted" not in alone
-        and "One replication, so no error bars." in alone
+        and "One replication, so there are no error bars." in alone
         and "replications)" not in alone
     )
 

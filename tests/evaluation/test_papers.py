@@ -127,7 +127,7 @@ MISTAKES = [
     ("    about: networks on images\n", "", "lacks items.table1.about"),
     ("asks:", "ask:", "Key 'ask' not in 'Paper'"),
     ("findings: [a first finding, ", "findings: [3, ", r"findings\[0\]: "),
-    ("year: 2026", "year: [2026", "is no YAML"),
+    ("year: 2026", "year: [2026", "is not valid YAML"),
 ]
 
 
@@ -142,7 +142,7 @@ def test_a_mistake_is_one_sentence_with_its_place(paper, old, new, says):
 def test_items_name_experiments_that_there_are(paper):
     with pytest.raises(BadInputError, match="items.fig1.experiments has 'moskvichev2025_fig9'"):
         papers.check(paper("[moskvichev2025_fig1]", "[moskvichev2025_fig9]"))
-    with pytest.raises(BadInputError, match="'berta2026_fig1', which is of berta2026"):
+    with pytest.raises(BadInputError, match="'berta2026_fig1', an experiment of berta2026"):
         papers.check(paper("[moskvichev2025_fig1]", "[berta2026_fig1]"))
 
 

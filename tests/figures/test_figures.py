@@ -203,8 +203,8 @@ def test_every_dash_and_every_status_has_one_line():
     assert missing.reasons(result, settings) == [
         "failed f: ValueError: why (1 cell)",
         "skipped c, d: no posterior (8 cells)",
-        "– of A: it gives no l1 (but l2) (1 entry)",
-        "– of A, f: no cell of it is recorded yet (2 entries)",
+        "– of A: the estimator gives l2, not l1 (1 entry)",
+        "– of A, f: no cell of this estimator is recorded yet (2 entries)",
     ]
     wide = tables.wide(result, settings)
     assert (wide == "–").to_numpy().sum() == 3 and (wide == "skipped").to_numpy().sum() == 4
@@ -288,12 +288,14 @@ def test_caption_says_what_is_drawn(kinds):
     settings = settings_of(kinds)
     assert (
         caption(plain, settings)
-        == "Mean over 2 replications; bars: one standard error. Dashed: the true value."
+        == "Mean over 2 replications; bars: one standard error. Dashed line: the true value."
     )
     single = plain[plain["rep"] == 0]
-    assert caption(single, settings) == "One replication, so no error bars. Dashed: the true value."
+    assert caption(single, settings).startswith("One replication, so there are no error bars.")
     assert "Dashed" not in caption(plain.assign(truth=np.nan), settings)
-    assert "its band the error of the truth" in caption(plain.assign(truth_error=1e-3), settings)
+    assert "true value with its error as a band" in caption(
+        plain.assign(truth_error=1e-3), settings
+    )
     assert "Dots: the single replications" in caption(plain[plain["n"] == 100], settings)
     every = caption(kinds, settings)
     assert all(

@@ -1,21 +1,26 @@
 """The arena: the error of each estimator, relative to the best published one in the same setting.
 
 A setting is one problem under one notion, at one n, for one estimand. Estimands and notions are
-never mixed. In a setting
+never mixed. In a setting the regret of estimator e is
 
-    RMSE_e   = sqrt(mean over reps of (value - truth)^2)
-    regret_e = max(RMSE_e, floor) / min over published f of max(RMSE_f, floor)
+    RMSE_e   = sqrt(mean over replications of (value - truth)^2)
+    regret_e = max(RMSE_e, floor) / min over published estimators f of max(RMSE_f, floor)
 
-The best published estimator of a setting has regret 1. The floor is 0.1 n^(-1/2), and 0.1 / n for
-squared quantities: a tenth of the sampling error of a mean. Errors below it count as equal, for
-instance where the truth is 0 and an estimator answers 0. Reps are paired: all estimators see the
-same draws. An estimator that lacks some reps has its RMSE scaled by (RMSE of the best complete
-estimator on all reps) / (its RMSE on the reps at hand).
+The best published estimator of a setting has regret 1. The floor is a tenth of the sampling error
+of a mean: 0.1 / sqrt(n), and 0.1 / n for squared quantities. Errors below the floor count as equal.
+This matters for instance where the truth is 0 and an estimator returns 0.
 
-The mean regret is a geometric mean, first over the problems of a (family, n, k), then over these
-groups, so that no family counts more for having more problems. Intervals come from a bootstrap
-that draws problems, and reps within problems, the same for all estimators. The best estimator of a
-setting stays that of the sample. A group with one problem varies by its reps alone.
+Replications are paired: all estimators see the same draws. Let c be the best estimator with all
+replications. The RMSE of an estimator that lacks some replications is multiplied by
+
+    (RMSE_c over all replications) / (RMSE_c over the replications that the estimator has)
+
+The mean regret is a geometric mean, first over the problems of each group (family, n, number of
+classes), then over the groups, so that a family does not count more for having more problems.
+
+Intervals come from a bootstrap that draws problems, and replications within problems. All
+estimators share the draws. The best estimator of a setting is that of the original sample in every
+resample. A group with one problem varies only through its replications.
 """
 
 from harness.evaluation.arena.boards import frontier, leaderboard

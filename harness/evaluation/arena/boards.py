@@ -1,4 +1,4 @@
-"""Leaderboards: mean and worst regret with intervals and ranks, and the frontier against cost."""
+"""Leaderboards of the arena (regrets and ranks), and the frontier of regret against cost."""
 
 from __future__ import annotations
 
@@ -29,45 +29,49 @@ def leaderboard(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Rank the estimators by their mean regret, one notion and estimand at a time.
+    """Rank the estimators by their mean regret, separately for each notion and estimand.
 
     Parameters
     ----------
     settings : DataFrame
-        The result of `settings`, or some of its rows.
+        The result of `arena.settings`, or some of its rows.
     by : str or sequence of str
-        Further columns with a leaderboard for each value: family, n, k.
+        Columns among family, n and k. There is one leaderboard for each of their values.
     resamples, seed, level : int, int, float
-        Of the bootstrap.
+        Number of bootstrap resamples, seed of the bootstrap, and level of the intervals.
 
     Returns
     -------
     DataFrame
-        One row per notion, estimand, value of `by` and estimator, by rank:
+        One row per notion, estimand, value of `by` and estimator, sorted by rank. A group below is
+        a (family, n, k), where k is the number of classes.
 
         settings, share
-            Number of settings in which the estimator is applicable, and their share of all.
+            Number of settings in which the estimator is applicable, and its share of all settings.
         regret, low, high
-            Geometric mean regret (over the problems of a (family, n, k), then over these groups)
+            Geometric mean of the regret, first over the problems of a group, then over the groups,
             with its interval.
         regret_split
-            The same mean of `settings.regret_split`.
+            The same mean of the column regret_split of `arena.settings`.
         worst, worst_low, worst_high, worst_at
-            Largest mean regret of a (family, n, k), with its interval, and the name of that group.
+            Largest mean regret of a group, with its interval, and the name of this group.
         worst_setting
-            Largest regret of a single setting.
+            Largest regret in a single setting.
         rank, rank_low, rank_high
-            By the mean regret, among the estimators that are applicable in 80 % of the settings.
-            NaN for others and for anchors.
-        rmse, bias, over, coverage, width, cpu_seconds
-            Geometric means of the RMSE and of the CPU seconds, means of the others.
+            Rank by mean regret, with its interval. NaN for anchors, and for estimators that are
+            applicable in less than 80 % of the settings.
+        rmse, cpu_seconds
+            Geometric means over the settings.
+        bias, over, coverage, width
+            Arithmetic means over the settings.
         reps, undefined, failed, skipped
             Numbers of cells.
     """
     by = [by] if isinstance(by, str) else list(by)
     if not set(by) <= set(GROUP):
         raise BadInputError(
-            f"by is {by}; allowed are family, n, k (notions and estimands are always apart)."
+            f"by is {by}; allowed are family, n and k. Notions and estimands always have "
+            "leaderboards of their own."
         )
     tables = []
     for (notion, estimand), part in settings.groupby(["notion", "estimand"], sort=True):
@@ -77,8 +81,8 @@ def leaderboard(
         block = block_of(ranked)
         if (block.best < 0).any() or (block.lead < 0).any():
             raise BadInputError(
-                "settings lack the best estimator of a setting; "
-                "give all estimators, and filter the result."
+                "settings lack the rows of the best estimator of a setting; "
+                "pass the rows of all estimators, and filter the leaderboard instead."
             )
         means = group_means(block, resamples, seed)
         positions = pd.DataFrame(block.groups, columns=GROUP)
@@ -98,7 +102,12 @@ def leaderboard(
 def _summary(
     block: Block, means: NDArray[np.float64], groups: pd.DataFrame, rows: pd.DataFrame, level: float
 ) -> pd.DataFrame:
-    """Return one leaderboard from `means` (groups, B + 1, estimators) and rows of `settings`."""
+    """Return one leaderboard.
+
+    `means` (groups, resamples + 1, estimators) are the bootstrapped mean log regrets of the
+    groups, as `group_means` returns them. `rows` are the rows of `arena.settings` that belong to
+    the leaderboard.
+    """
     ranked = rows[rows["regret"].notna()]
     logs = ranked.assign(
         **{name: _log(ranked[name]) for name in ("regret_split", "rmse", "cpu_seconds")}
@@ -146,9 +155,9 @@ def _log(values: pd.Series) -> Any:
 
 
 def frontier(cost: Sequence[float], regret: Sequence[float]) -> list[int]:
-    """Return the positions on the Pareto frontier, cheapest first.
+    """Return the positions on the Pareto frontier of cost and regret, cheapest first.
 
-    No other position costs at most as much with at most the same regret.
+    A position is on the frontier if no other has both at most its cost and at most its regret.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From records to settings: the error of each estimator against the best published one there."""
+"""The error and the regret of each estimator in each setting of the arena, from records."""
 
 from __future__ import annotations
 
@@ -32,51 +32,57 @@ def settings(
     Parameters
     ----------
     records : DataFrame
-        One row per estimate, as `harness.load_records` returns them, of any experiments. A cell
-        may occur twice with the same value.
+        One row per estimate, as `harness.load_records` returns them, from any experiments. A cell
+        may occur twice if its values are equal.
     families : mapping
         {family: [problem ids]}. Other problems belong to the family `other`.
     classes : mapping
         {problem: number of classes k}.
     published : collection of str, optional
-        Candidates for the best estimator of a setting. Default: `is_published`.
+        Ids of the estimators that can be the best of a setting. Default: those for which
+        `is_published` is true.
 
     Returns
     -------
     DataFrame
-        One row per family, problem, k, notion, n, estimand and estimator:
+        One row per family, problem, k, notion, n, estimand and estimator. "Replications" below are
+        those of one row.
 
         reps, undefined, failed, skipped
-            Cells with a number, and cells without one by status.
+            Number of cells with a number, and of cells with each of the three statuses.
         truth, bias, sd
-            Of the numbers; sd has ddof 1.
+            True value; mean and standard deviation (ddof 1) of value - truth.
         rmse, rmse_se
-            Over all reps. Cells without an answer count by the rule (`RULE`). The Monte Carlo
-            error is by the delta method: sd of the squared errors / (2 RMSE sqrt(reps)).
-        regret, best, lead
-            Regret as the module defines it, the best published estimator of the setting, and the
-            complete estimator by which fewer reps are scaled. NaN where the truth is unknown, for
-            bounds, and where the estimator is not applicable.
+            Root mean squared error over all replications, where missing answers count by `RULE`.
+            Its Monte Carlo error (delta method) is the standard deviation of the squared errors
+            divided by 2 rmse sqrt(reps).
+        regret
+            Regret as defined in `harness.evaluation.arena`. NaN where the truth is unknown, where
+            the estimator is not applicable, and for bounds.
+        best, lead
+            The best published estimator of the setting, and the complete estimator by which the
+            RMSEs of estimators with fewer replications are scaled.
         regret_split
-            Regret against the estimator that is best on the other half of the reps. `regret` is
-            against the least of many noisy RMSEs and so is biased upwards. This one is not:
-            choice and comparison share no reps.
+            Regret against the estimator that is best on the other half of the replications.
+            `regret` is biased upwards, as it compares with the smallest of many noisy RMSEs.
+            `regret_split` is not, as choice and comparison share no replications.
         over, coverage, width
-            Share of values above the truth; share of intervals and bounds that hold the truth (up
-            to its error and rounding); mean width of intervals.
+            Share of values above the truth; share of intervals and bounds that contain the truth
+            (up to its error and rounding); mean width of the intervals.
         power
             For the estimand p_value: the share of values of at most 0.05.
         kind, cpu_seconds
             Kind of the estimates (point, interval, lower, upper); mean CPU seconds of a cell with
             a number.
         values, errors, lost
-            Arrays over the reps, NaN where the cell was not run: the values; value - truth, with
-            the error by `RULE` for a missing answer; and a mask of the missing answers.
+            Arrays over the replications: the values, NaN where there is none; value - truth, with
+            the error by `RULE` for a missing answer and NaN where the cell was not run; and the
+            mask of the missing answers.
 
     Raises
     ------
     BadInputError
-        If the number of classes of a problem is missing, or one cell has two different values.
+        If `classes` lacks a problem, or if one cell has two different values.
 
     Examples
     --------
@@ -158,9 +164,10 @@ COLUMNS = [
 def _with_estimand(records: pd.DataFrame) -> pd.DataFrame:
     """Return the records with an estimand in every row.
 
-    A cell without estimates stands for every estimand that its estimator gives under that notion.
-    If the estimator gives none there, it stands for those that it gives elsewhere. A skipped cell
-    of an estimator without that notion stands for none.
+    A cell without any estimate is repeated for every estimand that its estimator gives under the
+    same notion. If the estimator gives none there, the cell is repeated for the estimands that it
+    gives elsewhere. A skipped cell of an estimator that never gives a number under the notion is
+    dropped.
     """
     frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
     if "key" in frame:
@@ -190,15 +197,20 @@ def _with_family_and_classes(
     absent = sorted(set(problems) - set(classes))
     if absent:
         raise BadInputError(
-            f"classes has no {', '.join(absent[:3])}; "
-            "the number of classes of every problem is needed."
+            f"classes lacks {', '.join(absent[:3])}; "
+            "pass the number of classes of every problem in the records."
         )
     family = problems.map(family_of(families)).astype(object).fillna(OTHER)
     return frame.assign(family=family, k=problems.map(classes).astype(int))
 
 
 def _arrays(frame: pd.DataFrame, row: Ints, numbered: Mask) -> tuple[Floats, Mask]:
-    """Return the values (rows, reps), NaN without one, and the mask of missing answers."""
+    """Return the values and the mask of missing answers, each of shape (rows, replications).
+
+    `row` is the row of the table for each record, `numbered` the mask of records with a number.
+    The values are NaN where there is no number. An answer is missing if the cell failed or is
+    undefined.
+    """
     draws = ["seed", "rep"] if "seed" in frame and frame["seed"].notna().all() else ["rep"]
     rep = frame.groupby(draws, sort=True).ngroup().to_numpy()
     shape = (int(row.max(initial=-1)) + 1, int(rep.max(initial=-1)) + 1)
@@ -210,16 +222,21 @@ def _arrays(frame: pd.DataFrame, row: Ints, numbered: Mask) -> tuple[Floats, Mas
         twice = frame[numbered].iloc[int(differs.argmax())]
         raise BadInputError(
             f"records have two values of {twice['estimator']} on {twice['problem']}, "
-            f"n = {twice['n']}, rep {twice['rep']}."
+            f"n = {twice['n']}, rep {twice['rep']}; pass the records of one run."
         )
     lost = np.zeros(shape, bool)
     without = frame["status"].isin(("failed", "undefined")).to_numpy()
     lost[row[without], rep[without]] = True
-    return values, lost & np.isnan(values)  # a failed cell may have a number of a later attempt
+    # A failed cell may have a number from a later attempt.
+    return values, lost & np.isnan(values)
 
 
 def _of_setting(frame: pd.DataFrame, name: str, row: Ints, setting: Ints) -> Floats:
-    """Return the number that the records of a setting share, by row; NaN if none has it."""
+    """Return the largest number in the column `name` among the records of each setting.
+
+    The records of a setting share this number if they have it. The result has one entry per row of
+    the table, NaN if no record of the setting has the number.
+    """
     if name not in frame:
         return np.full(len(setting), np.nan)
     by_row = frame[name].astype(float).groupby(row).max()
@@ -228,13 +245,13 @@ def _of_setting(frame: pd.DataFrame, name: str, row: Ints, setting: Ints) -> Flo
 
 
 def _means(values: Floats, row: Ints) -> Floats:
-    """Return the mean of the values of each row without NaN."""
+    """Return the mean of the values of each row of the table, ignoring NaN."""
     result: Floats = pd.Series(values).groupby(row).mean().to_numpy()
     return result
 
 
 def _sd(values: Floats) -> Floats:
-    """Return the standard deviation (ddof 1) of each row without NaN."""
+    """Return the standard deviation (ddof 1) along the second axis, ignoring NaN."""
     count = (~np.isnan(values)).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         deviations = values - nanmean(values, axis=1)[:, None]
@@ -243,10 +260,10 @@ def _sd(values: Floats) -> Floats:
 
 
 def _penalties(errors: Floats, candidates: Mask, setting: Ints, table: pd.DataFrame) -> Floats:
-    """Return the error that a missing answer counts with, by row and rep.
+    """Return the error that counts for a missing answer, as an array (rows, replications).
 
-    It is the largest absolute error of the candidates in the same rep, and at most the largest
-    error of an answer in range.
+    It is the largest absolute error of the published estimators (`candidates`) in the same
+    replication. It is at most the largest error of a value in the range of the estimand.
     """
     sizes = pd.DataFrame(np.where(candidates[:, None], np.abs(errors), np.nan))
     worst = sizes.groupby(setting).transform("max").to_numpy()
@@ -258,23 +275,29 @@ def _penalties(errors: Floats, candidates: Mask, setting: Ints, table: pd.DataFr
 
 
 def _first(setting: Ints, *keys: Any) -> Ints:
-    """Return the row that comes first in each setting, sorted by `keys` (the last one first)."""
+    """Return the row that comes first in each setting, sorted by `keys`.
+
+    As in `numpy.lexsort`, the last key is the primary one.
+    """
     order = np.lexsort((*keys, setting))
     first: Ints = order[np.flatnonzero(np.diff(setting[order], prepend=-1))]
     return first
 
 
 def _among(candidates: Mask, values: Floats) -> Floats:
-    """Return the values of the candidates, infinity for the others and for NaN."""
+    """Return the values of the candidates, and infinity for other rows and for NaN."""
     return np.where(candidates & ~np.isnan(values), values, np.inf)
 
 
 def _comparable(
     squared: Floats, least: Floats, candidates: Mask, setting: Ints
 ) -> tuple[Floats, Ints]:
-    """Return floored RMSEs, and the best complete candidate of each setting, by row.
+    """Return the RMSE of each row, and the row of the lead of its setting.
 
-    An estimator without some of the reps is brought to the reps of that candidate.
+    The lead is the candidate with the most replications, and among these the one with the smallest
+    RMSE. The RMSE of an estimator that lacks replications is scaled by the ratio of the lead's
+    RMSE over all replications to its RMSE over the common ones. No RMSE is below `least`. Rows of
+    settings without a lead have NaN and -1.
     """
     have = ~np.isnan(squared)
     reps, mse = have.sum(axis=1), nanmean(squared, axis=1)
@@ -291,7 +314,10 @@ def _comparable(
 def _regret(
     squared: Floats, least: Floats, candidates: Mask, setting: Ints
 ) -> tuple[Floats, Ints, Ints]:
-    """Return the regret, the row of the best and that of the lead, by row; NaN and -1 for none."""
+    """Return for each row its regret, the row of the best estimator and the row of the lead.
+
+    Rows of settings without a best estimator have NaN and -1.
+    """
     rmse, lead = _comparable(squared, least, candidates, setting)
     errors = _among(candidates, rmse)
     best = _first(setting, errors)[setting]
@@ -302,9 +328,10 @@ def _regret(
 
 
 def _split_regret(squared: Floats, least: Floats, candidates: Mask, setting: Ints) -> Floats:
-    """Return exp of the mean over both halves of the reps of log(RMSE / RMSE of the best).
+    """Return the regret against the estimator that is best on the other half of the replications.
 
-    The best estimator is chosen on the other half.
+    It is the geometric mean over both halves of RMSE / (RMSE of the estimator that is best on the
+    other half).
     """
     even = np.arange(squared.shape[1]) % 2 == 0
     halves = [np.where(mask, squared, np.nan) for mask in (even, ~even)]

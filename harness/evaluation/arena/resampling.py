@@ -1,4 +1,4 @@
-"""The bootstrap of the arena: problems, and replications within problems."""
+"""The bootstrap of the arena: it draws problems, and replications within each problem."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ from harness.evaluation.arena.rules import SETTING, floors
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-CHUNK = 32  # settings at a time: bounds the memory of the resampled errors, (32, B, E) numbers
+CHUNK = 32  # settings that are resampled at once; limits memory to arrays of shape (32, B, E)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Settings of one notion and estimand as arrays: S settings, E estimators, R reps.
+    """Squared errors of estimators as arrays for the bootstrap, for one notion and estimand.
+
+    S is the number of settings, E of estimators and R of replications. A setting is one problem at
+    one n.
 
     Attributes
     ----------
     names : list of str
-        The estimators.
+        Ids of the estimators.
     squared : array (S, E, R)
-        Squared errors, NaN where not run.
+        Squared errors, NaN where the cell was not run.
     least : array (S,)
         Floors of the RMSE.
-    best, lead : array (S,)
-        Positions of the best published estimator, and of the one by which fewer reps are scaled.
+    best : array (S,)
+        Position of the best published estimator of each setting.
+    lead : array (S,)
+        Position of the estimator to which estimators with fewer replications are scaled.
     problem, group : array (S,)
-        Codes of the problem and of the (family, n, k).
+        Index of the problem, and of the group (family, n, k) in `groups`.
     groups : list of tuple
-        The (family, n, k).
+        The groups (family, n, k), where k is the number of classes.
     """
 
     names: list[str]
@@ -53,7 +58,10 @@ class Block:
 
 
 def block_of(part: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
-    """Arrange the rows of `settings` that have a regret as arrays."""
+    """Arrange the rows of `arena.settings` that have a regret as arrays.
+
+    `names` are the estimators in the order of the arrays, by default all in alphabetical order.
+    """
     names = sorted(part["estimator"].unique()) if names is None else list(names)
     position = {name: i for i, name in enumerate(names)}
     setting = part.groupby(SETTING, sort=True).ngroup().to_numpy()
@@ -71,9 +79,11 @@ def block_of(part: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
 
 
 def group_means(block: Block, resamples: int, seed: int, draw_problems: bool = True) -> Floats:
-    """Return the mean log regret by (family, n, k): an array (G, B + 1, E).
+    """Return the bootstrapped mean log regret of each estimator in each group (family, n, k).
 
-    The first of the B + 1 is the sample itself. A setting counts as often as its problem is drawn.
+    The array has shape (groups, resamples + 1, estimators). Index 0 of the second axis is the
+    original sample. A setting has the weight with which its problem was drawn. With
+    `draw_problems=False` only replications are drawn.
     """
     count, reps = block.problems, block.squared.shape[2]
     rng = np.random.default_rng(seed)
@@ -96,7 +106,12 @@ def group_means(block: Block, resamples: int, seed: int, draw_problems: bool = T
 
 
 def _log_rmse(block: Block, chosen: Ints, weights: Floats) -> Floats:
-    """Return the log of the comparable RMSEs of some settings under weights: (S', B, E)."""
+    """Return the log RMSE of each estimator in some settings, for each resample.
+
+    `chosen` are the positions of the settings, `weights` (problems, B, replications) how often
+    each replication was drawn. The result has shape (settings, B, estimators). The RMSE of an
+    estimator with fewer replications is scaled by `block.lead`, so that all RMSEs are comparable.
+    """
     squared, lead = block.squared[chosen], block.lead[chosen]
     least = block.least[chosen][:, None, None]
     have, w = ~np.isnan(squared), weights[block.problem[chosen]]
@@ -106,7 +121,7 @@ def _log_rmse(block: Block, chosen: Ints, weights: Floats) -> Floats:
         total = w @ have.transpose(0, 2, 1).astype(float)
         mse = (w @ filled.transpose(0, 2, 1)) / total
         logs: Floats = np.log(np.maximum(np.sqrt(mse), least))
-        # Settings in which some estimators have other reps than the lead: scale by the lead.
+        # Scale the RMSEs in settings where some estimators lack replications of the lead.
         short = np.flatnonzero((have != have[every, lead][:, None]).any(axis=(1, 2)))
         if len(short):
             known = have[every, lead][short]
@@ -122,14 +137,18 @@ def _log_rmse(block: Block, chosen: Ints, weights: Floats) -> Floats:
 
 
 def nanmean(values: Any, axis: int = 0) -> Floats:
-    """Return the mean without NaN; NaN, and no warning, where nothing else is."""
+    """Return the mean without NaN values; NaN and no warning if there are no others."""
     count = (~np.isnan(values)).sum(axis=axis)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(count > 0, np.nansum(values, axis=axis) / count, np.nan)
 
 
 def quantiles(values: Floats, level: float) -> Floats:
-    """Return the interval (2, ...) of the resamples: all but the first along axis 0."""
+    """Return the ends of the bootstrap interval, shape (2, estimators).
+
+    `values` has shape (resamples + 1, estimators). Row 0 is the original sample and is not used,
+    except that estimators with NaN there get NaN.
+    """
     ends = np.full((2, values.shape[1]), np.nan)
     known = ~np.isnan(values[0])
     if known.any() and len(values) > 1:

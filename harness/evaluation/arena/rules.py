@@ -1,4 +1,4 @@
-"""Rules of the arena: the floor of an error, anchors, families of problems."""
+"""Rules of the arena: the smallest error that counts, anchors, and families of problems."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from harness.errors import BadInputError
 
 SETTING = ["family", "problem", "k", "notion", "n", "estimand"]
 MAIN = ("l1", "l2_squared")  # the estimands that are ranked
-LEAST_SHARE = 0.8  # an estimator is ranked if it is applicable in this share of the settings
-OTHER = "other"  # the family of problems that belong to none
+LEAST_SHARE = 0.8  # an estimator has a rank if it is applicable in this share of the settings
+OTHER = "other"  # family of the problems that `families` does not name
 ANCHORS = (
     "oracle", "monte_carlo_truth", "brier", "logloss", "accuracy", "auroc", "constant", "zero",
 )  # fmt: skip
 RULE = (
     "A cell that failed, or in which the estimator is undefined, counts with the largest error "
-    "that any published estimator made in the same rep, though at most the largest error that an "
-    "answer in the estimand's range can have; such cells are counted. A cell outside an "
-    "estimator's own declared limits is not applicable: it is left out of the estimator's mean, "
-    "the share of the settings in which it is applicable is shown, and below 80 % it has no rank. "
-    "Bounds are no point estimates and have no regret; oracles and other anchors have a regret, "
-    "and no rank."
+    "that any published estimator made in the same replication. This error is at most the largest "
+    "one that a value in the range of the estimand can have. The number of such cells is shown. An "
+    "estimator is not applicable in a setting outside its declared limits. Such settings do not "
+    "enter its mean. An estimator that is applicable in less than 80 % of the settings has no "
+    "rank. Bounds are not point estimates and have no regret. Oracles and other anchors have a "
+    "regret, but no rank."
 )
 
 
 def floors(table: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the smallest RMSE that counts: 0.1 n^(-1/2), and 0.1 / n for squared quantities.
+    """Return the smallest RMSE that counts, for each row of a table.
+
+    It is 0.1 / sqrt(n), and 0.1 / n for squared quantities.
 
     Parameters
     ----------
     table : DataFrame
-        One row per number, with the columns estimand and n.
+        Columns estimand and n.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def floors(table: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def largest(estimand: str, notion: str) -> float:
-    """Return the largest value that an estimand can have, infinity without a limit."""
+    """Return the largest value that an estimand can have under a notion, infinity if unbounded."""
     of_vector = notion == "canonical" and not estimand.startswith("top_class_")
     if estimand.removeprefix("top_class_").startswith("l2_squared"):
         return 2.0 if of_vector else 1.0
@@ -63,22 +65,27 @@ def largest(estimand: str, notion: str) -> float:
 
 
 def is_anchor(estimator: str) -> bool:
-    """Return True for an oracle or a score: something to compare with, not an estimator."""
+    """Return True for an anchor: an oracle or score that is shown only for comparison."""
     return estimator.startswith(ANCHORS)
 
 
 def is_published(estimator: str) -> bool:
-    """Return True if the estimator can be the best of a setting: no anchor and no `best*`."""
+    """Return True if the estimator may be the best published one of a setting.
+
+    Anchors and our own estimators (`best*`) are not published estimators.
+    """
     return not is_anchor(estimator) and not estimator.startswith("best")
 
 
 def family_of(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return {problem: family} of {family: problems}."""
+    """Invert {family: problems} to {problem: family}."""
     return {problem: family for family, problems in families.items() for problem in problems}
 
 
 def families_of(arena: Arena | None) -> dict[str, list[str]]:
-    """Return {family: [problem ids]} of an arena, or of the experiment that its `families` names.
+    """Return {family: [problem ids]} of an arena.
+
+    If `arena.families` is the id of an experiment, return the families of that experiment.
 
     Examples
     --------
@@ -88,13 +95,16 @@ def families_of(arena: Arena | None) -> dict[str, list[str]]:
     whole = _resolve(arena)
     if whole is None or isinstance(whole.families, str):
         raise BadInputError(
-            "arena.families names an experiment without families; give {NAME: [problem ids]}."
+            "arena.families names an experiment that defines no families; "
+            "set arena.families to {NAME: [problem ids]}."
         )
     return {family: list(problems) for family, problems in whole.families.items()}
 
 
 def development_of(arena: Arena | None) -> list[str]:
-    """Return the families on which our own estimators were developed. The others are the test half.
+    """Return the families of the development half, on which our own estimators were developed.
+
+    All other families belong to the test half.
 
     Examples
     --------
@@ -106,7 +116,10 @@ def development_of(arena: Arena | None) -> list[str]:
 
 
 def _resolve(arena: Arena | None) -> Arena | None:
-    """Return the arena itself, or that of the experiment that its `families` names."""
+    """Return the arena that holds the families.
+
+    It is `arena` itself, or the arena of the experiment that `arena.families` names.
+    """
     if arena is None or not isinstance(arena.families, str):
         return arena
     if arena.families not in options.ids("experiment"):

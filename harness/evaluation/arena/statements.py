@@ -1,4 +1,4 @@
-"""Comparisons of two estimators with an error rate: the better one, and the one to use."""
+"""Statistical comparisons of estimators in the arena, with a bound on the error rate."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from harness.errors import BadInputError
 from harness.evaluation.arena.boards import leaderboard
 from harness.evaluation.arena.resampling import Block, block_of, group_means, nanmean
 
-MIN_PROBLEMS = 5  # with fewer, a statement is about these very problems
+MIN_PROBLEMS = 5  # with fewer problems, a comparison is about these problems alone
 
 
 class Statement(NamedTuple):
-    """Comparison of two estimators.
+    """Result of a comparison of two estimators.
 
-    `ratio` of their RMSEs (a geometric mean as in `leaderboard`), its interval, and the verdict on
-    the first: better, worse or undecided. `about` names what was resampled: problems, or the reps
-    of these problems alone where there are fewer than MIN_PROBLEMS.
+    `ratio` is the RMSE of `first` divided by the RMSE of `second` (a geometric mean as in
+    `leaderboard`), with its interval from `low` to `high`. `verdict` tells whether `first` is
+    "better", "worse" or "undecided". `about` is "problems like these" if problems were resampled.
+    It is "these problems" if there are fewer than MIN_PROBLEMS and only replications were
+    resampled.
     """
 
     first: str
@@ -45,32 +47,34 @@ def better(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Statement:
-    """Compare two estimators by the paired difference of their mean log regrets.
+    """Compare two estimators by the difference of their mean log regrets.
 
-    The interval is
+    With sd the standard deviation of the difference over bootstrap resamples, the interval is
 
-        difference -+ t * sd,    sd of the difference over resamples of problems, and of reps within
+        difference -+ t sd
 
-    at the level 1 - (1 - level) / comparisons (Bonferroni). Of all comparisons of a page the chance
-    of any wrong "better" is then at most 1 - level. t has one degree of freedom less than there are
-    problems. With fewer than 5 problems reps alone are resampled, and the statement is about these
-    problems.
+    Its level is 1 - (1 - level) / comparisons (Bonferroni), so that the chance of any wrong
+    "better" among all comparisons is at most 1 - level. Resamples draw problems, and replications
+    within problems. t has one degree of freedom less than there are problems. With fewer than 5
+    problems only replications are drawn, and the result is about these problems alone.
 
     Parameters
     ----------
     settings : DataFrame
-        Rows of `settings` of one notion and one estimand.
+        Rows of `arena.settings` for one notion and one estimand.
     first, second : str
-        Ids of estimators. Only settings and reps that both have count.
+        Ids of the estimators. Only settings and replications that both have count.
     comparisons : int
-        Number of such statements that are made together.
-    level, resamples, seed : float, int, int
-        Of the interval, and of the bootstrap.
+        Number of comparisons that share the error rate.
+    level : float
+        Joint level of all comparisons.
+    resamples, seed : int
+        Number of bootstrap resamples, and the seed of their random generator.
 
     Raises
     ------
     BadInputError
-        If notions or estimands are mixed, or the two share no setting.
+        If `settings` mixes notions or estimands, or if the two estimators share no setting.
     """
     pair = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
     pair = pair[pair.duplicated(["problem", "n", "notion", "estimand"], keep=False)]
@@ -96,25 +100,27 @@ def against(
     resamples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Compare one estimator with every other at once, by their mean log regrets.
+    """Compare one estimator with every other by their mean log regrets.
 
-    An estimator that lacks some reps is scaled as in `settings`.
+    The RMSE of an estimator that lacks some replications is scaled as in `arena.settings`.
 
     Parameters
     ----------
     settings, first, level, resamples, seed
-        As for `better`; settings hold all estimators.
+        As for `better`, but `settings` has the rows of all estimators.
     comparisons : int, optional
-        Default: the number of other estimators.
+        Number of comparisons that share the error rate. Default: the number of other estimators.
 
     Returns
     -------
-    DataFrame indexed by estimator: ratio of the RMSE of `first` to its own, low, high, and the
-    verdict on `first`.
+    DataFrame
+        One row per other estimator (the index): `ratio`, the RMSE of `first` divided by the RMSE
+        of the other estimator; its interval `low`, `high`; and `verdict`, whether `first` is
+        better, worse or undecided.
     """
     block = _block(settings[settings["regret"].notna()])
     if first not in block.names:
-        raise BadInputError(f"settings have no regret of {first}.")
+        raise BadInputError(f"settings have no row with a regret of {first}.")
     position = block.names.index(first)
     difference, freedom = _differences(
         replace(block, best=np.full_like(block.best, position)), resamples, seed
@@ -128,12 +134,17 @@ def against(
 
 def _block(settings: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
     if settings.groupby(["notion", "estimand"]).ngroups > 1:
-        raise BadInputError("settings mix notions or estimands; a comparison is of one of each.")
+        raise BadInputError(
+            "settings mix notions or estimands; pass the rows of one notion and one estimand."
+        )
     return block_of(settings, names)
 
 
 def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.float64], int]:
-    """Return the mean log RMSE ratios to `block.best`, (B + 1, E), and their degrees of freedom."""
+    """Return the bootstrapped mean log RMSE ratios to `block.best`, and their degrees of freedom.
+
+    The ratios have shape (resamples + 1, estimators); row 0 is the original sample.
+    """
     many = block.problems >= MIN_PROBLEMS
     means = nanmean(group_means(block, resamples, seed, draw_problems=many))
     reps = int((~np.isnan(block.squared)).any(axis=1).sum(axis=1).max())
@@ -142,7 +153,10 @@ def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.fl
 
 
 def _verdicts(difference: NDArray[np.float64], freedom: int, wrong: float) -> tuple[Any, ...]:
-    """Return the ratio, its ends and the verdict; `wrong` is the two-sided error rate."""
+    """Return the RMSE ratios, the lower and upper ends of their intervals, and the verdicts.
+
+    `difference` (resamples + 1, estimators) holds log ratios. `wrong` is the two-sided error rate.
+    """
     half = stats.t.ppf(1.0 - wrong / 2.0, freedom) * np.nanstd(difference[1:], axis=0, ddof=1)
     ratio, low, high = (np.exp(difference[0] + side * half) for side in (0, -1, 1))
     verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
@@ -152,27 +166,39 @@ def _verdicts(difference: NDArray[np.float64], freedom: int, wrong: float) -> tu
 def choices(
     settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any
 ) -> pd.DataFrame:
-    """Choose the estimator to use by notion, estimand and `by`, and compare it with the runner-up.
+    """Choose the best estimator of each group, and compare it with the runner-up.
+
+    A group is a notion, an estimand and a value of the columns `by`.
 
     Parameters
     ----------
     settings, by
         As for `leaderboard`.
     comparisons : int, optional
-        As for `better`. Default: the number of rows, which are one set of statements. That the two
-        were chosen by the same data needs no further correction: a two-sided test of the best
-        against the second also tests that the best is the best (Hung and Fithian 2019, Annals of
-        Statistics 47, exact for independent normal means).
+        Number of comparisons that share the error rate. Default: the number of groups. No
+        correction is needed for choosing both estimators from the same data: a two-sided test of
+        the best against the second also tests that the best is the best (Hung and Fithian 2019,
+        Annals of Statistics 47, exact for independent normal means).
     bootstrap
-        resamples, seed and level of `leaderboard` and `better`.
+        The arguments resamples, seed and level of `leaderboard` and `better`.
 
     Returns
     -------
     DataFrame
-        notion, estimand, `by`, then estimator, regret, low, high, rmse, cpu_seconds, runner_up,
-        runner_regret, ratio (of the RMSEs of the first and the second), ratio_low, ratio_high,
-        verdict ("alone" without a runner-up), about, problems. A group without any rank is left
-        out.
+        One row per group, with the columns notion, estimand, `by`, and
+
+        estimator, regret, low, high, rmse, cpu_seconds
+            The best estimator with its numbers from `leaderboard`.
+        runner_up, runner_regret
+            The second best estimator and its mean regret.
+        ratio, ratio_low, ratio_high
+            RMSE of the best divided by the RMSE of the runner-up, with its interval.
+        verdict, about
+            As in `Statement`; the verdict is "alone" if there is no runner-up.
+        problems
+            Number of problems.
+
+        Groups in which no estimator has a rank are left out.
     """
     board = leaderboard(settings, by, **bootstrap)
     keys = ["notion", "estimand", *by]
