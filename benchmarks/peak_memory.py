@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 KERNEL, RUSAGE = "VmHWM", "ru_maxrss"
@@ -98,7 +98,7 @@ def _measured(
         after = _status(KERNEL) if method == KERNEL else _rusage()
     except BaseException as error:
         sender.send(
-            Peak(None, "", " ".join(f"{type(error).__name__}: {message_of(error)}".split())[:200])
+            Peak(None, "", " ".join(f"{type(error).__name__}: {error_message(error)}".split())[:200])
         )
         return
     if method == RUSAGE and after <= before:

@@ -1,11 +1,11 @@
-"""Files of a results folder on this disk, or in a bucket (out=s3://BUCKET/FOLDER).
+"""Read and write the files of a results folder, on this disk or in a bucket.
 
-Records, truths and runs are read and written here, by their name GROUP/FILE. For buckets the file
-systems of pyarrow are used (s3, gs, abfs, hdfs, file), else those of fsspec if it is installed.
-Nothing of a bucket is kept on this host.
+A bucket is a folder of an object store that an address names: out=s3://BUCKET/FOLDER. Records,
+truths and descriptions of runs have the name GROUP/FILE, in a folder as in a bucket. pyarrow reads
+the schemes s3, gs, abfs, hdfs and file. fsspec, if it is installed, reads all others.
 
-A bucket has a folder on this host. It holds the address in the file `.store`, and the figures,
-tables and pages that are drawn from the bucket's records.
+Each bucket has a folder on this host too. The file `.store` in that folder holds the address of the
+bucket. Figures, tables and pages are written to the folder; records stay in the bucket.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from harness.common import writing
 from harness.common.escaping import escape
 from harness.errors import BadInputError
 
-CONNECTIONS = 16  # files of a bucket that are read at once
+CONNECTIONS = 16  # number of files that are read from a bucket at the same time
 
 
 def is_address(given: Any) -> bool:
-    """Return True for the address of a bucket, False for a path."""
+    """Return True if `given` is the address of a bucket, False if it is a path."""
     return isinstance(given, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", given) is not None
 
 
-def folder_of(address: str) -> Path:
-    """Return the folder on this host for a bucket.
+def resolve_bucket(address: str) -> Path:
+    """Return the folder on this host that belongs to a bucket, after a check of the bucket.
 
     Raises
     ------
     BadInputError
-        If the address holds a password or no folder, or if the bucket cannot be read.
+        If the address contains a password, if it names no folder, or if the bucket cannot be read.
     """
     if re.match(r"[^/]*//[^/@]*:[^/@]*@", address):
         raise BadInputError(
-            "out has a password in its address, which every run would record; set it in the "
-            "environment."
+            "the address in out= contains a password, which every run would record; set the "
+            "password in the environment."
         )
     if not (_folder(address) / ".store").is_file():
         _check_bucket(address)
@@ -56,7 +56,10 @@ def folder_of(address: str) -> Path:
 
 
 def local_folder(given: str) -> Path:
-    """Return the folder on this host for a path or address, without a check."""
+    """Return the folder on this host for a path or for a bucket's address.
+
+    A path is returned as it is. The bucket is not accessed.
+    """
     if not is_address(given):
         return Path(given)
     folder = _folder(given)
@@ -67,12 +70,15 @@ def local_folder(given: str) -> Path:
 
 
 def location(out: Path) -> str:
-    """Return the address of a folder's bucket, or its path, for workers on other hosts."""
-    return store_of(out) or str(out)
+    """Return the bucket's address for a folder, or the folder's path if it has no bucket.
+
+    Workers on other hosts need this text to write to the same place.
+    """
+    return bucket_address(out) or str(out)
 
 
-def store_of(out: Path) -> str | None:
-    """Return the address of a folder's bucket, None for a plain folder."""
+def bucket_address(out: Path) -> str | None:
+    """Return the address of the bucket that a folder stands for, or None for a plain folder."""
     try:
         return (Path(out) / ".store").read_text()
     except (FileNotFoundError, NotADirectoryError):
@@ -80,8 +86,11 @@ def store_of(out: Path) -> str | None:
 
 
 def names(out: Path, group: str, pattern: str = "*.json") -> list[str]:
-    """Return the sorted names GROUP/FILE of a group: records, truths or runs."""
-    address = store_of(out)
+    """Return the names GROUP/FILE of all files in a group, sorted.
+
+    `group` is records, truths or runs. `pattern` selects files as in a shell.
+    """
+    address = bucket_address(out)
     if address is None:
         return sorted(f"{group}/{path.name}" for path in (Path(out) / group).glob(pattern))
     files, base = _file_system(address)
@@ -92,8 +101,8 @@ def names(out: Path, group: str, pattern: str = "*.json") -> list[str]:
 
 
 def read(out: Path, name: str) -> bytes:
-    """Return the content of a file. Raise FileNotFoundError if there is none."""
-    address = store_of(out)
+    """Return the content of the file `name`. Raise FileNotFoundError if it does not exist."""
+    address = bucket_address(out)
     if address is None:
         return (Path(out) / name).read_bytes()
     files, base = _file_system(address)
@@ -103,8 +112,8 @@ def read(out: Path, name: str) -> bytes:
 
 
 def write_json(out: Path, name: str, content: Any) -> None:
-    """Replace a JSON file as a whole."""
-    address = store_of(out)
+    """Write `content` to the JSON file `name`. Readers see the old or the new file, never half."""
+    address = bucket_address(out)
     if address is None:
         writing.write_json(Path(out) / name, content)
     else:
@@ -112,8 +121,8 @@ def write_json(out: Path, name: str, content: Any) -> None:
 
 
 def put(temporary: Path, out: Path, name: str) -> None:
-    """Move a written file to its name in the folder, or send it to the bucket."""
-    address = store_of(out)
+    """Move a finished temporary file to `name` in a folder, or send it to the folder's bucket."""
+    address = bucket_address(out)
     if address is not None:
         _send(address, name, temporary.read_bytes())
         return
@@ -122,14 +131,14 @@ def put(temporary: Path, out: Path, name: str) -> None:
         os.fsync(file.fileno())
     try:
         os.replace(temporary, target)
-    except FileNotFoundError:  # NFS reports this for a rename that it did twice
+    except FileNotFoundError:  # NFS may repeat a rename that succeeded; the second one fails
         if not target.is_file():
             raise
 
 
 def remove(out: Path, name: str) -> None:
-    """Delete a file. Raise FileNotFoundError if another process did."""
-    address = store_of(out)
+    """Delete the file `name`. Raise FileNotFoundError if another process has deleted it."""
+    address = bucket_address(out)
     if address is None:
         (Path(out) / name).unlink()
         return
@@ -139,8 +148,8 @@ def remove(out: Path, name: str) -> None:
 
 
 def set_aside(out: Path, name: str, target: Path) -> None:
-    """Move a file to `target`, a path on this host."""
-    if store_of(out) is None:
+    """Move the file `name` out of the results folder to `target`, a path on this host."""
+    if bucket_address(out) is None:
         os.replace(Path(out) / name, target)
     else:
         target.write_bytes(read(out, name))
@@ -148,14 +157,19 @@ def set_aside(out: Path, name: str, target: Path) -> None:
 
 
 def paths(out: Path, group: str, pattern: str) -> list[Path]:
-    """Return the paths of the files of a group, for a bucket those of temporary copies.
+    """Return local paths of all files in a group.
 
-    DuckDB reads local files only. Files of `records` never change, so each is copied once. The
-    copies are deleted when this process ends. A file that was deleted after the listing raises
-    FileNotFoundError.
+    DuckDB reads local files only, so the files of a bucket are copied to a temporary folder first.
+    Files of `records` never change, so each is copied once. The copies are deleted when this
+    process ends.
+
+    Raises
+    ------
+    FileNotFoundError
+        If another process deletes a file between the listing and the copy.
     """
     listed = names(out, group, pattern)
-    address = store_of(out)
+    address = bucket_address(out)
     if address is None:
         return [Path(out) / name for name in listed]
     if address not in _copies:
@@ -165,7 +179,10 @@ def paths(out: Path, group: str, pattern: str) -> list[Path]:
 
 
 def display_name(path: Path) -> str:
-    """Return the name of a file in messages: for a copy, its address in the bucket."""
+    """Return the name that messages use for a file.
+
+    For a temporary copy, this is the address of the original in the bucket; else it is the path.
+    """
     for address, folder in _copies.items():
         if path.is_relative_to(folder.name):
             return f"{address}/{path.relative_to(folder.name)}"
@@ -174,15 +191,19 @@ def display_name(path: Path) -> str:
 
 @contextmanager
 def scratch(out: Path) -> Iterator[Path]:
-    """Yield a temporary path for a part: in the folder of records, or anywhere for a bucket."""
-    is_local = store_of(out) is None
+    """Yield a temporary path for a Parquet file of records, and delete what is left there.
+
+    For a folder the path is in its subfolder `records`. For a bucket it is in the system's
+    temporary folder.
+    """
+    is_local = bucket_address(out) is None
     folder = Path(out) / "records" if is_local else Path(tempfile.gettempdir())
     temporary = folder / f".part-{os.urandom(8).hex()}.parquet.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield temporary
     except OSError as error:
-        # the error of a full disk has no file name, and other errors have our temporary one
+        # The error of a full disk has no file name. Other errors have our temporary name.
         if error.errno is not None:
             error.filename, error.filename2 = str(folder / temporary.name[1:-4]), None
         raise
@@ -191,7 +212,7 @@ def scratch(out: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-_copies: dict[str, tempfile.TemporaryDirectory[str]] = {}  # by address
+_copies: dict[str, tempfile.TemporaryDirectory[str]] = {}  # {address of a bucket: its copies}
 
 
 def _copy(out: Path, address: str, name: str) -> Path:
@@ -210,11 +231,14 @@ def _folder(address: str) -> Path:
 
 
 def _check_bucket(address: str) -> None:
-    """Raise BadInputError if the bucket is absent. Listed, it would look empty."""
+    """Raise BadInputError if the bucket does not exist.
+
+    Without this check, an absent bucket would look like an empty one.
+    """
     files, base = _file_system(address)
     if not base and files.type_name != "local":
         raise BadInputError(
-            f"out is {address!r}, which names no folder; give an address such as "
+            f"out is {address!r}, which names no folder in a bucket; give an address such as "
             "s3://BUCKET/FOLDER."
         )
     bucket = base.split("/")[0]
@@ -223,17 +247,21 @@ def _check_bucket(address: str) -> None:
     absent = files.type_name != "local" and kind == fs.FileType.NotFound
     if absent:
         raise BadInputError(
-            f"out is {address!r}, where there is no {bucket}; make it, or give another address."
+            f"out is {address!r}, but the bucket {bucket} does not exist; create it, or give "
+            "another address."
         )
 
 
 def _file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of a bucket and the folder in it, for each process its own."""
-    return _file_system_of(address, os.getpid())
+    """Return the file system of a bucket, and the path of the bucket's folder in it.
+
+    Every process gets its own connection, because connections do not survive a fork.
+    """
+    return _open_file_system(address, os.getpid())
 
 
 @functools.lru_cache(maxsize=8)
-def _file_system_of(address: str, process: int) -> tuple[Any, str]:
+def _open_file_system(address: str, process: int) -> tuple[Any, str]:
     quick = address
     if address.startswith("s3://"):  # a small file is one request, not three
         quick += ("&" if "?" in address else "?") + "allow_delayed_open=true"
@@ -247,8 +275,9 @@ def _file_system_of(address: str, process: int) -> tuple[Any, str]:
             files = fs.PyFileSystem(fs.FSSpecHandler(adapted))
         except (ImportError, ValueError) as second:
             raise BadInputError(
-                f"out is {address!r}, where no file system is known ({_message(error)}; "
-                f"{_message(second)}); give a folder, or an address such as s3://BUCKET/FOLDER."
+                f"out is {address!r}, an address that neither pyarrow nor fsspec can open "
+                f"({_message(error)}; {_message(second)}); give a folder, or an address such as "
+                "s3://BUCKET/FOLDER."
             ) from None
     except OSError as error:
         raise BadInputError(
@@ -259,7 +288,7 @@ def _file_system_of(address: str, process: int) -> tuple[Any, str]:
 
 @contextmanager
 def _reading(address: str) -> Iterator[None]:
-    """Raise a server's error as BadInputError; FileNotFoundError stays."""
+    """Turn errors of the bucket's server into BadInputError, except FileNotFoundError."""
     try:
         yield
     except FileNotFoundError:
@@ -271,7 +300,11 @@ def _reading(address: str) -> Iterator[None]:
 
 
 def _send(address: str, name: str, content: bytes) -> None:
-    """Write a file as a whole. In a file system that has renames, it gets its name at the end."""
+    """Write `content` to the file `name` of a bucket, so that readers never see half of it.
+
+    Object stores show a file only when it is complete. Other file systems get a temporary name,
+    which is replaced at the end.
+    """
     files, base = _file_system(address)
     path = f"{base}/{name}"
     is_tree = files.type_name in ("local", "hdfs")
@@ -285,14 +318,13 @@ def _send(address: str, name: str, content: bytes) -> None:
             files.move(unfinished, path)
     except OSError as error:
         raise BadInputError(
-            f"{name} could not be sent to {address} ({_message(error)}); its content is not "
-            "stored; "
-            "run the same command again."
+            f"{name} could not be written to {address} ({_message(error)}), so its content is "
+            "lost; run the same command again."
         ) from error
 
 
 def _message(error: Exception) -> str:
-    """Return an error of a library or server as one escaped line."""
+    """Return the first line of the message of a library's or server's error, escaped."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and not error.strerror.startswith("["):
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else "")

@@ -1,9 +1,9 @@
-"""Column names on which several rooms must agree."""
+"""Column names that several packages must spell alike."""
 
 from __future__ import annotations
 
-# Written by harness.evaluate. A swept parameter is a column of the same table, so it must not have
-# one of these names.
+# Columns of the table that harness.evaluate returns. A sweep adds a column for each parameter that
+# it varies, so no such parameter may have one of these names.
 SUMMARY_COLUMNS = [
     "problem", "notion", "n", "estimator", "estimand", "reps", "mean", "se", "sd", "truth",
     "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status", "cells",

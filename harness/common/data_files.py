@@ -1,4 +1,4 @@
-"""Files of data: place, members, checksum."""
+"""Find data files and compute their checksums."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from pathlib import Path
 
 from harness.errors import BadInputError
 
-FOLDER_FILES = ("nll_logits.npy", "nll_labels.npy")  # a folder of predictions as arrays
+# A folder with these two files (logits and labels) counts as one data file.
+FOLDER_FILES = ("nll_logits.npy", "nll_labels.npy")
 
 
 def find(path: str) -> Path:
-    """Return the path of a file, or of a folder with FOLDER_FILES.
+    """Return the absolute path of a data file, or of a folder that contains FOLDER_FILES.
 
-    It is relative to the working folder, else to the folder that CALHARNESS_DATA names.
+    A relative path is looked up in the working folder first. The second place is the folder that
+    the environment variable CALHARNESS_DATA names.
 
     Raises
     ------
     BadInputError
-        If it is in neither.
+        If neither place has such a file.
     """
     given = Path(path).expanduser()
     data = os.environ.get("CALHARNESS_DATA")
@@ -27,26 +29,32 @@ def find(path: str) -> Path:
     for candidate in candidates:
         if all(file.is_file() for file in members(candidate)):
             return candidate.resolve()
-    hint = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
+    second_place = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
     if data:
-        hint = " or below the folder that CALHARNESS_DATA names"
-    raise BadInputError(f"no file {path} here{hint}.")
+        second_place = " or in the folder that CALHARNESS_DATA names"
+    raise BadInputError(f"there is no file {path} in the working folder{second_place}.")
 
 
 def members(path: str | Path) -> list[Path]:
-    """Return the files of a path: itself, or the two of a folder of npy files."""
+    """Return the files that a path stands for: the file itself, or FOLDER_FILES of a folder."""
     path = Path(path)
     return [path / name for name in FOLDER_FILES] if path.is_dir() else [path]
 
 
 def stamp(path: str | Path) -> tuple[tuple[int, int], ...]:
-    """Return time of change and size of every file of a path, as a key for caches."""
+    """Return (time of last change in ns, size in bytes) of each file that a path stands for.
+
+    The result changes whenever the content may have changed, so it serves as a key for caches.
+    """
     states = [file.stat() for file in members(path)]
     return tuple((state.st_mtime_ns, state.st_size) for state in states)
 
 
 def sha256(path: str | Path) -> str:
-    """Return the checksum of a file; for a folder of npy files, that of its files' checksums."""
+    """Return the SHA-256 checksum of a file in hexadecimal digits.
+
+    For a folder of npy files, it is the checksum of the list of their checksums.
+    """
     if Path(path).is_dir():
         return hashlib.sha256("\n".join(map(sha256, members(path))).encode()).hexdigest()
     with open(path, "rb") as file:

@@ -1,30 +1,35 @@
-"""Make text of other people's code and servers safe for records and terminals."""
+"""Escape control characters in texts that come from users' code and from servers.
+
+Unescaped, such characters could change a terminal's state or break the files of records.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, TextIO
 
-# control characters except tab and line feed, marks that change the direction of text, line
-# separators of Unicode, and lone surrogates, which UTF-8 cannot encode
+# Control characters except tab and line feed, marks that change the direction of text, line
+# separators of Unicode, and lone surrogates (UTF-8 cannot encode these).
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def escape(text: str) -> str:
-    r"""Return the text with unsafe characters as in Python source. Tabs and line feeds stay.
+    r"""Return the text with unsafe characters replaced by their Python escapes, such as \x1b.
+
+    Tabs and line feeds stay.
 
     >>> escape("red \x1b[31m, no UTF-8 \udc80, turned \u202e")
     'red \\x1b[31m, no UTF-8 \\udc80, turned \\u202e'
     """
-    if text.isprintable():  # the usual case; no unsafe character is printable
+    if text.isprintable():  # fast path for most texts: no unsafe character is printable
         return text
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def message_of(error: BaseException) -> str:
-    """Return the escaped message of an error, or a note if its `__str__` fails."""
+def error_message(error: BaseException) -> str:
+    """Return the message of an error, escaped. If its `__str__` fails, return a note about that."""
     try:
         return escape(str(error))
     except (Exception, SystemExit) as failure:
@@ -32,7 +37,10 @@ def message_of(error: BaseException) -> str:
 
 
 class EscapedStream:
-    """A text stream that escapes what is written to it. All other methods are the stream's."""
+    """Text stream that escapes everything before it passes it to another stream.
+
+    All methods except `write` and `writelines` are those of the other stream.
+    """
 
     def __init__(self, stream: TextIO):
         self.unescaped = stream
@@ -50,5 +58,8 @@ class EscapedStream:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream behind an `EscapedStream`, for our own terminal codes."""
+    """Return the stream behind an `EscapedStream`, or any other stream as it is.
+
+    The progress bar needs it, because its terminal codes must not be escaped.
+    """
     return getattr(stream, "unescaped", stream)

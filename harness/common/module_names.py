@@ -15,7 +15,10 @@ from harness.common.paths import EXPERIMENTS
 
 
 def module_name(name: str) -> str:
-    """Return the name to import for a dotted path of a configuration. Other modules keep theirs."""
+    """Return the importable name of a module that a configuration names.
+
+    `experiments.<paper>...` becomes `harness.experiments.<paper>...`. Other names stay as they are.
+    """
     package, _, rest = name.partition(".")
     paper = rest.partition(".")[0]
     is_ours = package == "experiments" and paper and (EXPERIMENTS / paper).is_dir()
@@ -23,5 +26,5 @@ def module_name(name: str) -> str:
 
 
 def written_name(module: str) -> str:
-    """Return the name of a module in configurations and keys."""
+    """Return the name by which configurations and keys call an imported module."""
     return module.removeprefix("harness.") if module.startswith("harness.experiments.") else module

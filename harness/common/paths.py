@@ -1,4 +1,4 @@
-"""Paths of the package, its data, and the checkout that it may be part of."""
+"""Paths of the package, of its data files, and of the Git checkout if it runs from one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ CONF = CHECKOUT / "conf" if CHECKOUT else PACKAGE / "_conf"
 EXPERIMENTS = CHECKOUT / "experiments" if CHECKOUT else PACKAGE / "_experiments"
 _DATA = CHECKOUT / "data" if CHECKOUT else PACKAGE / "_data"
 PACKS = _DATA / "packs.yaml"
-KEYS = _DATA / "keys.csv"  # keys of earlier versions
+KEYS = _DATA / "keys.csv"  # keys that earlier versions gave to components
 CACHE = CHECKOUT / "data" / "cache" if CHECKOUT else Path.home() / ".cache" / "calharness"
 BASELINE = CHECKOUT / "results" / "baseline" if CHECKOUT else PACKAGE / "_baseline"

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error."""
+"""Show the progress of a long computation on standard error."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from rich.progress import Progress as Bars
 
 from harness.common.escaping import unescaped
 
-# Until workers are there. The expected pace has the weight of as many observed seconds.
+# Seconds until the worker processes have started. The same number is the weight of the expected
+# pace, in seconds of observation, in `Progress.left`.
 START_SECONDS = 2.0
-SHORTEST_ANNOUNCED = 3.0  # shorter work is over before its announcement is read
+SHORTEST_ANNOUNCED = 3.0  # expected seconds below which the run is not announced
 SECONDS_BETWEEN_BARS = 0.2
 SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Units done, elapsed time and remaining time: a bar on a terminal, else a line every 10 s.
+    """Display of finished units, elapsed time and remaining time.
+
+    On a terminal it is a bar. Elsewhere it is one line every 10 s.
 
     Parameters
     ----------
     total : int
-        Number of units.
+        Number of units of work.
     quiet : bool
         Show nothing.
     unit : str
-        Name of the units.
+        Plural noun for the units, such as "cells".
     expected : float, optional
-        Wall seconds that all of it should take. Observed times correct it.
+        Wall-clock seconds that all units together should take. Observed times correct it.
     known : bool
-        True if `expected` rests on past records. Then it is shown at the start.
+        True if `expected` was computed from earlier records. Then it is shown at the start.
     """
 
     def __init__(
@@ -49,12 +52,19 @@ class Progress:
         self.bar = _bar(total) if sys.stderr.isatty() and not quiet else None
         if known and total and not quiet and (expected or 0.0) > SHORTEST_ANNOUNCED:
             seconds = clock(expected or 0.0)
-            _print_line(f"{total:,} {unit} to compute, about {seconds} by past records")
+            _print_line(f"{total:,} {unit} to compute; earlier records suggest about {seconds}")
 
     def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
-        """Count units as done and show the progress if some time has passed.
+        """Count units as done, and update the display if the last update is old enough.
 
-        `seconds`: their share of `expected`.
+        Parameters
+        ----------
+        cells : int
+            Number of units that have just been finished.
+        failed : int
+            Number of units that have failed since the start.
+        seconds : float, optional
+            Part of `expected` that was reserved for the units just finished.
         """
         self.done += cells
         self.weight += seconds or 0.0
@@ -71,15 +81,16 @@ class Progress:
             _print_line(text)
             return
         self.bar.start()
-        # an interruption may end the bar at any time, so the cursor stays visible
+        # An interruption may end this process at any time, so the cursor must stay visible.
         self.bar.console.show_cursor(True)
         task = self.bar.task_ids[0]
         self.bar.update(task, completed=self.done, description=text, refresh=True)
 
     def left(self, elapsed: float) -> float:
-        """Return the remaining seconds.
+        """Return an estimate of the remaining seconds, `elapsed` seconds after the start.
 
-        The expected rest is multiplied by observed over expected seconds so far.
+        It is the expected time of the remaining units times the pace so far. The pace is observed
+        seconds divided by expected seconds, shrunk towards 1 while few seconds have passed.
         """
         if not self.expected:
             return elapsed * (self.total - self.done) / max(self.done, 1)
@@ -87,13 +98,16 @@ class Progress:
         return max(self.expected - self.weight, 0.0) * pace
 
     def close(self) -> None:
-        """Clear the bar."""
+        """Remove the bar from the terminal."""
         if self.bar:
             self.bar.stop()
 
 
 def _bar(total: int) -> Bars:
-    """Return a bar of rich. It has no thread, because this process forks while it is shown."""
+    """Return a progress bar of the library rich that refreshes without a thread of its own.
+
+    A thread would be unsafe, because this process forks while the bar is shown.
+    """
     bar = Bars(
         BarColumn(bar_width=20),
         TextColumn("{task.description}", markup=False),
@@ -112,7 +126,7 @@ def _print_line(text: str) -> None:
 
 
 def clock(seconds: float) -> str:
-    """Return a duration in words.
+    """Return a duration as text with its units.
 
     >>> clock(0.2), clock(75), clock(7300)
     ('under 1 s', '1 min 15 s', '2 h 1 min')

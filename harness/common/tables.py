@@ -1,4 +1,4 @@
-"""Tables of text in aligned columns, drawn by rich."""
+"""Format tables as plain text with aligned columns, by means of the library rich."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-WIDEST = 10_000  # columns: lines are not cut, a terminal wraps them
+WIDEST = 10_000  # characters per line: so wide that rich never cuts a line
 
 
 def text_table(
@@ -23,13 +23,13 @@ def text_table(
     Parameters
     ----------
     rows : sequence of sequences
-        The entries of each row. Thousands of integers are separated.
+        Entries of each row. Integers get commas between thousands.
     head : sequence of str
-        Names of the columns; empty for a table without a head.
+        Names of the columns. If empty, the table has no head.
     right : sequence of int
-        Columns that are aligned to the right.
+        Positions of the columns that are aligned to the right, from 0.
     indent : int
-        Spaces before each line.
+        Number of spaces before each line.
 
     Examples
     --------

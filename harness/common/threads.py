@@ -1,4 +1,4 @@
-"""One thread for linear algebra in every worker process, because cells run in parallel."""
+"""Limit numerical libraries to one thread, because cells already run in parallel processes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit linear algebra and OpenMP to one thread inside the block.
+    """Limit BLAS and OpenMP to one thread inside the block.
 
-    The limit holds for loaded libraries. For libraries that the block imports, environment
-    variables set it.
+    threadpoolctl limits the libraries that are already loaded. Environment variables limit those
+    that are imported inside the block.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}

@@ -1,9 +1,12 @@
-"""Users' code: the files that it consists of, its import, and the place of an error in it.
+"""Import users' modules, find the files that they consist of, and locate errors in them.
 
-A local file is one that a user edits: it is in neither the standard library, nor an installed
-package, nor this one. Imports are read off the source, so a module that is not imported yet counts
-too. Modules whose name is only known at run time (importlib.import_module(name)) and files of data
-are not seen: `refresh=true` computes anew after those change.
+A local file is one that a user may edit. It belongs neither to the standard library, nor to an
+installed package, nor to the harness. Imported modules are found in the source text, so that no
+code needs to run.
+
+Two kinds of dependencies are not detected: modules whose name is computed at run time, such as
+`importlib.import_module(name)`, and data files. After a change in one of them, `refresh=true`
+computes the cells again.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.common.escaping import escape, message_of
+from harness.common.escaping import error_message, escape
 from harness.common.module_names import module_name
 from harness.common.paths import EXPERIMENTS, PACKAGE
 from harness.common.seeds import digest
@@ -38,32 +41,36 @@ _NOT_LOCAL = tuple(
         EXPERIMENTS,
     )
 )
-_KNOWN = {*sys.stdlib_module_names, "numpy"}  # packages that need no process of their own
-_imported: set[str] = set()  # users' modules that this process was asked to import
-_digests: dict[str, str] = {}  # {local module: digest of its file when it was imported}
+# Top-level packages that are trusted not to crash, so cells may use them in any worker process.
+_KNOWN = {*sys.stdlib_module_names, "numpy"}
+_imported: set[str] = set()  # names of users' modules that this process has tried to import
+_digests: dict[str, str] = {}  # {local module: digest of its file at the time of import}
 
 
 def is_ours(module: str) -> bool:
-    """Return True for a module of the harness or of one of its papers."""
+    """Return True if a module belongs to the harness or to one of the papers in experiments/."""
     return module_name(module).split(".")[0] == "harness"
 
 
 def is_foreign(module: str) -> bool:
-    """Return True for a module that is neither ours, nor Python's or numpy's."""
+    """Return True if a module belongs neither to the harness, nor to Python, nor to numpy."""
     return not is_ours(module) and module.split(".")[0] not in _KNOWN
 
 
 def have_run() -> bool:
-    """Return True if this process has imported a component's code that is not ours.
+    """Return True if this process has imported a component that is not part of the harness.
 
-    From then on anything may be changed in this process, such as a function of numpy.
+    Such code may have changed anything in the process, for example a function of numpy.
     """
     return bool(_imported)
 
 
 @functools.lru_cache(maxsize=4096)
 def is_local(path: str) -> bool:
-    """Return True for a file that a user edits, by its folder."""
+    """Return True if a file may be edited by the user, judged by its folder.
+
+    Files of Python, of installed packages and of the harness give False.
+    """
     if path.startswith("<"):
         return False
     real = os.path.realpath(path)
@@ -74,19 +81,26 @@ def is_local(path: str) -> bool:
 
 
 def source_digests(name: str) -> list[str]:
-    """Return "module:digest of its file" for a module and all local modules that it imports."""
+    """Return texts "module:digest" that change whenever the source of a module changes.
+
+    There is one text for the module and one for each local module that it imports, sorted. The
+    digest is that of the module's file.
+    """
     digests = _file_digests(name) or {name: "source not at hand"}
     return sorted(f"{module}:{text}" for module, text in digests.items())
 
 
 def import_current(name: str) -> ModuleType:
-    """Import a module.
+    """Import the module `name`, and refuse if its source has changed since an earlier import.
+
+    Python would otherwise run the old code, and its numbers would be stored under the key of the
+    new code.
 
     Raises
     ------
     BadInputError
-        If the file of a user's module, or of a local module that it imports, changed after this
-        process imported it. Python would run the old code under the key of the new one.
+        If the file of a user's module, or of a local module that it imports, was changed after
+        this process imported it.
     """
     if is_ours(name):
         return importlib.import_module(module_name(name))
@@ -97,13 +111,14 @@ def import_current(name: str) -> ModuleType:
     for module, now in digests.items():
         if module in sys.modules and _digests.get(module, now) != now:
             raise BadInputError(
-                f"{sys.modules[module].__file__} changed after Python imported it; restart Python "
-                "(in a notebook, its kernel) to run the new code."
+                f"{sys.modules[module].__file__} was edited after Python had imported it; restart "
+                "Python (or the notebook's kernel) to run the new code."
             )
     try:
         return importlib.import_module(name)
     finally:
-        # modules that a later call imports count too; modules that failed may be repaired
+        # Keep the digests of modules that Python has loaded. If the import failed, forget the
+        # others: the user may correct them, and the next call should import the new code.
         complete = name in sys.modules
         _digests.update({m: now for m, now in digests.items() if complete or m in sys.modules})
 
@@ -111,7 +126,7 @@ def import_current(name: str) -> ModuleType:
 def _file_digests(name: str) -> dict[str, str]:
     """Return {module: digest of its file} for a module and all local modules that it imports.
 
-    Modules without a file (built in, or typed at a prompt) are left out.
+    The dictionary has no entry for a module without a file, such as one typed at a prompt.
     """
     importlib.invalidate_caches()
     digests: dict[str, str] = {}
@@ -138,20 +153,28 @@ def _is_local_file(path: str | None) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _import_names(source: bytes, module: str, package: str) -> list[str]:
-    """Return the names of all modules that a source may import, with the packages above them.
+    """Return the names of all modules that a source text may import, with their parent packages.
 
-    A name that is imported from a module may be a module too. The packages above `module` count.
+    For `from a import b`, both `a` and `a.b` are returned, because `b` may be a module. The parent
+    packages of `module` itself are included too.
+
+    Parameters
+    ----------
+    source : bytes
+        Content of the file.
+    module, package : str
+        Name of the module in that file, and of the package that relative imports start from.
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # the import itself reports the error
+    except (SyntaxError, ValueError):  # the import that follows reports the error
         tree = ast.Module([], [])
     names = [module.rpartition(".")[0]]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            with contextlib.suppress(ImportError):  # more dots than there are packages
+            with contextlib.suppress(ImportError):  # a relative import with too many dots
                 relative = "." * node.level + (node.module or "")
                 base = importlib.util.resolve_name(relative, package)
                 names += [base, *(f"{base}.{a.name}" for a in node.names if a.name != "*")]
@@ -160,7 +183,7 @@ def _import_names(source: bytes, module: str, package: str) -> list[str]:
 
 
 def _file(name: str, specs: dict[str, Any]) -> str | None:
-    """Return the file of a module, loaded or not, without importing it; None if it has none."""
+    """Return the path of a module's file without importing the module, or None without a file."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
     spec = _spec(name, specs)
@@ -168,7 +191,10 @@ def _file(name: str, specs: dict[str, Any]) -> str | None:
 
 
 def _spec(name: str, specs: dict[str, Any]) -> Any:
-    """Return the spec of a module without importing its package. Cache it in `specs`."""
+    """Return the import spec of a module without importing its package, or None.
+
+    `specs` is a cache {module: spec}, to which the result is added.
+    """
     if name not in specs:
         package = name.rpartition(".")[0]
         try:
@@ -188,11 +214,13 @@ def _spec(name: str, specs: dict[str, Any]) -> Any:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error on one line: type, message, and the innermost place in a user's code.
+    """Return one line with the type and message of an error, and where in a user's code it arose.
 
     KeyError: 'no such bin' (bad_module.py, line 2, in bad: raise KeyError('no such bin'))
+
+    If several frames are in a user's code, the innermost one is given.
     """
-    message = str(error.msg) if isinstance(error, SyntaxError) and error.msg else message_of(error)
+    message = str(error.msg) if isinstance(error, SyntaxError) and error.msg else error_message(error)
     message = " ".join(escape(message).split())
     if len(message) > 300 and not isinstance(error, BadInputError):
         message = f"{message[:300]} ..."
@@ -203,7 +231,10 @@ def error_text(error: BaseException) -> str:
 
 
 def error_place(error: BaseException) -> str:
-    """Return file, line, function and text of the innermost line of a user's code, or ''."""
+    """Return the place in a user's code where an error arose: file, line, function and source.
+
+    If several frames are in a user's code, the innermost one is given. Return '' if none is.
+    """
     if isinstance(error, SyntaxError) and error.filename and is_local(error.filename):
         return _place(error.filename, error.lineno, None, error.text)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -1,4 +1,4 @@
-"""Words and numbers for people: names of notions and estimands, number formats, texts from data."""
+"""Format what people read: names of notions and estimands, numbers, lists, texts from files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
 
 
 def notion_name(name: str) -> str:
-    """Return the name of a notion in a sentence.
+    """Return the name of a notion for use in a sentence.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def notion_name(name: str) -> str:
 
 
 def estimand_name(name: str) -> str:
-    """Return the name of an estimand in a sentence.
+    """Return the name of an estimand for use in a sentence.
 
     Examples
     --------
@@ -88,12 +88,12 @@ def estimand_name(name: str) -> str:
 
 
 def score_name(name: str) -> str:
-    """Return the name of a proper score."""
+    """Return the name of a proper score for use in a sentence, such as "Brier score"."""
     return SCORES.get(name, name)
 
 
 def axis_name(name: str) -> str:
-    """Return the name of an estimand as on the axes of figures, without formulas.
+    """Return the name of an estimand as the axes of figures show it, in plain text without LaTeX.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def is_known(value: float | None) -> TypeGuard[float]:
 def format_number(value: float | str | None, digits: int = 3) -> str:
     """Format a number with `digits` significant digits, without trailing zeros.
 
-    None and NaN give a dash. A text stays as it is.
+    None and NaN give a dash, numbers below 1e-12 give 0, and a text stays as it is.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def format_number(value: float | str | None, digits: int = 3) -> str:
 
 
 def format_significant(value: float, digits: int = 3) -> str:
-    """Format a number with `digits` significant digits, and an exponent if that is shorter.
+    """Format a number with `digits` significant digits, and with an exponent where `g` uses one.
 
     Examples
     --------
@@ -157,7 +157,10 @@ def format_significant(value: float, digits: int = 3) -> str:
 
 
 def format_amount(value: float | str | None, error: float | None, digits: int = 6) -> str:
-    """Format a number with its error, if there is one, to two digits.
+    """Format a number with its error, as "value ± error".
+
+    The number has `digits` significant digits and the error has two. Without an error, or with one
+    below 1e-12, only the number is given.
 
     Examples
     --------
@@ -171,7 +174,10 @@ def format_amount(value: float | str | None, error: float | None, digits: int = 
 
 
 def format_printed(value: float, error: float, precision: float | None) -> str:
-    """Format a paper's number with its error, with the decimals that `precision` implies.
+    """Format a number of a paper with its error, as "value ± error".
+
+    `precision` is the last decimal that the paper prints, such as 0.01 for two decimals. Without
+    it, or if the error needs more decimals, the format is that of `format_amount`.
 
     Examples
     --------
@@ -190,7 +196,9 @@ def format_printed(value: float, error: float, precision: float | None) -> str:
 
 
 def format_tolerance(share: float | None) -> str:
-    """Format the relative difference that is accepted as agreement, '' for none.
+    """Format the largest relative difference that still counts as agreement, in percent.
+
+    `share` is that difference as a fraction. None and NaN give ''.
 
     Examples
     --------
@@ -207,12 +215,14 @@ def format_tolerance(share: float | None) -> str:
     if share >= 1.0:
         digits = ",.0f"
     elif share >= 0.1:
-        digits = ".3g"  # 50.4 % is more than half
+        digits = ".3g"  # two digits would turn 50.4 % into 50 %
     return f"± {100 * share:{digits}} %"
 
 
 def format_fixed(value: float, error: float = math.nan, digits: int = 4) -> str:
-    """Format a number with its standard error, both with `digits` decimals; NaN gives a dash.
+    """Format a number with its standard error, both with `digits` decimals.
+
+    If the number is NaN, the result is a dash. If the error is NaN, only the number is given.
 
     Examples
     --------
@@ -225,7 +235,7 @@ def format_fixed(value: float, error: float = math.nan, digits: int = 4) -> str:
 
 
 def format_signed(value: float | None) -> str:
-    """Format a difference to two digits, with its sign.
+    """Format a difference with two significant digits and its sign.
 
     Examples
     --------
@@ -237,12 +247,20 @@ def format_signed(value: float | None) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """Format a share in percent to three digits: '95 %', '4.82 %'. None gives a dash."""
+    """Format a fraction as a percentage with three significant digits. None gives a dash.
+
+    Examples
+    --------
+    >>> format_percent(0.95), format_percent(0.04821)
+    ('95 %', '4.82 %')
+    """
     return f"{100 * value:.3g} %" if is_known(value) else DASH
 
 
 def format_whole_percent(value: float | None) -> str:
-    """Format a share in whole percent, halves rounded up as JavaScript does. None gives a dash.
+    """Format a fraction as a whole percentage. None gives a dash.
+
+    Halves are rounded up, as `Math.round` of JavaScript does on the pages.
 
     Examples
     --------
@@ -253,7 +271,7 @@ def format_whole_percent(value: float | None) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """Format seconds to two digits, with their unit.
+    """Format a duration with two significant digits, in seconds or milliseconds.
 
     Examples
     --------
@@ -268,7 +286,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def format_factor(value: float) -> str:
-    """Format a ratio to about three digits, with trailing zeros, as leaderboard.js does.
+    """Format a ratio with about three digits and trailing zeros, as leaderboard.js does.
 
     Examples
     --------
@@ -284,7 +302,7 @@ def format_factor(value: float) -> str:
 
 
 def format_interval(value: float, low: float, high: float) -> str:
-    """Format a ratio with its interval.
+    """Format a ratio with its interval, as "value [low, high]".
 
     Examples
     --------
@@ -297,7 +315,7 @@ def format_interval(value: float, low: float, high: float) -> str:
 
 
 def format_rank(value: float, low: float, high: float) -> str:
-    """Format a rank with its interval.
+    """Format a rank with its interval, as "rank (low to high)".
 
     Examples
     --------
@@ -312,7 +330,7 @@ def format_rank(value: float, low: float, high: float) -> str:
 
 
 def format_ends(low: float | None, high: float | None) -> str:
-    """Format the ends of an interval, '' if there are none.
+    """Format the ends of an interval. An unknown end is left out; without both, return ''.
 
     Examples
     --------
@@ -327,7 +345,9 @@ def format_ends(low: float | None, high: float | None) -> str:
 
 
 def format_p_value(value: float | None) -> str:
-    """Format a p-value, to follow a p. None gives a dash.
+    """Format a p-value with its relation sign, to be printed after the letter p.
+
+    None gives a dash.
 
     Examples
     --------
@@ -339,12 +359,15 @@ def format_p_value(value: float | None) -> str:
     return "< 0.0001" if 0.0 < value < 1e-4 else f"= {value:.2g}"
 
 
-def decimals_of(width: float) -> int:
-    """Return the decimals with which the ends of an interval differ in two digits, from 3 to 7.
+def count_decimals(width: float) -> int:
+    """Return how many decimals show the ends of an interval of width `width`.
+
+    With that many decimals, the difference of the ends has two significant digits. The number of
+    decimals is at least 3 and at most 7.
 
     Examples
     --------
-    >>> decimals_of(0.5), decimals_of(0.0012), decimals_of(0.0)
+    >>> count_decimals(0.5), count_decimals(0.0012), count_decimals(0.0)
     (3, 4, 3)
     """
     return min(max(1 + math.ceil(-math.log10(width)), 3), 7) if width > 0.0 else 3
@@ -354,7 +377,7 @@ def decimals_of(width: float) -> int:
 
 
 def join_numbers(values: Collection[Any]) -> str:
-    """Join numbers in a sentence.
+    """Join numbers by commas and "and", for use in a sentence.
 
     Examples
     --------
@@ -366,7 +389,7 @@ def join_numbers(values: Collection[Any]) -> str:
 
 
 def format_count(count: int, what: str) -> str:
-    """Format a count with its noun.
+    """Format a count with its noun, in the plural unless the count is 1.
 
     Examples
     --------
@@ -380,9 +403,10 @@ def format_count(count: int, what: str) -> str:
 
 
 def clean(text: object) -> str:
-    """Remove line breaks and harmful characters from a text of data.
+    """Return a text from a data file on one line, without invisible characters.
 
-    Control characters would command a terminal; others change the direction of the text after them.
+    Control characters could change a terminal's state. Other invisible characters change the
+    direction of the text that follows.
 
     Examples
     --------
@@ -394,7 +418,9 @@ def clean(text: object) -> str:
 
 
 def shorten_middle(text: object, most: int = 24) -> str:
-    """Clean a text, and leave out its middle if it is longer than `most` characters.
+    """Return a text cleaned by `clean`, with an ellipsis for its middle if it is too long.
+
+    The result has at most `most` characters.
 
     Examples
     --------

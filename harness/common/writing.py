@@ -1,6 +1,6 @@
-"""Write files as a whole: a reader sees the old or the new one, never a half.
+"""Write files so that readers see the old file or the new one, never an incomplete one.
 
-Numbers in tables are written so that they are the same on every processor.
+Tables keep only the digits of a number that are the same on every processor.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from harness.errors import BadInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-DIGITS = 10  # significant digits in tables: processors differ in the last few of a double's 17
-SMALLEST = 1e-12  # smaller numbers are rounding errors, which depend on the processor: written as 0
+# Significant digits in tables. A double has 17, and processors differ in the last few of them.
+DIGITS = 10
+# Smaller numbers are rounding errors, which differ between processors. They are written as 0.
+SMALLEST = 1e-12
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. It replaces `path` if the block ends without an error."""
+    """Yield a temporary path for the block to write to, then move that file to `path`.
+
+    If the block raises an error, `path` stays as it was. Errors name `path`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
     try:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        # the error of a full disk has no file name, and other errors have our temporary one
+        # The error of a full disk has no file name. Other errors have our temporary name.
         if error.errno is not None:
             error.filename, error.filename2 = os.fspath(path), None
         raise
@@ -41,28 +46,30 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Replace a text file that the user named.
+    """Write `text` to a file that the user has named, replacing its content.
 
     Raises
     ------
     BadInputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     try:
         with whole_file(Path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise BadInputError(
+            f"{path} cannot be written ({error.strerror}); give another path."
+        ) from None
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file. Objects that JSON does not know are written as text."""
+    """Write `content` to a JSON file, replacing it. Objects unknown to JSON become their text."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=1, default=str))
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table of results, with ten significant digits, and 0 for numbers below 1e-12."""
+    """Write a table as CSV, with ten significant digits, and with 0 for numbers below 1e-12."""
     numbers = frame.select_dtypes("float")
     frame = frame.assign(
         **{str(name): numbers[name].mask(numbers[name].abs() < SMALLEST, 0.0) for name in numbers}
@@ -71,7 +78,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def stated_error(error: float) -> float:
-    """Return the error of a truth to two significant digits, and 0 below 1e-12.
+    """Return the error of a truth, rounded to two significant digits. Below 1e-12, return 0.
 
     Examples
     --------
@@ -82,9 +89,10 @@ def stated_error(error: float) -> float:
 
 
 def difference(a: Any, b: Any) -> Any:
-    """Return a - b of two columns, rounded to the twelfth digit of the larger one.
+    """Return the difference a - b of two columns, rounded.
 
-    Further digits are rounding errors, which depend on the processor.
+    Each entry keeps the decimals down to the twelfth significant digit of the larger of |a| and
+    |b|. Further decimals are rounding errors, which differ between processors.
 
     Examples
     --------

@@ -289,7 +289,7 @@ def out_folder(out: Any) -> Path:
         is_in_checkout = CHECKOUT is not None and here.is_relative_to(CHECKOUT)
         chosen = (CHECKOUT if CHECKOUT is not None and is_in_checkout else here) / "results"
     if buckets.is_address(chosen):
-        return buckets.folder_of(str(chosen))
+        return buckets.resolve_bucket(str(chosen))
     if re.match(r"(s3|gs|gcs|abfss?|hdfs|file):", str(chosen)):
         raise BadInputError(
             f"{name} is {str(chosen)!r}; the address of a store has two slashes, "

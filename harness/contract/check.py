@@ -23,7 +23,7 @@ from typing import Any
 
 from harness.calibrators.base import CalibratorSpec
 from harness.common import user_code
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 from harness.common.tables import text_table
 from harness.configure.options import ids
 from harness.contract import calibrators, estimators, problems
@@ -129,9 +129,9 @@ def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding
         try:
             outcome, sentence = "ok", rule(case)
         except ContractBrokenError as broken:
-            outcome, sentence = "failed", message_of(broken)
+            outcome, sentence = "failed", error_message(broken)
         except UndefinedError as reason:
-            outcome, sentence = "not applicable", message_of(reason)
+            outcome, sentence = "not applicable", error_message(reason)
         except Exception as error:
             outcome, sentence = "failed", user_code.error_text(error)
         notions[outcome][sentence].append(case.notion)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 from harness.contract.items import (
     CONSTANT,
     DECLARED,
@@ -236,7 +236,7 @@ def nan_refused(case: Case) -> str:
     try:
         estimates = _apply(case, p, y)
     except (ValueError, UndefinedError) as error:
-        return f"{type(error).__name__}: {' '.join(message_of(error).split())[:200]}"
+        return f"{type(error).__name__}: {' '.join(error_message(error).split())[:200]}"
     for name, e in estimates.items():
         if math.isfinite(e.value):
             raise ContractBrokenError(

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pandas  # noqa: F401  imported once, for all processes that are forked
 import pyarrow.parquet  # noqa: F401
 
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 from harness.common.user_code import is_ours
 from harness.execute import chunk, processes, truths  # noqa: F401
 
@@ -92,7 +92,7 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
         if is_ours(kind) or kind in sys.stdlib_module_names:
             return "raised", error
         # the class of the error may not exist in the supervisor
-        return "raised", RuntimeError(f"{type(error).__name__}: {message_of(error)}")
+        return "raised", RuntimeError(f"{type(error).__name__}: {error_message(error)}")
 
 
 def _enter(path: list[str], folder: str | None, environment: dict[str, str] | None) -> None:

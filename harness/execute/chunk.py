@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness.common import buckets
-from harness.common.escaping import escape, message_of
+from harness.common.escaping import escape, error_message
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
 from harness.common.user_code import error_text
@@ -82,7 +82,7 @@ def compute(task: dict[str, Any]) -> int:
                     processes.note(position, True, recorded)
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
-                    rows = [{"status": "undefined", "reason": message_of(reason)}]
+                    rows = [{"status": "undefined", "reason": error_message(reason)}]
                 except KeyboardInterrupt:
                     processes.exit_if_forked(pid)
                     part.add(columns, [{"status": "interrupted", "reason": "stopped by the user"}])
@@ -223,7 +223,7 @@ def _traceback_tail(error: BaseException) -> str:
     """Return the end of the traceback; the last line has type, message, and place in user code."""
     try:
         lines, last = traceback.format_exception(error), error_text(error)
-        if last.startswith(f"{type(error).__name__}: {message_of(error)}"):
+        if last.startswith(f"{type(error).__name__}: {error_message(error)}"):
             lines = lines[:-1]
         return f"{''.join(lines)[-TRACEBACK_CHARACTERS:].rstrip()}\n{last}"
     except (Exception, SystemExit) as broken:  # the methods or attributes of the error raise

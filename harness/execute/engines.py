@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.common import user_code
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 from harness.configure.addresses import host_and_port
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
@@ -276,7 +276,7 @@ def _package(settings: Settings) -> Any:
 
 
 def _no_answer(settings: Settings, error: Exception) -> BadInputError:
-    reason = next(iter(message_of(error).strip().splitlines()), type(error).__name__)
+    reason = next(iter(error_message(error).strip().splitlines()), type(error).__name__)
     return BadInputError(
         f"address is {settings.address!r}, where no {settings.engine} cluster answers ({reason})."
     )

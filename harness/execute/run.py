@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.common import buckets
-from harness.common.escaping import message_of
+from harness.common.escaping import error_message
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
@@ -109,7 +109,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
     workers = min(worker_count(settings), total)
     costs = Costs(plan, out)
     # workers on other hosts do not see the file of a run whose records are in a bucket
-    run_file = None if buckets.store_of(out) else provenance.path_of(out, run_id)
+    run_file = None if buckets.bucket_address(out) else provenance.path_of(out, run_id)
     sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
     failed = 0
     try:
@@ -205,7 +205,7 @@ def _record_interrupted(
     states = read_states(out, run_id if plan.settings.refresh else None)
     reason = "stopped by the user"
     if not isinstance(error, KeyboardInterrupt):
-        reason = f"{type(error).__name__}: {message_of(error)}"[:500]
+        reason = f"{type(error).__name__}: {error_message(error)}"[:500]
     part = parts.Part(out)
     for chunk in sent.values():
         for cell, state in zip(chunk, states.lookup(chunk)):

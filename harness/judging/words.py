@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.common.wording import decimals_of, format_ends, format_number, format_percent
+from harness.common.wording import count_decimals, format_ends, format_number, format_percent
 from harness.judging.findings import Interval
 
 
@@ -62,6 +62,6 @@ def in_words(interval: Interval, is_difference: bool = False) -> str:
         return f"{value:.3f}"
     if is_difference and high < 0.0:
         value, low, high = -value, -high, -low
-    digits = decimals_of(high - low)
+    digits = count_decimals(high - low)
     text = f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
     return text.replace("-", "\N{MINUS SIGN}")

@@ -242,7 +242,7 @@ def load_records(
     BadInputError
         If there is no such path or column, or a part cannot be read.
     """
-    path = buckets.folder_of(str(path)) if buckets.is_address(path) else Path(path)
+    path = buckets.resolve_bucket(str(path)) if buckets.is_address(path) else Path(path)
     if not path.exists():
         raise BadInputError(
             f"path is {path}, which does not exist; give a results folder or a Parquet file of "

@@ -72,7 +72,7 @@ def test_plan_knows_the_past(cli, smoke):
     text = cli("plan", *SMOKE)[1]
     assert "84 done" in text and "0 to do" in text
     assert "skipped 4 of binned15: the estimator has no canonical notion" in text
-    assert "by past records" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
+    assert "earlier records suggest" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
 
 
 def test_plan_of_a_shard_counts_its_cells(cli, out):

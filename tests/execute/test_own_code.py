@@ -68,7 +68,7 @@ def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files,
         ):  # what a function imports is imported by the process of the cell alone
             with pytest.raises(
                 BadInputError,
-                match="own_helper.py changed after Python imported it; restart Python",
+                match="own_helper.py was edited after Python had imported it; restart Python",
             ):
                 value("own_main.mine")
         restart()

@@ -104,7 +104,7 @@ def test_what_cannot_be_sent_is_one_sentence_and_the_next_run_does_it(host, stor
         patch.setattr(buckets, "_file_system", lambda address: (Full(), opened(address)[1]))
         with pytest.raises(
             BadInputError,
-            match="records/part-.* could not be sent .*no space left.* run the same command again",
+            match="records/part-.* could not be written .*no space left.* run the same command",
         ) as refused:
             experiment.compute(quiet=True)
     assert "\n" not in str(refused.value) and len(in_store(store)) == 1
@@ -133,10 +133,10 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
     host("a")
     frame = harness.run([*SMALL, "reps=2", f"out={store}"])
     host("b")
-    there = buckets.folder_of(store)
+    there = buckets.resolve_bucket(store)
     assert len(in_store(store)) == len(parts.part_files(there)) == 4
     host("a")
-    assert compaction.compact(buckets.folder_of(store))[0] == 4
+    assert compaction.compact(buckets.resolve_bucket(store))[0] == 4
     assert len(in_store(store)) == 1
     host("b")
     assert [path.name for path in parts.part_files(there)] == [
@@ -182,16 +182,16 @@ def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch,
 @pytest.mark.parametrize(
     "address,said",
     [
-        ("nosuch://bucket/folder", "where no file system is known"),
-        ("s3://key:secret@bucket/folder", "has a password in its address"),
+        ("nosuch://bucket/folder", "that neither pyarrow nor fsspec can open"),
+        ("s3://key:secret@bucket/folder", "out= contains a password"),
         ("s3://", "out is 's3://', which names no folder"),
-        ("s3://a b", "out is 's3://a b', where no file system is known"),
+        ("s3://a b", "out is 's3://a b', an address that neither pyarrow nor fsspec can open"),
     ],
 )
 def test_an_address_that_is_none_is_one_sentence(host, address, said):
     host("a")
     with pytest.raises(BadInputError, match=said) as refused:
-        buckets.folder_of(address)
+        buckets.resolve_bucket(address)
     assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -262,4 +262,4 @@ def test_records_in_a_bucket(host, bucket, tmp_path):
     assert there.compute(quiet=True)["todo"] == 0
     same(harness.run([*SMALL, "reps=20", f"out={tmp_path / 'plain'}"]), there.records())
     with pytest.raises(BadInputError, match="s3://absent/x.*where there is no absent"):
-        buckets.folder_of("s3://absent/x")
+        buckets.resolve_bucket("s3://absent/x")

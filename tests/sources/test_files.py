@@ -119,7 +119,7 @@ def test_a_file_is_found_here_or_in_the_data_folder(tmp_path, monkeypatch):
         find("a.npz")
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / "data"))
     assert find("a.npz") == file
-    with pytest.raises(BadInputError, match="no file b.npz here or below"):
+    with pytest.raises(BadInputError, match="no file b.npz in the working folder or in"):
         find("b.npz")
 
 

@@ -590,8 +590,8 @@ def test_an_absent_published_file_skips_its_cells(listing, monkeypatch):
     listing(mine=described("logits.p", urls=["http://127.0.0.1:9/x"]), other=described("other.p"))
     problem = Predictions("logits.p")
     assert problem.unavailable == (
-        "no file logits.p here or below the folder that CALHARNESS_DATA names; `calharness data "
-        "fetch mine` gets it"
+        "there is no file logits.p in the working folder or in the folder that CALHARNESS_DATA "
+        "names; `calharness data fetch mine` gets it"
     )
     assert Predictions("other.p").unavailable.endswith("names; it is somewhere else")
     assert (problem.n_max, problem.default_n, problem.classes) == (7, 7, 3)
