@@ -174,12 +174,12 @@ def test_a_new_version_of_a_part_is_a_new_problem(monkeypatch):
 
 def test_an_unavailable_part_makes_the_problem_unavailable():
     class Absent(Beta):
-        unavailable = "no file x.npz here"
+        unavailable = "no file x.npz"
 
     problem = Recalibrated(Absent(), Beta(), Temperature(), 10)
-    assert problem.unavailable == "validation: no file x.npz here"
+    assert problem.unavailable == "validation: no file x.npz"
     assert (
-        Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz here"
+        Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz"
     )
     assert Recalibrated(Beta(), Beta(), Temperature(), 10).unavailable is None
 

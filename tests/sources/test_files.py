@@ -213,7 +213,7 @@ def test_other_formats(tmp_path, name):
 
 def test_no_path_and_no_file():
     assert "problem.predictions.path is missing" in refusal("")
-    assert "no file /nowhere/a.npz here" in refusal("/nowhere/a.npz")
+    assert "no file /nowhere/a.npz in the working folder" in refusal("/nowhere/a.npz")
 
 
 # Forms in which people keep predictions
