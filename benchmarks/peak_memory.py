@@ -97,9 +97,8 @@ def _measured(
         call()
         after = _status(KERNEL) if method == KERNEL else _rusage()
     except BaseException as error:
-        sender.send(
-            Peak(None, "", " ".join(f"{type(error).__name__}: {error_message(error)}".split())[:200])
-        )
+        reason = " ".join(f"{type(error).__name__}: {error_message(error)}".split())[:200]
+        sender.send(Peak(None, "", reason))
         return
     if method == RUSAGE and after <= before:
         sender.send(Peak(None, method, "it stays below what the process held before"))

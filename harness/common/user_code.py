@@ -220,7 +220,8 @@ def error_text(error: BaseException) -> str:
 
     If several frames are in a user's code, the innermost one is given.
     """
-    message = str(error.msg) if isinstance(error, SyntaxError) and error.msg else error_message(error)
+    is_syntax = isinstance(error, SyntaxError) and error.msg
+    message = str(error.msg) if is_syntax else error_message(error)
     message = " ".join(escape(message).split())
     if len(message) > 300 and not isinstance(error, BadInputError):
         message = f"{message[:300]} ..."

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness.common import buckets
-from harness.common.escaping import escape, error_message
+from harness.common.escaping import error_message, escape
 from harness.common.seeds import estimator_rng, identity, problem_rng
 from harness.common.threads import one_thread
 from harness.common.user_code import error_text

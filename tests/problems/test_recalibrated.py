@@ -178,9 +178,7 @@ def test_an_unavailable_part_makes_the_problem_unavailable():
 
     problem = Recalibrated(Absent(), Beta(), Temperature(), 10)
     assert problem.unavailable == "validation: no file x.npz"
-    assert (
-        Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz"
-    )
+    assert Recalibrated(Beta(), Absent(), Temperature(), 10).unavailable == "test: no file x.npz"
     assert Recalibrated(Beta(), Beta(), Temperature(), 10).unavailable is None
 
 
