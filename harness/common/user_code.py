@@ -220,8 +220,9 @@ def error_text(error: BaseException) -> str:
 
     If several frames are in a user's code, the innermost one is given.
     """
-    is_syntax = isinstance(error, SyntaxError) and error.msg
-    message = str(error.msg) if is_syntax else error_message(error)
+    message = error_message(error)
+    if isinstance(error, SyntaxError) and error.msg:
+        message = str(error.msg)
     message = " ".join(escape(message).split())
     if len(message) > 300 and not isinstance(error, BadInputError):
         message = f"{message[:300]} ..."
