@@ -1,14 +1,19 @@
-"""Ridge that the code of gruber2025 chooses in float32 on a network's top-label confidences.
+"""Compute the ridge that the code of gruber2025 chooses in float32.
 
     python tools/float32_ridge.py FILE.npz ...
 
-The kernel matrix and its eigendecomposition are in float32, as in the authors' code. Eigenvalues of
-the kernel matrix below about 1e-3 are then noise, so that small ridges have a large risk. Every
-fold needs the eigenvectors of a 6,400 x 6,400 matrix: about three minutes of one core per file. One
-CSV row per file, estimator and ridge goes to the standard output: the mean over the folds of the
-root risk (x 100), and the estimate on the test part.
+Each file holds the top-label confidences of a network. The kernel matrix and its eigendecomposition
+are in float32, as in the authors' code. Eigenvalues of the kernel matrix below about 1e-3 are then
+only noise, so that small ridges have a large risk.
 
-experiments/gruber2025/float32_ridges.csv has the rows that were computed so far.
+The script prints one CSV row per file, estimator and ridge:
+
+    root_risk      mean over the folds of the square root of the risk, times 100
+    root_risk_se   its standard error
+    rms            the estimate on the test part
+
+Every fold needs the eigenvectors of a 6,400 x 6,400 matrix, which takes about three minutes of one
+core per file. experiments/gruber2025/float32_ridges.csv holds the rows that were computed so far.
 """
 
 from __future__ import annotations
@@ -27,21 +32,26 @@ COLUMNS = ["file", "estimator", "ridge", "root_risk", "root_risk_se", "rms"]
 
 
 def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """RBF kernel of scalars in float32."""
+    """Return the float32 matrix of the RBF kernel between two arrays of scalars."""
     return np.exp(-GAMMA * np.square(a[:, None] - b[None, :]))
 
 
 def risk(u: np.ndarray, h: np.ndarray) -> float:
-    """Mean of (u_i u_j - h_ij)^2 over i != j."""
+    """Return the mean of (u_i u_j - h_ij)^2 over all pairs i != j.
+
+    `u` (n,) are the residuals y - p, and `h` (n, n) is the fit of their products.
+    """
     squares = np.square(np.outer(u, u) - h, dtype=np.float64)
     n = len(u)
     return float((squares.sum() - np.trace(squares)) / (n * (n - 1)))
 
 
 def products(a: np.ndarray, z: np.ndarray, values: np.ndarray, c: np.float32, b=None) -> np.ndarray:
-    """Return A M B' of kkr, or the diagonal of A M A' without B.
+    """Return a M b' for the estimator kkr. Without `b`, return the diagonal of a M a'.
 
-    M = z z' / (values values' + c). Eigenvalues that are clipped at 0 share one term.
+    M = z z' / (values values' + c), elementwise. `values` are the eigenvalues of the kernel matrix,
+    and `z` are the residuals in the basis of its eigenvectors. The eigenvalues that were clipped to
+    0 share one term, which saves most of the work.
     """
     some = values > 0.0
     m = np.outer(z[some], z[some]) / (np.outer(values[some], values[some]) + c)
@@ -55,7 +65,7 @@ def products(a: np.ndarray, z: np.ndarray, values: np.ndarray, c: np.float32, b=
 
 
 def rows(path: Path) -> list[list[object]]:
-    """Return the rows of a file of confidences."""
+    """Return the CSV rows of one file of confidences."""
     data = np.load(path)
     p = data["confidence"].astype(np.float32)
     u = (data["true_label"] == data["pred_label"]).astype(np.float32) - p

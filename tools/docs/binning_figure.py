@@ -1,4 +1,8 @@
-"""Figure of docs/explanation/binning.md: errors cancel in bins; the error by 15 bins against n."""
+"""Draw the figure of docs/explanation/binning.md.
+
+The upper panel shows that errors of opposite sign cancel inside a bin. The lower panel shows the L1
+error by 15 bins against the sample size n.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ BINS = 15
 
 
 def means(problem: str) -> list[float]:
-    """Return the mean over samples of the L1 error by 15 bins of equal width, for each size."""
+    """Return the L1 error by 15 equal-width bins for each sample size, averaged over samples."""
     source = harness.load_problem(problem)
     sums = np.zeros(len(SIZES))
     for seed in range(SAMPLES):
@@ -27,7 +31,7 @@ def means(problem: str) -> list[float]:
 
 
 def caption() -> str:
-    """Return the figure with its alternative text, and its numbers."""
+    """Return Markdown for the figure: its alternative text and a caption with the numbers."""
     noise, waves = means(NOISE), means(WAVES)
     truth = harness.load_problem(WAVES).truth("l1", "binary").value
     return (
@@ -47,7 +51,7 @@ def caption() -> str:
 
 
 def draw() -> None:
-    """Write docs/explanation/binning.svg."""
+    """Write the figure to docs/explanation/binning.svg."""
     matplotlib.use("svg")
     style = {
         "font.size": 9,

@@ -1,4 +1,4 @@
-"""Lists of estimators, calibrators and problems, with the class behind each id."""
+"""Write the reference tables of estimators, calibrators, problems and public names as Markdown."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 
-NO_CLASSES = ("Estimate", "Truth", "paired_difference")  # of __all__
+# names in __all__ that are neither an estimator nor a problem
+NO_CLASSES = ("Estimate", "Truth", "paired_difference")
 
-# names of harness.__all__ by heading; names that are not listed come under the first
+# {heading: public names}; a public name that is not listed here goes under the first heading
 API = {
     "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
     "Parts by their ids": [
@@ -30,8 +31,8 @@ API = {
     "Runs": ["run", "compare", "load_records", "evaluate"],
     "Errors": ["BadInputError", "UndefinedError"],
 }
-ELSEWHERE = ("Estimate", "Truth")  # on the pages of estimators and problems
-INHERITED = {"Judgement": ", inherited_members: true"}  # its answers are those of its base
+ELSEWHERE = ("Estimate", "Truth")  # documented on the pages of estimators and problems
+INHERITED = {"Judgement": ", inherited_members: true"}  # its methods come from its base class
 
 
 def api() -> str:
@@ -54,7 +55,7 @@ def _home(name: str) -> str:
 
 
 def estimators() -> str:
-    """Return tables of ids by family, then every class."""
+    """Return one table of estimator ids per family, then the documentation of every class."""
     names: dict[str, list[str]] = {}
     for name in harness.list_estimators():
         names.setdefault(family(name), []).append(name)
@@ -72,7 +73,7 @@ def _estimator(name: str) -> list[str]:
 
 
 def calibrators() -> str:
-    """Return a table of classes, then every class."""
+    """Return a table of the calibrator classes, then the documentation of every class."""
     rows = [
         [f"[`{name}`][harness.calibrators.{name}]", _text(catalogue.describe("calibrator", name))]
         for name in _public("calibrators")
@@ -81,7 +82,7 @@ def calibrators() -> str:
 
 
 def problems() -> str:
-    """Return tables of ids by class, then every class."""
+    """Return one table of problem ids per class, then the documentation of every class."""
     parts = ["## All ids"]
     for title, ids in groupby(
         sorted(harness.list_problems(), key=lambda name: (_class(name), name)), _class
@@ -100,7 +101,10 @@ def _anchored(name: str) -> str:
 
 
 def _described(group: str, name: str) -> str:
-    """Return the class of an id, linked if it is public, its parameters, and its description."""
+    """Return a table entry for `name`: its class, its parameters and a description.
+
+    The class is a link if it is public. `group` is the folder of conf/ that has the id.
+    """
     node = catalogue.config(group, name)
     package, _, cls = str(node["_target_"]).rpartition(".")
     is_public = package == f"harness.{group}s" and cls in _public(f"{group}s")
@@ -122,6 +126,6 @@ def _public(package: str) -> list[str]:
 
 
 def _classes(package: str) -> str:
-    """Return mkdocstrings' directives for the public classes of a package, without methods."""
+    """Return mkdocstrings' directives for a package's public classes, without their methods."""
     options = "    options: {heading_level: 3, members: false}"
     return "\n\n".join(f"::: harness.{package}.{name}\n{options}" for name in _public(package))

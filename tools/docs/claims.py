@@ -1,4 +1,7 @@
-"""Verdicts on reported numbers and claims, from results/*/reproduction.csv and claims.csv."""
+"""Summarise the verdicts on reported numbers and claims as Markdown, for docs/ and the README.
+
+The verdicts are read from results/*/reproduction.csv and results/*/claims.csv.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ HEADINGS = {
 
 
 def verdicts() -> str:
-    """Return a table of the numbers of every paper, each once, by source and verdict."""
+    """Return a table with the number of verdicts of each kind, by paper and source of the number.
+
+    A number that a paper prints twice counts once.
+    """
     rows = []
     for paper in papers():
         numbers = drop_repeats(read_rows(RESULTS, paper))
@@ -47,7 +53,7 @@ def verdicts() -> str:
 
 
 def outcomes() -> str:
-    """Return one sentence on the printed numbers of all papers."""
+    """Return one sentence that counts the verdicts on the printed numbers of all papers."""
     total = dict.fromkeys(OUTCOMES, 0)
     for paper in papers():
         for name, number in count_outcomes(read_rows(RESULTS, paper), paper).items():
@@ -56,7 +62,7 @@ def outcomes() -> str:
 
 
 def failing() -> str:
-    """Return tables of the claims that do not hold, and the counts of all verdicts."""
+    """Return, for each paper, the counts of its verdicts and a table of claims that do not hold."""
     parts = []
     for paper in papers():
         claims = pd.read_csv(RESULTS / paper / "claims.csv")

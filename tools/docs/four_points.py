@@ -1,8 +1,8 @@
-"""Every estimator on four points, for docs/explanation/glossary.md.
+"""Apply every estimator to the same four points, for docs/explanation/glossary.md.
 
-Numbers are kept in four_points.csv. An estimator that cannot run in this environment (another
-library, a file of weights) keeps its rows. A number that differs only by rounding keeps its text,
-so that another processor changes nothing.
+The numbers are stored in four_points.csv. The rows of an estimator stay unchanged if it cannot run
+in this environment, for example because its library is not installed. They also stay unchanged if
+the new numbers differ only by rounding. So a run on another processor does not change the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILE = Path(__file__).with_name("four_points.csv")
 COLUMNS = ("estimator", "notion", "estimand", "value", "low", "high", "level", "kind", "reason")
 NUMBERS = ("value", "low", "high", "level")
 Row = dict[str, str]
-FAMILIES = {  # heading: modules of the estimators' classes
+FAMILIES = {  # {heading: modules that define the estimators under this heading}
     "Scores and their parts": ("anchors", "accuracy", "auroc", "corp"),
     "Bins": (
         "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased",
@@ -50,7 +50,7 @@ FAMILIES = {  # heading: modules of the estimators' classes
 
 
 def outcome(name: str) -> list[Row]:
-    """Return a row per estimand of an estimator, or one row with the reason for their absence."""
+    """Return one row per estimand, or a single row with the reason why there is no number."""
     estimator = harness.load_estimator(name)
     spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ("binary", "top_label", "classwise", "canonical") if n in spec.notions)
@@ -80,7 +80,7 @@ def _row(
 
 
 def same(first: list[Row], second: list[Row]) -> bool:
-    """Return True if the rows of an estimator are equal, numbers up to rounding."""
+    """Return True if two lists of rows are equal, where numbers may differ by rounding."""
     return len(first) == len(second) and all(_alike(a, b) for a, b in zip(first, second))
 
 
@@ -95,7 +95,7 @@ def _alike(a: Row, b: Row) -> bool:
 
 
 def stored() -> dict[str, list[Row]]:
-    """Return {estimator: its rows} of four_points.csv."""
+    """Read four_points.csv and return {estimator: rows}."""
     rows: dict[str, list[Row]] = {}
     if FILE.exists():
         with FILE.open(newline="") as file:
@@ -105,9 +105,9 @@ def stored() -> dict[str, list[Row]]:
 
 
 def current(names: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the rows of estimators.
+    """Yield (estimator, rows) for each name, with stored rows where they are still right.
 
-    They are the stored ones if they are equal or the estimator cannot run here.
+    An estimator that cannot run in this environment also keeps its stored rows.
     """
     before = stored()
     for name in names:
@@ -117,7 +117,7 @@ def current(names: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def write() -> dict[str, list[Row]]:
-    """Compute all estimators that can run here, and write four_points.csv."""
+    """Run every estimator that runs here, write four_points.csv, and return {estimator: rows}."""
     rows_by_name = dict(current(harness.list_estimators()))
     with FILE.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -128,7 +128,7 @@ def write() -> dict[str, list[Row]]:
 
 
 def family(name: str) -> str:
-    """Return the heading of an estimator."""
+    """Return the heading under which the page lists an estimator."""
     module = type(harness.load_estimator(name)).__module__
     for prefix in ("harness.", "experiments.", "estimators."):
         module = module.removeprefix(prefix)
@@ -140,7 +140,7 @@ def family(name: str) -> str:
 
 
 def text(rows_by_name: dict[str, list[Row]]) -> str:
-    """Return the tables of all estimators, those with the same outcome in one row."""
+    """Return one Markdown table per heading. Estimators with equal outcomes share a row."""
     grouped: dict[str, dict[tuple[str, str], list[str]]] = {title: {} for title in FAMILIES}
     for name, rows in rows_by_name.items():
         grouped[family(name)].setdefault((rows[0]["notion"], _outcome(rows)), []).append(name)

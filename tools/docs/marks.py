@@ -1,8 +1,10 @@
-"""Parts of a page that a script writes, between two comments that name them.
+"""Read and replace the generated parts of a page.
 
-<!-- begin NAME (tools/docs/write.py) -->
-...
-<!-- end NAME -->
+A generated part stands between two comments that contain its name:
+
+    <!-- begin NAME (tools/docs/write.py) -->
+    ...
+    <!-- end NAME -->
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ SOURCE = "tools/docs/write.py"
 
 
 def replaced(page: str, name: str, text: str) -> str:
-    """Return a page with `text` as the part `name`, which must be there once."""
+    """Return `page` with `text` in place of the generated part `name`.
+
+    Raises ValueError if the part does not occur exactly once.
+    """
     begin, end = f"<!-- begin {name} ({SOURCE}) -->", f"<!-- end {name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"the page needs one {begin!r} and one {end!r}")
@@ -24,7 +29,7 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def part(page: str, name: str) -> str:
-    """Return the text of a part."""
+    """Return the text of the generated part `name` of a page."""
     match = re.search(
         rf"<!-- begin {name} \({re.escape(SOURCE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->",
         page,
@@ -36,7 +41,7 @@ def part(page: str, name: str) -> str:
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table. Bars in its entries are escaped."""
+    """Return a Markdown table. Vertical bars in its entries are escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
     escaped = ([text.replace("|", r"\|").replace("\n", " ") for text in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

@@ -1,4 +1,7 @@
-"""Numbers of the arena that the explanations quote, from the stored records in results/."""
+"""Write the arena results that docs/explanation quotes as Markdown tables.
+
+The results come from the stored records in results/ and harness/judging.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from harness.judging.measured import measurements
 from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
-BINNING = {  # problem: name in the table
+BINNING = {  # {problem: name of the model in the table}
     "beta_calibrated": "calibrated",
     "ties_k3_calibrated": "calibrated, few distinct scores",
     "fitted_images_k10_wideresnet_focalloss": (
@@ -32,7 +35,10 @@ def _records() -> pd.DataFrame:
 
 
 def binning() -> str:
-    """Return mean L1 errors by 15 bins of equal width with standard errors, by problem and n."""
+    """Return a table of mean L1 errors by 15 equal-width bins, with one row per problem.
+
+    The columns are the true error and, for each n, the mean with its standard error.
+    """
     records = _records()
     is_binned = records["estimator"].eq("binned15") & records["estimand"].eq("l1")
     records = records[is_binned & records["value"].notna()]
@@ -45,7 +51,7 @@ def binning() -> str:
     return table(["model", "true error", *(f"15 bins, n = {n:,}" for n in means.index)], rows)
 
 
-QUANTITIES = {  # beginning of the quantity: its name in the table
+QUANTITIES = {  # {prefix or part of a quantity's name: name of the row in the table}
     "binary.l1.best": "L1 error, binary: learned estimate",
     "top_label.l1.best": "L1 error, top-label: learned estimate",
     "classwise.l1.best": "L1 error, class-wise: learned estimate",
@@ -66,7 +72,7 @@ QUANTITIES = {  # beginning of the quantity: its name in the table
 
 
 def coverage() -> str:
-    """Return the lowest measured coverage of the intervals of `judge`, by quantity and n."""
+    """Return a table of the lowest measured coverage of `judge`'s intervals, by quantity and n."""
     rows = measurements("coverage")
     shares = rows["covered"] / rows["draws"]
     sizes = sorted(rows["n"].unique())
@@ -82,9 +88,10 @@ def coverage() -> str:
 
 
 def matches(quantity: str, start: str) -> bool:
-    """Return True if a quantity belongs to a row.
+    """Return True if a quantity belongs to the table row of the key `start` of QUANTITIES.
 
-    Bounds by `best_lower` are not those of `best`.
+    A key that begins with a dot matches anywhere in the quantity's name. Other keys match its
+    beginning, and exclude the bounds of the estimator `best_lower`.
     """
     if start.startswith("."):
         return start in quantity
@@ -92,12 +99,12 @@ def matches(quantity: str, start: str) -> bool:
 
 
 def regret() -> str:
-    """Return the estimators of least mean regret by notion and estimand.
+    """Return one table per notion and estimand of the five estimators with the lowest mean regret.
 
-    They are read from results/arena/index.csv.
+    The numbers are read from results/arena/index.csv.
     """
     index = pd.read_csv(RESULTS / "arena" / "index.csv")
-    # estimators that answer in all settings, without oracles
+    # keep the estimators that have a value in every setting and are no oracles
     index = index[index["share"].eq(1) & index["rank"].notna()]
     parts = []
     for (notion, estimand), group in index.groupby(["notion", "estimand"], sort=False):

@@ -2,11 +2,12 @@
 
 The rules are few, so that each finding is worth a change:
 
-* no sentence of a page has more than 35 words;
-* no sentence of a page, and no docstring, opens with a word that turns a clause into a noun;
-* no text in a list of texts ends in a space: it would be half of a sentence.
+* A sentence of a page has at most 35 words.
+* Neither a sentence of a page nor a docstring begins with a word such as "What" or "Whether", which
+  turns a clause into a noun.
+* No string in a list or tuple ends in a space, because such a string is half of a sentence.
 
-Code, tables, headings, quotes and parts that a script writes are not read.
+The script skips code, tables, headings, quotes and the generated parts of pages.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Return the line ends of a text, so that lines keep their numbers."""
+    """Return only the line breaks of a match, so that later lines keep their line numbers."""
     return "\n" * match[0].count("\n")
 
 
 def _split(block: str) -> list[str]:
-    """Return the sentences of a paragraph, with links and code as one word each."""
+    """Return the sentences of a paragraph. A link counts as its text, and code as one word."""
     block = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", block)
     block = re.sub(r"`[^`]*`", "code", block)
     block = re.sub(r"\$[^$]*\$", "formula", block)
@@ -73,7 +74,7 @@ def page_findings(path: Path) -> Iterator[str]:
 
 
 def module_findings(path: Path) -> Iterator[str]:
-    """Yield one line for each docstring and each text of a module that breaks a rule."""
+    """Yield one line for each docstring and each string of a module that breaks a rule."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             docstring = ast.get_docstring(node) or ""
@@ -88,7 +89,7 @@ def module_findings(path: Path) -> Iterator[str]:
 
 
 def findings() -> list[str]:
-    """Return all findings, one line each."""
+    """Return one line for each place in the pages and modules that breaks a rule."""
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     modules = [path for pattern in MODULES for path in sorted(ROOT.glob(pattern))]
     lines = [line for path in pages for line in page_findings(path)]

@@ -1,4 +1,7 @@
-"""Reference of the command line and the configuration, from the code's texts and comments."""
+"""Write the reference of the command line and the configuration as Markdown.
+
+The texts come from `--help` and from the comments in conf/config.yaml.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def commands() -> str:
 
 
 def _help_texts(command: Any, path: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield (command line, help text) of a command, then of its subcommands."""
+    """Yield (command line, help text) for a command and then for each of its subcommands."""
     title = " ".join(path)
     settings = {**command.context_settings, "terminal_width": WIDTH}
     context = command.context_class(command, info_name=title, **settings)
@@ -36,7 +39,7 @@ def _help_texts(command: Any, path: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def configuration() -> str:
-    """Return a table of all options of conf/config.yaml: name, default, allowed values, comment."""
+    """Return a table of conf/config.yaml's options: name, default, allowed values, comment."""
     text = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
     rows: list[list[str]] = []
     group = ""
@@ -62,7 +65,10 @@ def configuration() -> str:
 
 
 def _allowed() -> dict[str, str]:
-    """Return {name in the table: allowed values in words}, for options with a rule in words."""
+    """Return {option as the table shows it: allowed values in words}.
+
+    Options without a rule are left out.
+    """
     allowed = {}
     for prefix, settings in (("", Settings), ("figure.", Figure)):
         for field in fields(settings):
@@ -74,7 +80,7 @@ def _allowed() -> dict[str, str]:
 
 
 def verdicts() -> str:
-    """Return a table of the verdicts on numbers and claims."""
+    """Return a table of the verdicts on numbers and claims, with their meaning."""
     return table(
         ["verdict", "meaning"],
         [[f"`{name}`", meaning] for name, meaning in VERDICTS.items()],
@@ -82,5 +88,5 @@ def verdicts() -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a comment as Markdown in which HTML is escaped."""
+    """Return a comment with the characters escaped that Markdown or HTML would interpret."""
     return text.replace("<", "&lt;").replace(">", "&gt;").replace("*", r"\*")

@@ -1,4 +1,4 @@
-"""Comparison with other libraries, as measured by benchmarks/peers.py."""
+"""Write the comparison with other libraries, measured by benchmarks/peers.py, as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _rows() -> pd.DataFrame:
 
 
 def machine() -> str:
-    """Return a description of the machine."""
+    """Return one paragraph on the processor, software versions and load of the measurement."""
     about = json.loads((BENCHMARKS / "peers.json").read_text())
     versions = about["packages"].items()
     packages = ", ".join(f"{name} {version}" for name, version in versions if version)
@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def peers() -> str:
-    """Return a table of all quantities, at the largest n at which both libraries were measured."""
+    """Return a table of all quantities at the largest n that was measured for both libraries."""
     lines = []
     for quantity, rows in _rows().groupby("what", sort=False):
         comparable = rows[
@@ -66,7 +66,10 @@ def peers() -> str:
 
 
 def wins() -> str:
-    """Return the sizes at which a peer took less CPU time than ours, and the calls that failed."""
+    """Return a table of the settings in which another library took less CPU time than ours.
+
+    Calls that failed follow as rows with their reason.
+    """
     rows = _rows()
     keys = ["what", "notion", "n", "k"]
     ours = rows[rows["who"].eq("ours")].drop_duplicates(keys).set_index(keys)["cpu_seconds"]

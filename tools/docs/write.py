@@ -1,7 +1,7 @@
-"""Write the parts of the documentation that follow from the code and the stored results.
+"""Write the parts of the documentation that are generated from code and stored results.
 
-python tools/docs/write.py            all parts
-python tools/docs/write.py --check    list the parts that are not current; exit status 1 if any
+python tools/docs/write.py            write all generated parts
+python tools/docs/write.py --check    list outdated parts; exit status 1 if there are any
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import reference  # noqa: E402
 import speed  # noqa: E402
 from marks import DOCS, part, replaced  # noqa: E402
 
-# {page: {part: its text}}; the four points take seconds, so they are read from four_points.csv
+# {page: {part: function that returns its text}}. Running all estimators on the four points takes
+# seconds, so this table reads four_points.csv; `main` updates that file first.
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/api.md": {"public names": catalogue.api},
     "reference/cli.md": {"commands": reference.commands},
@@ -44,7 +45,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 
 
 def stale(wanted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
-    """Yield "page: part" for the wanted parts that are not current."""
+    """Yield "page: part" for each outdated part for which `wanted("page: part")` is True."""
     for page, parts in PARTS.items():
         text = (DOCS / page).read_text()
         for name, make in parts.items():

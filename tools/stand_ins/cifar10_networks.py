@@ -1,23 +1,33 @@
-"""Train PreResNet-20 on CIFAR-10 from nothing, and store its predictions (popordanoska2024).
+"""Train PreResNet-20 on CIFAR-10 from random weights, and store its predictions.
 
     calharness data make cifar10_networks
 
-This needs torch and pillow (the extra `imagenet` has both), and images/cifar10_jpeg.npz below
-CALHARNESS_DATA. Every seed is a job of its own. It writes a checkpoint after every epoch, so an
-interrupted job goes on where it stopped. The result is the same: all random numbers of an epoch
-depend on the seed and the epoch alone.
+The predictions stand in for those of popordanoska2024. Training needs torch and pillow (the extra
+`imagenet` installs both) and the file images/cifar10_jpeg.npz below CALHARNESS_DATA.
 
-The paper (Appendix F) trains 250 epochs on 45,000 images, with 5,000 for validation: stochastic
-gradient descent, batches of 128, Nesterov momentum 0.9, weight decay 1e-10. The learning rate is
-0.01 in the first epoch, then 0.1, divided by 10 at epochs 150 and 225. `--epochs 250` follows it.
+Every seed is one job. A job writes a checkpoint after every epoch, so an interrupted job resumes
+where it stopped. All random numbers of an epoch depend on the seed and the epoch alone, so an
+interruption does not change the result.
 
-Any other number of epochs is a shortened schedule. The learning rate rises linearly from 0.01 to
-0.1 in the first 30 % of the steps, and falls linearly to 0 in the rest. All else is as in the
-paper, with two differences on a CPU: products are computed in bfloat16, and the images are JPEGs.
+The paper (Appendix F) uses this setting, which `--epochs 250` reproduces:
 
-A file <network>_epochs<E>_seed<s>.npz holds val_logits (5000, 10), test_logits (10000, 10) float32,
-val_labels and test_labels int64, and `history` (E, 2): validation loss and accuracy by epoch. Test
-images are sorted by class in the source; one fixed random order is taken.
+    images          45,000 for training, 5,000 for validation
+    optimiser       stochastic gradient descent, batches of 128
+    momentum        0.9 (Nesterov)
+    weight decay    1e-10
+    learning rate   0.01 in the first epoch, then 0.1, divided by 10 at epochs 150 and 225
+
+Any other number of epochs is a shortened schedule. Its learning rate rises linearly from 0.01 to
+0.1 in the first 30 % of the steps, then falls linearly to 0. Two more differences from the paper
+remain: the images are JPEGs, and a CPU computes products in bfloat16.
+
+A file <network>_epochs<E>_seed<s>.npz holds:
+
+    val_logits, test_logits   float32 (5000, 10) and (10000, 10)
+    val_labels, test_labels   int64
+    history                   validation loss and accuracy after each epoch, (E, 2)
+
+The source sorts test images by class. We store them in one fixed random order.
 """
 
 from __future__ import annotations
@@ -41,7 +51,7 @@ from harness.errors import BadInputError
 from . import training
 from .training import TimeLeft, is_made
 
-RECIPE = 1  # raised when training or files change: files of another recipe are made again
+RECIPE = 1  # raise this number when training or files change; older files are then computed again
 FOLDER = "cifar10_networks"
 IMAGES = Path("images", "cifar10_jpeg.npz")
 NETWORK = "preresnet20"
@@ -52,14 +62,14 @@ BATCH = 128
 MOMENTUM = 0.9
 DECAY = 1e-10
 RATE, FIRST_RATE = 0.1, 0.01
-RISE = 0.3  # part of the steps of a shortened schedule in which the learning rate rises
+RISE = 0.3  # share of the steps of a shortened schedule in which the learning rate rises
 PADDING = 4
 MEAN = np.array([0.4914, 0.4822, 0.4465], dtype=np.float32)
 SD = np.array([0.2470, 0.2435, 0.2616], dtype=np.float32)
 
 
 class Images(NamedTuple):
-    """Images: x (n, 3, 32, 32) float32, standardised by channel; y (n,) labels 0..9."""
+    """Images `x` (n, 3, 32, 32) float32, standardised by channel, and labels `y` (n,) in 0..9."""
 
     x: np.ndarray
     y: np.ndarray
@@ -67,7 +77,7 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """A network to train."""
+    """Seed and number of epochs of a network to train."""
 
     seed: int
     epochs: int
@@ -78,7 +88,7 @@ class Training:
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") -> int:
-    """Train and store the networks that `out` lacks. Return 1 if one failed, else 0."""
+    """Train and store the networks that `out` lacks. Return 1 if a network failed, else 0."""
     _check_packages()
     path = images_file()
     if path is None:
@@ -95,14 +105,14 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") 
 
 
 def images_file() -> Path | None:
-    """Return the path of the images below CALHARNESS_DATA, or None."""
+    """Return the path of the CIFAR-10 images below CALHARNESS_DATA, or None if absent."""
     data = os.environ.get("CALHARNESS_DATA")
     path = Path(data).expanduser() / IMAGES if data else None
     return path if path is not None and path.is_file() else None
 
 
 def read_images(path: Path) -> tuple[Images, Images, Images]:
-    """Return training, validation and test images, each in a fixed random order."""
+    """Return training, validation and test images, each part in a fixed random order."""
     with np.load(path, allow_pickle=False) as arrays:
         train, test = (_decoded(arrays, part) for part in ("train", "test"))
     order = np.random.default_rng([RECIPE, 0]).permutation(len(train.y))
@@ -117,9 +127,10 @@ def read_images(path: Path) -> tuple[Images, Images, Images]:
 
 
 def learning_rate(step: float, epochs: int) -> float:
-    """Return the learning rate after `step` epochs, a fraction of an epoch included.
+    """Return the learning rate after `step` epochs; `step` may be a fraction.
 
-    250 epochs follow the paper's steps. Other schedules rise and fall linearly.
+    With `epochs=250`, the rate follows the steps of the paper. Otherwise it rises and then falls
+    linearly.
     """
     if epochs == PAPER_EPOCHS:
         if step < 1:
@@ -132,7 +143,11 @@ def learning_rate(step: float, epochs: int) -> float:
 
 
 def augmented(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return images (n, 3, 32, 32) shifted by up to 4 pixels (edges 0), half of them mirrored."""
+    """Return images (n, 3, 32, 32) with random shifts and mirroring.
+
+    Each image is shifted by up to 4 pixels in each direction and padded with zeros. Each image is
+    mirrored with probability 1/2.
+    """
     n, _, height, width = x.shape
     padded = np.pad(x, ((0, 0), (0, 0), (PADDING, PADDING), (PADDING, PADDING)))
     rows = rng.integers(0, 2 * PADDING + 1, n)[:, None] + np.arange(height)
@@ -145,12 +160,15 @@ def augmented(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def preresnet20():
-    """Return a residual network with pre-activation: three stages of three blocks, 10 classes."""
+    """Return an untrained PreResNet-20: three stages of three residual blocks, 10 classes."""
     import torch
     from torch import nn
 
     class Block(nn.Module):
-        """x -> x + conv(relu(bn(conv(relu(bn(x)))))), with a 1 x 1 convolution for new shapes."""
+        """Residual block with pre-activation: x -> x + conv(relu(bn(conv(relu(bn(x)))))).
+
+        The shortcut is a 1 x 1 convolution where the numbers of channels differ.
+        """
 
         def __init__(self, inputs, outputs, stride):
             super().__init__()
@@ -187,7 +205,7 @@ def preresnet20():
 
 
 def _store(network, origins, path, out, device):
-    """Train from the last checkpoint on, write the predictions, and remove the checkpoint."""
+    """Train a network from its last checkpoint on, write its predictions, delete the checkpoint."""
     import torch
 
     torch.set_num_threads(1)
@@ -231,7 +249,10 @@ def _store(network, origins, path, out, device):
 
 
 def _restored(checkpoint, origin, model, optimiser, device):
-    """Load a checkpoint of the same origin. Return its history, [] if there is none."""
+    """Load a checkpoint into `model` and `optimiser`, and return its history.
+
+    Return [] if the checkpoint is absent or has another origin, that is other settings or images.
+    """
     import torch
 
     if not checkpoint.is_file():
@@ -267,7 +288,7 @@ def _train_epoch(model, optimiser, images, epoch, network, device):
 
 
 def _logits(model, x, device):
-    """Return logits (n, 10) float32, without bfloat16."""
+    """Return the logits (n, 10) as float32, computed without bfloat16."""
     import torch
 
     model.eval()
@@ -287,7 +308,7 @@ def _loss_and_accuracy(logits, y):
 
 
 def _decoded(arrays, part):
-    """Return the images of a part, "train" or "test", in the order of the file."""
+    """Return the images of a part ("train" or "test") in the order of the file."""
     from PIL import Image
 
     data, ends = arrays[f"jpeg_{part}"], arrays[f"end_{part}"]

@@ -1,4 +1,4 @@
-"""`calharness data make`: stand-ins for files of data that nobody can fetch."""
+"""Commands `calharness data make`: compute stand-ins for files that nobody can download."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from harness.commands.base import SETTINGS, Command, integers, split
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
 
-HELP = "Make stand-ins for files of data that nobody can fetch."
+HELP = "Make stand-ins for data files that nobody can download."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
 Jobs = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder.", show_default="a folder of this name in the cache")
+    Path | None,
+    typer.Option(help="Output folder.", show_default="a folder of this name in the cache"),
 ]
 
 
@@ -27,16 +28,18 @@ def tabular_oof(
     csv: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FOLDER", help="Folders of tables.", show_default="CALHARNESS_DATA/uci_csv"
+            metavar="FOLDER", help="Folders of CSV tables.", show_default="CALHARNESS_DATA/uci_csv"
         ),
     ] = None,
     openml: Annotated[
-        str | None, typer.Option(metavar="ID,...", help="OpenML data sets, downloaded.")
+        str | None, typer.Option(metavar="ID,...", help="OpenML data sets to download.")
     ] = None,
     tables: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only these tables.")
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="Rows taken of a table, at random.")] = 2000,
+    max_rows: Annotated[
+        int, typer.Option(help="Largest number of rows per table, drawn at random.")
+    ] = 2000,
     folds: Annotated[str, typer.Option(help="Outer folds of 0..9, comma-separated.")] = "0",
     models: Annotated[
         str | None, typer.Option(help="Families of models, comma-separated.", show_default="all")
@@ -46,7 +49,8 @@ def tabular_oof(
 ) -> int:
     """Make an offline stand-in for TabRepo.
 
-    It holds out-of-fold predictions of models trained here. Exit status 1 if a task failed.
+    The store holds out-of-fold predictions of models that are trained here on local tables. Exit
+    status 1 if a task failed.
     """
     from harness.tools.stand_ins import tabular
 
@@ -70,7 +74,7 @@ def digits_networks(
     jobs: Jobs = 2,
     out: Out = None,
 ) -> int:
-    """Train small networks on scikit-learn's digits. It takes seconds.
+    """Train small networks on scikit-learn's digits. This takes seconds.
 
     Exit status 1 if a network failed.
     """
@@ -101,7 +105,7 @@ def cifar10_networks(
 ) -> int:
     """Train PreResNet-20 on CIFAR-10. An epoch takes about 1.5 CPU minutes.
 
-    An interrupted job goes on after its last epoch. Exit status 1 if a network failed.
+    An interrupted job resumes after its last complete epoch. Exit status 1 if a network failed.
     """
     from harness.tools.stand_ins import cifar10_networks as networks
 
@@ -113,12 +117,13 @@ def cifar10_networks(
 @app.command("perturbed_networks", cls=Command, context_settings=SETTINGS)
 def perturbed_networks(
     tables: Annotated[
-        str | None, typer.Option(help="Tables, comma-separated.", show_default="those at hand")
+        str | None,
+        typer.Option(help="Tables, comma-separated.", show_default="all that are available"),
     ] = None,
     jobs: Jobs = 2,
     out: Out = None,
 ) -> int:
-    """Train small classifiers with and without perturbed scores. It takes minutes.
+    """Train small classifiers with and without perturbed scores. This takes minutes.
 
     Exit status 1 if a network failed.
     """
@@ -141,24 +146,30 @@ def imagenet_brightness(
     images: Annotated[Path, typer.Option(help="Folder of validation images, a folder per class.")],
     networks: Annotated[
         str | None,
-        typer.Option(help="timm's names, comma-separated.", show_default="those of the paper"),
+        typer.Option(
+            help="Networks by their timm names, comma-separated.", show_default="those of the paper"
+        ),
     ] = None,
     weights: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A network's weights.", show_default=False),
+        typer.Option(metavar="NAME=FILE", help="File of weights of a network.", show_default=False),
     ] = None,
     head: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A network's classes, an npz.", show_default=False),
+        typer.Option(
+            metavar="NAME=FILE", help="File (npz) of a network's output layer.", show_default=False
+        ),
     ] = None,
-    download: Annotated[bool, typer.Option("--download", help="Let timm fetch weights.")] = False,
-    n: Annotated[int, typer.Option("--n", min=1, help="Images.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of their draw.")] = 0,
-    batch: Annotated[int, typer.Option(min=1, help="Images at a time.")] = 32,
+    download: Annotated[
+        bool, typer.Option("--download", help="Let timm download weights.")
+    ] = False,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of images.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed that draws the images.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Images per batch.")] = 32,
     device: Annotated[str, typer.Option(help="torch's name of it, cuda for a GPU.")] = "cpu",
     out: Out = None,
 ) -> int:
-    """Judge timm's networks on darker and brighter ImageNet images."""
+    """Predict darker and brighter ImageNet images with networks from timm."""
     from harness.tools.stand_ins import imagenet_brightness as brightness
 
     names = tuple(brightness.NETWORKS if networks is None else split(networks))
@@ -171,7 +182,10 @@ def imagenet_brightness(
 
 
 def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
-    """Split at commas. Returns all allowed names for None; raises BadInputError for others."""
+    """Return the names in a comma-separated text, or all allowed names if `text` is None.
+
+    Raises BadInputError if a name is not allowed or no name is given.
+    """
     names = allowed if text is None else split(text)
     unknown = [name for name in names if name not in allowed]
     if unknown or not names:
@@ -182,7 +196,7 @@ def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
 
 
 def _table_folders(given: Sequence[Path] | None) -> list[Path]:
-    """Return the folders of CSV files that are given, else CALHARNESS_DATA/uci_csv if it exists."""
+    """Return the folders of --csv. Without --csv, return CALHARNESS_DATA/uci_csv if it exists."""
     for folder in given or ():
         if not folder.expanduser().is_dir():
             raise BadInputError(f"--csv is {folder}, which is no folder.")
@@ -194,7 +208,10 @@ def _table_folders(given: Sequence[Path] | None) -> list[Path]:
 
 
 def _files(option: str, texts: Sequence[str], networks: Sequence[str]) -> dict[str, Path]:
-    """Read words NAME=FILE. Raises BadInputError if a network is unknown or a file missing."""
+    """Parse words of the form NAME=FILE into {network: path}.
+
+    Raises BadInputError if a network is unknown or a file is missing.
+    """
     files: dict[str, Path] = {}
     for text in texts:
         name, _, path = text.partition("=")

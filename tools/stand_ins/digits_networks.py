@@ -1,28 +1,31 @@
 """Train small networks on scikit-learn's digits, and store their predictions during training.
 
-They stand in for the networks of popordanoska2024 and moskvichev2025, whose files are not at hand:
-fully connected ReLU networks, plain stochastic gradient descent on the cross-entropy, in float64 on
-one thread, seeded. Pixels are divided by their largest value. The digits have one fixed random
-order: the first rows train, the next validate, the rest test. A seed changes only the first weights
-and the order of the batches.
+The networks stand in for those of popordanoska2024 and moskvichev2025, whose files are not
+available. They are fully connected ReLU networks, trained in float64 on one thread by plain
+stochastic gradient descent on the cross-entropy. Pixels are divided by their largest value. The
+digits have one fixed random order: the first rows are for training, the next for validation, and
+the rest for testing. A seed changes only the first weights and the order of the batches.
 
-    layers        a d-9-9-9-9-10 network (Figure 3): after some epochs, the test images' activations
-                  of every hidden layer, with a zero column appended, and the output, each as
-                  `logits` of ten columns with the images' labels
-    layers_mnist  the same on MNIST with the paper's rate, batch and epochs, if CALHARNESS_DATA has
-                  images/mnist.npz or mnist.npz
-    training      odd against even digits, trained far beyond the least validation loss (Figure 6):
-                  train_, val_
-    snapshots     ten digits, every tenth epoch of four seeds (Figure 7): val_, test_
-    pareto        the same of sixteen other seeds
-    networks      six architectures, five seeds, trained to overconfidence (Tables 2 and 5,
-                  Figure 8): val_, test_
-    brightness    two architectures, five seeds: predictions for 1,000 images made darker and
-                  brighter (moskvichev2025, Figure 4b), one file per level: `logits`, `labels`
+The kinds of networks are:
 
-A file is an npz with the arrays <part>_logits (n, k) float32 and <part>_labels (n,) int64 (layers
-and brightness: without a part). The softmax of ten columns, one of them zero, has an inverse, so a
-layer's predictions hold all information of its activations.
+    layers        a d-9-9-9-9-10 network (Figure 3) after some epochs. Each file holds the
+                  activations of one hidden layer, with a column of zeros appended, or the output.
+                  Both are stored as `logits` of ten columns for the test images.
+    layers_mnist  the same on MNIST with the paper's rate, batch and epochs. This kind needs
+                  images/mnist.npz or mnist.npz below CALHARNESS_DATA.
+    training      odd against even digits, trained far beyond the smallest validation loss
+                  (Figure 6): parts train, val
+    snapshots     ten digits, every tenth epoch of four seeds (Figure 7): parts val, test
+    pareto        the networks of `snapshots` with sixteen other seeds
+    networks      six architectures and five seeds, trained until they are overconfident
+                  (Tables 2 and 5, Figure 8): parts val, test
+    brightness    two architectures and five seeds. The predictions are for 1,000 images made darker
+                  and brighter (moskvichev2025, Figure 4b), one file per level.
+
+A file is an npz with the arrays <part>_logits (n, k) float32 and <part>_labels (n,) int64. The
+kinds layers and brightness have one part, so that their arrays are `logits` and `labels`. A layer's
+predictions keep all information of its activations, because the softmax of ten columns is
+invertible if one column is zero.
 """
 
 from __future__ import annotations
@@ -47,17 +50,18 @@ from . import training
 from .imagenet_brightness import LEVELS, brightened, level_name
 from .training import Weights, activations, backward, first_weights
 
-RECIPE = 1  # raised when training or files change: files of another recipe are made again
+RECIPE = 1  # raise this number when training or files change; older files are then computed again
 KINDS = ("layers", "layers_mnist", "training", "snapshots", "pareto", "networks", "brightness")
 FOLDER = "digits_networks"
 MNIST = "images/mnist.npz"
 MNIST_PATHS = (MNIST, "mnist.npz")
 MNIST_EPOCHS = tuple(range(31))
-LAYER_EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)  # of the digits, in MNIST's epochs
+# stored epochs of the kind `layers`, in epochs of MNIST
+LAYER_EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30)
 
 
 class Images(NamedTuple):
-    """Images: x (n, pixels) in [0, 1], y (n,) labels 0..k-1."""
+    """Images `x` (n, pixels) in [0, 1] and labels `y` (n,) in 0..k-1, for k classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -65,10 +69,10 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """A network to train.
+    """Settings of a network to train.
 
     hidden              widths of the hidden layers
-    train, validation   rows of these parts; the test part takes the rest
+    train, validation   numbers of rows of these parts; the remaining rows are the test part
     epochs              epochs after which predictions are stored
     """
 
@@ -85,7 +89,7 @@ class Training:
 
     @property
     def work(self) -> float:
-        """A number roughly proportional to its seconds."""
+        """Return a number roughly proportional to the training time of the network."""
         return (
             self.epochs[-1]
             * (self.train / self.batch)
@@ -93,7 +97,7 @@ class Training:
         )
 
     def files(self) -> list[str]:
-        """Return the names of its files, in the order of writing."""
+        """Return the names of the network's files, in the order in which they are written."""
         stem = f"{self.name}_seed{self.seed}"
         if self.kind == "brightness":
             return [f"{stem}_{level_name(percent)}.npz" for percent in LEVELS]
@@ -106,9 +110,9 @@ class Training:
 
 
 def trainings(kind: str) -> list[Training]:
-    """Return the networks of a kind."""
+    """Return the settings of all networks of a kind."""
     if kind == "layers":
-        # 14 batches an epoch, MNIST has 938: this gives as many steps at the same rate
+        # an epoch has 14 batches here and 938 on MNIST; times 67, the numbers of steps are equal
         epochs = tuple(67 * e for e in LAYER_EPOCHS)
         return [
             Training(kind, "mlp9x4", seed, (9, 9, 9, 9), 0.01, epochs, train=896)
@@ -141,7 +145,7 @@ def trainings(kind: str) -> list[Training]:
             "mlp64x2": (64, 64),
             "mlp256x2": (256, 256),
         }
-        seeds = (5, 10, 21, 42, 84)  # the paper's, of as many architectures
+        seeds = (5, 10, 21, 42, 84)  # the seeds of the paper, which also has six architectures
         how = {"momentum": 0.9, "batch": 32}
         return [
             Training(kind, name, seed, h, 0.1, (100,), 100, 500, **how)
@@ -149,7 +153,7 @@ def trainings(kind: str) -> list[Training]:
             for seed in seeds
         ]
     if kind == "brightness":
-        # two of the networks above, the wider one stopped earlier
+        # two architectures of the kind `networks`; the wider network stops earlier
         shapes = {"mlp16": ((16,), 60), "mlp256": ((256,), 20)}
         how = {"momentum": 0.9, "batch": 32}
         return [
@@ -161,9 +165,9 @@ def trainings(kind: str) -> list[Training]:
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1, mnist: Path | None = None) -> int:
-    """Train and store the networks that `out` lacks. Return 1 if one failed, else 0.
+    """Train and store the networks that `out` lacks. Return 1 if a network failed, else 0.
 
-    An interruption costs unfinished networks only.
+    After an interruption, only unfinished networks are trained again.
     """
     _remove_others(wanted, out)
     kinds = {network.kind for network in wanted}
@@ -178,7 +182,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, mnist: Path | None = 
 
 
 def images(kind: str, mnist: Path | None = None) -> Images:
-    """Return the images of a kind, in the order in which its parts are cut."""
+    """Return the images of a kind, in the order in which they are split into parts."""
     if kind == "layers_mnist":
         return _mnist(mnist)
     x, y = load_digits(return_X_y=True)
@@ -188,7 +192,10 @@ def images(kind: str, mnist: Path | None = None) -> Images:
 
 
 def mnist_file() -> Path | None:
-    """Return the path of mnist.npz (x_train, y_train, x_test, y_test) below CALHARNESS_DATA."""
+    """Return the path of mnist.npz below CALHARNESS_DATA, or None if it is not there.
+
+    The file has the arrays x_train, y_train, x_test and y_test.
+    """
     data = os.environ.get("CALHARNESS_DATA")
     paths = [Path(data).expanduser() / name for name in MNIST_PATHS] if data else []
     return next((path for path in paths if path.is_file()), None)
@@ -197,12 +204,17 @@ def mnist_file() -> Path | None:
 def train(
     network: Training, x: np.ndarray, y: np.ndarray, classes: int
 ) -> Iterator[tuple[int, Weights]]:
-    """Yield (epoch, weights) after each stored epoch; 0 is before training.
+    """Yield (epoch, weights) after each epoch that is stored; epoch 0 is before training.
 
-    weights: [(W (inputs, outputs), b (outputs,))]; later steps change these arrays.
+    The weights are a list of (W (inputs, outputs), b (outputs,)), one pair per layer. Later steps
+    change these arrays, so use them before the next iteration.
 
-    First weights and offsets are uniform in +-1 / sqrt(inputs). A step is v <- momentum v +
-    gradient, weights <- weights - rate v, with the gradient of the mean cross-entropy of a batch.
+    First weights and offsets are uniform in +-1 / sqrt(inputs). With the gradient g of the mean
+    cross-entropy of a batch, a step is
+
+        v <- momentum v + g
+        weights <- weights - rate v
+
     The last batch of an epoch may be smaller.
     """
     rng = np.random.default_rng([RECIPE, network.seed])
@@ -238,7 +250,10 @@ def _step(
 
 
 def _store(network: Training, contents: dict[str, str], out: Path, mnist: Path | None) -> str:
-    """Train, and write each file when training reaches its epoch. If the last exists, all do."""
+    """Train a network and write its files. Return a text with the number of files.
+
+    Files are written in the order of the epochs. So if the last file exists, all exist.
+    """
     kind = network.kind
     data = images(kind, mnist)
     cuts = [network.train, network.train + network.validation]
@@ -255,7 +270,7 @@ def _store(network: Training, contents: dict[str, str], out: Path, mnist: Path |
 def _stored_arrays(
     kind: str, x: list[np.ndarray], y: list[np.ndarray], weights: Weights
 ) -> list[dict[str, np.ndarray]]:
-    """Return the arrays of each file of an epoch."""
+    """Return {name: array} for each file that is written after an epoch."""
     if kind.startswith("layers"):
         hidden = activations(x[2], weights)
         padded = [np.column_stack([h, np.zeros(len(h))]) for h in hidden[:-1]]
@@ -272,24 +287,28 @@ def _stored_arrays(
 
 
 def _content_digest(data: Images) -> str:
-    """Return a digest of the images."""
+    """Return a digest of the pixels and labels."""
     return hashlib.sha256(np.ascontiguousarray(data.x).tobytes() + data.y.tobytes()).hexdigest()
 
 
 def _origin_digest(network: Training, content: str) -> str:
-    """Return a digest of all that determines a network's files."""
+    """Return a digest of everything that determines a network's files."""
     return digest(f"{RECIPE}|{astuple(network)}|{content}")
 
 
 def _is_stored(network: Training, content: str, out: Path) -> bool:
-    """Return True if all files are there, and the last has this origin."""
+    """Return True if all files of a network exist and the last file has the expected origin."""
     paths = [out / network.kind / name for name in network.files()]
     origin = _origin_digest(network, content)
     return all(path.is_file() for path in paths) and training.is_made(paths[-1], origin)
 
 
 def _remove_others(wanted: list[Training], out: Path) -> None:
-    """Remove our files that are no longer used: a family takes every file of its folder."""
+    """Delete files of an earlier recipe from the folders of the wanted kinds.
+
+    This is needed because a problem family uses every file of its folder. Only files that this
+    script wrote are deleted.
+    """
     for kind in {network.kind for network in wanted}:
         networks = [network for network in (*wanted, *trainings(kind)) if network.kind == kind]
         used = {name for network in networks for name in network.files()}

@@ -1,23 +1,31 @@
-"""Predict ImageNet validation images made darker and brighter, by timm (moskvichev2025, Figure 4b).
+"""Predict darker and brighter ImageNet validation images with timm (moskvichev2025, Figure 4b).
 
     calharness data make imagenet_brightness --images ILSVRC2012_val
 
-This needs the extra `imagenet` (timm, torch, pillow), a folder of validation images with one folder
-per class (1,000; sorted by name they are the classes 0..999, as for the names n01440764, ...), and
-the networks' weights. Nothing is downloaded unasked: weights are a file (--weights NAME=FILE), in
-the local cache of the hub, or fetched by timm with --download.
+This needs the extra `imagenet` (timm, torch, pillow), a folder of validation images and the
+networks' weights. The folder has one subfolder per class. Sorted by name (n01440764, ...), the
+1,000 subfolders are the classes 0..999. Weights come from a file (--weights NAME=FILE) or from the
+local cache of the hub. timm downloads them only with --download.
 
---n images are drawn with --seed from all (the paper: n = 1,000; its draw is not published). Each is
-changed by -50 % to +50 % in steps of 10 % (pixels times 1 + percent / 100, clipped; the paper does
-not name its operator), and then prepared as timm prepares images for that network. A file
-<network>_brightness<percent>.npz of --out holds `logits` (n, 1000) float32 and `labels` (n,) int64.
-Existing files are not made again, so an interrupted job resumes.
+`--n` images are drawn from all with `--seed`. The paper uses n = 1,000 and does not publish its
+draw. The brightness of each image is changed by -50 % to +50 % in steps of 10 %. Pixels are
+multiplied by 1 + percent / 100 and clipped; the paper does not name its operator. Each image is
+then prepared as timm prepares images for that network.
 
-vit_large_patch16_siglip_384.webli has no classes. It gives image features, and the paper does not
-name its head. --head NAME=FILE is an npz with `weight` (1000, d), optionally `bias` (1000,), and
-`normalise`, not 0 if features are first divided by their length; logits = weight f + bias. For a
-head of texts, weight is the model's scale times the normalised embeddings of 1,000 prompts by the
-same model's text network (ViT-L-16-SigLIP-384 of open_clip), and normalise is 1.
+A file <network>_brightness<percent>.npz of --out holds `logits` (n, 1000) float32 and `labels` (n,)
+int64. Existing files are not computed again, so an interrupted job resumes.
+
+The network vit_large_patch16_siglip_384.webli returns image features instead of classes, and the
+paper does not name its output layer. With --head NAME=FILE, logits are weight f + bias for features
+f (d,). FILE is an npz with these arrays:
+
+    weight      (1000, d)
+    bias        (1000,), optional
+    normalise   optional; if not 0, features are first divided by their length
+
+For a text head, `weight` is the model's scale times the normalised embeddings of 1,000 prompts, and
+`normalise` is 1. The embeddings come from the text network of the same model (ViT-L-16-SigLIP-384
+of open_clip).
 """
 
 from __future__ import annotations
@@ -39,7 +47,7 @@ from harness.errors import BadInputError
 
 from .training import TimeLeft, is_made
 
-RECIPE = 1  # raised when files change: files of another recipe are made again
+RECIPE = 1  # raise this number when the files change; older files are then computed again
 FOLDER = "imagenet_brightness"
 LEVELS = tuple(range(-50, 51, 10))
 NETWORKS = ("resnet50.a1_in1k", "vit_large_patch16_siglip_384.webli")
@@ -49,7 +57,7 @@ ENDINGS = (".jpeg", ".jpg", ".png")
 
 @dataclass(frozen=True)
 class Job:
-    """Images and networks. `weights` and `heads`: {network: path}."""
+    """Images and networks to predict with. `weights` and `heads` are {network: path}."""
 
     images: Path
     networks: tuple[str, ...]
@@ -63,12 +71,12 @@ class Job:
 
     @cached_property
     def chosen(self) -> list[tuple[Path, int]]:
-        """The n images (path, class) that are drawn from all with the seed.
+        """Return (path, class) of the n images that the seed draws from all images.
 
         Raises
         ------
         BadInputError
-            If the folder has not 1,000 classes and n images.
+            If the folder has not exactly 1,000 classes, or fewer than n images.
         """
         if not self.images.is_dir():
             raise BadInputError(
@@ -107,12 +115,12 @@ class Job:
 
 
 def brightened(x: np.ndarray, percent: float) -> np.ndarray:
-    """Return pixels in [0, 1] brightened by so many percent: min(x (1 + percent / 100), 1)."""
+    """Return min(x (1 + percent / 100), 1): pixels in [0, 1] made brighter by `percent`."""
     return np.minimum(x * (1.0 + percent / 100.0), 1.0)
 
 
 def level_name(percent: int) -> str:
-    """Return the part of a file's name: brightness-50, brightness+0, brightness+10."""
+    """Return a level's part of a file name, such as brightness-50 or brightness+10."""
     return f"brightness{percent:+d}"
 
 
@@ -187,9 +195,10 @@ def load(job: Job, network: str) -> Callable[[list[Path], int], np.ndarray]:
 
 
 def _stay_offline() -> None:
-    """Make the hub's client use its cache only, also if it is imported already.
+    """Let the client of the hub read only its cache.
 
-    The client reads the variable once, at import.
+    The client reads the environment variable once, when it is imported. If it was imported before,
+    its constant must change too.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     if "huggingface_hub" in sys.modules:
@@ -199,7 +208,7 @@ def _stay_offline() -> None:
 
 
 def _image(path: Path, percent: int) -> Any:
-    """Return an image in three colours, brightened."""
+    """Return an image in RGB, made brighter by `percent`."""
     from PIL import Image
 
     try:
@@ -212,7 +221,7 @@ def _image(path: Path, percent: int) -> Any:
 
 
 def _head(path: Path) -> Callable[[np.ndarray], np.ndarray]:
-    """Load a head from an npz: a function features (n, d) -> logits (n, 1000)."""
+    """Load an output layer from an npz. Return a function features (n, d) -> logits (n, 1000)."""
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
         if np.ndim(arrays.get("weight")) != 2 or len(arrays["weight"]) != CLASSES:

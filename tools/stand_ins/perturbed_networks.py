@@ -1,24 +1,26 @@
-"""Train small binary classifiers, plainly and with the sech perturbation in the loss (ciosek2026).
+"""Train small binary classifiers with and without the sech perturbation in the loss (ciosek2026).
 
-The paper asks that training takes the perturbation into account, and does not say how. Here: one
-u ~ U(0, 1) per example and step, and the log-loss of the perturbed score s(u; s0)
-(harness.math.sech_noise) instead of that of s0 = sigmoid(z),
+The paper asks for training that takes the perturbation into account, but does not specify how. This
+script draws one u ~ U(0, 1) per example and step. It then uses the log-loss L of the perturbed
+score s = s(u; s0) (harness.math.sech_noise) instead of the log-loss of s0 = sigmoid(z):
 
     dL/dz = L'(s) ds/ds0 s0 (1 - s0)
     L'(s) = (s - y) / (s (1 - s))  for 1e-6 <= s <= 1 - 1e-6, else 0
 
-with ds/ds0 at fixed u. A network is trained plainly, and once per width h = 2^-2 .. 2^-8, with the
-same first weights and order of batches. Stochastic gradient descent with momentum and weight decay
-in float64 on one thread, seeded.
+Here z is the logit, y the label, and ds/ds0 is taken at fixed u. Each network is trained once
+plainly and once per width h = 2^-2 .. 2^-8, with the same first weights and order of batches. The
+optimiser is stochastic gradient descent with momentum and weight decay, seeded, in float64 on one
+thread.
 
-    tables   breast_cancer and digits_odd (odd against even) of scikit-learn; adult and spambase if
-             CALHARNESS_DATA/uci_csv has them. One fixed random order: 60 % of the rows train, the
-             others test; columns are standardised by the former
-    models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units; five seeds
-             of each
+    tables   breast_cancer and digits_odd (odd against even digits) of scikit-learn; adult and
+             spambase if CALHARNESS_DATA/uci_csv has them
+    rows     in one fixed random order, 60 % for training and 40 % for testing; columns are
+             standardised by the training rows
+    models   logistic: linear in the columns; mlp: one hidden layer of 64 ReLU units;
+             five seeds of each
 
-A file <table>_<model>_seed<s>.npz holds the test rows' unperturbed scores (n,) of every training,
-`plain`, `aware_h2^-6` and so on, and `labels` (n,).
+A file <table>_<model>_seed<s>.npz holds `labels` (n,) of the test rows and one array (n,) of
+unperturbed test scores per training: `plain`, `aware_h2^-6` and so on.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from . import training
 from .tabular import gather
 from .training import Weights, activations, backward, first_weights
 
-RECIPE = 1  # raised when training or files change: files of another recipe are made again
+RECIPE = 1  # raise this number when training or files change; older files are then computed again
 FOLDER = "perturbed_networks"
 TABLES = ("breast_cancer", "digits_odd", "adult", "spambase")
 CSV = ("adult", "spambase")
@@ -64,7 +66,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """A network to train. `hidden`: widths of its hidden layers, () for a linear model."""
+    """Settings of a network to train. `hidden` are the layer widths, () for a linear model."""
 
     table: str
     model: str
@@ -82,7 +84,7 @@ class Training:
 
 
 def trainings(names: list[str]) -> list[Training]:
-    """Return the networks of some tables, for every model and seed."""
+    """Return the settings of all networks for these tables, one per table, model and seed."""
     return [
         Training(t, model, seed, hidden)
         for t in names
@@ -92,9 +94,9 @@ def trainings(names: list[str]) -> list[Training]:
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
-    """Train and store the networks that `out` lacks. Return 1 if one failed, else 0.
+    """Train and store the networks that `out` lacks. Return 1 if a network failed, else 0.
 
-    An interruption costs unfinished networks only.
+    After an interruption, only unfinished networks are trained again.
     """
     tables = {name: load_rows(name) for name in dict.fromkeys(network.table for network in wanted)}
     todo = []
@@ -107,7 +109,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
 
 
 def load_rows(name: str) -> Rows:
-    """Return a table in one fixed random order, at most 5,000 rows, cut and standardised."""
+    """Return at most 5,000 rows of a table in a fixed random order, split and standardised."""
     if name in CSV:
         if not is_at_hand(name):
             raise BadInputError(
@@ -128,7 +130,7 @@ def load_rows(name: str) -> Rows:
 def train(network: Training, x: np.ndarray, y: np.ndarray, h: float | None = None) -> Weights:
     """Return the weights [(W (inputs, outputs), b (outputs,))] after the last epoch.
 
-    `h`: width of the perturbation; None trains without it.
+    `h` is the width of the perturbation. With `h=None`, training uses no perturbation.
     """
     rng, noise = (np.random.default_rng([RECIPE, network.seed, stream]) for stream in (0, 1))
     weights = first_weights((x.shape[1], *network.hidden, 1), rng)
@@ -137,7 +139,8 @@ def train(network: Training, x: np.ndarray, y: np.ndarray, h: float | None = Non
         order = rng.permutation(len(y))
         for start in range(0, len(y), network.batch):
             rows = order[start : start + network.batch]
-            u = noise.random(len(rows))  # drawn in every training, so that nothing else differs
+            # also drawn if h is None, so that trainings differ only in the loss
+            u = noise.random(len(rows))
             inputs = [x[rows], *activations(x[rows], weights)]
             outside = slope(inputs.pop()[:, 0], y[rows], u, h)[:, None] / len(rows)
             for (w, b), (dw, db), (vw, vb) in zip(
@@ -155,7 +158,8 @@ def train(network: Training, x: np.ndarray, y: np.ndarray, h: float | None = Non
 def loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, h: float | None = None) -> np.ndarray:
     """Return the log-loss (n,) of the score s0 = sigmoid(z).
 
-    With a width h, that of the perturbed score s(u; s0), clipped to [1e-6, 1 - 1e-6].
+    With a width h, return the log-loss of the perturbed score s(u; s0), clipped to [1e-6, 1 -
+    1e-6].
     """
     if h is None:
         return np.logaddexp(0.0, z) - y * z
@@ -187,7 +191,7 @@ def _store(network: Training, tables: dict[str, Rows], out: Path) -> str:
 
 
 def _origin_digest(network: Training, rows: Rows) -> str:
-    """Return a digest of all that determines a network's file."""
+    """Return a digest of everything that determines a network's file."""
     content = b"".join(np.ascontiguousarray(part).tobytes() for part in rows)
     checksum = hashlib.sha256(content).hexdigest()
     return digest(f"{RECIPE}|{astuple(network)}|{WIDTHS}|{checksum}")
@@ -198,5 +202,5 @@ def _csv(name: str) -> Path:
 
 
 def is_at_hand(name: str) -> bool:
-    """Return True if a table is available."""
+    """Return True if a table is available: it comes with scikit-learn, or its CSV file exists."""
     return name not in CSV or bool(os.environ.get("CALHARNESS_DATA")) and _csv(name).is_file()

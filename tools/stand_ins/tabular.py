@@ -1,16 +1,19 @@
 """Make an offline stand-in for TabRepo: out-of-fold predictions of models trained on local tables.
 
-As in TabRepo, a fold of a stratified 10-fold split holds out a tenth of a table's rows ("test"). On
-the others ("val") every model is bagged: it is trained on seven of eight stratified parts and
-predicts the eighth, so each validation row is predicted by a model that has not seen it. The test
-predictions are the mean of the eight models. Each model has one fixed setting, is named as in
-TabRepo (CatBoost_c1_BAG_L1, ...), runs on one thread and is seeded. Nothing is tuned or stopped on
-the predicted rows.
+As in TabRepo, each fold of a stratified 10-fold split holds out a tenth of a table's rows ("test").
+On the other rows ("val"), every model is bagged: it is trained on seven of eight stratified parts
+and predicts the eighth. So no validation row is predicted by a model that has seen it. The test
+predictions are the mean of the eight models.
 
-The tables are scikit-learn's bundled ones, every CSV of the given folders (the label is the column
-named target, else the last), and OpenML data sets by id. Text columns become codes in sorted order,
-with a code for missing values; missing numbers become the column's median. Neither uses the labels.
-Tables that are not taken are printed with the reason.
+Each kind of model has one fixed setting, runs on one thread, is seeded, and has TabRepo's name
+(CatBoost_c1_BAG_L1, ...). No setting is tuned on the predicted rows, and no training is stopped by
+them.
+
+The tables are those bundled with scikit-learn, every CSV of the given folders and OpenML data sets
+by their numbers. The label of a CSV is the column named target, or else the last column. Text
+columns become codes in sorted order, with a code for missing values. Missing numbers become the
+column's median. Neither step uses the labels. A table that cannot be used is printed with the
+reason.
 """
 
 from __future__ import annotations
@@ -48,14 +51,15 @@ from harness.sources import tabrepo
 from .training import make_all
 
 OUTER, INNER, SEED = 10, 8, 0
-RECIPE = 1  # raised when models or preparation change: tasks of another recipe are trained again
+# raise this number when models or preparation change; older tasks are then trained again
+RECIPE = 1
 BUNDLED = ("breast_cancer", "digits", "iris", "wine")
-SMALLEST_TABLE, CLASS_LIMIT = 100, 100  # rows, classes
+SMALLEST_TABLE, CLASS_LIMIT = 100, 100  # smallest number of rows, largest number of classes
 FAMILIES = ("CatBoost", "LightGBM", "RandomForest", "ExtraTrees", "LinearModel", "NeuralNet")
 
 
 class Table(NamedTuple):
-    """A classification table: x (n, columns) float64 without gaps, y (n,) in 0..classes-1."""
+    """A classification table: x (n, columns) float64, nothing missing; y (n,) in 0..classes-1."""
 
     name: str
     x: np.ndarray
@@ -68,7 +72,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A table and outer fold to train, into `out`."""
+    """A table, the fold that is held out, the models to train, and the folder `out` to write to."""
 
     table: Table
     fold: int
@@ -77,7 +81,7 @@ class Task:
 
     @property
     def content(self) -> str:
-        """Digest of the origin of the predictions: rows, labels, recipe."""
+        """Return a digest of everything that determines the predictions: rows, labels, recipe."""
         rows = hashlib.sha256(
             np.ascontiguousarray(self.table.x).tobytes() + self.table.y.tobytes()
         ).hexdigest()
@@ -85,7 +89,7 @@ class Task:
 
     @property
     def work(self) -> float:
-        """A number roughly proportional to its seconds."""
+        """Return a number roughly proportional to the training time of the task."""
         n, columns = self.table.x.shape
         return 1000 + n * (1 + self.table.classes / 15) * (1 + columns / 50)
 
@@ -93,9 +97,9 @@ class Task:
 def make(
     tables: list[Table], folds: list[int], models: tuple[str, ...], out: Path, jobs: int = 1
 ) -> int:
-    """Train and store the tasks that `out` lacks. Return 1 if one failed, else 0.
+    """Train and store the tasks that `out` lacks. Return 1 if a task failed, else 0.
 
-    An interruption costs unfinished tasks only.
+    After an interruption, only unfinished tasks are trained again.
     """
     tasks = [Task(table, fold, models, out) for table in tables for fold in folds]
     index = _read_index(out)
@@ -103,7 +107,7 @@ def make(
 
     def report(task: Task, rows: list[dict[str, Any]] | str) -> str:
         if isinstance(rows, str):
-            message = rows  # the sentence of its failure
+            message = rows  # the failure message
         else:
             _store_index(out, task, rows)
             message = f"{sum(row['time_train_s'] for row in rows):.1f} s of training"
@@ -115,7 +119,7 @@ def make(
 def gather(
     folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None
 ) -> list[Table]:
-    """Return all tables, bundled ones first, and print the tables that are not taken."""
+    """Return the usable tables, bundled ones first. Print the reason for each other table."""
     tables: dict[str, Table] = {}
     candidates = [(name, None, lambda name=name: _bundled(name)) for name in BUNDLED]
     candidates += [
@@ -148,14 +152,14 @@ def gather(
 
 
 def prepare(name: str, frame: pd.DataFrame, target: Any, max_rows: int) -> Table:
-    """Convert columns to numbers and labels to 0..k-1.
+    """Return a table with numeric columns and labels in 0..k-1.
 
-    At most `max_rows` rows are drawn without replacement.
+    A larger table is reduced to `max_rows` rows, drawn without replacement.
 
     Raises
     ------
     BadInputError
-        If it is not a classification table.
+        If the data are no classification table, or one that is too small.
     """
     labels = pd.Series(target).reset_index(drop=True)
     missing = labels.isna().to_numpy()
@@ -187,12 +191,15 @@ def prepare(name: str, frame: pd.DataFrame, target: Any, max_rows: int) -> Table
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    """Return a column as float64: numbers with the median for gaps, or codes in sorted order."""
+    """Return a column as float64.
+
+    Missing numbers become the median. Text becomes codes in sorted order.
+    """
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         values = column.astype("float64").replace([np.inf, -np.inf], np.nan)
         return values.fillna(values.median() if values.notna().any() else 0.0).to_numpy()
     codes, _ = pd.factorize(column.astype("str").where(column.notna()), sort=True)
-    return codes.astype(np.float64)  # a gap is -1
+    return codes.astype(np.float64)  # a missing value has the code -1
 
 
 def _bundled(name: str) -> tuple[str, pd.DataFrame, pd.Series]:
@@ -226,14 +233,14 @@ def _openml(number: int) -> tuple[str, pd.DataFrame, pd.Series]:
 
 
 def _safe(name: str) -> str:
-    """Return a name that can be a folder and part of a problem's id."""
+    """Replace characters that a folder name or a problem's id may not have by underscores."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
 def _train(task: Task) -> list[dict[str, Any]]:
-    """Train and store a task. Return its rows of configs.parquet."""
+    """Train all models of a task, store them, and return the task's rows of configs.parquet."""
     with warnings.catch_warnings():
-        # rare classes in folds and iteration limits are expected, as settings are fixed
+        # warnings on rare classes and iteration limits are expected, because settings are fixed
         warnings.simplefilter("ignore")
         return _train_models(task)
 
@@ -263,8 +270,8 @@ def _train_models(task: Task) -> list[dict[str, Any]]:
 
 
 def make_model(family: str, y: np.ndarray, k: int) -> Any:
-    """Return a model with its fixed setting, for labels y of k classes."""
-    trees = 200 if k <= 10 else 100  # boosted trees, which come once per class
+    """Return an untrained model with its fixed setting, for training labels y of k classes."""
+    trees = 200 if k <= 10 else 100  # the number of boosted trees is per class
     if family == "CatBoost":
         return CatBoostClassifier(
             iterations=trees, depth=6 if k <= 10 else 4, border_count=64, boosting_type="Plain",
@@ -282,21 +289,21 @@ def make_model(family: str, y: np.ndarray, k: int) -> Any:
     if family == "LinearModel":
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
     counts = np.bincount(y, minlength=k)
-    # else the network cannot split its training rows
+    # early stopping must be able to split the training rows
     stops = counts[counts > 0].min() >= 2 and 0.1 * len(y) >= k
     network = MLPClassifier((64, 32), early_stopping=bool(stops), max_iter=100, random_state=SEED)
     return make_pipeline(StandardScaler(), network)
 
 
 def _probabilities(model: Any, x: np.ndarray, k: int) -> np.ndarray:
-    """Return probabilities (n, k), 0 for classes that the model has not seen."""
+    """Return probabilities (n, k), with 0 for classes that the model has not seen."""
     full = np.zeros((len(x), k))
     full[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(x)
     return full
 
 
 def _error(y: np.ndarray, p: np.ndarray) -> float:
-    """Return the error as in TabRepo: 1 - AUC for two classes, log-loss for more."""
+    """Return TabRepo's error: 1 - AUC for two classes, log-loss for more classes."""
     k = p.shape[1]
     if k > 2:
         return log_loss(y, p, labels=np.arange(k))
@@ -306,7 +313,7 @@ def _error(y: np.ndarray, p: np.ndarray) -> float:
 def _index_row(
     task: Task, family: str, error_val: float, error_test: float, seconds: float, spent: float
 ) -> dict[str, Any]:
-    """Return a row of configs.parquet."""
+    """Return one model's row of configs.parquet."""
     k = task.table.classes
     return {
         "dataset": task.table.name,
@@ -325,14 +332,14 @@ def _index_row(
 
 
 def _tid(name: str) -> int:
-    """Return a made-up task number, above those of OpenML, from the name."""
+    """Return an invented task number for a table, larger than any number of OpenML."""
     return 10**9 + int(digest(name), 16) % 10**9
 
 
 def _store(
     task: Task, train: np.ndarray, test: np.ndarray, held_out: np.ndarray, outside: np.ndarray
 ) -> None:
-    """Write a task's folder as a whole: under a hidden name, then renamed."""
+    """Write a task's folder under a hidden name, then rename it, so that it is never incomplete."""
     folder = task.out / "model_predictions" / task.table.name / str(task.fold)
     fresh = folder.with_name(f".{uuid.uuid4().hex}")
     fresh.mkdir(parents=True)
@@ -361,13 +368,13 @@ def _write_labels(path: Path, rows: np.ndarray, labels: np.ndarray) -> None:
 
 
 def _read_index(out: Path) -> pd.DataFrame | None:
-    """Return configs.parquet of the store, or None."""
+    """Return configs.parquet of a store, or None if there is none."""
     path = out / "configs.parquet"
     return pd.read_parquet(path) if path.is_file() else None
 
 
 def _is_stored(task: Task, index: pd.DataFrame | None) -> bool:
-    """Return True if the store has all wanted models of this table and recipe."""
+    """Return True if the store has all wanted models of a task with the same rows and recipe."""
     folder = task.out / "model_predictions" / task.table.name / str(task.fold)
     if index is None or not (folder / "metadata.json").is_file():
         return False
@@ -377,7 +384,7 @@ def _is_stored(task: Task, index: pd.DataFrame | None) -> bool:
 
 
 def _store_index(out: Path, task: Task, rows: list[dict[str, Any]]) -> None:
-    """Enter a finished task into the index.
+    """Add a finished task to the index of the store.
 
     configs.parquet is written last, so all tasks that it lists are complete.
     """
@@ -406,7 +413,7 @@ def _store_index(out: Path, task: Task, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_context(out: Path, index: pd.DataFrame) -> None:
-    """Write the description that TabRepo's reader needs."""
+    """Write context.json, the description of the store that TabRepo's reader needs."""
     tasks = index[["dataset", "fold"]].drop_duplicates()
     folders = [
         f"model_predictions/{dataset}/{fold}" for dataset, fold in tasks.itertuples(index=False)

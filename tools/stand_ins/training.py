@@ -1,4 +1,4 @@
-"""Small networks in numpy, and the loop that trains the stand-in models that are not stored yet."""
+"""Functions for small numpy networks, and the loop that trains all missing stand-in models."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ import numpy as np
 from harness.common.progress import clock
 from harness.common.threads import one_thread
 
-Weights = list[tuple[np.ndarray, np.ndarray]]  # (W (inputs, outputs), b (outputs,)) by layer
+# one pair (W (inputs, outputs), b (outputs,)) per layer
+Weights = list[tuple[np.ndarray, np.ndarray]]
 
 
 def first_weights(sizes: Sequence[int], rng: np.random.Generator) -> Weights:
-    """Return [(W (inputs, outputs), b (outputs,))] by layer, uniform in +-1 / sqrt(inputs)."""
+    """Return random weights, one pair (W (inputs, outputs), b (outputs,)) per layer.
+
+    All are uniform in +-1 / sqrt(inputs). `sizes` are the widths of all layers, from input to
+    output.
+    """
     bounds = [(a, b, 1.0 / np.sqrt(a)) for a, b in zip(sizes[:-1], sizes[1:])]
     return [(rng.uniform(-c, c, (a, b)), rng.uniform(-c, c, b)) for a, b, c in bounds]
 
@@ -39,11 +44,11 @@ def backward(inputs: list[np.ndarray], outside: np.ndarray, weights: Weights) ->
     Parameters
     ----------
     inputs : list of arrays
-        Inputs of each layer, x first.
+        Inputs of each layer; the first is x.
     outside : array (n, classes)
-        Derivatives with respect to the logits.
+        Derivatives of the loss with respect to the logits.
     weights : list
-        As `first_weights` returns them.
+        Weights in the format of `first_weights`.
     """
     derivatives = []
     for (w, _), h in zip(reversed(weights), reversed(inputs)):
@@ -53,7 +58,10 @@ def backward(inputs: list[np.ndarray], outside: np.ndarray, weights: Weights) ->
 
 
 def is_made(path: Path, digest: str) -> bool:
-    """Return True if an npz file exists and its array `made` equals this digest of its origin."""
+    """Return True if an npz file exists and its array `made` equals `digest`.
+
+    The digest stands for the origin of the file: its recipe, settings and data.
+    """
     if not path.is_file():
         return False
     with np.load(path, allow_pickle=False) as arrays:
@@ -61,13 +69,13 @@ def is_made(path: Path, digest: str) -> bool:
 
 
 class TimeLeft:
-    """Elapsed and remaining time of work whose total is known."""
+    """Elapsed and remaining time of a job whose total work is known."""
 
     def __init__(self, total: float) -> None:
         self.total, self.done, self.start = total, 0.0, time.monotonic()
 
     def after(self, work: float) -> str:
-        """Count `work` as done, and return '12 s elapsed, about 1 min 3 s left'."""
+        """Count `work` as done. Return a text such as '12 s elapsed, about 1 min 3 s left'."""
         self.done += work
         elapsed = time.monotonic() - self.start
         remaining = elapsed * (self.total - self.done) / self.done
@@ -84,31 +92,31 @@ def make_all(
     work: Callable[[Any], float] = lambda item: 1.0,
     unit: str = "networks",
 ) -> int:
-    """Train in several processes, and print the remaining time after each item.
+    """Train models in several processes. Print the remaining time after each model.
 
     Parameters
     ----------
     wanted, todo : sequences
-        All items, and those that are not stored yet.
+        All models, and those that are not stored yet.
     out : path
         Folder of the files.
     train : callable
-        item -> result. Runs in a worker on one thread, and stores its files itself, so an
-        interruption costs unfinished items only.
+        model -> result. It runs in a worker on one thread and stores its files itself, so an
+        interruption loses only unfinished models.
     report : callable
-        (item, result or the sentence of its failure) -> line to print. Runs in this process.
+        (model, result or failure message) -> line to print. It runs in this process.
     jobs : int
         Number of processes.
     work : callable
-        item -> a number roughly proportional to its seconds. The longest start first, so that the
-        workers end together.
+        model -> number roughly proportional to the training time. The longest trainings start
+        first, so that the workers end together.
     unit : str
-        Name of the items.
+        Plural noun for the models in printed lines.
 
     Returns
     -------
     int
-        1 if any item failed, else 0.
+        1 if any model failed, else 0.
     """
     print(
         f"  {len(wanted):,} {unit}, {len(wanted) - len(todo):,} of them stored before, into {out}",
@@ -128,7 +136,7 @@ def make_all(
 
 
 def _guarded(train: Callable[[Any], Any], item: Any) -> tuple[Any, Any, str | None]:
-    """Return (item, result, None or the sentence of its failure)."""
+    """Train one model. Return (model, result, None), or (model, None, failure message)."""
     try:
         with one_thread():
             return item, train(item), None
