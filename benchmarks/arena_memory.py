@@ -1,10 +1,11 @@
-"""Peak memory of the arena's estimators by notion, n and k: results/arena/memory.csv.
+"""Measure the peak memory of the arena's estimators by notion, n and k.
 
-    python benchmarks/arena_memory.py [OUT.csv]
+    python benchmarks/arena_memory.py [OUT.csv]        default: results/arena/memory.csv
 
-The memory is that of one estimate on one sample, above the resident memory just before
-(benchmarks/peak_memory.py). Every estimate has its own process. A first estimate on 200 rows loads
-libraries and compiled code, so that these do not count. One thread.
+The peak is that of a single estimate, above the resident memory just before it
+(benchmarks/peak_memory.py). Every estimate runs in its own process on one thread. In that process,
+an estimate on 200 rows comes first. It loads libraries and compiled code, so that these do not
+count.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from harness.plan.plan import skip_reason
 from harness.problems.base import ProblemSpec
 
 PROBLEMS = {"wavy_k2": 5000, "wavy_k10": 5000, "wavy_k100": 1000}
-FIRST = 200  # rows of the estimate before
+FIRST = 200  # rows of the first estimate, which is not measured
 SECONDS = 60.0
 OUT = Path(__file__).parent.parent / "results" / "arena" / "memory.csv"
 COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 
 
 def estimators() -> list[str]:
-    """Return the estimators of the arena's ranked parts."""
+    """Return the ids of the estimators that the arena ranks."""
     parts = [
         compose([f"experiment={name}"]).estimator
         for name in ("arena", "arena_hundred", "arena_slow")
@@ -44,7 +45,7 @@ def estimators() -> list[str]:
 
 
 def rows(names: list[str]) -> list[tuple]:
-    """Yield one row per estimator, notion and size."""
+    """Return one row per estimator, problem and notion."""
     table = []
     for problem_id, n in PROBLEMS.items():
         problem = load("problem", problem_id, {})
@@ -65,7 +66,7 @@ def rows(names: list[str]) -> list[tuple]:
                     )
                     with one_thread():
                         with contextlib.suppress(Exception):
-                            first()  # loads and compiles once, before the process is forked
+                            first()  # loads and compiles before measure_peak forks this process
                         peak = measure_peak(call, SECONDS, first)
                 else:
                     peak = Peak(None, "", reason)

@@ -1,12 +1,14 @@
-"""Compare the arena's statements of base seed 1 with those of the stored seed 0.
-
-A statement is one of the arena's page: the estimator to use by (n, k), by n and by (family, n, k)
-against the runner-up, and the best of a leaderboard against every other. The first run makes them,
-the second compares the same two estimators.
-
-Cheap estimators on all problems; writes results/arena/seeds.csv. About 15 CPU minutes, resumable.
+"""Compare the arena's statements for base seed 1 with those of the stored records, seed 0.
 
     python benchmarks/arena_seeds.py FOLDER_OF_RECORDS [OUT.csv]
+
+The arena's page makes two kinds of statements. The first kind compares the recommended estimator
+with the runner-up, by (n, k), by n and by (family, n, k). The second kind compares the leader of
+each leaderboard with every other estimator. The stored records determine which pairs are compared.
+This script compares the same pairs with the records of seed 1.
+
+It runs the cheap estimators on all problems and writes results/arena/seeds.csv. It takes about 15
+CPU minutes and resumes after an interruption.
 """
 
 from __future__ import annotations
@@ -42,21 +44,25 @@ COLUMNS = [
 def statements(
     first: pd.DataFrame, second: pd.DataFrame, resamples: int = 1000, level: float = 0.95
 ) -> pd.DataFrame:
-    """Return every statement of the first run, and the second's about the same two estimators.
+    """Return every statement of the first run, with the result of the second run for the same pair.
 
     Parameters
     ----------
     first, second : DataFrame
-        `arena.settings` of the main estimands, of the same problems, sizes and estimators.
+        Settings of the main estimands, as `arena.settings` returns them. Both have the same
+        problems, sample sizes and estimators.
     resamples, level : int, float
-        As for `arena.choices` and `arena.better`: level holds for all statements of a run together.
+        See `arena.choices` and `arena.better`. The level holds for all statements of a run
+        together.
 
     Returns
     -------
     DataFrame
-        One row per statement: about (the groups that were compared, or leaderboard), notion,
-        estimand, family, n, k, the two estimators, the ratio of their RMSEs and the verdict on the
-        first, both again in the second run, and the number of problems.
+        One row per statement, with these columns. `about` names the groups that were compared, or
+        is "leaderboard". notion, estimand, family, n and k describe the group. `first` and `second`
+        are the two estimators. `ratio` is the ratio of their RMSEs, and `verdict` says whether the
+        first is better. `ratio_again` and `verdict_again` are the same in the second run.
+        `problems` is the number of problems.
     """
     options = {"comparisons": count_statements(first), "resamples": resamples, "level": level}
     again = second[second["regret"].notna()]
@@ -95,17 +101,16 @@ def statements(
 def summary(table: pd.DataFrame) -> dict[str, Any]:
     """Count the statements of a table by their verdicts in both runs.
 
-    statements
-        All.
-    established, undecided
-        Those that establish a difference in the first run, and the others.
-    again, lost, reversed
-        Established ones that are established again, undecided in the second run, or established
-        the other way round.
-    turned
-        Established ones whose ratio is on the other side of 1 in the second run.
-    new
-        Undecided ones that are established in the second run.
+    A statement is established if it says "better" or "worse". The keys of the result are:
+
+        statements    number of all statements
+        established   statements that are established in the first run
+        undecided     statements that are undecided in the first run
+        again         established statements with the same verdict in the second run
+        lost          established statements that are undecided in the second run
+        reversed      established statements with the opposite verdict in the second run
+        turned        established statements whose ratio crosses 1 in the second run
+        new           undecided statements that are established in the second run
     """
     established = table[table["verdict"].isin(["better", "worse"])]
     again = established["verdict_again"]
@@ -125,7 +130,7 @@ def summary(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def computed(out: str) -> pd.DataFrame:
-    """Return the records of seed 1."""
+    """Compute the records of seed 1 in the folder `out`, and return them."""
     frames = []
     for name in ("arena_hundred", "arena"):
         problems = ",".join(compose([f"experiment={name}"]).problem)

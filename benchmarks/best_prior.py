@@ -1,8 +1,8 @@
-"""Prior of the simulations behind `harness.estimators.Best` (train_best.py).
+"""Prior distribution of the simulations that train `harness.estimators.Best` (train_best.py).
 
-A setting is a law of predictions, a calibration map and a size n, drawn from a broad prior that
-does not know the problems of conf/. Its truth is a mean over many predictions. Setting i depends
-only on i.
+A setting is a distribution of predictions, a calibration map and a sample size n. Each is drawn
+from a broad prior that uses no problem of conf/. The true calibration errors of a setting are means
+over many predictions. The random numbers of setting i depend only on i.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from harness.estimators.ingredients import compute_ingredients
 from harness.math.folds import assign_folds
 
 Law = Callable[[int, np.random.Generator], np.ndarray]  # (n, rng) -> predictions
-Map = Callable[[np.ndarray], np.ndarray]  # predictions -> E[Y given p]
+Map = Callable[[np.ndarray], np.ndarray]  # predictions p -> C = E[Y given p]
 
 REPS = {"scalar": 6, "vector": 5}
-CHEAP = 10_000  # settings from this number on are mostly small, and drawn three times
+# settings with this number or a larger one mostly have a small n, and 3 samples each
+CHEAP = 10_000
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """Draw a number whose logarithm is uniform."""
+    """Draw a number between `low` and `high` whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
@@ -32,7 +33,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def scalar_law(rng: np.random.Generator) -> Law:
-    """Return a function (n, rng) -> p, (n,)."""
+    """Draw a distribution of scalar predictions. Return its sampler (n, rng) -> p (n,)."""
     kind = rng.choice(["beta", "logit", "uniform", "top", "two"], p=[0.3, 0.25, 0.1, 0.2, 0.15])
     if kind == "beta":
         a, b = log_uniform(rng, 0.08, 8), log_uniform(rng, 0.08, 8)
@@ -55,16 +56,16 @@ def scalar_law(rng: np.random.Generator) -> Law:
             return np.where(r.random(n) < share, a, b)
 
     how = rng.random()
-    if how < 0.15:  # few distinct values
+    if how < 0.15:  # only a few distinct values
         values = np.unique(base(int(log_uniform(rng, 2, 60)), rng))
         return lambda n, r: values[np.abs(base(n, r)[:, None] - values).argmin(axis=1)]
     if how < 0.25:  # rounded
         digits = int(rng.integers(1, 3))
         return lambda n, r: np.round(base(n, r), digits)
-    if how < 0.35:  # an atom
+    if how < 0.35:  # an atom: one value has positive probability
         atom, share = float(rng.choice([0.0, 1.0, rng.random()])), rng.random()
         return lambda n, r: np.where(r.random(n) < share, atom, base(n, r))
-    if how < 0.42:  # saturated
+    if how < 0.42:  # saturated: many predictions are near 0 or 1
         power = log_uniform(rng, 2, 8)
         return lambda n, r: (
             expit(power * logit(np.clip(base(n, r), 1e-12, 1 - 1e-12)))
@@ -75,7 +76,10 @@ def scalar_law(rng: np.random.Generator) -> Law:
 
 
 def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
-    """Return a function p -> C, (n,) -> (n,); `reference` are sorted predictions of the law."""
+    """Draw a calibration map of scalars. Return it as a function p (n,) -> C (n,).
+
+    `reference` are sorted predictions, from which the map takes their ranks and mean.
+    """
 
     def rank(p: np.ndarray) -> np.ndarray:
         return (np.searchsorted(reference, p, "left") + np.searchsorted(reference, p, "right")) / (
@@ -177,7 +181,7 @@ def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
 
 
 def vector_law(rng: np.random.Generator, k: int) -> Law:
-    """Return a function (n, rng) -> p, (n, k)."""
+    """Draw a distribution of probability vectors. Return its sampler (n, rng) -> p (n, k)."""
     kind = rng.choice(
         ["dirichlet", "normal", "clusters", "low rank", "two"], p=[0.35, 0.2, 0.2, 0.15, 0.1]
     )
@@ -237,7 +241,10 @@ def vector_law(rng: np.random.Generator, k: int) -> Law:
 
 
 def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
-    """Return a function p -> C, (n, k) -> (n, k)."""
+    """Draw a calibration map of vectors. Return it as a function p (n, k) -> C (n, k).
+
+    `reference` (m, k) are predictions from which the map takes centres and means.
+    """
     k = reference.shape[1]
 
     def log(p: np.ndarray) -> np.ndarray:
@@ -254,7 +261,7 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
         "uniform",
         "top",
         "network",
-        "cells",
+        "regions",
         "swap",
     ]
     kind = rng.choice(
@@ -322,7 +329,7 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
         w, b = rng.normal(size=(k, width)) * log_uniform(rng, 1, 8), rng.normal(size=width)
         v = rng.normal(size=(width, k)) / np.sqrt(width) * 2 * size
         g = lambda p: softmax(log(p) + np.tanh(p @ w + b) @ v, axis=1)  # noqa: E731
-    elif kind == "cells":
+    elif kind == "regions":
         centre = reference[rng.integers(len(reference), size=int(rng.integers(2, 20)))]
         nearest = lambda p: ((p[:, None] - centre) ** 2).sum(axis=2).argmin(axis=1)  # noqa: E731
         part = nearest(reference[:2000])
@@ -348,7 +355,11 @@ def _normalised(c: np.ndarray) -> np.ndarray:
 
 
 def setting(kind: str, number: int) -> tuple[list[Ingredients], dict[str, float], int]:
-    """Return REPS ingredients, the truths and the size n of setting `number`."""
+    """Draw the samples of setting `number`, and return (ingredients, truths, n).
+
+    The ingredients are a list with one entry per sample. The truths are {estimand: true value}.
+    There are REPS[kind] samples, or 3 if `number` is at least CHEAP.
+    """
     rng = np.random.default_rng([14, {"scalar": 0, "vector": 1}[kind], number])
     calibrated = rng.random() < 0.1
     reps, many = (3, 20_000) if number >= CHEAP else (REPS[kind], 40_000)

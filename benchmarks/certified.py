@@ -1,9 +1,10 @@
-"""Cost of certified bounds: CPU seconds on one thread (best of two) and peak memory.
+"""Measure the cost of certified bounds: CPU seconds on one thread, and peak memory.
 
-    python benchmarks/certified.py           n = 10^5, 10^6, 10^7, a minute; --quick omits 10^7
+    python benchmarks/certified.py           n = 10^5, 10^6 and 10^7, about a minute
+    python benchmarks/certified.py --quick   without n = 10^7
 
-"after one sort" is the bound of sorted scores. `estimator` is a call of the estimator, with checks
-and sort.
+CPU seconds are the smaller of two runs. A row "after one sort" times a bound of scores that are
+already sorted. A row "estimator" times a full call, including input checks and the sort.
 """
 
 import argparse
@@ -33,7 +34,7 @@ IDS = (
 
 
 def seconds(work: Callable[[], Any], times: int = 2) -> float:
-    """Return the smallest CPU seconds of `times` calls."""
+    """Return the smallest CPU time, in seconds, of `times` calls."""
     timings = []
     for _ in range(times):
         start = time.process_time()
@@ -43,7 +44,7 @@ def seconds(work: Callable[[], Any], times: int = 2) -> float:
 
 
 def denoised(scores: np.ndarray, labels: np.ndarray) -> Any:
-    """Denoise all labels at the strength of the bound."""
+    """Denoise all labels by total variation, with the penalty that the bound uses."""
     n = len(scores)
     starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
     count, groups = tv.runs(scores, labels, n, starts, sums)
@@ -64,7 +65,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     sizes = (100_000, 1_000_000) if parser.parse_args().quick else (100_000, 1_000_000, 10_000_000)
     problem = load_problem("score_sine_perturbed")
-    for name in IDS:  # compiled, or read from the cache, before anything is timed
+    for name in IDS:  # compile, or read the compilation cache, before anything is timed
         load_estimator(name)(
             *problem.sample(100, np.random.default_rng(0)), np.random.default_rng(0)
         )

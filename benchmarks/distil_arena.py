@@ -1,11 +1,14 @@
-"""Write harness/judging/measured.json, the results of the arena that `judge` quotes.
+"""Write harness/judging/measured.json, the arena results that `judge` quotes.
 
-    python benchmarks/distil_arena.py size OUT.json [K ...]      false alarms (4 CPU minutes)
-    python benchmarks/distil_arena.py join INDEX.parquet SIZE.json ...      measured.json
+    python benchmarks/distil_arena.py size OUT.json [K ...]
+    python benchmarks/distil_arena.py join INDEX.parquet SIZE.json ...
 
-`size` computes false alarms of the tests on calibrated problems. INDEX.parquet is
-results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes. Regret is
-the geometric mean over the settings of the same notion, n and k; 7 and 26 classes count as 10.
+`size` counts false alarms of the tests on calibrated problems with K classes, which takes 4 CPU
+minutes for all K. `join` writes measured.json. INDEX.parquet is
+results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes.
+
+Regret is the geometric mean over the settings with the same notion, n and k. Problems of 7 and 26
+classes count as 10 classes.
 """
 
 from __future__ import annotations
@@ -29,16 +32,16 @@ CALIBRATED = {
     2: ["beta_calibrated"],
     3: ["dirichlet3_calibrated", "ties_k3_calibrated"],
     10: ["dirichlet10_calibrated", "saturated_k10_calibrated", "rare_k10_calibrated"],
-    100: ["rare_k100"],  # no problem of 100 classes is calibrated: labels are drawn from its p
+    100: ["rare_k100"],  # no problem of 100 classes is calibrated, so labels are drawn from its p
 }
-TRIALS = {2: 1000, 3: 500, 10: 120, 100: 30}  # per problem
+TRIALS = {2: 1000, 3: 500, 10: 120, 100: 30}  # number of trials per problem
 SIZES = {
     2: (50, 200, 1000, 5000),
     3: (50, 200, 1000, 5000),
     10: (50, 200, 1000, 5000),
     100: (1000,),
 }
-AT_5000 = 0.4  # share of the trials made there
+AT_5000 = 0.4  # share of the trials that is run at n = 5,000
 KEPT = ("best", "best_fast", "best_lower", "binned15", "certified_interval")
 PUBLISHED = (
     "debiased15_l1",
@@ -47,11 +50,11 @@ PUBLISHED = (
     "variational_temperature",
     "variational_histogram",
     "variational_vector",
-)  # fmt: skip  (of those at the top of the arena the ones that have bounds or are cheap)
+)  # fmt: skip  (high in the arena, and cheap or with bounds)
 
 
 def p_values(p, y, k, rng):
-    """Return the p-values for the notions of k classes."""
+    """Return {notion: p-value} of the tests for calibration of p and y."""
     if k == 2:
         return {"binary": scalar_test(*harness.reduce(p, y, "binary"), rng, RESAMPLES).p_value}
     classes = class_tests(*harness.reduce(p, y, "classwise"), LEVEL, rng, RESAMPLES)
@@ -63,10 +66,10 @@ def p_values(p, y, k, rng):
 
 
 def size(only=()):
-    """Return the size of the test, one row per combination of notion, n and k.
+    """Return the number of false alarms of the tests, one row per notion, n and k.
 
-    The notion "any" stands for a rejection under at least one notion, after the correction for
-    multiple tests.
+    `only` restricts the numbers of classes k. The notion "any" counts the trials in which at least
+    one notion is rejected, after the correction for multiple tests.
     """
     rows = []
     for k, problems in CALIBRATED.items():
@@ -102,7 +105,10 @@ def size(only=()):
 
 
 def estimators(index):
-    """Return one row per notion, estimand l1, n, k and estimator, from the arena's settings."""
+    """Return one row of arena results per notion, n, k and estimator, for the estimand l1.
+
+    `index` is the path of the arena's settings.
+    """
     import pandas as pd
 
     frame = pd.read_parquet(index)
@@ -137,7 +143,7 @@ def main(what, *paths):
 
 
 def write(tables):
-    """Write measured.json with one row per line."""
+    """Write measured.json with one row of a table per line."""
     lines = [
         f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
         for name, rows in tables.items()

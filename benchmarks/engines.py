@@ -1,17 +1,18 @@
-"""Share of the time of two workers that goes into cells, by engine.
+"""Measure the share of two workers' time that goes into cells, by engine.
 
-    python benchmarks/engines.py [ENGINE ...]      default: all that are installed
+    python benchmarks/engines.py [ENGINE ...]      default: all installed engines
 
-Cells use a processor for 10 ms or 100 ms, in worker processes of this machine. From the records of
-a run,
+A cell uses a processor for 10 ms or 100 ms in a worker process of this machine. The columns come
+from the records of a run:
 
-    busy = sum over cells of their wall seconds
-           / (workers x (end of the last cell - begin of the first cell))
+    busy         sum over cells of their wall seconds
+                 / (workers x (end of the last cell - begin of the first cell))
+    efficiency   busy, divided by busy of engine=serial
+    start        seconds from the call to the first cell, for example to start a cluster
 
-is 1 if no worker waits or does anything else (draws samples, writes records). The efficiency is
-that of two workers divided by that of engine=serial, which does the same other work. Starting the
-cluster does not count: `start` is the time from the call to the first cell. Wall seconds of a cell
-include the time that other programs of a busy machine took, in both sums.
+`busy` is 1 if no worker waits, draws samples or writes records. engine=serial also draws samples
+and writes records, so the efficiency leaves this work out. The wall seconds of a cell include time
+that other programs of a busy machine took; this affects both sums.
 """
 
 import importlib.util
@@ -29,7 +30,7 @@ from harness.configure.addresses import ENGINES  # noqa: E402
 from harness.execute import engines  # noqa: E402
 
 WORKERS = 2
-CELLS = {0.01: 1500, 0.1: 150}  # seconds of a cell: how many
+CELLS = {0.01: 1500, 0.1: 150}  # {seconds of a cell: number of cells}
 BUSY = """
 import time
 def busy(p, y):
@@ -41,7 +42,7 @@ def busy(p, y):
 
 
 def measure(engine: str, seconds: float, folder: Path) -> dict[str, float]:
-    """Measure one run of the engine."""
+    """Run cells of `seconds` each on one engine, and return the columns of the table."""
     name = f"busy_{engine}_{round(seconds * 1000)}"
     (folder / f"{name}.py").write_text(BUSY.format(seconds))
     overrides = [

@@ -1,12 +1,14 @@
-"""CPU seconds by n and k of estimators for which the arena has none at n = 5,000.
+"""Measure CPU seconds by n and k of estimators for which the arena has none at n = 5,000.
 
     python benchmarks/estimator_costs.py [ID ...]     writes harness/pages/costs.csv
 
-Existing rows are kept. Every estimator sees the same draws of dirichlet3_overconfident and
-dirichlet10_overconfident, under the first notion that it supports of canonical, top_label, binary
-and classwise. The value is the smallest CPU time of three calls (one call if it takes more than a
-second), after a call with n = 50 that imports and compiles. A size with an expected time above
-LIMIT is not measured; its row has the reason.
+Existing rows are kept. Every estimator sees the same samples of dirichlet3_overconfident and
+dirichlet10_overconfident. It is measured under the first notion that it supports, in the order
+canonical, top_label, binary, classwise. Under binary, it sees beta_overconfident instead.
+
+Before the first measurement, a call with n = 50 imports and compiles. The value is the smallest CPU
+time of three calls, or of a single call that takes more than a second. A size with an expected time
+above LIMIT is not measured, and its row holds the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def main() -> None:
 
 
 def costs(name: str):
-    """Return the rows of an estimator."""
+    """Yield the rows of an estimator, one per k and n."""
     estimator = harness.load_estimator(name)
     spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ORDER if n in spec.notions)
@@ -83,7 +85,10 @@ def costs(name: str):
 
 
 def timed(estimator, spec, notion: str, k: int, n: int, warm: bool) -> float:
-    """Return the smallest CPU seconds of a call."""
+    """Return the smallest CPU time, in seconds, of up to three calls.
+
+    With `warm`, a small call that is not timed comes first.
+    """
     problem = harness.load_problem(
         "beta_overconfident" if notion == "binary" else f"dirichlet{k}_overconfident"
     )

@@ -1,32 +1,35 @@
 """Measure the coverage of the intervals that `judge` prints: harness/judging/coverage.csv.
 
     python benchmarks/interval_coverage.py
-        40 draws of each cell, then 100; running again continues
+        40 draws of each setting, then 100; running again continues
     python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
+        only these numbers of classes, rows and draws, in two processes
     python benchmarks/interval_coverage.py --part changes
         gains by recalibration, differences of two models
 
-A cell is a number of classes k, a number of rows n and a kind of predictions. Predictions and
-labels are
+A setting is a number of classes k, a number of rows n and a kind of predictions. Predictions p and
+labels are drawn as follows:
 
-    k = 2:  p uniform on [0, 1];      k > 2:  p = softmax(z), z normal with standard deviation 2
-    labels  drawn from C = p^t / sum p^t
+    k = 2    p uniform on [0, 1]
+    k > 2    p = softmax(z), with z normal with standard deviation 2
+    labels   drawn from C = p^t / sum p^t
 
-The kinds are "calibrated" (t = 1) and overconfident predictions (t < 1) whose L1 error is 0.002,
-0.005, 0.01 and 0.05. It is that of the top label, for k = 2 the binary one. t and all truths are
-means over a large sample of which C is known.
+The kind "calibrated" has t = 1. The other kinds are overconfident (t < 1) with an L1 error of
+0.002, 0.005, 0.01 or 0.05. This is the top-label error, or for k = 2 the binary error. The power t
+and all truths are computed from a large sample for which C is known.
 
-A row of the table counts the draws of one quantity in one cell, and those whose interval contains
-the truth. Quantities have the names of `judge --json`. `class.l1` is the L1 interval of a single
-class, averaged over all classes; `group.gap` and `group.l1` are those of all rows taken as one
-group. An interval with one end is a bound. We test the intervals before `judge` extends some of
-them to 0, which can only raise their coverage. Draw i of a cell depends on k, n, the kind and i
-alone.
+A row of the table belongs to one quantity and one setting. It counts the draws, and the draws whose
+interval contains the truth. Quantities have the names of `judge --json`. `class.l1` is the L1
+interval of a single class, averaged over all classes. `group.gap` and `group.l1` are intervals for
+a group, here all rows. An interval with only one end is a bound.
 
-The part "errors" holds the errors of one model. The part "changes" holds the effects of a change
-of the model: the gains by recalibration, and the differences to a second model. The logits of the
-second model are those of the first plus normal noise with standard deviation 1/2. The truth of a
-gain is the expected gain on new rows of the maps that were fitted on this draw's folds.
+We test the intervals before `judge` extends some of them to 0, which can only raise their coverage.
+Draw i of a setting depends on k, n, the kind and i alone.
+
+The part "errors" holds the errors of one model. The part "changes" holds the gains by recalibration
+and the differences between two models. The logits of the second model are those of the first plus
+normal noise with standard deviation 1/2. The truth of a gain is the expected gain on new rows, for
+the maps that were fitted on the folds of this draw.
 """
 
 from __future__ import annotations
@@ -58,45 +61,50 @@ LEVEL = 0.95
 CLASSES = (2, 3, 10, 100)
 ROWS = (50, 200, 1_000, 5_000, 10_000, 40_000, 100_000, 1_000_000)
 KINDS = {"calibrated": 0.0, "l1_0.002": 0.002, "l1_0.005": 0.005, "l1_0.01": 0.01, "l1_0.05": 0.05}
-ROUNDS = (40, 100)  # draws of every cell in the first pass over all cells, and in the second
-PAIRS_OF_TRUTH = 4_000_000  # probabilities from which the truths are computed
-BINS_OF_TRUTH = 1_000  # of equal mass, in which E[C_j | p_j] is a mean
-# new rows on which maps are evaluated; given p the gain varies far less than the labels
+ROUNDS = (40, 100)  # draws of every setting in the first pass over all settings, and in the second
+PAIRS_OF_TRUTH = 4_000_000  # number of probabilities from which the truths are computed
+BINS_OF_TRUTH = 1_000  # number of equal-mass bins; E[C_j | p_j] is a mean in each
+# number of new rows on which maps are evaluated. The gain given p varies far less than labels do,
+# so that fewer rows are enough.
 ROWS_OF_MAPS = 40_000
 NOISE = 0.5  # standard deviation of the noise that the second model adds to the first one's logits
-LARGEST_CELL = 20_000_000  # numbers in p; larger cells take hours
+LARGEST_SETTING = 20_000_000  # n times k; larger settings take hours
 FIELDS = ("k", "n", "kind", "quantity", "truth", "draws", "covered", "mean_width")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Classes, rows and kind of predictions."""
+class Setting:
+    """Number of classes, number of rows and kind of predictions."""
 
     k: int
     n: int
     kind: str
 
 
-# {(cell, quantity): [truth, draws, covered, mean width]}
-Table = dict[tuple[Cell, str], list[Any]]
+# {(setting, quantity): [truth, draws, covered, mean width]}
+Table = dict[tuple[Setting, str], list[Any]]
 
 
 def predictions(k: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw scores: logits (n, k), or for k = 2 probabilities (n,)."""
+    """Draw predictions: logits (n, k), or for k = 2 probabilities (n,)."""
     return rng.random(n) if k == 2 else 2.0 * rng.standard_normal((n, k))
 
 
 def predictions_and_truth(k: int, scores: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return p and C = p^t / sum p^t of the scores, each (n, k), or (n,) for k = 2."""
+    """Return p and C = p^t / sum p^t for predictions as `predictions` draws them.
+
+    Both have shape (n, k), or (n,) for k = 2.
+    """
     if k == 2:
         return scores, scores**t / (scores**t + (1.0 - scores) ** t)
     return softmax(scores, axis=1), softmax(t * scores, axis=1)
 
 
 def top_label_error(k: int, scores: np.ndarray, t: float) -> float:
-    """Return the L1 error of the top label, of class 1 for k = 2.
+    """Return the L1 error of the top label, or for k = 2 of class 1.
 
-    All top labels err in the same direction.
+    The errors of all top labels have the same sign, so that the absolute value of their mean is
+    enough.
     """
     p, c = predictions_and_truth(k, scores, t)
     if k == 2:
@@ -107,13 +115,13 @@ def top_label_error(k: int, scores: np.ndarray, t: float) -> float:
 
 @lru_cache(maxsize=8)
 def sample_of_truth(k: int) -> np.ndarray:
-    """Return the scores from which the truths are computed."""
+    """Return the predictions from which the truths are computed."""
     return predictions(k, PAIRS_OF_TRUTH // k, np.random.default_rng([2026, k]))
 
 
 @lru_cache(maxsize=64)
 def temper(k: int, kind: str) -> float:
-    """Return the power t of a kind."""
+    """Return the power t that gives predictions of this kind their L1 error."""
     target = KINDS[kind]
     if target == 0.0:
         return 1.0
@@ -122,7 +130,7 @@ def temper(k: int, kind: str) -> float:
 
 @lru_cache(maxsize=64)
 def truths(k: int, kind: str) -> dict[str, float]:
-    """Return {quantity without the estimator: true value} of a kind."""
+    """Return {quantity: true value} for a kind. Names of quantities omit the estimator."""
     p, c = predictions_and_truth(k, sample_of_truth(k), temper(k, kind))
     gap = p - c
     if k == 2:
@@ -152,7 +160,7 @@ def truths(k: int, kind: str) -> dict[str, float]:
 
 
 def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tuple[str, str, Any]]:
-    """Return [(quantity, name of its truth, interval)] that judge prints for p and y."""
+    """Return [(quantity, name of its truth, interval)] for each interval that judge prints."""
     data = from_arrays(p, y)
     answer = howfar.errors(data, LEVEL, rng)
     rows = []
@@ -176,24 +184,24 @@ def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tu
     return rows
 
 
-def sample(cell: Cell, index: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+def sample(setting: Setting, index: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     """Return (p, y, rng) of one draw; p is (n, k), or (n,) for k = 2."""
-    rng = np.random.default_rng([cell.k, cell.n, sorted(KINDS).index(cell.kind), index])
+    rng = np.random.default_rng([setting.k, setting.n, sorted(KINDS).index(setting.kind), index])
     p, c = predictions_and_truth(
-        cell.k, predictions(cell.k, cell.n, rng), temper(cell.k, cell.kind)
+        setting.k, predictions(setting.k, setting.n, rng), temper(setting.k, setting.kind)
     )
-    if cell.k == 2:
-        return p, (rng.random(cell.n) < c).astype(np.int64), rng
+    if setting.k == 2:
+        return p, (rng.random(setting.n) < c).astype(np.int64), rng
     return p, np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1), rng
 
 
-def draw(cell: Cell, index: int) -> dict[str, list[float]]:
+def draw(setting: Setting, index: int) -> dict[str, list[float]]:
     """Return {quantity: [truth, share of covering intervals, mean width]} of one draw.
 
     Quantities without an interval are left out.
     """
-    p, y, rng = sample(cell, index)
-    values = truths(cell.k, cell.kind)
+    p, y, rng = sample(setting, index)
+    values = truths(setting.k, setting.kind)
     return summary(
         [(quantity, values[name], interval) for quantity, name, interval in intervals(p, y, rng)]
     )
@@ -202,7 +210,7 @@ def draw(cell: Cell, index: int) -> dict[str, list[float]]:
 def summary(rows: list[tuple[str, float, Any]]) -> dict[str, list[float]]:
     """Return {quantity: [truth, share of covering intervals, mean width]}.
 
-    Rows are (quantity, truth, interval).
+    `rows` are (quantity, truth, interval). Rows of the same quantity are averaged.
     """
     outcomes = {}
     for quantity, truth, interval in rows:
@@ -217,21 +225,21 @@ def summary(rows: list[tuple[str, float, Any]]) -> dict[str, list[float]]:
 
 
 def as_vectors(p: np.ndarray) -> np.ndarray:
-    """Return p as (n, k)."""
+    """Return p as an array (n, k): probabilities of class 1 (n,) become two columns."""
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
 def noisy(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the second model's predictions: softmax(log p + NOISE e), e standard normal."""
+    """Return the second model's predictions: softmax(log p + NOISE e), with e standard normal."""
     p = as_vectors(p)
     with np.errstate(divide="ignore"):
         return softmax(np.log(p) + NOISE * rng.standard_normal(p.shape), axis=1)
 
 
 def expected_scores(p: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return the mean log-loss and Brier score of p (n, k) if labels have probabilities c.
+    """Return the mean log-loss and Brier score of p if labels have the probabilities c.
 
-    The scores are those of `judge`.
+    Both p and c have shape (n, k). The scores are defined as in `judge`.
     """
     log_loss = -(c * np.log(np.clip(p, CLIP, 1.0))).sum(axis=1)
     if p.shape[1] == 2:
@@ -243,7 +251,7 @@ def expected_scores(p: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def population(k: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (p, p of the second model, C) of many new rows, each (rows, k)."""
+    """Return p, the predictions of the second model, and C for many new rows, each (rows, k)."""
     p, c = map(as_vectors, predictions_and_truth(k, sample_of_truth(k), temper(k, kind)))
     return p, noisy(p, np.random.default_rng([2027, k])), c
 
@@ -257,24 +265,25 @@ def mean_after(
     new: np.ndarray,
     c: np.ndarray,
 ) -> np.ndarray:
-    """Return the expected scores of `new` after recalibration, averaged over the folds.
+    """Return the expected scores of recalibrated predictions `new`, averaged over the folds.
 
-    The map of a fold is fitted without it.
+    p, y and fold (n,) are the data that the maps are fitted to; the map of a fold is fitted without
+    it. c are the true probabilities of the rows of `new`.
     """
     maps = [gain.fit(method, p[fold != j], y[fold != j], classes) for j in range(gain.FOLDS)]
     return np.mean([expected_scores(q(new), c) for q in maps], axis=0)
 
 
-def changes(cell: Cell, index: int) -> dict[str, list[float]]:
-    """Return `draw` for the gains by recalibration and the differences of two models."""
-    p, y, rng = sample(cell, index)
+def changes(setting: Setting, index: int) -> dict[str, list[float]]:
+    """Return coverage as `draw` does, for gains by recalibration and differences of two models."""
+    p, y, rng = sample(setting, index)
     first, second = (
         from_arrays(p, y, name="first"),
-        from_arrays(noisy(p, rng)[:, 1] if cell.k == 2 else noisy(p, rng), y),
+        from_arrays(noisy(p, rng)[:, 1] if setting.k == 2 else noisy(p, rng), y),
     )
     seed = int(rng.integers(2**32))
-    fold = gain.folds(cell.n, np.random.default_rng(seed))
-    new, new_second, c = population(cell.k, cell.kind)
+    fold = gain.folds(setting.n, np.random.default_rng(seed))
+    new, new_second, c = population(setting.k, setting.kind)
     maps_on = [new[:ROWS_OF_MAPS], new_second[:ROWS_OF_MAPS]]
     c_of_maps = c[:ROWS_OF_MAPS]
     before = [expected_scores(q, c_of_maps) for q in maps_on]
@@ -289,10 +298,10 @@ def changes(cell: Cell, index: int) -> dict[str, list[float]]:
             (f"brier.gain.{gains.method}", truth[1], gains.brier),
         ]
     answer = versus([first, second], LEVEL, np.random.default_rng(seed))
-    if cell.k == 2:
+    if setting.k == 2:
         method = "beta"
     else:
-        method = "vector" if cell.n >= VECTOR_ROWS * cell.k else "temperature"
+        method = "vector" if setting.n >= VECTOR_ROWS * setting.k else "temperature"
     after = [
         mean_after(method, model.p, y, fold, first.classes, q, c_of_maps)[0]
         for model, q in zip((first, second), maps_on)
@@ -319,17 +328,17 @@ PARTS = {"errors": draw, "changes": changes}
 
 
 def table_part(quantity: str) -> str:
-    """Return the part of the table that a quantity belongs to."""
+    """Return the part of the table ("errors" or "changes") that a quantity belongs to."""
     return "changes" if quantity.startswith("versus.") or ".gain." in quantity else "errors"
 
 
 def read(path: Path) -> Table:
-    """Return {(cell, quantity): [truth, draws, covered, mean width]} of a stored table."""
+    """Read a stored table: {(setting, quantity): [truth, draws, covered, mean width]}."""
     if not path.is_file():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
         return {
-            (Cell(int(row["k"]), int(row["n"]), row["kind"]), row["quantity"]): [
+            (Setting(int(row["k"]), int(row["n"]), row["kind"]), row["quantity"]): [
                 float(row["truth"]),
                 int(row["draws"]),
                 float(row["covered"]),
@@ -340,7 +349,7 @@ def read(path: Path) -> Table:
 
 
 def write(path: Path, table: Table) -> None:
-    """Replace the stored table in one step."""
+    """Replace the stored table by `table` in one step."""
     order = sorted(
         table, key=lambda key: (key[0].k, key[0].n, list(KINDS).index(key[0].kind), key[1])
     )
@@ -348,14 +357,14 @@ def write(path: Path, table: Table) -> None:
     with partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)
-        for cell, quantity in order:
-            truth, draws, covered, width = table[cell, quantity]
+        for setting, quantity in order:
+            truth, draws, covered, width = table[setting, quantity]
             width_text = f"{width:.4g}" if math.isfinite(width) else ""
             writer.writerow(
                 [
-                    cell.k,
-                    cell.n,
-                    cell.kind,
+                    setting.k,
+                    setting.n,
+                    setting.kind,
                     quantity,
                     f"{truth:.6g}",
                     draws,
@@ -366,10 +375,10 @@ def write(path: Path, table: Table) -> None:
     partial.replace(path)
 
 
-def _task(arguments: tuple[str, Cell, int]) -> tuple[dict[str, list[float]], float]:
-    part, cell, index = arguments
+def _task(arguments: tuple[str, Setting, int]) -> tuple[dict[str, list[float]], float]:
+    part, setting, index = arguments
     start = time.process_time()
-    return PARTS[part](cell, index), time.process_time() - start
+    return PARTS[part](setting, index), time.process_time() - start
 
 
 def main() -> None:
@@ -383,49 +392,51 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=COVERAGE)
     arguments = parser.parse_args()
-    cells = [
-        Cell(k, n, kind)
+    settings = [
+        Setting(k, n, kind)
         for n in arguments.rows
         for k in arguments.classes
         for kind in KINDS
-        if n * k <= LARGEST_CELL and (arguments.part == "errors" or n <= gain.most_rows(k))
+        if n * k <= LARGEST_SETTING and (arguments.part == "errors" or n <= gain.most_rows(k))
     ]  # fmt: skip
     table = read(arguments.out)
-    done = dict.fromkeys(cells, 0)
-    for (cell, quantity), row in table.items():
+    done = dict.fromkeys(settings, 0)
+    for (setting, quantity), row in table.items():
         if table_part(quantity) == arguments.part:
-            # some quantity of each part has an interval in every draw
-            done[cell] = max(done.get(cell, 0), row[1])
-    PARTS[arguments.part](Cell(3, 50, "calibrated"), 0)  # compile before the workers are forked
+            # in each part, at least one quantity has an interval in every draw, so the maximum
+            # counts draws
+            done[setting] = max(done.get(setting, 0), row[1])
+    PARTS[arguments.part](Setting(3, 50, "calibrated"), 0)  # compile before the workers are forked
     context = multiprocessing.get_context("fork")
     for most in arguments.draws:
-        for cell in cells:
-            tasks = [(arguments.part, cell, index) for index in range(done[cell], most)]
+        for setting in settings:
+            tasks = [(arguments.part, setting, index) for index in range(done[setting], most)]
             if not tasks:
                 continue
-            # cached before the workers are forked
-            temper(cell.k, cell.kind)
-            truths(cell.k, cell.kind)
+            # fill the caches before the workers are forked
+            temper(setting.k, setting.kind)
+            truths(setting.k, setting.kind)
             seconds = 0.0
             with context.Pool(arguments.jobs) as pool:
                 for outcomes, spent in pool.imap(_task, tasks):
                     seconds += spent
                     for quantity, (truth, covered, width) in outcomes.items():
-                        row = table.setdefault((cell, quantity), [truth, 0, 0.0, 0.0])
-                        # a mean, because the truth of a gain differs between draws
+                        row = table.setdefault((setting, quantity), [truth, 0, 0.0, 0.0])
+                        # average the truth over draws, because the truth of a gain differs between
+                        # them
                         row[0] = (row[0] * row[1] + truth) / (row[1] + 1)
                         row[3] = (row[3] * row[1] + width) / (row[1] + 1)
                         row[1], row[2] = row[1] + 1, row[2] + covered
-            done[cell] = most
+            done[setting] = most
             write(arguments.out, table)
             shares = {
                 q: round(row[2] / row[1], 3)
                 for (c, q), row in table.items()
-                if c == cell and table_part(q) == arguments.part and row[2] / row[1] < 0.93
+                if c == setting and table_part(q) == arguments.part and row[2] / row[1] < 0.93
             }
             print(
-                f"k={cell.k} n={cell.n:,} {cell.kind}: {len(tasks)} draws, {seconds:.0f} s; "
-                f"below 0.93: {shares}",
+                f"k={setting.k} n={setting.n:,} {setting.kind}: {len(tasks)} draws, "
+                f"{seconds:.0f} s; below 0.93: {shares}",
                 flush=True,
             )
 

@@ -1,11 +1,10 @@
-"""Draw the picture of `judge` in the README: the top of the page on a network for CIFAR-10.
-
-The network is a VGG16 of Keras. Its probabilities on the test set are published in
-p-lambda/verified_calibration (MIT licence) and are the pack cifar10_vgg16.
+"""Draw the picture of `judge` in the README: the top of its page for a network on CIFAR-10.
 
     python benchmarks/judge_picture.py FILE.npz [results/readme/judge.png]
 
-FILE.npz holds `probs` (10000, 10) and `labels`. Needs Chromium; takes half a minute.
+The network is a VGG16 of Keras. Its probabilities on the test set are published in
+p-lambda/verified_calibration (MIT licence), and are the pack cifar10_vgg16. FILE.npz holds `probs`
+(10000, 10) and `labels`. The script needs Chromium and takes half a minute.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ import harness
 
 CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 WIDTH, HEIGHT = 1280, 1480
-COLOURS = 64  # of the palette: letters stay sharp, and the file is small
+COLOURS = 64  # size of the palette: small enough for a small file, large enough for sharp letters
 
 
 def main(predictions: str, picture: str = "results/readme/judge.png") -> None:
-    """Judge the predictions, and write a picture of the top of the page."""
+    """Judge the predictions, and write a picture of the top of the resulting page."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         raise SystemExit("Chromium is needed.")

@@ -1,11 +1,17 @@
-"""Timings of the kernel calibration errors against Cholesky and textbook forms, on one thread.
+"""Time the kernel calibration errors against a Cholesky decomposition and textbook formulas.
 
-    python benchmarks/kernel_errors.py       1.5 minutes, 2.5 GB; --quick stops at n = 2,000
+    python benchmarks/kernel_errors.py           1.5 minutes, 2.5 GB
+    python benchmarks/kernel_errors.py --quick   stops at n = 2,000
 
-f ~ Dir(0.1), ten classes, y ~ f ("true"), or f sharpened to its square ("over"). CKCE: low rank
-against the Cholesky decomposition of the n x n matrix. SKCE: tiles against n x n matrices. `memory`
-is the peak so far; `gap` the relative difference of the two; `bound` the low rank's own bound on
-its relative error; `noise floor` the expectation of CKCE for calibrated f.
+Predictions f are drawn from Dirichlet(0.1) with ten classes, and labels y from f. The case "true"
+uses f. The case "over" uses overconfident predictions proportional to f^2. CKCE by low rank is
+compared with the Cholesky decomposition of the n x n matrix, and SKCE in tiles with n x n matrices.
+All timings are on one thread. The columns are:
+
+    memory        peak memory of the process so far
+    gap           relative difference of the two results
+    bound         bound on the relative error that the low rank reports
+    noise floor   expectation of CKCE for calibrated predictions
 """
 
 import argparse
@@ -25,7 +31,7 @@ from harness.math.kernels import median_distance  # noqa: E402
 
 
 def draw(n: int, classes: int = 10) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return {"true": (f, y), "over": (f sharpened, y)}."""
+    """Return {case: (predictions, labels)} for the cases "true" and "over" of n rows."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(classes, 0.1), n)
     y = np.minimum((p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), classes - 1)
@@ -33,7 +39,7 @@ def draw(n: int, classes: int = 10) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
-    """Return (smallest CPU seconds, result)."""
+    """Return the smallest CPU time of `repeats` calls, in seconds, and the last result."""
     timings = []
     for _ in range(repeats):
         start = time.process_time()
@@ -43,7 +49,7 @@ def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 
 def dense_skce(q: np.ndarray, y: np.ndarray, gamma: float) -> float:
-    """Compute the unbiased form from n x n matrices of kernels and of residual products."""
+    """Compute the unbiased SKCE from two n x n matrices: kernels, and products of residuals."""
     r = np.eye(q.shape[1])[y] - q
     squares = (q * q).sum(axis=1)
     products = q @ q.T
@@ -62,7 +68,7 @@ def show(
     gap: float | None = None,
     more: str = "",
 ) -> None:
-    """Print a row of the table."""
+    """Print one row of the table."""
     compared = f"{other:9.2f}{other / ours:6.1f}x" if other else " " * 16
     difference = "" if gap is None else f"{gap:.0e}"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,12 +1,17 @@
-"""Paired timings of the kernel estimators with textbook forms of the same formulas.
+"""Time the kernel estimators against textbook forms of the same formulas.
 
-    python benchmarks/kernels.py             about five minutes; --quick omits slow ones
+    python benchmarks/kernels.py           about five minutes
+    python benchmarks/kernels.py --quick   without the slow cases
 
-Textbook forms are the formulas as written: the n x n kernel matrix, a decomposition per fold (kkr),
-a linear system per ridge and fold (ukkr), an n x n matrix of logarithms per class. Both sides of a
-pair have the same samples, settings and folds; `gap` is the largest relative difference of the
-results. `authors`: CPU seconds of the authors' own code, measured once on another machine. One
-thread.
+A textbook form evaluates a formula as it is written:
+
+    kkr             one eigendecomposition per fold, n x n products per ridge
+    ukkr            one linear system per ridge and fold
+    class-wise KL   an n x n matrix of logarithms per class
+
+Both sides of a pair use the same samples, settings and folds, on one thread. `gap` is the largest
+relative difference of the results. `authors` is the CPU time of the authors' code, in seconds,
+which was measured once on another machine.
 """
 
 import argparse
@@ -44,7 +49,7 @@ AUTHORS = {
 
 
 def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
-    """Return (smallest CPU seconds, result)."""
+    """Return the smallest CPU time of `repeats` calls, in seconds, and the last result."""
     timings = []
     for _ in range(repeats):
         start = time.process_time()
@@ -56,7 +61,7 @@ def seconds(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 def show(
     case: str, n: int, ours: float, textbook: float | None = None, gap: float | None = None
 ) -> None:
-    """Print a row of the table."""
+    """Print one row of the table."""
     authors = AUTHORS.get((case, n))
     compared = f"{textbook:10.2f}{textbook / ours:7.0f}x" if textbook else " " * 18
     by_authors = f"{authors:8.2f} ({authors / ours:5.0f}x)" if authors else " " * 17
@@ -72,9 +77,10 @@ def show(
 def ridge_textbook(
     p: np.ndarray, y: np.ndarray, kind: str, gamma: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return risks and test estimates of the authors' split and folds.
+    """Return risks and test estimates (ridges, folds), with the authors' split and folds.
 
-    kkr uses one eigendecomposition and n x n products per ridge, ukkr one linear system per ridge.
+    kkr uses one eigendecomposition per fold and n x n products per ridge. ukkr solves one linear
+    system per ridge and fold.
     """
     n = len(p)
     rest_n = int(0.8 * n)
@@ -108,7 +114,10 @@ def ridge_textbook(
 
 
 def kernel_textbook(g: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
-    """Compute direct KL by an n x n x k tensor of logarithms."""
+    """Compute KL by the Dirichlet kernel in direct form, from n x n matrices of logarithms.
+
+    `g` (n, k) are predictions and `y` (n,) are labels.
+    """
     n, k = g.shape
     log = np.log(g) @ (g / bandwidth).T
     log += gammaln((g / bandwidth + 1).sum(axis=1)) - gammaln(g / bandwidth + 1).sum(axis=1)
@@ -121,7 +130,7 @@ def kernel_textbook(g: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
 
 
 def confidences(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw top-label predictions of a Dirichlet problem of ten classes."""
+    """Draw top-label predictions and outcomes of a Dirichlet problem with ten classes."""
     return reduce(
         *load_problem("dirichlet10_overconfident").sample(n, np.random.default_rng(0)), "top_label"
     )
@@ -140,7 +149,8 @@ def main(quick: bool) -> None:
             textbook, (slow_risks, slow_tests) = seconds(
                 lambda p=p, y=y, kind=kind: ridge_textbook(p, y, kind, 1.0)
             )
-            # below 1e-9, rounding of the kernel matrix decides both
+            # ridges below 1e-9 are left out: there, rounding of the kernel matrix decides both
+            # results
             used = np.array(GRIDS[kind, True]) >= 1e-9
             gap = max(
                 np.abs(risks / slow_risks - 1)[used].max(),
@@ -200,7 +210,7 @@ def main(quick: bool) -> None:
 
 
 def low_rank() -> None:
-    """Print the residual trace of the low rank, against the dense matrix."""
+    """Print the residual trace of the low-rank kernel matrix, and its largest error."""
     vectors = load_problem("dirichlet10_overconfident").sample(2000, np.random.default_rng(0))[0]
     for name, p in (("scalars", confidences(2000)[0]), ("k = 10", vectors)):
         for tolerance in (1e-6, 1e-10, 1e-14):

@@ -1,4 +1,4 @@
-"""Peak of the memory of a call, above the resident memory just before it."""
+"""Measure the peak memory of a call, above the resident memory just before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ KERNEL, RUSAGE = "VmHWM", "ru_maxrss"
 
 
 class Peak(NamedTuple):
-    """Peak resident memory of a call in MB (10^6 bytes), its source, or the reason for None."""
+    """Peak resident memory of a call in MB (10^6 bytes), and the counter `method` that was read.
+
+    `mb` is None if there is no value, and `reason` then says why.
+    """
 
     mb: float | None
     method: str
@@ -32,33 +35,35 @@ class Peak(NamedTuple):
 def measure_peak(
     call: Callable[[], Any], seconds: float = 60.0, first: Callable[[], Any] | None = None
 ) -> Peak:
-    """Return the peak of one call, in a process that is forked from this one.
+    """Return the peak memory of one call, measured in a child process that is forked from this one.
 
     Parameters
     ----------
     call : callable without arguments
-        Runs in the forked process; its result is discarded.
+        Function to measure. It runs in the child process, and its result is discarded.
     seconds : float
-        The process is ended after this many CPU seconds, and there is no value. Wall seconds would
-        depend on the load of the machine.
+        Limit in CPU seconds. A call that takes longer is ended and has no value. The limit is not
+        in wall seconds, because these depend on the load of the machine.
     first : callable without arguments, optional
-        Runs in the forked process before the first reading, such as a smaller call of the same
-        kind. Pages of libraries and code are then already resident. Its errors are ignored.
+        Function that the child process calls before the first reading, for example a smaller call
+        of the same kind. Pages of libraries and code are then resident and do not count. Its errors
+        are ignored.
 
     Returns
     -------
     Peak
-        mb is None, with the reason, if the call raised, took too long or died, or if the peak
-        cannot be read.
+        `mb` is None if the call raised, took too long or died, or if the peak cannot be read.
 
     Notes
     -----
-    Writing 5 to /proc/self/clear_refs just before the call resets the kernel's high-water mark
-    VmHWM, so that the past of this process does not count. If that file is absent or closed,
-    ru_maxrss is read before and after: if it has not risen, the call stayed below the process's own
-    past and there is no value. Free memory of the allocator is returned before the call (glibc's
-    malloc_trim), because a call could fill it unseen. The resolution is that of pages and of the
-    kernel's counting; a value of a few tenths of a MB is noise.
+    The kernel's counter VmHWM is the peak of the whole process. Writing 5 to
+    /proc/self/clear_refs just before the call resets it, so that earlier peaks do not count. If
+    that file cannot be written, ru_maxrss is read before and after the call. If ru_maxrss has
+    not risen, the call stayed below an earlier peak, and there is no value.
+
+    Free memory of the allocator is returned to the system before the call (malloc_trim of glibc).
+    Otherwise the call could use that memory without raising the peak. The resolution is that of
+    memory pages. A value of a few tenths of a MB is noise.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -107,7 +112,7 @@ def _measured(
 
 
 def _reset() -> tuple[float, str]:
-    """Reset the peak; return the bytes before the call, and the name of the counter."""
+    """Reset the peak. Return the bytes in use, and the counter to read after the call."""
     try:
         CLEAR.write_text("5")
         return _status("VmRSS"), KERNEL

@@ -1,18 +1,19 @@
-"""Our estimators against other libraries and against their formulas: one run, one table.
+"""Compare our estimators with other libraries and with textbook formulas: one run, one table.
 
-    python benchmarks/peers.py               writes benchmarks/peers.csv and peers.json
+    python benchmarks/peers.py                   writes benchmarks/peers.csv and peers.json
     python benchmarks/peers.py --only binned     prints cases with this prefix, writes nothing
 
-A run takes about three CPU minutes. Other libraries are those of the extra `peers`, called as
-`peer_*` estimators (harness.peers); missing ones are left out. If no library has a quantity,
-"formula" is its textbook form in numpy: the n x n kernel matrix, a decomposition per fold, a linear
-system per ridge. For CKCE it is our own exact form by Cholesky, which "ours" also uses where it is
-cheaper.
+A run takes about three CPU minutes. The other libraries are those of the extra `peers`, called as
+`peer_*` estimators (harness.peers). Libraries that are not installed are left out. If no library
+has a quantity, "formula" is its textbook form in numpy: an n x n kernel matrix, a decomposition per
+fold, or a linear system per ridge. CKCE is compared with our exact form by Cholesky, which "ours"
+also uses where it is cheaper.
 
-Every call has its own process, forked from one that has imported everything and computed nothing,
-after a small call of the same kind. Ours and the others' take turns. CPU seconds are those of the
-process and its children, on one thread, the smallest of three calls below a second. Memory is the
-peak above the resident memory before the call.
+Every call runs in its own process, after a small call of the same kind. The process is forked from
+a process that has imported all libraries and computed nothing. Calls of ours and of other libraries
+alternate. CPU seconds include child processes and use one thread. They are the smallest of three
+calls, or those of a single call that takes more than a second. Memory is the peak above the
+resident memory before the call.
 """
 
 import argparse
@@ -53,7 +54,7 @@ COLUMNS = (
     "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference",
     "exponent_n", "exponent_k", "reason",
 )  # fmt: skip
-LIMIT = 20.0  # CPU seconds of a call; a call that is expected to take more is not begun
+LIMIT = 20.0  # CPU seconds; a call that is expected to take longer is not started
 BANDWIDTH = 0.02
 MODULES = (
     "relplot", "netcal.metrics", "calibration", "torchmetrics.functional.classification",
@@ -64,9 +65,10 @@ MODULES = (
 
 
 def predictions(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw overconfident predictions and labels.
+    """Draw n overconfident predictions of k classes, and labels from their true probabilities C.
 
-    Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3), or Dirichlet(1/2) with C ~ p^0.3.
+    k = 2 uses p ~ Beta(1/2, 1/2) with C = sigma(0.4 logit p + 0.3). k > 2 uses p ~ Dirichlet(1/2,
+    ..., 1/2) with C proportional to p^0.3.
     """
     rng = np.random.default_rng(n + k)
     if k == 2:
@@ -81,7 +83,7 @@ def predictions(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_id(name: str, estimand: str, **settings: Any) -> Call:
-    """Return a function (p, y) that calls the estimator with this id."""
+    """Return a function (p, y, notion) that computes the estimand by the estimator with this id."""
     estimator = load_estimator(name, **settings)
 
     def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
@@ -92,9 +94,10 @@ def by_id(name: str, estimand: str, **settings: Any) -> Call:
 
 
 def trees_of_probmetrics(name: str) -> Call:
-    """Compute l1 by the authors' warm-started trees in five folds, with all their losses.
+    """Return a function that computes l1 by the warm-started trees of probmetrics in five folds.
 
-    In two columns it is twice ours of one column.
+    `name` is a class of probmetrics.classifiers. For binary p, probmetrics sums the error over two
+    columns, so its result is divided by two.
     """
 
     def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
@@ -111,7 +114,7 @@ def trees_of_probmetrics(name: str) -> Call:
         )
         from probmetrics.splitters import CVSplitter
 
-        # with more threads, a later fork of CatBoost's pool can block for ever
+        # with more threads, a later fork of CatBoost's thread pool can block for ever
         predict = CatBoostClassifier.predict
         CatBoostClassifier.predict = lambda self, *a, **settings: predict(
             self, *a, **{**settings, "thread_count": 1}
@@ -139,13 +142,16 @@ def trees_of_probmetrics(name: str) -> Call:
 
 
 def classwise_kl(p: np.ndarray, y: np.ndarray, notion: str) -> float:
-    """Compute the mean over classes of the KL by an n x n kernel matrix per class."""
+    """Compute the KL of each class by an n x n kernel matrix, and return the mean over classes."""
     columns = [np.clip(np.column_stack([1.0 - c, c]), 1e-7, 1.0 - 1e-7) for c in p.T]
     return float(np.mean([kernel_textbook(g, y[:, j], BANDWIDTH) for j, g in enumerate(columns)]))
 
 
 def ridge(kind: str, textbook: bool) -> Call:
-    """Compute the smallest risk over the grid of ridges, as a mean over five folds."""
+    """Return a function that computes the smallest risk over the ridge grid.
+
+    The risk is a mean over five folds. `textbook` chooses the textbook form instead of ours.
+    """
 
     def call(p: np.ndarray, y: np.ndarray, notion: str) -> float:
         if textbook:
@@ -158,7 +164,7 @@ def ridge(kind: str, textbook: bool) -> Call:
 
 
 def kernel_l1(p: np.ndarray, y: np.ndarray, notion: str) -> float:
-    """Compute l1 of the leave-one-out Dirichlet kernel ratio, by an n x n matrix."""
+    """Compute l1 of the leave-one-out ratio of Dirichlet kernels, by an n x n matrix."""
     g = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     g = np.clip(g, 1e-7, 1.0 - 1e-7)
     log = np.log(g) @ (g / BANDWIDTH).T
@@ -170,16 +176,21 @@ def kernel_l1(p: np.ndarray, y: np.ndarray, notion: str) -> float:
 
 
 def by_estimator(estimator: Any, estimand: str) -> Call:
-    """Return a call of an estimator."""
+    """Return a function (p, y, notion) that computes the estimand by this estimator."""
     return lambda p, y, notion: (
         apply(estimator, p, y, notion, np.random.default_rng(0))[estimand].value
     )
 
 
 def cases() -> list[tuple[Any, ...]]:
-    """Return the cases.
+    """Return all cases that are measured.
 
-    Each is (name, {who: call}, scalar notion, its sizes, vector notion, (n, numbers of classes)).
+    A case is a tuple of:
+
+    * its name;
+    * {"ours" or library: function that computes the quantity};
+    * the scalar notion, and the sample sizes n that are measured under it;
+    * the vector notion, and (n, numbers of classes k) that are measured under it.
     """
     large, middle, small = (
         (10_000, 100_000, 1_000_000),
@@ -322,10 +333,7 @@ def cases() -> list[tuple[Any, ...]]:
 
 
 def sample(n: int, k: int, notion: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return reduced (p, y).
-
-    A scalar notion other than binary reduces vectors with k = 10.
-    """
+    """Draw n predictions and labels of k classes, and reduce them to a notion."""
     p, y = predictions(n, k)
     if notion == "classwise":
         q, hits = reduce(p, y, notion)
@@ -340,14 +348,17 @@ def cpu_seconds() -> float:
 
 
 def measure(call: Call, n: int, k: int, notion: str) -> dict[str, Any]:
-    """Return {cpu_seconds, peak_mb, value} or {reason}, from a forked process."""
+    """Measure a call in a forked process.
+
+    Return {cpu_seconds, peak_mb, value}, or {reason} if the call failed.
+    """
     p, y = sample(n, k, notion)
     few = sample(60, k, notion)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
 
         def work() -> None:
-            os.chdir(folder)  # catboost writes where it runs
+            os.chdir(folder)  # catboost writes files into the current folder
             warnings.simplefilter("ignore")
             least, value = np.inf, None
             for _ in range(3):
@@ -365,7 +376,10 @@ def measure(call: Call, n: int, k: int, notion: str) -> dict[str, Any]:
 
 
 def exponent(rows: list[dict[str, Any]], name: str) -> float | None:
-    """Return the least squares slope of log CPU seconds in log n or log k; None for one size."""
+    """Return the exponent of n or k (`name`) in CPU seconds, or None for a single size.
+
+    It is the least squares slope of log CPU seconds against the logarithm of n or k.
+    """
     x, y = (np.log([row[column] for row in rows]) for column in (name, "cpu_seconds"))
     return float(np.polyfit(x, y, 1)[0]) if len(set(x)) > 1 else None
 
@@ -378,7 +392,7 @@ def case_rows(
     vector: str,
     classes: tuple[int, Sequence[int]],
 ) -> list[dict[str, Any]]:
-    """Return the rows of one case, ours and the others' in turn at every size."""
+    """Measure one case and return its rows. Ours and the other libraries take turns at each n."""
     first = 2 if scalar == "binary" else 10
     places = [(scalar, n, first, "n") for n in sizes] + [
         (vector, classes[0], k, "k") for k in classes[1]
@@ -427,7 +441,7 @@ def case_rows(
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine and the versions."""
+    """Return the processor, the load and the versions of the packages."""
     names = [
         line.split(":", 1)[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -448,7 +462,7 @@ def machine() -> dict[str, Any]:
 
 
 def format_row(row: dict[str, Any]) -> list[str]:
-    """Format the entries of a row as text."""
+    """Return the entries of a row as texts."""
     entries = ("" if row.get(name) is None else row[name] for name in COLUMNS)
     return [f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in entries]
 
@@ -459,7 +473,7 @@ def main() -> None:
     )
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    for module in MODULES:  # forked processes then need not import them
+    for module in MODULES:  # so that forked processes need not import these modules
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     about, start = machine(), cpu_seconds()

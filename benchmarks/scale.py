@@ -1,10 +1,11 @@
-"""Overhead of a long sweep.
+"""Measure the overhead of a long sweep: time and memory per step.
 
     python benchmarks/scale.py [CELLS] [FOLDER]
 
-CELLS (default 100,000) cells of binned15 on beta_overconfident, n = 100, two workers. Every step
-has its own process. The output has its wall and CPU seconds (for a run, those of all its processes)
-and the peak memory of the driver. FOLDER is kept; without it the records are deleted.
+The sweep has CELLS (default 100,000) cells of binned15 on beta_overconfident, with n = 100 and two
+workers. Every step runs in its own process. The output shows the wall and CPU seconds of each step
+and the peak memory of the driver. The CPU seconds of a run include its workers. FOLDER keeps the
+records; without it they are deleted.
 """
 
 import json
@@ -22,7 +23,7 @@ CODE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CODE))
 
 N, JOBS = 100, 2
-SAMPLED = 3000  # draws that are timed by themselves
+SAMPLED = 3000  # samples that are drawn without an estimator, to time the draw
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -43,7 +44,7 @@ def configuration(cells, out):
 
 
 def plan_cells(cells, out):
-    """Plan, cut the first chunk, and return the peak of Python objects."""
+    """Plan the cells and cut the first chunk. Return the time and the peak of Python objects."""
     from harness.execute.pending import Costs, States, chunks_of, pending
     from harness.plan.plan import plan
 
@@ -82,7 +83,7 @@ def load(cells, out, columns=None):
 
 
 def inside(cells, out):
-    """Return CPU seconds of a cell inside its estimator, and of a draw."""
+    """Return the CPU seconds per cell inside the estimator, and those of drawing one sample."""
     from harness import load_problem, load_records
     from harness.common.seeds import problem_rng
     from harness.problems.base import ProblemSpec
@@ -103,7 +104,10 @@ STEPS = {"plan": plan_cells, "run": run, "load": load, "inside": inside}
 
 
 def measure(step, cells, out, *more):
-    """Return the result of a step, with its `wall` and `cpu` seconds and `driver_mb`."""
+    """Run a step in its own process. Return its result with `wall` and `cpu` seconds.
+
+    `cpu` includes the children of the process.
+    """
     tag = uuid.uuid4().hex
     command = [sys.executable, __file__, "--step", step, str(cells), str(out), *more]
     start = time.perf_counter()
@@ -132,7 +136,7 @@ def measure(step, cells, out, *more):
 
 
 def _cpu_seconds(tag):
-    """Return CPU seconds of the live processes of a step."""
+    """Return {process id: CPU seconds} of the live processes of a step."""
     seconds = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -145,7 +149,7 @@ def _cpu_seconds(tag):
 
 
 def peak_mb():
-    """Return the peak memory of this process."""
+    """Return the peak memory of this process in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
     if peaks:

@@ -1,9 +1,9 @@
-"""Overhead of the harness: CPU seconds of this process (one thread), best of three if short.
+"""Measure the overhead of the harness: CPU seconds of this process, on one thread.
 
     python benchmarks/speed.py
 
-Shared machines are noisy: compare figures of one run with each other, not with another day's.
-benchmarks/peers.py compares with the authors' library.
+A short measurement is the best of three. Shared machines are noisy, so compare numbers only within
+one run. benchmarks/peers.py compares with the authors' library.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from harness.plan.plan import plan  # noqa: E402
 
 
 def cpu(work, times=3):
-    """Return the smallest CPU seconds of `times` calls, and the last result."""
+    """Return the smallest CPU time of `times` calls, in seconds, and the last result."""
     best = np.inf
     for _ in range(times):
         start = time.process_time()

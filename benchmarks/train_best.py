@@ -1,11 +1,11 @@
-"""Simulations behind `harness.estimators.Best`, and the training of its weights.
+"""Run the simulations for `harness.estimators.Best`, and train its weights.
 
     python benchmarks/train_best.py simulate scalar FOLDER --settings 2500
     python benchmarks/train_best.py simulate vector FOLDER --settings 2000
     python benchmarks/train_best.py train FOLDER harness/estimators/best_weights.npz
 
-Settings are drawn from the prior of best_prior.py. Finished chunks of 100 settings are written;
-running again continues.
+Settings are drawn from the prior in best_prior.py. The simulation writes a file after every 100
+settings, and running it again continues.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ FLOORS = {
     "l2": lambda n: 0.1 / np.sqrt(n),
     "l2_squared": lambda n: 0.1 / n,
 }
-# Added to the mean squared error of a setting, in squared units of noise: with few samples an error
+# Added to the mean squared error of a setting, in squared units of noise. With few samples, an
+# error
 # can be small by chance.
 SMOOTHING = 0.03
 DECAY = {"scalar": 1e-3, "vector": 1.5e-3}
-JITTER = {"scalar": 0.1, "vector": 0.2}  # noise on standardised features while training
-COVERED = 0.995  # of the held-out settings, on each side of an interval
+# standard deviation of noise that training adds to the standardised features
+JITTER = {"scalar": 0.1, "vector": 0.2}
+COVERED = 0.995  # quantile of the held-out settings' errors that sets each side of an interval
 
 
 def simulate(kind: str, folder: Path, settings: int, first: int) -> None:
-    """Simulate settings first, ..., first + settings - 1 and store them in chunks."""
+    """Simulate settings first, ..., first + settings - 1, and store one file per 100 settings."""
     folder.mkdir(parents=True, exist_ok=True)
     for start in range(first, first + settings, CHUNK):
         path = folder / f"{kind}_{start:06d}.npz"
@@ -80,11 +82,12 @@ def train(
     seed: int = 0,
     report: Callable[..., None] = print,
 ) -> None:
-    """Fit the networks of `data`, {kind: arrays of the simulation}, and store them at `out`.
+    """Train the networks of both kinds and store their weights at `out`.
 
-    The loss is the mean over settings of L + 0.15 max(L, 0)^2. L is the log of (mean squared error
-    + floor^2) over the same of the best single candidate. It is the logarithm of the regret; the
-    square is a price for the worst settings.
+    `data` is {kind: arrays of the simulation}. The loss is the mean over settings of L + 0.15
+    max(L, 0)^2. Here L = log((mean squared error + floor^2) / (the same of the best single
+    candidate)). The first term is the logarithm of the squared regret. The second term penalises
+    the worst settings.
     """
     stored: dict[str, Any] = {}
     for kind, rows in data.items():
@@ -119,7 +122,7 @@ def _train_kind(
         w = _fit(
             x, rows, group, names, learn, np.random.default_rng([seed, m]), epochs, report, kind, m
         )
-        # rounded as they are stored
+        # round the weights as in the stored file
         w = {name: a.astype(np.float16).astype(np.float64) for name, a in w.items()}
         h = learned.hidden_layer(w, x)
         for name in names:
@@ -157,7 +160,7 @@ def _train_kind(
 def _log_regret(
     value: np.ndarray, rows: dict[str, np.ndarray], group: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return the log of max(RMSE, floor) over that of the best candidate, by setting."""
+    """Return log(max(RMSE, floor) / max(RMSE of the best candidate, floor)) for each setting."""
     n = np.bincount(group, rows["n"]) / np.bincount(group)
     truth = rows[f"truth_{name}"]
     mse = _per_setting((value - truth) ** 2, group)
@@ -167,7 +170,7 @@ def _log_regret(
 
 
 def _per_setting(x: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Return the means of the rows of every setting."""
+    """Return the mean over rows of each setting. `group` is the index of each row's setting."""
     size = np.bincount(group)
     if x.ndim == 1:
         return np.bincount(group, x) / size
@@ -263,8 +266,9 @@ def _slopes(
     rng: np.random.Generator,
     jitter: float = 0.0,
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """Return the mean loss over settings and estimands, and its gradients."""
-    x = x + jitter * rng.normal(size=x.shape)  # noise: no feature may be trusted to the last digit
+    """Return the mean loss over settings and estimands, and its gradient for each weight array."""
+    # noise, so that the network does not rely on the last digits of a feature
+    x = x + jitter * rng.normal(size=x.shape)
     a = np.tanh(x @ w["first"] + w["first_shift"])
     keep = (rng.random((len(x), w["second"].shape[1])) < 0.9) / 0.9
     h0 = np.tanh(a @ w["second"] + w["second_shift"])
@@ -303,7 +307,7 @@ def _slopes(
 
 
 def load(kind: str, folder: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of all chunks of a kind."""
+    """Return {name: array} of all stored simulations of a kind."""
     parts = [np.load(path) for path in sorted(folder.glob(f"{kind}_*.npz"))]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0].files}
 
