@@ -79,7 +79,7 @@ def perturb(p: ArrayLike, h: float, rng: np.random.Generator) -> Floats:
     >>> round(float(s.mean()), 2), round(64 * float(np.abs(s - 0.9).mean()), 1)
     (0.9, 1.2)
     """
-    p = _scores("p", p)
+    p = check_scores("p", p)
     if p.ndim != 1:
         raise BadInputError(
             f"p has shape {p.shape}; one score per row, shape (n,), is needed (harness.reduce "
@@ -98,7 +98,7 @@ def perturbed(s0: ArrayLike, u: ArrayLike, h: float) -> Floats:
     s = s0 + h gd^-1(u (gd(s0 / h) + gd((1 - s0) / h)) - gd(s0 / h)), clipped to [0, 1], which it
     leaves only by rounding. It is differentiable in s0 at fixed u (`path_derivative`).
     """
-    s0, u = np.broadcast_arrays(_scores("s0", s0), _scores("u", u))
+    s0, u = np.broadcast_arrays(check_scores("s0", s0), check_scores("u", u))
     h = checked_h(h)
     out = np.empty(s0.shape)
     flat, s0, u = out.ravel(), s0.ravel(), u.ravel()  # of a new array: a view
@@ -116,7 +116,7 @@ def cdf(s: ArrayLike, s0: ArrayLike, h: float) -> Floats:
 
     [gd((s - s0) / h) + gd(s0 / h)] / [gd(s0 / h) + gd((1 - s0) / h)]
     """
-    s, s0, h = _scores("s", s), _scores("s0", s0), checked_h(h)
+    s, s0, h = check_scores("s", s), check_scores("s0", s0), checked_h(h)
     left, right = gudermann(s0 / h), gudermann((1.0 - s0) / h)
     return np.clip((gudermann((s - s0) / h) + left) / (left + right), 0.0, 1.0)
 
@@ -126,7 +126,7 @@ def normaliser(s0: ArrayLike, h: float) -> Floats:
 
     It is concave in s0 and smallest at 0 and 1.
     """
-    s0, h = _scores("s0", s0), checked_h(h)
+    s0, h = check_scores("s0", s0), checked_h(h)
     return h * (gudermann(s0 / h) + gudermann((1.0 - s0) / h))
 
 
@@ -138,7 +138,7 @@ def path_derivative(s: ArrayLike, s0: ArrayLike, u: ArrayLike, h: float) -> Floa
     A training loss of perturbed scores is differentiated with it. Products are computed in
     logarithms: each is at most about 1, although cosh alone may overflow.
     """
-    s, s0, u, h = _scores("s", s), _scores("s0", s0), _scores("u", u), checked_h(h)
+    s, s0, u, h = check_scores("s", s), check_scores("s0", s0), check_scores("u", u), checked_h(h)
     moved = _log_cosh((s - s0) / h)
     with np.errstate(divide="ignore"):  # at u = 0 and u = 1 one of the terms vanishes
         below = np.log1p(-u) - _log_cosh(s0 / h)
@@ -187,7 +187,7 @@ def mean_shift(s0: ArrayLike, h: float) -> Floats:
     h [M(s0 / h) + M((1 - s0) / h)] / [gd(s0 / h) + gd((1 - s0) / h)],   M(a) the integral of x
     sech x from 0 to a
     """
-    s0, h = _scores("s0", s0), checked_h(h)
+    s0, h = check_scores("s0", s0), checked_h(h)
     left, right = s0 / h, (1.0 - s0) / h
     return h * (_x_sech(left) + _x_sech(right)) / (gudermann(left) + gudermann(right))
 
@@ -209,7 +209,7 @@ def checked_h(h: Any) -> float:
     return float(h)
 
 
-def _scores(name: str, values: ArrayLike) -> Floats:
+def check_scores(name: str, values: ArrayLike) -> Floats:
     """Return the values as float64; BadInputError unless all lie in [0, 1]."""
     scores: Floats = numeric(name, values).astype(np.float64, copy=False)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):  # also false for NaN
