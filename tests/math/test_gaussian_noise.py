@@ -1,4 +1,4 @@
-"""Truncated Gaussian perturbation: its law, and its two bounds, which are attained or approached."""
+"""Truncated Gaussian perturbation: its law and its two bounds, one attained, one approached."""
 
 import numpy as np
 import pytest
