@@ -16,7 +16,7 @@ from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine, Power
 
 ALL = [name for name in list_estimators() if name.startswith("peer_")]
-DEFECT = "the defect is gone: update the docstring in harness/peers.py"
+DEFECT = "the defect is gone: update the docstring in harness/peers"
 
 
 def peer(name, **settings):
@@ -36,7 +36,7 @@ def sample(n=1500, seed=0):
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_not_installed_is_skipped_with_its_reason(name, monkeypatch):
-    monkeypatch.setattr(peers, "installed", lambda package: None)
+    monkeypatch.setattr(peers.base, "installed", lambda package: None)
     estimator = load_estimator(name)
     assert (
         estimator.unavailable
@@ -47,7 +47,7 @@ def test_what_is_not_installed_is_skipped_with_its_reason(name, monkeypatch):
 
 
 def test_a_run_records_the_skip(monkeypatch, tmp_path):
-    monkeypatch.setattr(peers, "installed", lambda package: None)
+    monkeypatch.setattr(peers.base, "installed", lambda package: None)
     config = [
         "problem=beta_overconfident",
         "estimator=[peer_netcal_ece15]",
@@ -61,7 +61,7 @@ def test_a_run_records_the_skip(monkeypatch, tmp_path):
 
 
 def test_another_version_is_another_revision(monkeypatch):
-    monkeypatch.setattr(peers, "installed", lambda package: "9.9")
+    monkeypatch.setattr(peers.base, "installed", lambda package: "9.9")
     assert load_estimator("peer_netcal_ece15").revision == (1, "9.9")
 
 
