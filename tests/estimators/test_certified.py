@@ -256,19 +256,17 @@ def test_derived_bounds_are_tighter():
 def test_nothing_is_certified_by_a_false_assumption():
     waves, steps = load_problem("score_waves_perturbed"), load_problem("score_steps")
     p, y = waves.sample(200, rng())
-    with pytest.raises(
-        UndefinedError, match="variation of at most 1, but that of this problem is 1"
-    ):
+    with pytest.raises(UndefinedError, match="variation of at most 1, .* variation of 1"):
         BVWindow()(p, y, rng(), problem=waves)
     assert (
         BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].diagnostics["variation"]
         == waves.variation
     )
-    with pytest.raises(UndefinedError, match="declares none"):
+    with pytest.raises(UndefinedError, match="declares no variation"):
         TVInsample(variation=None)(p, y)
     with pytest.raises(UndefinedError, match="h of at least 0.03"):
         NWJensen(h=1 / 32)(p, y, rng(), problem=waves)
-    with pytest.raises(UndefinedError, match="not at all|declares no perturbation"):
+    with pytest.raises(UndefinedError, match="not perturbed|declares no perturbation"):
         NWKfold(h=None if not hasattr(steps, "perturbation") else 1 / 64)(
             p, y, rng(), problem=steps
         )

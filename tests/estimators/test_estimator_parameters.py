@@ -121,7 +121,7 @@ def test_only_an_estimator_can_be_wrapped(make):
         (lambda: SKCE(form="block", kernel="kronecker"), "form is 'block'"),
         (lambda: Tuned(Debiased()), "no residual products"),
         (lambda: Consistency(Debiased()), "statistic is 'l1'"),
-        (lambda: CertifiedInterval(uppers=(LowerPreq(),)), "gives no upper bound"),
+        (lambda: CertifiedInterval(uppers=(LowerPreq(),)), "uppers holds LowerPreq"),
     ],
 )
 def test_fields_that_contradict_each_other_are_refused(make, words):

@@ -1,4 +1,4 @@
-"""Bases of the certified estimators, with shared steps: sorted scores, widths, the transfer."""
+"""Base classes of the certified estimators, and functions that several of them use."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedBound:
-    """Base of the certified estimators: the level and the common properties.
+    """Base of the certified estimators: the level and the properties that all share.
 
     Parameters
     ----------
     level : float
-        1 - delta: the bound holds with at least this probability.
+        Smallest probability with which the bound holds. Formulas write it as 1 - delta.
     """
 
     level: float = 0.95
@@ -39,18 +39,21 @@ class CertifiedBound:
 
 @dataclass(frozen=True, kw_only=True)
 class UpperBound(CertifiedBound):
-    """Base of the upper bounds: scores are checked, and one number is assumed about eta."""
+    """Base of the upper bounds, which assume one number about eta(s) = E[Y given S = s].
+
+    A call checks the scores, determines the assumed number and passes both to `bound`.
+    """
 
     wants = ("problem",)
 
     def assumption(self, problem: Any) -> float:
-        """Return the number that is assumed; UndefinedError if the problem contradicts it."""
+        """Return the assumed number. Raise UndefinedError if the problem contradicts it."""
         raise NotImplementedError
 
     def bound(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, assumed: float
     ) -> dict[str, Estimate]:
-        """Return the bound of checked scores and labels under the assumption."""
+        """Return the bound for checked scores p and labels y, given the assumed number."""
         raise NotImplementedError
 
     def __call__(
@@ -66,18 +69,18 @@ class UpperBound(CertifiedBound):
 
 @dataclass(frozen=True, kw_only=True)
 class VariationBound(UpperBound):
-    """Base of the upper bounds that assume TV(eta) <= variation.
+    """Base of the upper bounds that assume a bounded total variation of eta(s) = E[Y given S = s].
 
     Parameters
     ----------
     variation : float or None
-        V, the assumed bound of the total variation of eta on [0, 1] (1 for any monotone eta); None
-        uses the one that the problem declares.
+        V, the assumed bound of the total variation of eta on [0, 1]. V = 1 is right for any
+        monotone eta. None takes the variation that the problem declares.
 
     Raises
     ------
     UndefinedError
-        If the problem is known to have a larger variation: a false assumption certifies nothing.
+        If the problem declares a larger variation, because a false assumption certifies nothing.
     """
 
     variation: float | None = 1.0
@@ -89,45 +92,48 @@ class VariationBound(UpperBound):
             is_positive(value) or value == 0 and not isinstance(value, bool)
         ):
             raise BadInputError(
-                f"variation is {value!r}; a number of at least 0, or null (use the problem's), is "
-                "needed."
+                f"variation is {value!r}; give a number of at least 0, or null for the variation "
+                "that the problem declares."
             )
 
     def assumption(self, problem: Any) -> float:
-        """Return V: the estimator's field, or the problem's variation if the field is None.
+        """Return V: the field `variation`, or the variation that the problem declares if None.
 
-        UndefinedError if the problem is known to have more.
+        Raise UndefinedError if the problem declares a larger variation than the field.
         """
         declared: float | None = getattr(problem, "variation", None)
         if self.variation is None:
             if declared is None:
                 raise UndefinedError(
-                    "variation is null and the problem declares none; "
+                    "variation is null and the problem declares no variation; "
                     "give the assumed variation of E[Y given p]"
                 )
             return float(declared)
         if declared is not None and declared > self.variation * (1.0 + 1e-9):
             raise UndefinedError(
-                f"the bound assumes a variation of at most {self.variation:g}, but that of this "
-                f"problem is {declared:g}"
+                f"the bound assumes a variation of at most {self.variation:g}, but this problem "
+                f"has a variation of {declared:g}"
             )
         return float(self.variation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationBound(UpperBound):
-    """Base of the upper bounds that assume perturbed scores (`harness.perturb`), or a smooth eta.
+    """Base of the upper bounds that assume perturbed scores, by `harness.perturb`.
+
+    A perturbation of bandwidth h bounds the derivatives of eta(s) = E[Y given S = s]. Scores whose
+    eta has such derivatives need no perturbation.
 
     Parameters
     ----------
     h : float or None
-        Smallest bandwidth with which the scores were perturbed; None uses the one that the problem
-        declares.
+        Bandwidth of the perturbation, or a smaller number. None takes the bandwidth that the
+        problem declares.
 
     Raises
     ------
     UndefinedError
-        If the problem declares a smaller perturbation: a false assumption certifies nothing.
+        If the problem declares a smaller bandwidth, because a false assumption certifies nothing.
     """
 
     h: float | None = 0.015625
@@ -136,45 +142,48 @@ class PerturbationBound(UpperBound):
         super().__post_init__()
         if self.h is not None and not is_positive(self.h):
             raise BadInputError(
-                f"h is {self.h!r}; a positive number, or null (use the problem's), is needed."
+                f"h is {self.h!r}; give a positive number, or null for the bandwidth that the "
+                "problem declares."
             )
 
     def assumption(self, problem: Any) -> float:
-        """Return h: the estimator's field, or the problem's perturbation if the field is None.
+        """Return h: the field `h`, or the bandwidth that the problem declares if the field is None.
 
-        UndefinedError if the problem is known to have less.
+        Raise UndefinedError if the problem declares a smaller bandwidth than the field.
         """
         declared: float | None = getattr(problem, "perturbation", None)
         if self.h is None:
             if declared is None:
                 raise UndefinedError(
-                    "h is null and the problem declares no perturbation; give the bandwidth with "
-                    "which its scores were perturbed"
+                    "h is null and the problem declares no perturbation; give the bandwidth of the "
+                    "perturbation of its scores"
                 )
             return float(declared)
         if hasattr(problem, "perturbation") and (declared or 0.0) < self.h * (1.0 - 1e-9):
-            actual = f"with h = {declared:g}" if declared else "not at all"
+            actual = f"are perturbed with h = {declared:g}" if declared else "are not perturbed"
             raise UndefinedError(
-                f"the bound assumes scores perturbed with h of at least {self.h:g}, but those of "
-                f"this problem are {actual}"
+                f"the bound assumes scores perturbed with h of at least {self.h:g}, but the scores "
+                f"of this problem {actual}"
             )
         return float(self.h)
 
 
 def checked_scores(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return p and y as arrays; BadInputError unless p holds scores (n,)."""
+    """Return p and y as arrays. Raise BadInputError unless p has shape (n,)."""
     p, y = checked(p, y)
     if p.ndim != 1:
         raise BadInputError(
-            f"p has shape {p.shape}; certified bounds need scores (n,): call harness.reduce first."
+            f"p has shape {p.shape}, but certified bounds need scores of shape (n,); call "
+            "harness.reduce first."
         )
     return p, y
 
 
 def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores in ascending order (n,) and their labels (n,) uint8.
+    """Return the scores in ascending order, (n,), and their labels, (n,) of uint8.
 
-    Labels of equal scores ascend: folds are dealt by position, so that ties need a fixed order.
+    Labels of equal scores ascend. Folds are assigned by position, so that the result would
+    otherwise depend on the order of the input.
     """
     order = np.argsort(p)
     scores = p[order]
@@ -185,9 +194,10 @@ def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_folds(n: int, folds: int, rng: np.random.Generator | None) -> np.ndarray:
-    """Return independent uniform folds (n,) uint8.
+    """Return a fold for each of n samples, drawn independently and uniformly: (n,) of uint8.
 
-    Their sizes differ, because shuffling would take as long as the bound itself.
+    The folds have unequal sizes. Equal sizes would need a shuffle, which takes as long as the bound
+    itself.
     """
     if rng is None:
         raise BadInputError("rng is missing; give a numpy Generator, which decides the folds.")
@@ -197,10 +207,10 @@ def random_folds(n: int, folds: int, rng: np.random.Generator | None) -> np.ndar
 
 
 def deviation_width(squares: float, delta: float) -> float:
-    """Return McDiarmid's one-sided width sqrt(ln(1/delta) sum c_i^2 / 2).
+    """Return sqrt(ln(1/delta) squares / 2), the width of McDiarmid's one-sided inequality.
 
-    It holds for a function of independent labels that label i changes by at most c_i; `squares` is
-    the sum of the c_i^2.
+    A function of independent labels exceeds its mean by more than this width with a probability of
+    at most delta. `squares` is sum_i c_i^2, where label i changes the function by at most c_i.
     """
     return math.sqrt(math.log(1.0 / delta) * squares / 2.0)
 
@@ -215,9 +225,11 @@ def transferred(
     delta_2: float,
     **more: float,
 ) -> dict[str, Estimate]:
-    """Return the upper bound of CE from that of CE_n, empirical + bias + deviation.
+    """Return the estimate kl+(empirical + bias + deviation, ln(1/delta_2) / n), a bound of CE.
 
-    It is kl+(CE_n, ln(1/delta_2) / n).
+    CE = E |eta(S) - S| is the calibration error. The sum of the three terms bounds its mean over
+    the n scores of the sample with probability 1 - delta_1. kl+(q, c) is the largest a with
+    kl(q || a) <= c. `more` are further diagnostics.
     """
     before = min(1.0, empirical + bias + deviation)
     parts = {
@@ -233,9 +245,9 @@ def transferred(
 def upper_bound(
     high: float, level: float, diagnostics: Mapping[str, float], n: int, **more: float
 ) -> dict[str, Estimate]:
-    """Return the result of an estimator of an upper bound.
+    """Return {"l1": Estimate} for an upper bound `high` at `level`.
 
-    Its diagnostics are the finite ones of `diagnostics`, `more` and n.
+    The diagnostics of the estimate are `diagnostics`, `more` and n, without infinite values.
     """
     finite = {
         name: float(v) for name, v in {**diagnostics, **more, "n": n}.items() if math.isfinite(v)

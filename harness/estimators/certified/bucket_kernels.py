@@ -10,10 +10,11 @@ from numba import njit
 def smooth_buckets(
     scores: np.ndarray, labels: np.ndarray, buckets: int, slope: float
 ) -> tuple[float, float]:
-    """Return means over the points of |etahat - s| and of the bias bound, for equal-width buckets.
+    """Return two means over the points: of |etahat - score|, and of the bias bound of etahat.
 
-    etahat is the label mean of the bucket. The bias bound of a point is min(1, slope x mean
-    distance to the points of its bucket).
+    etahat is the mean label in the point's bucket. The buckets divide [0, 1] into equal widths. The
+    bias bound is min(1, slope d), where d is the mean distance of the point from the points of its
+    bucket. `scores` must ascend.
     """
     n = len(scores)
     gap, bias = 0.0, 0.0
@@ -40,7 +41,10 @@ def smooth_buckets(
 def epoch_sums(
     scores: np.ndarray, labels: np.ndarray, epoch: np.ndarray, epochs: int, buckets: int
 ) -> np.ndarray:
-    """Return sums of y - s by epoch and equal-width bucket of the score, (epochs, buckets)."""
+    """Return the sum of label - score in each epoch and bucket, (epochs, buckets).
+
+    The buckets divide [0, 1] into equal widths. `epoch` (n,) numbers the epoch of each point.
+    """
     sums = np.zeros((epochs, buckets))
     for i in range(len(scores)):
         sums[epoch[i], min(int(scores[i] * buckets), buckets - 1)] += labels[i] - scores[i]

@@ -26,31 +26,37 @@ LARGEST_BUCKETS = 1 << 30
 class LipBkt(PerturbationBound):
     """Upper bound by buckets of equal width. Assumes perturbed scores, or |eta'| <= L.
 
+    s_i are the n scores, y_i their labels, eta(s) = E[Y given S = s], B the number of buckets,
+    delta = 1 - level and L = 1/(2h). The form "classical" of the bound is
+
         E_B + (1 + L) / B + sqrt(2 (B ln 2 + ln(1/delta)) / n)
-        E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|,   L = 1/(2h)
+        E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|
 
-    [D: the constants; ciosek2026 names it Lip+Bkt.] Within a bucket |eta - s| exceeds the absolute
-    mean of eta - s by at most its oscillation, and E_B is the largest of 2^B means of variables in
-    [-1, 1]. B = (2 (1 + L))^(2/3) (n / (2 ln 2))^(1/3).
+    [D: the constants; ciosek2026 calls this bound Lip+Bkt]. Inside a bucket, the mean of |eta - s|
+    exceeds the absolute mean of eta - s by at most the oscillation of eta - s, which (1 + L) / B
+    bounds. The square root bounds the noise of E_B, which is the largest of 2^B means of variables
+    in [-1, 1].
 
-    With form "jensen" [D], B = (L / 0.64)^(2/3) n^(1/3), delta_1 = delta_2 = delta / 2 and the
-    bound is
+    The form "jensen" [D] is, with delta_1 = delta_2 = delta / 2,
 
         kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|)
              + sqrt(ln(1/delta_1) / 2n),  ln(1/delta_2) / n )
 
-    with etahat the label mean of the bucket and mean_i over its points.
+    etahat_j is the mean label in the bucket of point j, and mean_i runs over the points of that
+    bucket. kl+(q, c) is the largest a with kl(q || a) <= c.
 
     Parameters
     ----------
     buckets : int or None
-        B; None is the number above, rounded.
-    form : "classical" or "jensen"
+        B. None takes (2 (1 + L))^(2/3) (n / (2 ln 2))^(1/3) for "classical" and
+        (L / 0.64)^(2/3) n^(1/3) for "jensen", rounded.
+    form : {"classical", "jensen"}
+        Which of the two formulas.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate n^(-1/3).
-    Determinism: rounding. Cost: O(n); jensen O(n log n).
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n. Rate:
+    n^(-1/3). Determinism: rounding. Cost: O(n) for "classical", O(n log n) for "jensen".
 
     References
     ----------
@@ -99,7 +105,7 @@ class LipBkt(PerturbationBound):
         )
 
     def _jensen(self, p: np.ndarray, y: np.ndarray, h: float, slope: float) -> dict[str, Estimate]:
-        """Return the bound of the form "jensen"."""
+        """Return the bound of the form "jensen" for scores p and labels y; |eta'| <= slope."""
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         best = (slope / 0.64) ** (2 / 3) * n ** (1 / 3)
         buckets = int(self.buckets or max(1, round(min(best, LARGEST_BUCKETS))))

@@ -24,36 +24,41 @@ MODES = ("sharp", "basic")
 
 @dataclass(frozen=True)
 class TVKfold(VariationBound):
-    """Upper bound by total-variation denoising and cross-fitting. Assumes TV(eta) <= variation.
+    """Upper bound of the L1 error by total-variation denoising of the labels and cross-fitting.
 
-        sum_k (|W_k| / n) [ mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k) ]
-        Z = |etahat_k(s) - s|
+    The bound assumes that the total variation TV(eta) of eta(s) = E[Y given S = s] is at most V,
+    the field `variation`. It is the mean over the folds W_k, weighted by their sizes, of
 
-    etahat_k is fitted to the m points of the other folds and judged on fold W_k. Every delta_1 is
-    delta / (3 folds).
+        mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k),   Z = |etahat_k(s) - s|
+
+    with delta_1 = (1 - level) / (3 folds). etahat_k is fitted to the m points outside fold W_k, and
+    the first two terms are computed on W_k. EB is the width of the empirical Bernstein bound.
 
         etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1
-        lambda = sqrt(ln(4 (groups - 1) / delta_1) / 8m)               [P]
-        TVB_k = a/2 + sqrt(a^2/4 + 2 lambda V)                         [R: lambda, D: constants]
-        a = sqrt(ln(4/delta_1) / 2m)
-        PTB_k = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)            [D: paper's form unknown]
+        lambda   = sqrt(ln(4 (groups - 1) / delta_1) / 8m)             [P]
+        TVB_k    = a/2 + sqrt(a^2/4 + 2 lambda V)                      [R: lambda, D: constants]
+        a        = sqrt(ln(4/delta_1) / 2m)
+        PTB_k    = (V + TV(etahat_k)) sqrt(ln(2/delta_1) / 2m)         [D: the paper gives no form]
 
-    Equal scores are one group, and etahat_k continues as a step function. TVB bounds sqrt((1/m) sum
-    (etahat_k - eta)^2); in mode "basic" it is a + sqrt(a^2 + 4 lambda V). PTB leads from the m
-    points to the population. EB is the empirical Bernstein width.
+    D takes the differences of neighbouring values. Points of equal score form one of the `groups`,
+    and have one value. Between the m points etahat_k is a step function.
+
+    TVB_k bounds the root mean squared error of etahat_k at the m points. PTB_k bounds the step from
+    these points to the population.
 
     Parameters
     ----------
     folds : int
-        2 to 255; `rng` decides them.
-    mode : "sharp" or "basic"
-        TVB with or without strong convexity (it is unknown which one the paper uses).
+        Number of folds, 2 to 255. `rng` draws them.
+    mode : {"sharp", "basic"}
+        "sharp" uses the TVB_k above, which follows by strong convexity. "basic" uses
+        a + sqrt(a^2 + 4 lambda V). It is unknown which of the two the paper uses.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4).
-    Determinism: statistical. Diagnostics are means over the folds, weighted by their sizes. Cost:
-    O(folds n) after a sort.
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n. Rate:
+    (ln n / n)^(1/4). Determinism: statistical. Diagnostics are means over the folds, weighted by
+    their sizes. Cost: O(folds n) after a sort.
 
     References
     ----------
@@ -90,9 +95,10 @@ class TVKfold(VariationBound):
     def evaluate_sorted(
         self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, variation: float
     ) -> dict[str, Estimate]:
-        """Return the bound of ascending scores with given folds.
+        """Return the bound for ascending scores whose folds are given.
 
-        Folds are uint8, 0..folds - 1, assigned without regard to the labels.
+        `fold` (n,) of uint8 numbers the fold of each score, from 0 to folds - 1. The bound is valid
+        only if the folds do not depend on the labels.
         """
         n, delta = len(scores), (1.0 - self.level) / (3 * self.folds)
         rest_scores, held_scores = np.empty(n + 1), np.empty(n + 1)
@@ -122,31 +128,37 @@ class TVKfold(VariationBound):
             for name, value in fold_diagnostics.items():
                 diagnostics[name] = diagnostics.get(name, 0.0) + held_out / n * float(value)
         high = min(1.0, diagnostics["empirical"] + diagnostics["bernstein"] + diagnostics["bias"])
-        if not math.isfinite(diagnostics["bernstein"]):  # a fold of one point
+        if not math.isfinite(diagnostics["bernstein"]):  # some fold has a single point
             diagnostics.pop("bernstein")
         return upper_bound(high, self.level, diagnostics, n, variation=variation, delta_1=delta)
 
 
 @dataclass(frozen=True)
 class TVInsample(VariationBound):
-    """Upper bound by total-variation denoising without folds [D]. Assumes TV(eta) <= variation.
+    """Upper bound of the L1 error by total-variation denoising of the labels, without folds [D].
 
-        kl+( mean |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n )
+    The bound assumes that the total variation of eta(s) = E[Y given S = s] is at most V, the field
+    `variation`. With n scores s_i and delta = 1 - level, it is
+
+        kl+( mean_i |etahat(s_i) - s_i| + TVB, ln(1/delta_2) / n )
         delta_1 = 0.9 delta,   delta_2 = 0.1 delta
 
-    etahat and TVB are those of `TVKfold`, fitted to all n points. TVB bounds the error of etahat at
-    the sample's scores. The transfer to the population is of |eta(s) - s|, which does not involve
-    etahat, so that no PTB is needed.
+    kl+(q, c) is the largest a with kl(q || a) <= c. etahat is the denoised label of `TVKfold`,
+    fitted to all n points. TVB bounds the root mean squared error of etahat at these points, with
+    probability 1 - delta_1.
+
+    The step to the population concerns |eta(s) - s|, which does not depend on etahat. The bound
+    therefore has no term like PTB of `TVKfold`.
 
     Parameters
     ----------
-    mode : "sharp" or "basic"
-        TVB with or without strong convexity (it is unknown which one the paper uses).
+    mode : {"sharp", "basic"}
+        The formula of TVB, as in `TVKfold`.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate (ln n / n)^(1/4).
-    Determinism: rounding. Cost: O(n) after a sort.
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n. Rate:
+    (ln n / n)^(1/4). Determinism: rounding. Cost: O(n) after a sort.
 
     References
     ----------
@@ -189,23 +201,24 @@ class TVInsample(VariationBound):
             "pieces": pieces,
             "variation": variation,
         }
-        empirical = tv.own_gaps(scores, starts, v)
+        empirical = tv.fitted_gaps(scores, starts, v)
         return transferred(self.level, n, empirical, min(1.0, bound), 0.0, delta_1, delta_2, **more)
 
 
 def tv_lambda(m: int, groups: int, delta: float) -> float:
-    """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with ties D].
+    """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with equal scores D].
 
-    It is the strength per point of the denoising of m labels with `groups` distinct scores
-    (`denoising_kernels.denoise` takes m lambda).
+    lambda is the strength, per label, with which m labels of `groups` distinct scores are denoised.
+    `denoising_kernels.denoise` takes the strength m lambda.
     """
     return math.sqrt(math.log(4.0 * max(groups - 1, 1) / delta) / (8.0 * m))
 
 
 def tvb(m: int, groups: int, variation: float, delta: float, mode: str = "sharp") -> float:
-    """Return TVB of `TVKfold` [R, constants D].
+    """Return TVB, a bound of the root mean squared error of m denoised labels [R, constants D].
 
-    It bounds the root mean squared error of the m denoised labels at their scores.
+    The formula of each `mode` is in `TVKfold`. `groups` is the number of distinct scores,
+    `variation` the assumed total variation. The bound holds with probability 1 - delta.
     """
     a = math.sqrt(math.log(4.0 / delta) / (2.0 * m))
     penalty = tv_lambda(m, groups, delta) * variation

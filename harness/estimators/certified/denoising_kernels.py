@@ -2,10 +2,15 @@
 
     minimise over v   sum_j (c_j / 2) (y_j - v_j)^2 + strength sum_j |v_{j+1} - v_j|
 
-Dynamic programming on the derivative of the value function (Johnson, 2013; weights are immediate).
-The derivative of the best cost of y_1..y_j as a function of v_j is piecewise linear. It stays so
-when clipped to [-strength, strength], and the points of clipping give the range of v_j whatever
-follows. O(n) amortised: a knot is pushed and popped once.
+y_j are the values, c_j their weights and v_j the denoised values. The method is dynamic programming
+(Johnson, 2013), here with weights:
+
+* Forward: the derivative of the smallest cost of y_1, ..., y_j, as a function of v_j, is piecewise
+  linear. It remains so after clipping to [-strength, strength]. The two points where clipping
+  begins bound v_j, whatever values follow.
+* Backward: v_j is v_{j+1}, clipped to these bounds.
+
+Every knot of the derivative is pushed and popped at most once, so that the cost is O(n).
 """
 
 from __future__ import annotations
@@ -16,18 +21,19 @@ from numba import njit
 
 @njit(cache=True)
 def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> np.ndarray:
-    """Return the minimiser v (n,) of the first n entries; sums = weights * y. Nothing is checked.
+    """Return the denoised values v (n,) of the first n values y = sums / weights.
 
-    It lies in the range of y, whatever strength (ciosek2026, TV denoising, whose lambda is strength
-    / sum of weights; its box [0, 1] is never active).
+    v minimises the cost in the docstring of this module. Arguments are not checked. The v_j lie in
+    the range of y, so that the box [0, 1] of ciosek2026 is never active. The lambda of ciosek2026
+    is strength / sum of the weights.
     """
     v = np.empty(n)
     if strength == 0.0 or n == 1:
         for j in range(n):
             v[j] = sums[j] / weights[j]
         return v
-    # Knots of the clipped derivative, at[first..last] from left to right. Beyond them it is
-    # constant, -strength and +strength.
+    # Knots of the clipped derivative are knot[first..last], from left to right. Left of them the
+    # derivative is -strength, right of them +strength.
     knot, slope, shift = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
     low, high = np.empty(n), np.empty(n)
     c, s = weights[0], sums[0]
@@ -37,8 +43,8 @@ def denoise(sums: np.ndarray, weights: np.ndarray, strength: float, n: int) -> n
     knot[last], slope[last], shift[last] = high[0], -c, strength + s
     for j in range(1, n):
         c, s = weights[j], sums[j]
-        # Follow the line left of the first knot to the point where it reaches -strength (for the
-        # last point 0, its minimum).
+        # From the left, find where the derivative reaches -strength; for the last point, where it
+        # reaches 0, which is the minimum.
         aim = -strength if j < n - 1 else 0.0
         a, b = c, -strength - s
         i = first
@@ -74,10 +80,11 @@ def split(
     rest_labels: np.ndarray,
     held_scores: np.ndarray,
 ) -> int:
-    """Copy points into (n + 1,) arrays by fold: the other folds' points, and the fold's scores.
+    """Separate the points of fold `held_out` from the points of the other folds.
 
-    Returns the number of points of the other folds. There is no branch, because folds are random
-    and a processor would predict them wrongly.
+    The scores and labels of the other folds are written to `rest_scores` and `rest_labels`, the
+    scores of the fold to `held_scores`; all three have shape (n + 1,). Returns the number of points
+    of the other folds. The loop has no branch, because a processor cannot predict random folds.
     """
     rest, in_fold = 0, 0
     for i in range(len(scores)):
@@ -94,13 +101,17 @@ def split(
 def runs(
     scores: np.ndarray, labels: np.ndarray, n: int, starts: np.ndarray, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Return the numbers of runs and of distinct scores of the first n points, in ascending order.
+    """Collect the first n points into runs of equal denoised value.
 
-    Equal scores are one group, and neighbouring groups of equal label mean are one run, because
-    their denoised values are equal. (If v rose between them, optimality would put one value at or
-    above their mean and the other at or below.) Writes into starts and sums, (n + 1,) int32, the
-    position of a run's first point (and at last n) and its sum of labels.
+    `scores` must ascend. Points of equal score form a group. Neighbouring groups of equal mean
+    label form a run, because their denoised values are equal.
+
+    Writes the position of the first point of each run to `starts`, followed by n, and the sum of
+    its labels to `sums`; both arrays are (n + 1,) of int32. Returns the number of runs and the
+    number of groups.
     """
+    # Why neighbouring groups of equal mean have equal values: if v rose between them, optimality
+    # would require v <= mean in the higher group and v >= mean in the lower one.
     run, distinct = -1, 0
     first, total = 0, np.int64(-1)
     i = 0
@@ -123,7 +134,7 @@ def runs(
 
 @njit(cache=True)
 def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: int) -> np.ndarray:
-    """Return the denoised values of runs."""
+    """Return the denoised values (count,) of the first `count` runs, as collected by `runs`."""
     weights, totals = np.empty(count), np.empty(count)
     for j in range(count):
         weights[j] = starts[j + 1] - starts[j]
@@ -135,9 +146,10 @@ def denoise_runs(starts: np.ndarray, sums: np.ndarray, strength: float, count: i
 def held_out_gaps(
     queries: np.ndarray, scores: np.ndarray, starts: np.ndarray, v: np.ndarray
 ) -> tuple[float, float]:
-    """Return mean and sample variance of |v(s) - s| over the queries (ascending).
+    """Return the mean and the sample variance of |v(x) - x| over the ascending scores `queries`.
 
-    v is a step function that jumps midway between the neighbouring scores of different runs.
+    v is a step function with the value v[r] on run r of `scores` (see `runs`). It jumps midway
+    between the neighbouring scores of two runs.
     """
     total, squares = 0.0, 0.0
     r, last = 0, len(v) - 1
@@ -148,7 +160,8 @@ def held_out_gaps(
             and x > scores[starts[r + 1] - 1]
             and 0.5 * (scores[starts[r + 1] - 1] + scores[starts[r + 1]]) <= x
         ):
-            # The midpoint of neighbouring floats rounds to one of them, hence the first comparison.
+            # The midpoint of two adjacent floats rounds to one of them, so x is compared with the
+            # last score of the run, too.
             r += 1
         z = abs(v[r] - x) - shift
         total += z
@@ -159,8 +172,8 @@ def held_out_gaps(
 
 
 @njit(cache=True)
-def own_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
-    """Return the mean of |v(s) - s| over the points that v was fitted to."""
+def fitted_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
+    """Return the mean of |v[r] - score| over all points, where r is the run of the point."""
     total = 0.0
     for r in range(len(v)):
         for i in range(starts[r], starts[r + 1]):
@@ -170,7 +183,7 @@ def own_gaps(scores: np.ndarray, starts: np.ndarray, v: np.ndarray) -> float:
 
 @njit(cache=True)
 def variation_and_pieces(v: np.ndarray) -> tuple[float, int]:
-    """Return sum |v_{j+1} - v_j| and the number of pieces on which v is constant."""
+    """Return the total variation sum_j |v_{j+1} - v_j|, and the number of constant pieces of v."""
     total, pieces = 0.0, 1
     for j in range(1, len(v)):
         total += abs(v[j] - v[j - 1])

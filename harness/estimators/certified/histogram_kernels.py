@@ -1,4 +1,4 @@
-"""Box-kernel smoother over a histogram of unsorted scores: `NWJensen` with `histogram`."""
+"""Compiled box-kernel smoother over a histogram of the scores, for `NWJensen`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from harness.estimators.certified.smoothing_kernels import bias_bound
 
 @njit(cache=True)
 def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
-    """Return prefix sums over 2^bits equal bins a = 0, 1 ... of [0, 1], (bins + 1, 4).
+    """Return prefix sums over the 2^bits bins of equal width of [0, 1], shape (bins + 1, 4).
 
-    They are of the counts, of a, of a^2 and of the labels.
+    For the points in the bins 0 to a - 1, row a holds their number, the sum of their bin numbers,
+    the sum of the squares of these, and the sum of their labels.
     """
     bins = 1 << bits
     table = np.zeros(bins, np.int64)
-    for i in range(len(scores)):  # count and label in one number: one cache miss instead of two
+    # One number holds the count and the sum of labels of a bin: one cache miss instead of two.
+    for i in range(len(scores)):
         table[min(int(scores[i] * bins), bins - 1)] += 1 + (np.int64(labels[i]) << 32)
     sums = np.empty((bins + 1, 4), np.int64)
     sums[0] = 0
@@ -35,9 +37,10 @@ def bin_sums(scores: np.ndarray, labels: np.ndarray, bits: int) -> np.ndarray:
 def _bin_window(
     sums: np.ndarray, a: int, half: int, slope: float, curvature: float
 ) -> tuple[int, int, float]:
-    """Return count, sum of the labels and bias bound of the window of bins [a - half, a + half].
+    """Return (number of points, sum of labels, bias bound) of the bins a - half to a + half.
 
-    Distances are known to within a bin.
+    `sums` is the result of `bin_sums`. The bias bound allows for the width of a bin, because the
+    histogram gives distances only up to that width.
     """
     bins = len(sums) - 1
     lo, hi = max(a - half, 0), min(a + half + 1, bins)
@@ -55,9 +58,10 @@ def _bin_window(
 def bin_cost(
     sums: np.ndarray, chosen: np.ndarray, half: int, slope: float, curvature: float
 ) -> float:
-    """Return the mean over the chosen bins of the criterion that selects the half-width.
+    """Return the mean over the bins `chosen` of the criterion that selects a bandwidth.
 
-    It is that of `smoothing_kernels.mean_cost`.
+    The criterion is bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N), where s is the middle of the
+    bin, and N the number of points in the bins up to `half` bins away.
     """
     total = 0.0
     for a in chosen:
@@ -71,10 +75,11 @@ def bin_cost(
 def smooth_bins(
     sums: np.ndarray, half: int, slope: float, curvature: float
 ) -> tuple[float, float, float]:
-    """Return the results of `smoothing_kernels.smooth_self` for bins.
+    """Return (empirical term, mean bias bound, sum of c_i^2) of the smoother over a histogram.
 
-    These are means over the points of |etahat - s|, rounded up by half a bin, and of the bias
-    bound, and the sum of squared column sums.
+    The smoother etahat of a point is the mean label in the bins up to `half` bins away. The
+    empirical term is the mean over the points of |etahat - score|, plus half the width of a bin.
+    c_i is the sum of the weights of label i in all etahat, divided by the number of points.
     """
     bins = len(sums) - 1
     n = sums[bins, 0]

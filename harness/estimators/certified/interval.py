@@ -17,27 +17,29 @@ from harness.estimators.certified.rank_window import BVWindow
 
 @dataclass(frozen=True)
 class CertifiedInterval(CertifiedBound):
-    """Two-sided interval of the L1 error from a lower and several upper bounds [D].
+    """Two-sided interval of the L1 error from a lower bound and several upper bounds [D].
 
-        [ LowerPreq(delta / 2), smallest of the upper bounds, each at delta / (2 len(uppers)) ]
+        low   the bound of `LowerPreq` at level 1 - delta / 2
+        high  the smallest of the K upper bounds, each at level 1 - delta / (2 K)
 
-    The value is the middle. Its assumptions are those of the upper bounds.
+    with delta = 1 - level. The value of the estimate is the middle of the interval. The interval
+    makes the assumptions of all its upper bounds; the lower bound makes none.
 
     Parameters
     ----------
     uppers : tuple of estimators
-        Upper bounds of l1, with a field `level`. Empty means `BVWindow` alone, which assumes
-        TV(eta) <= 1.
+        The upper bounds of l1, which must have a field `level`. An empty tuple means `BVWindow`
+        alone, which assumes a total variation of at most 1.
 
     Raises
     ------
     UndefinedError
-        If the ends cross. Under the assumptions that has a probability of at most delta: they are
-        refuted.
+        If low is above high. If the assumptions were true, this would have a probability of at most
+        delta, so that the assumptions are refuted.
 
     Notes
     -----
-    Estimand: l1. Determinism: statistical. Cost: the sum of its bounds.
+    Estimand: l1. Determinism: statistical. Cost: the sum of the costs of all bounds.
 
     References
     ----------
@@ -58,7 +60,8 @@ class CertifiedInterval(CertifiedBound):
 
     determinism = "statistical"
     wants = ("problem",)
-    null_bias: ClassVar[float] = 0.3  # the value is the middle of an interval that begins at 0
+    # On calibrated samples the interval begins at 0, and its middle, the value, is above 0.
+    null_bias: ClassVar[float] = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,12 +70,12 @@ class CertifiedInterval(CertifiedBound):
         )
         if not good:
             raise BadInputError(
-                f"uppers is {self.uppers!r}; a list of estimators of upper bounds is needed."
+                f"uppers is {self.uppers!r}; give a list of estimators with a field level."
             )
 
     @property
     def revision(self) -> tuple[Any, ...]:
-        """Changes with the revisions of the bounds inside."""
+        """The revisions of the interval itself and of all bounds that it consists of."""
         return (1, LowerPreq.revision, *(EstimatorSpec.of(u).revision for u in self._uppers))
 
     @property
@@ -96,7 +99,8 @@ class CertifiedInterval(CertifiedBound):
             e = bound(p, y, rng, **keywords)["l1"]
             if e.kind != "upper":
                 raise BadInputError(
-                    f"uppers holds {type(upper).__name__}, which gives no upper bound."
+                    f"uppers holds {type(upper).__name__}, whose estimate has kind {e.kind}; give "
+                    "estimators of upper bounds."
                 )
             bounds.append(e)
         least = min(bounds, key=lambda e: e.high)
@@ -104,7 +108,7 @@ class CertifiedInterval(CertifiedBound):
         if low > high:
             raise UndefinedError(
                 f"the lower bound {low:.4g}, which assumes nothing, is above the upper bound "
-                f"{high:.4g}: the latter's assumption is refuted at level {self.level:g}"
+                f"{high:.4g}: the assumption of the upper bound is refuted at level {self.level:g}"
             )
         diagnostics = {f"lower_{k}": v for k, v in (lower.diagnostics or {}).items()}
         diagnostics |= {**(least.diagnostics or {}), "lower": low, "upper": high}

@@ -1,4 +1,4 @@
-"""Lower bound without assumptions."""
+"""Lower bound of the L1 error that assumes nothing about E[Y given the score]."""
 
 from __future__ import annotations
 
@@ -16,25 +16,34 @@ from harness.math.concentration import kl_lower
 
 @dataclass(frozen=True)
 class LowerPreq(CertifiedBound):
-    """Lower bound of the L1 error without any assumption on eta [D].
+    """Lower bound of the L1 error without any assumption on E[Y given the score] [D].
 
-        kl-( max(0, (1/n) sum phi_i (y_i - s_i) - sqrt((n - n_0) ln(1/delta_1) / 2) / n),
+    s_i are the n scores and y_i their labels. For every function phi of the score with |phi| <= 1,
+    the L1 error is at least E phi(S) (Y - S). The bound is
+
+        kl-( max(0, (1/n) sum_i phi_i (y_i - s_i) - sqrt((n - n_0) ln(1/delta_1) / 2) / n),
              ln(1/delta_2) / n )
 
-    It predicts the sign of eta - s epoch by epoch, with delta_1 = delta_2 = delta / 2. It uses CE
-    >= E phi(S) (Y - S) for every |phi| <= 1. Given the scores, the sums are a martingale with
-    increments of range 1, because phi_i depends on earlier epochs alone.
+    with delta_1 = delta_2 = (1 - level) / 2, and n_0 the number of samples in the first epoch.
+    kl-(q, c) is the smallest a with kl(q || a) <= c.
 
-    Samples are dealt at random into epochs of n_0 = max(32, n // 128), n_0, 2 n_0, 4 n_0 ...
-    samples in expectation (in the formula n_0 is the size of the first). In an epoch phi is the
-    sign of the sum of y - s over all earlier epochs in the score's bucket of equal width, and 0 in
-    the first epoch. The number of buckets is, among 1, 2, 4 ... 4096 (at most n / 32), the one of
-    the largest sum of phi (y - s) so far, and 8 at first.
+    phi_i predicts the sign of y_i - s_i from other samples:
+
+    * The samples are divided at random into epochs. The expected sizes are m, m, 2 m, 4 m, ... with
+      m = max(32, n // 128).
+    * In the first epoch phi_i = 0. Later, phi_i is the sign of the sum of y - s over all earlier
+      samples in the bucket of s_i.
+    * Buckets divide [0, 1] into equal widths. Their number is a power of two, at most 4096 and at
+      most n / 32. In each epoch it is the number that gave the largest sum of phi_i (y_i - s_i) in
+      earlier epochs, or 8 as long as these sums are 0.
+
+    Given the scores, the sum is a martingale with increments of range 1, because phi_i depends on
+    earlier epochs only.
 
     Notes
     -----
-    Estimand: l1. Direction: below it with probability `level`, at every n. Determinism:
-    statistical. Cost: O(n).
+    Estimand: l1. Direction: the bound is below l1 with probability `level`, at every n.
+    Determinism: statistical. Cost: O(n).
 
     References
     ----------
@@ -59,7 +68,7 @@ class LowerPreq(CertifiedBound):
         p, y = checked_scores(p, y)
         if rng is None:
             raise BadInputError(
-                "rng is missing; give a numpy Generator, which deals the samples into epochs."
+                "rng is missing; give a numpy Generator, which divides the samples into epochs."
             )
         positions = rng.random(len(p)) * len(p)
         epoch = np.searchsorted(epoch_ends(len(p)), positions, side="right").astype(np.uint8)
@@ -68,9 +77,10 @@ class LowerPreq(CertifiedBound):
     def evaluate_epochs(
         self, p: np.ndarray, y: np.ndarray, epoch: np.ndarray
     ) -> dict[str, Estimate]:
-        """Return the bound of samples with given epochs.
+        """Return the bound for samples whose epochs are given.
 
-        Epochs are uint8, from 0, chosen without regard to the labels.
+        `epoch` (n,) of uint8 numbers the epoch of each sample, from 0. The bound is valid only if
+        the epochs do not depend on the labels.
         """
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         finest = _largest_power(min(4096, n // 32))
@@ -100,7 +110,10 @@ class LowerPreq(CertifiedBound):
 
 
 def epoch_ends(n: int) -> list[int]:
-    """Return the ends of the epochs of `LowerPreq`: n_0, 2 n_0, 4 n_0 .. n."""
+    """Return the cumulative sizes of the epochs of `LowerPreq`: m, 2 m, 4 m, ..., n.
+
+    m = max(32, n // 128) is the size of the first epoch.
+    """
     ends = [min(max(32, n // 128), n)]
     while ends[-1] < n:
         ends.append(min(2 * ends[-1], n))
@@ -108,10 +121,10 @@ def epoch_ends(n: int) -> list[int]:
 
 
 def _merged(sums: np.ndarray, buckets: int) -> np.ndarray:
-    """Return the sums of `buckets` buckets, each merged from equally many finer ones."""
+    """Return sums over `buckets` equal buckets from sums over a multiple of that number."""
     return sums.reshape(buckets, -1).sum(axis=1)
 
 
 def _largest_power(x: int) -> int:
-    """Return the largest power of two that is at most x, but at least 1."""
+    """Return the largest power of two that is at most x, or 1 if x is below 1."""
     return 1 << (max(1, x).bit_length() - 1)

@@ -1,4 +1,4 @@
-"""Upper bound by label means over rank windows."""
+"""Upper bound of the L1 error from mean labels over windows of neighbouring scores."""
 
 from __future__ import annotations
 
@@ -19,34 +19,42 @@ from harness.estimators.certified.rank_window_kernels import smooth_ranks
 
 @dataclass(frozen=True)
 class BVWindow(VariationBound):
-    """Upper bound by label means over rank windows [D]. Assumes TV(eta) <= variation.
+    """Upper bound of the L1 error by smoothing labels over neighbouring scores [D].
+
+    The bound assumes that the total variation of eta(s) = E[Y given S = s] is at most V, the field
+    `variation`. It is
 
         kl+( mean_j |etahat_j - s_j| + V max_t A_t + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
              ln(1/delta_2) / n )
 
-    delta_1 = delta_2 = delta / 2. etahat_j is the label mean over all points within `window` ranks
-    of j's group of equal scores, j included. Groups stay whole, and a group of more than `window`
-    points is its own window and in no other's.
+    with delta_1 = delta_2 = (1 - level) / 2. s_j are the n scores in ascending order. kl+(q, c) is
+    the largest a with kl(q || a) <= c. The three terms are:
 
-    A_t is the mean over j of the share of j's window that lies beyond the boundary t between
-    neighbouring scores. The jumps of eta sum to at most V and so bias the smoother by at most V max
-    A_t on average. c_i are the column sums of the weights over n. By Jensen's inequality the noise
-    of etahat only raises the first term, so that no term is needed for it.
+    * The empirical term. etahat_j is the mean label in the window of point j: all points whose rank
+      differs by at most `window`, and the point itself. Equal scores are one group, which is never
+      divided. A group of more than `window` points is a window of its own, and no part of others.
+    * The bias. t is a boundary between two neighbouring scores. For each point j, take the share of
+      its window beyond t; A_t is the mean of these shares. A jump of eta at t biases the smoother
+      by A_t times the jump, on average. The jumps sum to at most V.
+    * The deviation. c_i is the sum of the weights of label i in all etahat_j, divided by n.
+
+    By Jensen's inequality the noise of etahat can only raise the empirical term, so that no further
+    term is needed for it.
 
     Parameters
     ----------
     window : int or None
-        Half the window's width in ranks. None: (0.8 sbar n / (sqrt 2 V))^(2/3), sbar = mean
-        sqrt(max(s (1 - s), 0.01)).
+        Largest difference of ranks in a window. None takes (0.8 r n / (sqrt 2 V))^(2/3), where r is
+        the mean over the scores s of sqrt(max(s (1 - s), 0.01)).
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n. Rate n^(-1/3).
-    Determinism: rounding. Cost: O(n) after a sort.
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n. Rate:
+    n^(-1/3). Determinism: rounding. Cost: O(n) after a sort.
 
     References
     ----------
-    Derived for this project (experiments/ciosek2026/NOTES.md), under the assumption of `TVKfold`.
+    Derived for this project (experiments/ciosek2026/NOTES.md). `TVKfold` makes the same assumption.
 
     Examples
     --------

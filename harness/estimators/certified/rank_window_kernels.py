@@ -1,4 +1,4 @@
-"""Label means over rank windows of sorted scores, in which groups of equal scores stay whole."""
+"""Compiled mean labels over windows of neighbouring scores, for `BVWindow`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from numba import njit
 
 @njit(cache=True)
 def groups(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the first point of every point's group, and after its last.
+    """Return, for every point, the position where its group begins and the position after its end.
 
-    A group consists of equal scores.
+    A group consists of all points of equal score. `scores` must ascend.
     """
     n = len(scores)
     opens, closes = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -27,10 +27,10 @@ def groups(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True)
 def rank_windows(scores: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return every point's window of positions [low, high).
+    """Return (low, high): the window of point i consists of the positions low[i] to high[i] - 1.
 
-    A window holds whole groups of equal scores within `half` ranks of the point's group. A group of
-    more than `half` points is a window of its own and no part of others'.
+    A window consists of whole groups of equal scores, up to `half` positions from the point's
+    group. A group of more than `half` points is a window of its own, and no part of other windows.
     """
     n = len(scores)
     opens, closes = groups(scores)
@@ -44,7 +44,7 @@ def rank_windows(scores: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]
             first = i
         else:
             first = max(barrier, i - half)
-            if first < i and opens[first] < first:  # only a part of this group is within reach
+            if first < i and opens[first] < first:  # the window would divide this group
                 first = closes[first]
         low[i:e] = first
         i = e
@@ -65,12 +65,15 @@ def rank_windows(scores: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]
 
 @njit(cache=True)
 def smooth_ranks(scores: np.ndarray, labels: np.ndarray, half: int) -> tuple[float, float, float]:
-    """Average labels over rank windows.
+    """Return (mean of |etahat - score|, max_t A_t, sum of c_i^2) for means over rank windows.
 
-    Returns the mean over the points of |etahat - s|, the largest A_t and the sum of squared column
-    sums of the weights. A_t, for a boundary t between neighbouring distinct scores, is the mean
-    over the points of the share of their window that lies beyond t: a jump of eta at t biases the
-    smoother by A_t times the jump, on average.
+    etahat is the mean label in the window of a point (`rank_windows`).
+
+    A_t belongs to a boundary t between neighbouring distinct scores. It is the mean over the points
+    of the share of their window beyond t. A jump of E[Y given score] at t biases etahat by A_t
+    times the jump, on average.
+
+    c_i is the sum of the weights of label i in all etahat, divided by the number of points.
     """
     n = len(scores)
     low, high = rank_windows(scores, half)
@@ -78,7 +81,7 @@ def smooth_ranks(scores: np.ndarray, labels: np.ndarray, half: int) -> tuple[flo
     for i in range(n):
         hits[i + 1] = hits[i] + labels[i]
     reach = np.zeros(n + 1)
-    # A_t consists of ramps: changes of its slope and of its height.
+    # A_t is piecewise linear in t: collect the changes of its slope and of its height.
     rise, jump = np.zeros(n + 2), np.zeros(n + 2)
     gap = 0.0
     i = 0

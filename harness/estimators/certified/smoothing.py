@@ -25,7 +25,7 @@ from harness.estimators.certified.base import (
 from harness.math.sech_noise import curvature_bound, slope_bound
 
 QUERY_POINTS = 2000  # points that select a bandwidth; each of K folds has 1 / K of them
-LARGEST_N = 30_000_000  # sums of squares of a window stay below 2^63 (see smoothing_kernels)
+LARGEST_N = 30_000_000  # up to this n, window sums stay below 2^63 (smoothing_kernels.GRID)
 LARGEST_STEP = 60  # bandwidths are 2^(-3 - j/4), j = 0..60
 CURVATURE = {
     "sharp": lambda h: curvature_bound(h),
@@ -36,39 +36,45 @@ CURVATURE = {
 
 @dataclass(frozen=True)
 class NWKfold(PerturbationBound):
-    """Upper bound by a cross-fitted Nadaraya-Watson smoother. Assumes perturbed or smooth scores.
+    """Upper bound of the L1 error by a cross-fitted Nadaraya-Watson smoother of the labels.
+
+    The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
+    Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
+    With n scores s_j and delta_1 = delta_2 = (1 - level) / 2, the bound is
 
         kl+( mean_j |etahat(s_j) - s_j| + mean_j g(s_j) + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
              ln(1/delta_2) / n )
 
-    delta_1 = delta_2 = delta / 2. The assumption is |eta'| <= L1 = 1/(2h) [P] and |eta''| <= L2. It
-    holds for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
+    kl+(q, c) is the largest a with kl(q || a) <= c. The three terms are:
 
-    etahat(s) is the label mean of the N points of the other folds within the bandwidth b of s [box
-    kernel D: the paper's linear time needs compact support]. g bounds its mean error [D: the form;
-    the paper has a g_T(s')]:
+    * The empirical term. etahat(s_j) is the mean label of the N points of the other folds whose
+      distance from s_j is at most b. The box kernel is ours [D]; the linear time of the paper needs
+      a compact support.
+    * The bias. g bounds the mean error of etahat at s, where d are the signed distances of the N
+      points from s [D; the paper has another form]:
 
-        E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))}
-        beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
+          E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))}
+          beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
 
-    with d the distances within the window. c_i are the column sums of the weights over n [D].
-    Without a neighbour etahat = g = 1/2.
+    * The deviation. c_i is the sum of the weights of label i in all etahat(s_j), divided by n [D].
+
+    If N = 0, etahat = g = 1/2.
 
     Parameters
     ----------
     folds : int
-        2 to 255; `rng` decides them.
-    second : "sharp", "paper" or "none"
-        L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
+        Number of folds, 2 to 255. `rng` draws them.
+    second : {"sharp", "paper", "none"}
+        L2 is 1/(2h^2) [D], 3/(2h^2) [P] or infinite. L1 is always 1/(2h) [P].
     bandwidth : float or None
-        b, at most 1/8. None: per fold, of 2^(-3 - j/4) the one with the smallest mean g on up to
-        2,000 / folds of its scores; labels are not used.
+        b, at most 1/8. None takes, for each fold, the bandwidth 2^(-3 - j/4), j = 0..60, with the
+        smallest mean of g at up to 2,000 / folds of its scores. Labels are not used.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-1/3)
-    with the first order alone. Determinism: statistical. Cost: O(n) per distinct bandwidth, after a
-    sort.
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n up to 3e7.
+    Rate: n^(-1/3) if L2 is infinite. Determinism: statistical. Cost: O(n) per distinct bandwidth,
+    after a sort.
 
     References
     ----------
@@ -110,9 +116,10 @@ class NWKfold(PerturbationBound):
     def evaluate_sorted(
         self, scores: np.ndarray, labels: np.ndarray, fold: np.ndarray, h: float
     ) -> dict[str, Estimate]:
-        """Return the bound of ascending scores with given folds.
+        """Return the bound for ascending scores whose folds are given.
 
-        Folds are uint8, 0..folds - 1, assigned without regard to the labels.
+        `fold` (n,) of uint8 numbers the fold of each score, from 0 to folds - 1. The bound is valid
+        only if the folds do not depend on the labels.
         """
         n, half_delta = len(scores), (1.0 - self.level) / 2.0
         slope, curvature = slope_bound(h), CURVATURE[self.second](h)
@@ -145,33 +152,40 @@ class NWKfold(PerturbationBound):
 
 @dataclass(frozen=True)
 class NWJensen(PerturbationBound):
-    """Upper bound by a Nadaraya-Watson smoother of all points [D]. Same assumption as `NWKfold`.
+    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all labels, without folds [D].
+
+    The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
+    Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
+    With n scores s_j and delta_1 = delta_2 = (1 - level) / 2, the bound is
 
         kl+( mean_j |etahat_j - s_j| + mean_j beta_j + sqrt(ln(1/delta_1) sum_i c_i^2 / 2),
              ln(1/delta_2) / n )
+        beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
 
-    delta_1 = delta_2 = delta / 2. Assumption, etahat, beta and c are those of `NWKfold`, without
-    folds, the point itself included. By Jensen's inequality E[mean |etahat - s| given the scores]
-    >= mean |eta - s| - mean beta. There is no term for the smoother's noise, and the bound is
-    tighter.
+    kl+(q, c) is the largest a with kl(q || a) <= c. etahat_j is the mean label of the N points
+    whose distance from s_j is at most b, point j included, and d are their signed distances. c_i is
+    the sum of the weights of label i in all etahat_j, divided by n.
+
+    By Jensen's inequality, E[mean |etahat - s| given the scores] >= mean |eta - s| - mean beta. The
+    bound therefore needs no term for the noise of etahat, and is tighter than that of `NWKfold`.
 
     Parameters
     ----------
-    second : "sharp", "paper" or "none"
-        L2 = 1/(2h^2) [D], 3/(2h^2) [P], or no bound of the second derivative.
+    second : {"sharp", "paper", "none"}
+        L2 is 1/(2h^2) [D], 3/(2h^2) [P] or infinite. L1 is always 1/(2h) [P].
     bandwidth : float or None
-        b, at most 1/8. None: of 2^(-3 - j/4) the one of smallest mean beta + 0.8 sqrt(max(s (1 -
-        s), 0.01) / N), N the points in the window; labels are not used.
+        b, at most 1/8. None takes the bandwidth 2^(-3 - j/4), j = 0..60, with the smallest mean of
+        beta + 0.8 sqrt(max(s (1 - s), 0.01) / N). Labels are not used.
     histogram : int or None
-        Scores are put in 2^histogram equal bins, 4 to 22, so that nothing is sorted. Half a bin's
-        width is added to the first term, and every distance counts as known to within a bin. None
-        is exact.
+        An integer from 4 to 22 replaces the sort of the scores by 2^histogram bins of equal width.
+        Half a bin's width is then added to the first term, and a bin's width to every distance.
+        None sorts the scores, and is exact.
 
     Notes
     -----
-    Estimand: l1. Direction: above it with probability `level`, at every n up to 3e7. Rate n^(-2/5)
-    for fixed h. Determinism: rounding. Cost: O(n) after a sort; with a histogram O(n + bins)
-    without one.
+    Estimand: l1. Direction: the bound is above l1 with probability `level`, at every n up to 3e7.
+    Rate: n^(-2/5) for fixed h. Determinism: rounding. Cost: O(n) after a sort, or O(n + bins) with
+    a histogram.
 
     References
     ----------
@@ -203,8 +217,8 @@ class NWJensen(PerturbationBound):
             check_integer("histogram", self.histogram, 4)
             if self.histogram > 22:
                 raise BadInputError(
-                    f"histogram is {self.histogram!r}; an integer from 4 to 22 (2^histogram bins) "
-                    "is needed."
+                    f"histogram is {self.histogram!r}; give an integer from 4 to 22, for "
+                    "2^histogram bins."
                 )
 
     def bound(
@@ -224,7 +238,7 @@ class NWJensen(PerturbationBound):
     def _exact(
         self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
     ) -> tuple[float, float, float, float]:
-        """Return empirical term, bias, squared weights and bandwidth from sorted scores."""
+        """Return (empirical term, bias, sum of c_i^2, bandwidth), from sorted scores."""
         scores, labels = in_order(p, y)
         b = self.bandwidth
         if b is None:
@@ -240,7 +254,7 @@ class NWJensen(PerturbationBound):
     def _binned(
         self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
     ) -> tuple[float, float, float, float]:
-        """Return empirical term, bias, squared weights and bandwidth from a histogram."""
+        """Return (empirical term, bias, sum of c_i^2, bandwidth), from a histogram."""
         bits = int(self.histogram or 0)
         bins = 1 << bits
         sums = histogram.bin_sums(p, y, bits)
@@ -256,9 +270,9 @@ class NWJensen(PerturbationBound):
 
 
 def best_step(cost: Callable[[float], float]) -> float:
-    """Return the bandwidth 2^(-3 - j/4), j in 0..60, of least cost(bandwidth).
+    """Return the bandwidth 2^(-3 - j/4), j in 0..60, for which cost(bandwidth) is smallest.
 
-    Every fourth j is tried, then the three on either side of the best.
+    The search tries every fourth j, and then the three j on either side of the best of these.
     """
     costs = {j: cost(2.0 ** (-3.0 - j / 4.0)) for j in range(0, LARGEST_STEP + 1, 4)}
     middle = min(costs, key=costs.__getitem__)
@@ -269,7 +283,7 @@ def best_step(cost: Callable[[float], float]) -> float:
 
 
 def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
-    """Return at most `count` of 0 .. n - 1, evenly spaced."""
+    """Return min(n, count) evenly spaced integers from 0 to n - 1."""
     return np.linspace(0, n - 1, min(n, count)).astype(np.int64)
 
 
@@ -287,6 +301,6 @@ def _check_smoother(estimator: NWKfold | NWJensen) -> None:
     b = estimator.bandwidth
     if b is not None and not (is_positive(b) and b <= 0.125):
         raise BadInputError(
-            f"bandwidth is {b!r}; a positive number of at most 1/8, or null (chosen by the "
-            "scores), is needed."
+            f"bandwidth is {b!r}; give a positive number of at most 1/8, or null for a choice from "
+            "the scores."
         )

@@ -1,9 +1,11 @@
 """Compiled box-kernel smoothers that slide over sorted scores.
 
-They compute label means, bounds of their error, and column sums of the weights. Scores must
-ascend, labels as uint8, folds as uint8 (a fold number). Moments of a window are sums of
-integers, with scores rounded to multiples of GRID, so that no rounding error builds up over 10^7
-slides. The rounding itself is added to the bias.
+They compute three things: the mean label etahat in a window around every score, a bound of the bias
+of etahat, and the weight of each label in all etahat.
+
+Scores must ascend. Labels are 0 or 1 and folds are numbers from 0, both of type uint8. Scores are
+rounded to multiples of GRID, and the moments of a window are sums of integers. So no rounding
+error accumulates when a window moves 10^7 times. The bias bound allows for the rounding of scores.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-# Rounded scores, squared and summed over a window of half-width 1/8, stay below 2^63 for
+# With this grid, sums of squared distances in a window of half-width 1/8 stay below 2^63 for up to
 # 3e7 points.
 GRID = 2.0**-22
-BLOCK = 16  # points between two entries of the table of sums
+BLOCK = 16  # number of points between two entries of the table of `block_sums`
 
 
 @njit(cache=True, inline="always")
@@ -29,10 +31,12 @@ def bias_bound(
     curvature: float,
     grid: float,
 ) -> float:
-    """Return the bias bound beta = min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}.
+    """Return a bound of the bias of the mean label in a window.
 
-    d are the distances in the window, each known to within `grid`. left, right: sums of |d| on
-    either side; squares: sum of d^2; slope and curvature: L1 and L2.
+    The bound is min {1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}. d are the signed distances of
+    the `count` points in the window from its centre, each known up to an error of `grid`. `left`
+    and `right` are the sums of |d| on either side, and `squares` is the sum of d^2. `slope` is L1
+    and `curvature` is L2, bounds of the first and second derivative of E[Y given score].
     """
     apart = slope * ((left + right) / count + grid)
     root = math.sqrt(squares / count) + grid
@@ -49,10 +53,10 @@ def smooth_self(
     curvature: float,
     reach: np.ndarray,
 ) -> tuple[float, float]:
-    """Smooth with a box kernel that includes the point itself.
+    """Return two means over the points: of |etahat - score|, and of the bias bound of etahat.
 
-    Returns means over the points of |etahat - s| and of the bias bound, and writes into reach (n,)
-    the column sums of the weights.
+    etahat is the mean label of all points at a distance of at most `bandwidth`, the point itself
+    included. Writes the sum of the weights of each label in all etahat to `reach` (n,).
     """
     n = len(scores)
     reach[:] = 0.0
@@ -119,14 +123,17 @@ def smooth_held_out(
     curvature: float,
     reach: np.ndarray,
 ) -> tuple[float, float]:
-    """Smooth the other folds at the points whose fold is chosen (folds,).
+    """Return two sums over the points of some folds: of |etahat - score|, and of its error bound.
 
-    Returns sums over them of |etahat - s| and of the error bound min {1, sqrt(bias^2 + 1 / (4 N))}
-    (1/2 without a neighbour, etahat being 1/2). Adds to reach (n,) the column sums of the weights.
+    `chosen` (folds,) marks these folds. etahat is the mean label of the N points of the other folds
+    at a distance of at most `bandwidth`. The error bound is min {1, sqrt(bias^2 + 1 / (4 N))}. If
+    N = 0, etahat and its error bound are 1/2. Adds the sum of the weights of each label in these
+    etahat to `reach` (n,).
     """
     n, folds = len(scores), len(chosen)
-    share = np.zeros(n)  # 1 / N of a query
-    # The window by fold: counts left and right, sums left and right, squares, hits.
+    share = np.zeros(n)  # 1 / N of each point
+    # Moments of the window for each fold: counts left and right, sums left and right, sum of
+    # squares, sum of labels.
     by_fold = np.zeros((folds, 6), np.int64)
     count_left, count_right, sum_left, sum_right, squares, hits = 0, 0, 0, 0, 0, 0
     gap, error = 0.0, 0.0
@@ -206,10 +213,11 @@ def smooth_held_out(
 
 @njit(cache=True)
 def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
-    """Return prefix sums by fold before every BLOCK-th point, (blocks + 1, folds, 3).
+    """Return prefix sums for each fold before every BLOCK-th point, (blocks + 1, folds, 3).
 
-    They are the counts, the sums of rounded scores and the sums of their squares. The latter may
-    wrap around; differences over a window fit.
+    The last axis holds the number of points, the sum of their rounded scores, and the sum of the
+    squares of these. The sums of squares may overflow, but their differences over a window are
+    correct.
     """
     n = len(scores)
     sums = np.zeros((n // BLOCK + 1, folds, 3), np.int64)
@@ -227,7 +235,11 @@ def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
 
 @njit(cache=True)
 def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
-    """Return the positions of the points of fold k with the given ranks among them (ascending)."""
+    """Return the positions of some points of fold k.
+
+    `ranks` (ascending) numbers these points among all points of fold k. `sums` is the result of
+    `block_sums`.
+    """
     positions = np.empty(len(ranks), np.int64)
     block = 0
     for q, rank in enumerate(ranks):
@@ -245,7 +257,10 @@ def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np
 def _before(
     scores: np.ndarray, fold: np.ndarray, sums: np.ndarray, position: int, left_out: int
 ) -> tuple[int, int, int]:
-    """Return count, sum and sum of squares of the points before a position, without one fold."""
+    """Return (count, sum, sum of squares) of the rounded scores before a position.
+
+    Points of the fold `left_out` do not count.
+    """
     block = position // BLOCK
     count, first, second = 0, 0, 0
     for k in range(sums.shape[1]):
@@ -273,11 +288,15 @@ def mean_cost(
     left_out: int,
     bandwidth: float,
 ) -> float:
-    """Return the criterion that selects a bandwidth, a mean over the points at positions `queries`.
+    """Return the mean over the points at the positions `queries` of a criterion for the bandwidth.
 
-    It is the error bound of the smoother of all folds but one. If no fold is left out (left_out <
-    0), it is bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N), as the mean of |N(0, 1)| is about
-    0.8.
+    N is the number of points at a distance of at most `bandwidth` from a score s, without those of
+    the fold `left_out`. With left_out >= 0 the criterion is the error bound of `smooth_held_out`.
+    With left_out < 0, no fold is left out, and the criterion is
+
+        bias bound + 0.8 sqrt(max(s (1 - s), 0.01) / N)
+
+    where 0.8 is about the mean of |N(0, 1)|.
     """
     total = 0.0
     for q in queries:
