@@ -9,7 +9,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.estimators.base import check_choice
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
-from harness.math.estimands import OWN, norm_name, p_norm
+from harness.math.estimands import USER_DEFINED, norm_name, p_norm
 from harness.math.kernels import PREDICTION_FLOOR, two_columns
 from harness.math.notions import one_hot
 
@@ -28,7 +28,7 @@ def check_generators(generators: Sequence[Bregman]) -> None:
             raise BadInputError(
                 f"generators holds {generator!r}; harness.math.divergences.Bregman is needed."
             )
-        if not OWN.fullmatch(generator.name):
+        if not USER_DEFINED.fullmatch(generator.name):
             raise BadInputError(
                 f"generators holds the name {generator.name!r}; bregman_<name> is needed."
             )

@@ -1,4 +1,7 @@
-"""Sums of Beta kernels at blocks of neighbouring points (see `beta_sums`)."""
+"""Sums of Beta kernels at blocks of neighbouring points.
+
+`beta_sums` explains the method.
+"""
 
 from __future__ import annotations
 
@@ -17,42 +20,59 @@ from harness.math.beta_intervals import (
     interpolation_bound,
 )
 
-NEGLIGIBLE = 34.0  # intervals below exp(-34) of the largest are dropped; the bound includes them
-TABLE = 4096  # points at which the density of intervals is tabulated
-POINT_NODES = np.cos(np.pi * np.arange(ORDER) / (ORDER - 1))  # nodes for points, ends included
+# Intervals that contribute less than exp(-34) of the largest are dropped. The error bound includes
+# them.
+NEGLIGIBLE = 34.0
+TABLE = 4096  # number of points at which the density of intervals is tabulated
+# Nodes for points; they include both ends of a block.
+POINT_NODES = np.cos(np.pi * np.arange(ORDER) / (ORDER - 1))
 # Maps values at the nodes to a Chebyshev series.
 TO_SERIES = np.linalg.inv(chebvander(POINT_NODES, ORDER - 1))
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Kernel sums at m points.
+    """Kernel sums at m points z, for d groups of c columns of weights, with bandwidth b.
 
     Parameters
     ----------
     values : ndarray of shape (m, d, c)
-        Times exp(log_scale) and (1 - z)^(1/b) these are the sums of d groups of weights.
+        The sums, divided by exp(log_scale) and by (1 - z)^(1/b).
     log_scale : ndarray of shape (m, d)
+        Logarithm of the scale of each sum.
     error : ndarray of shape (m, d)
-        Bound of the error of each value of a group, on the scale of `values`.
-    own_term : ndarray of shape (m,)
-        Term of the centre that a point leaves out, on the same scale. 0 if there is none, or if the
-        values exclude it already.
+        Bound of the absolute error of `values` in each group.
+    left_out_term : ndarray of shape (m,)
+        Term of the sample that a point leaves out, on the scale of `values`. It is 0 if the point
+        leaves out none, or if `values` excludes it already.
     """
 
     values: np.ndarray
     log_scale: np.ndarray
     error: np.ndarray
-    own_term: np.ndarray
+    left_out_term: np.ndarray
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of points.
+    """Blocks of neighbouring points, with the intervals of centres that matter to each block.
 
-    `theta`: the middle (B,). `around`: the t around which sums are taken. `scale`: the logarithm of
-    their scale. `near`: the numbers of the relevant intervals (B, L). `exponent`: theirs, relative
-    to the scale, -inf for none. `outside`: a bound of the sum over all other intervals (B,).
+    B is the number of blocks and L the largest number of relevant intervals.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (B,)
+        Middle of each block.
+    around : ndarray of shape (B,)
+        Position t of the centres around which the exponents are expanded.
+    scale : ndarray of shape (B,)
+        Logarithm of the scale of the sums of each block.
+    near : ndarray of shape (B, L)
+        Numbers of the relevant intervals.
+    exponent : ndarray of shape (B, L)
+        Exponent of each relevant interval, minus `scale`. It is -inf in unused entries.
+    outside : ndarray of shape (B,)
+        Bound of the sum over all other intervals.
     """
 
     theta: np.ndarray
@@ -63,12 +83,15 @@ class Blocks:
     outside: np.ndarray
 
     def part(self, rows: slice | np.ndarray) -> Blocks:
-        """Return the selected blocks."""
+        """Return the blocks that `rows` selects."""
         return Blocks(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 def _blocks(low: np.ndarray, high: np.ndarray, intervals: Intervals, b: float) -> Blocks:
-    """Find for each block, of points between low and high, the intervals that matter to it."""
+    """Return the blocks of points with the intervals of centres that matter to each block.
+
+    `low` and `high` (B,) are the smallest and largest theta in each block. `b` is the bandwidth.
+    """
     theta, half, count = (low + high) / 2.0, ((high - low) / 2.0)[:, None], len(intervals.middle)
     away = theta[:, None] - intervals.tilt
     share = away * (intervals.middle / b)
@@ -100,7 +123,10 @@ def _blocks(low: np.ndarray, high: np.ndarray, intervals: Intervals, b: float) -
 def _evaluate(
     theta: np.ndarray, blocks: Blocks, intervals: Intervals, b: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums (B, m, d c) over the near intervals at points theta (B, m), and error bounds."""
+    """Return kernel sums (B, m, d c) at points theta (B, m), and their error bounds (B, m, d).
+
+    Row i of `theta` holds m points of block i. The sums run over the intervals near the block.
+    """
     count, m = theta.shape
     values, error = (
         np.empty((count, m, intervals.nodes.shape[2])),
@@ -138,10 +164,11 @@ def sums_by_intervals(
     width: float,
     tolerance: float,
 ) -> Sums:
-    """Return the sums with their error bounds, from intervals only.
+    """Return kernel sums and error bounds at sorted points `theta` (m,) from intervals of centres.
 
-    In crowded blocks of points the sums are interpolated, if their bound is at most `tolerance`
-    relative to the sum.
+    Blocks with more than 17 points are interpolated from 17 nodes, if the error bound is at most
+    `tolerance` times the sum. `b` is the bandwidth, and `width` sets the width of a block.
+    `leave_out` (m,) holds the index of the centre that each point leaves out.
     """
     m, (d, c) = (
         len(theta),
@@ -166,7 +193,7 @@ def sums_by_intervals(
         accurate = (bounds[0] <= tolerance * bounds[1]).all(axis=1)
         todo[crowded[~accurate]] = True
         # Evaluate the polynomials of many blocks at once.
-        begin, end, parse_width = (
+        begin, end, half_width = (
             first[crowded[accurate]],
             last[crowded[accurate]],
             np.maximum(half[accurate], 1e-300),
@@ -181,11 +208,11 @@ def sums_by_intervals(
             stop = np.cumsum(size)
             rows = np.repeat(begin[batch] - stop + size, size) + np.arange(stop[-1])
             owner = np.repeat(batch, size)
-            polynomials = chebyshev((theta[rows] - middle[owner]) / parse_width[owner])
+            polynomials = chebyshev((theta[rows] - middle[owner]) / half_width[owner])
             error[rows] = bound[owner]
             for i, start, end_row in zip(batch, stop - size, stop):
                 values[begin[i] : end[i]] = polynomials[:, start:end_row].T @ series[i]
-    # Evaluate the other points one by one, blocks of similar size together.
+    # Evaluate the remaining points directly. Blocks of similar size are computed together.
     pieces = np.array(
         [(k, s) for k in np.flatnonzero(todo) for s in range(first[k], last[k], ORDER)],
         dtype=np.int64,
@@ -199,9 +226,9 @@ def sums_by_intervals(
         )
         values[rows], error[rows] = _evaluate(theta[rows], blocks.part(block[alike]), intervals, b)
     off = (theta - blocks.theta[block_index]) / b
-    own_term = np.zeros(m)
+    left_out_term = np.zeros(m)
     if leave_out is not None:
-        # Same arithmetic as in the sums, so that subtracting it cancels exactly.
+        # The arithmetic is that of the sums, so that subtracting the term cancels exactly.
         j = intervals.number[leave_out]
         exponent = (
             intervals.top[j]
@@ -209,7 +236,7 @@ def sums_by_intervals(
             - blocks.scale[block_index]
         )
         kappa = (theta - intervals.tilt[j]) * (intervals.half[j] / b)
-        own_term = np.exp(
+        left_out_term = np.exp(
             exponent
             + off * (intervals.middle[j] - blocks.around[block_index])
             + kappa * intervals.x[leave_out]
@@ -218,14 +245,14 @@ def sums_by_intervals(
     log_scale = np.repeat(
         (blocks.scale[block_index] + off * blocks.around[block_index])[:, None], d, axis=1
     )
-    return Sums(values.reshape(m, d, c), log_scale, error, own_term)
+    return Sums(values.reshape(m, d, c), log_scale, error, left_out_term)
 
 
 def _point_intervals(theta: np.ndarray, b: float, width: float) -> np.ndarray:
-    """Return an interval number for every point.
+    """Return the number of the block of each point in `theta`, sorted, shape (m,).
 
-    Intervals are about 0.8 width sqrt(b / (z (1 - z) + b)) wide in theta, and narrower where the
-    kernel is skew.
+    With z = 1 / (1 + exp(-theta)), a block is about 0.8 width sqrt(b / (z (1 - z) + b)) wide in
+    theta. Blocks are narrower where the kernel is skew.
     """
     grid = np.linspace(theta[0], theta[-1], TABLE)
     z = 1.0 / (1.0 + np.exp(-np.abs(grid)))
@@ -243,14 +270,19 @@ def _between_nodes(
     intervals: Intervals,
     b: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return error bounds and lower bounds (B, d) of sums interpolated between nodes of blocks."""
+    """Return error bounds and lower bounds (B, d) of sums that are interpolated between nodes.
+
+    `counts` and `error` hold the sums at the nodes of each block and their error bounds. `half`
+    (B,) is half the width of each block in theta.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_sum = np.log(counts)
-        # A convex function lies above the extension of its secants. It is below the node values by
-        # at most the largest difference between neighbouring nodes.
+        # The logarithm of a sum is convex in theta, so it lies above the extension of its secants.
+        # Its minimum is therefore below the smallest node value by at most the largest difference
+        # between neighbouring nodes.
         least = np.exp(log_sum.min(axis=1) - np.abs(np.diff(log_sum, axis=1)).max(axis=1))
     near = blocks.near
-    # Contribution of each interval in the middle, but at least the error of its own nodes.
+    # Contribution of each interval at the middle of the block, plus the error of its nodes.
     kappa = (blocks.theta[:, None] - intervals.tilt[near]) * intervals.half[near] / b
     share = np.exp(blocks.exponent[..., None] + kappa[..., None] * NODES)
     contribution = np.einsum(

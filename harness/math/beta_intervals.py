@@ -1,4 +1,7 @@
-"""Intervals of the centres of Beta kernels, each replaced by a few nodes (see `beta_sums`)."""
+"""Group the centres of Beta kernels into intervals, and replace each interval by a few nodes.
+
+`beta_sums` explains the method.
+"""
 
 from __future__ import annotations
 
@@ -10,42 +13,51 @@ from scipy.special import digamma, gammaln
 
 from harness.math.near_pairs import log_normaliser
 
-ORDER = 17  # q; odd, so that the middle of an interval is a node
+ORDER = 17  # number q of nodes per interval; odd, so that the middle of an interval is a node
 WIDTH = 1.75  # width of an interval, in standard deviations of the kernel
-# The kernel is no Gaussian near 0 and 1: 3 intervals at either end are cut into 4 parts each.
+# Near 0 and 1 the kernel differs from a Gaussian, so the first and last 3 intervals are cut into 4
+# parts each.
 EDGE_INTERVALS, EDGE_PARTS = 3, 4
-ROUNDING = 2.0**-50
-CHUNK = 1 << 13  # samples, or exponentials in units of 2^5, at a time: they fit into the cache
+ROUNDING = 2.0**-50  # bound of the relative rounding error of a sum
+CHUNK = 1 << 13  # samples, or batches of 32 exponentials, at a time: they fit into the cache
 
 NODES = np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)  # nodes for centres
 # Maps moments sum_j w_j T_i(x_j) to weights of the nodes.
 TO_NODES = np.linalg.inv(chebvander(NODES, ORDER - 1)).T
-LEBESGUE = 4.0  # exceeds both Lebesgue constants, 2 / pi log(q + 1) + 1
+# Upper bound of the Lebesgue constants of both sets of nodes, 2 / pi log(q + 1) + 1.
+LEBESGUE = 4.0
 
 
 @dataclass(frozen=True)
 class Centres:
-    """Sorted distinct centres.
+    """Distinct centres of Beta kernels, sorted by position, with their weights.
 
     Parameters
     ----------
     t : ndarray of shape (n, 2)
-        Columns 1 - t and t.
+        Columns 1 - t and t, where t is the position of a centre in [0, 1].
     weights : ndarray of shape (n, d, c)
-        Nonnegative weights of d groups. The first of a group is its counts; the others (the hits)
-        nowhere exceed it. A centre can be left out only with d = 1.
+        Nonnegative weights of d groups with c columns. Column 0 is the number of samples at the
+        centre. The other columns are hits, which never exceed that number. Leaving out a centre
+        needs d = 1.
     """
 
     t: np.ndarray
     weights: np.ndarray
 
     def constants(self, b: float) -> np.ndarray:
-        """Return c(t), computed as in the direct sums."""
+        """Return the log normalising constants (n,) of the kernels with bandwidth `b`.
+
+        They are computed as in the direct sums, so that both agree to the last bit.
+        """
         return log_normaliser(self.t, b)
 
 
 def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
-    """Merge equal rows of t (n, 2), adding weights (n, d, c); return Centres and row indices."""
+    """Merge equal centres of t (n, 2) and add up their weights (n, d, c).
+
+    Return the merged centres, and for each row of `t` the index of its merged centre.
+    """
     _, first, index = np.unique(t[:, 1], return_index=True, return_inverse=True)
     if len(first) == len(t):
         order = np.argsort(t[:, 1], kind="stable")
@@ -57,11 +69,29 @@ def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of centres.
+    """Intervals of centres, each represented by weighted nodes.
 
-    `middle`, `half` (half the width), `tilt` (theta0) and `top` (largest exponent) of each, (k,);
-    `mass` (k, d) and node weights `nodes` (k, q, d c) of exp(exponent - top). For every centre:
-    `number` of its interval, its position `x` in it, and that exponent.
+    k is the number of intervals, q the number of nodes, n the number of centres. d groups of c
+    columns of weights are summed together.
+
+    Parameters
+    ----------
+    middle, half : ndarray of shape (k,)
+        Middle of each interval and half of its width.
+    tilt : ndarray of shape (k,)
+        The point theta0 around which the exponents of an interval are expanded.
+    top : ndarray of shape (k,)
+        Largest exponent in each interval.
+    mass : ndarray of shape (k, d)
+        Sum of the counts, each times exp(exponent), for each interval and group.
+    nodes : ndarray of shape (k, q, d c)
+        Weights of the nodes.
+    number : ndarray of shape (n,)
+        Number of the interval of each centre.
+    x : ndarray of shape (n,)
+        Position of each centre in its interval, from -1 to 1.
+    exponent : ndarray of shape (n,)
+        Exponent of each centre at theta0, minus `top` of its interval.
     """
 
     middle: np.ndarray
@@ -76,7 +106,7 @@ class Intervals:
 
 
 def chebyshev(x: np.ndarray) -> np.ndarray:
-    """Return the first ORDER Chebyshev polynomials at x, (ORDER, len(x))."""
+    """Return the first ORDER Chebyshev polynomials at x (n,), shape (ORDER, n)."""
     polynomials = np.empty((ORDER, len(x)))
     polynomials[0], polynomials[1] = 1.0, x
     twice = 2.0 * x
@@ -87,9 +117,11 @@ def chebyshev(x: np.ndarray) -> np.ndarray:
 
 
 def _edges(b: float, width: float) -> np.ndarray:
-    """Return interval edges in t, even in arcsin sqrt t, in which the kernel is sqrt(b) / 2 wide.
+    """Return the edges in [0, 1] of intervals of centres, for bandwidth `b`.
 
-    Intervals next to 0 and 1 are finer.
+    The edges are equally spaced in arcsin sqrt(t). On that scale the standard deviation of the
+    kernel is sqrt(b) / 2 everywhere, and an interval is `width` standard deviations wide. Intervals
+    next to 0 and 1 are finer.
     """
     count = int(np.ceil(np.pi / (width * np.sqrt(b))))
     edge = min(EDGE_INTERVALS, count)
@@ -99,7 +131,11 @@ def _edges(b: float, width: float) -> np.ndarray:
 
 
 def group_centres(centres: Centres, constants: np.ndarray, b: float, width: float) -> Intervals:
-    """Group the sorted centres into intervals and compute their node weights."""
+    """Group sorted centres into intervals and compute the weights of their nodes.
+
+    `constants` are the log normalising constants of the centres for bandwidth `b`. `width` is the
+    width of an interval in standard deviations of the kernel.
+    """
     t, n = centres.t[:, 1], len(centres.t)
     index = np.searchsorted(_edges(b, width)[1:-1], t, side="right")
     first = np.flatnonzero(np.diff(index, prepend=-1))
@@ -128,10 +164,15 @@ def group_centres(centres: Centres, constants: np.ndarray, b: float, width: floa
 
 
 def interpolation_bound(kappa: np.ndarray) -> np.ndarray:
-    """Return a bound of 4 sum_{i >= q} I_i(kappa), plus rounding.
+    """Return a bound of the error of interpolating exp(kappa x) on [-1, 1] at q Chebyshev nodes.
 
-    It uses I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1))) and I_{i+1} <= I_i kappa / (2 (i +
-    1)); for a large kappa, a bound that holds for any interpolant.
+    The bound is 4 sum_{i >= q} I_i(kappa) plus rounding, with I_i the modified Bessel functions. It
+    uses
+
+        I_i <= (kappa / 2)^i / i! exp(kappa^2 / (4 (i + 1)))
+        I_{i+1} <= I_i kappa / (2 (i + 1))
+
+    For kappa > q + 1 it returns a coarser bound that holds for any interpolation.
     """
     kappa = np.minimum(np.abs(kappa), 600.0)
     small = np.minimum(kappa, ORDER + 1.0)

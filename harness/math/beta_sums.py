@@ -1,26 +1,34 @@
 """Sums of Beta kernels at many points in nearly linear time, with a computed error bound.
 
-With theta = log z - log(1 - z), the kernel (`kernels.dirichlet_sums`) is, up to a factor of z
-alone, an exponential:
+Let t be a centre, z a point, b the bandwidth, and theta = log z - log(1 - z). Up to a factor that
+depends on z alone, the kernel of `kernels.dirichlet_sums` is an exponential:
 
     log k_b(z; t) = c(t) + theta t / b + log(1 - z) / b,
     c(t) = log Gamma(1/b + 2) - log Gamma(t/b + 1) - log Gamma((1-t)/b + 1)
 
-For centres t in [t0 - h, t0 + h] and any theta0, sum_j w_j k_b(z; t_j) is therefore a sum of
-exp(c_j + theta0 t_j / b) times exp(kappa x_j), kappa = (theta - theta0) h / b and x_j = (t_j - t0)
-/ h. Interpolation of exp(kappa x) on [-1, 1] at q Chebyshev nodes is off by at most 4 sum_{i >= q}
-I_i(|kappa|) (Trefethen, Approximation Theory and Practice, theorem 4.2; I_i, modified Bessel
-functions, are half its Chebyshev coefficients).
+Take centres t_j in an interval [t0 - h, t0 + h] with weights w_j, c_j = c(t_j), and any theta0.
+Then sum_j w_j k_b(z; t_j) is a sum of products of two exponentials:
 
-This is used twice. The centres of an interval are replaced by q nodes with weights of their own,
-and the sums at the points of an interval are interpolated from those at q nodes in theta. As
-weights and kernels are positive, log sum_j w_j exp(theta a_j) is convex in theta. A sum over an
-interval is therefore bounded from below by its values at the nodes, and the errors become relative
-ones.
+    exp(c_j + theta0 t_j / b)    does not depend on the point
+    exp(kappa x_j)               kappa = (theta - theta0) h / b,  x_j = (t_j - t0) / h
 
-An interval is about 1.75 standard deviations of the kernel wide, so that there are pi / (1.75
-sqrt(b)). Cost: O(n q) per bandwidth and weight, and about 25 q^2 / sqrt(b) exponentials. Where the
-bound exceeds TOLERANCE, narrower intervals are tried; if few points are left, they get direct sums.
+Interpolation of exp(kappa x) on [-1, 1] at q Chebyshev nodes has an error of at most 4 sum_{i >= q}
+I_i(|kappa|). The modified Bessel functions I_i are half the Chebyshev coefficients (Trefethen,
+Approximation Theory and Practice, theorem 4.2).
+
+Interpolation is used twice:
+
+1. The centres of an interval are replaced by q nodes with weights.
+2. The sums at the points of an interval are interpolated from the sums at q nodes in theta.
+
+Weights and kernels are positive, so log sum_j w_j exp(theta a_j) is convex in theta for any numbers
+a_j. The values at the nodes therefore bound a sum from below, which turns absolute errors into
+relative ones.
+
+An interval is about 1.75 standard deviations of the kernel wide, which gives pi / (1.75 sqrt(b))
+intervals. Cost per bandwidth: O(n q) for each weight, and about 25 q^2 / sqrt(b) exponentials. If
+the bound exceeds TOLERANCE, narrower intervals are tried. If few points remain, their sums are
+computed directly.
 """
 
 from __future__ import annotations
@@ -34,18 +42,25 @@ from scipy.special import digamma
 from harness.math.beta_blocks import Sums, sums_by_intervals
 from harness.math.beta_intervals import WIDTH, Centres, distinct, group_centres
 
-TOLERANCE = 4e-11  # largest relative error accepted for a sum of weights; twice that for a ratio
+# Largest accepted relative error of a sum of weights. A ratio has at most twice this error.
+TOLERANCE = 4e-11
 MAX_NARROWING = 8.0  # intervals are narrowed at most by this factor to satisfy the bound
-MAX_DIRECT_POINTS = 64  # up to so many points, direct sums are cheaper than narrower intervals
-SMALLEST_SUM = 1e-250  # smaller sums, relative to the largest group, lost digits to underflow
-FAR = 60.0  # centres below exp(-60) of the largest are dropped from direct sums
-SMALLEST_BANDWIDTH = 5e-6  # below it, rounding of exponents of size 1 / b dominates the error
+MAX_DIRECT_POINTS = 64  # up to this many points, direct sums are cheaper than narrower intervals
+# Smaller sums, relative to the largest group, have lost digits to underflow.
+SMALLEST_SUM = 1e-250
+FAR = 60.0  # direct sums drop terms that are smaller than exp(-60) times the largest term
+# With smaller bandwidths b, the rounding of exponents of size 1 / b dominates the error.
+SMALLEST_BANDWIDTH = 5e-6
 
 
 def applies(
     points: np.ndarray, centres: np.ndarray, hits: np.ndarray, bandwidths: Sequence[float]
 ) -> bool:
-    """Return True for two columns that sum to 1, hits in [0, 1] and no tiny bandwidth."""
+    """Return True if the fast sums of this module can handle the input.
+
+    Points and centres need two columns that sum to 1, hits must lie in [0, 1], and no bandwidth may
+    be below 5e-6.
+    """
     if centres.shape[1] != 2 or min(bandwidths) < SMALLEST_BANDWIDTH:
         return False
     off = max(np.abs(x.sum(axis=1) - 1.0).max(initial=0.0) for x in (points, centres))
@@ -57,7 +72,11 @@ def applies(
 
 
 def cheaper(m: int, n: int, b: float) -> bool:
-    """Return True if the sums of this module cost less than m n kernels."""
+    """Return True if the fast sums cost less than m n direct kernel evaluations.
+
+    `m` is the number of points, `n` the number of centres and `b` the bandwidth. The constants were
+    measured.
+    """
     return m * n > 1e6 + 6e4 / np.sqrt(b)
 
 
@@ -68,7 +87,11 @@ def regressions(
     b: float,
     leave_out: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ratios (m, c) and log density (m,) as `kernels.dirichlet_sums`, for one bandwidth."""
+    """Return ratios (m, c) and log densities (m,) of kernel regression for one bandwidth `b`.
+
+    Arguments and results are those of `kernels.dirichlet_sums`, for points and centres of two
+    columns.
+    """
     sample, centre_index = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
     theta = np.log(points[:, 1]) - np.log(points[:, 0])
     left_out_centre = None if leave_out is None else centre_index[leave_out]
@@ -82,7 +105,7 @@ def regressions(
     sums = beta_sums(
         theta[first], sample, b, None if left_out_centre is None else left_out_centre[first]
     )
-    values, left_out = sums.values[index, 0], sums.own_term[index]
+    values, left_out = sums.values[index, 0], sums.left_out_term[index]
     total, hit_sums = values[:, 0] - left_out, values[:, 1:]
     if leave_out is not None:
         hit_sums = hit_sums - left_out[:, None] * hits[leave_out]
@@ -102,16 +125,18 @@ def beta_sums(
     leave_out: np.ndarray | None = None,
     width: float = WIDTH,
 ) -> Sums:
-    """Return the sums at m sorted points theta = log z - log(1 - z), (m,).
+    """Return the sums of Beta kernels at m sorted points theta = log z - log(1 - z).
 
-    leave_out: (m,), the centres of which one count is left out. Their terms are in `Sums.own_term`;
-    where such a term would be nearly all of the sum, the values exclude it instead. Errors are at
-    most TOLERANCE of the remaining counts of a group.
+    `leave_out` (m,) holds for each point the index of the centre whose weight is to be lowered by
+    one sample. `Sums.left_out_term` returns the term of that sample, for the caller to subtract. If
+    the term is nearly all of the sum, `Sums.values` excludes it and the term is 0. `width` is the
+    width of an interval in standard deviations of the kernel. The error of a sum is at most
+    TOLERANCE times the remaining sum of counts.
     """
     constants = centres.constants(b)
     intervals = group_centres(centres, constants, b, width)
     sums = sums_by_intervals(theta, intervals, b, leave_out, width, TOLERANCE)
-    remaining = sums.values[:, :, 0] - sums.own_term[:, None]
+    remaining = sums.values[:, :, 0] - sums.left_out_term[:, None]
     worst = np.flatnonzero(
         ~((sums.error < TOLERANCE * remaining) & (remaining > SMALLEST_SUM)).all(axis=1)
     )
@@ -120,7 +145,7 @@ def beta_sums(
         better = beta_sums(theta[worst], centres, b, left_out_centre, width / 2.0)
     else:
         better = _direct_sums(theta[worst], centres, constants, b, left_out_centre)
-    for name in ("values", "log_scale", "error", "own_term"):
+    for name in ("values", "log_scale", "error", "left_out_term"):
         getattr(sums, name)[worst] = getattr(better, name)
     return sums
 
@@ -132,9 +157,9 @@ def _direct_sums(
     b: float,
     leave_out: np.ndarray | None,
 ) -> Sums:
-    """Return the sums at each point over the centres that matter to it, group by group.
+    """Return the sums at m points, computed directly from the centres near each point.
 
-    The nearest centres may belong to a single group.
+    The sums of each group of weights use the centres that have samples of this group.
     """
     m, (groups, columns) = len(theta), centres.weights.shape[1:]
     sums = Sums(
@@ -153,7 +178,7 @@ def _direct_sums(
                 theta[i], sample, sample_constants, b, position if alone else None
             )
             if position is not None and not alone:
-                sums.own_term[i] = np.exp(
+                sums.left_out_term[i] = np.exp(
                     sample_constants[position]
                     + theta[i] * sample.t[position, 1] / b
                     - sums.log_scale[i, d]
@@ -164,9 +189,10 @@ def _direct_sums(
 def _direct(
     theta: float, centres: Centres, constants: np.ndarray, b: float, without: int | None
 ) -> tuple[np.ndarray, float]:
-    """Return values (c,) and log_scale at one point, without the centre `without`; weights (n, c).
+    """Return the sums of weights (c,) at one point `theta`, and the logarithm of their scale.
 
-    The exponent is concave in t, so that bisection finds the centres that matter.
+    The centre with index `without` is left out. The exponent is concave in the position of the
+    centre, so bisection finds the centres whose terms are not negligible.
     """
     t, n = centres.t[:, 1], len(constants)
 

@@ -1,4 +1,7 @@
-"""Sizes and sums of bins of one probability, from which every binned estimator is computed."""
+"""Sample counts and sums of p and y in bins of one probability.
+
+Every binned estimator is computed from these sums.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ import numpy as np
 
 
 def width_edges(bins: int) -> np.ndarray:
-    """Return the inner edges of bins of equal width."""
+    """Return the bins - 1 inner edges of bins of equal width on [0, 1]."""
     return np.arange(1, bins) / bins
 
 
 def mass_edges(p: np.ndarray, bins: int) -> np.ndarray:
-    """Return inner edges that cut the sorted sample into `bins` parts of equal size.
+    """Return the inner edges of `bins` bins that hold equally many values of p (n,).
 
-    Sizes differ by at most one; the first n mod bins are larger. A cut inside a run of equal p
-    moves to its start.
+    Bin sizes differ by at most one; the first n mod bins are larger. An edge never splits equal
+    values: they all go into the upper bin. With n <= bins, each distinct value gets a bin.
     """
     n = len(p)
     if n <= bins:
@@ -26,9 +29,10 @@ def mass_edges(p: np.ndarray, bins: int) -> np.ndarray:
 def width_sums(
     p: np.ndarray, y: np.ndarray, bins: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sizes, sums of p and sums of y of the bins [j / bins, (j + 1) / bins).
+    """Return the sizes, sums of p and sums of y of the equal-width bins [j / bins, (j + 1) / bins).
 
-    The last bin is closed. p: (n,) in [0, 1]; y: (n,) integers in {0, 1}. Three arrays (bins,).
+    The last bin includes 1. `p` (n,) lies in [0, 1]; `y` (n,) holds integers 0 and 1. Each of the
+    three results has shape (bins,).
 
     Examples
     --------
@@ -39,7 +43,10 @@ def width_sums(
 
 
 def mass_sums(p: np.ndarray, y: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sizes, sums of p and sums of y of bins of equal counts, cut at `mass_edges`.
+    """Return the sizes, sums of p and sums of y of bins that hold equally many samples.
+
+    `p` (n,) lies in [0, 1]; `y` (n,) holds integers 0 and 1. The bins are cut at `mass_edges`. Ties
+    in p may leave fewer than `bins` bins.
 
     Examples
     --------
@@ -52,7 +59,7 @@ def mass_sums(p: np.ndarray, y: np.ndarray, bins: int) -> tuple[np.ndarray, np.n
 def _sums(
     p: np.ndarray, y: np.ndarray, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sizes, sums of p and sums of y of the bins between inner edges."""
+    """Return the sizes, sums of p and sums of y of the bins between sorted inner `edges`."""
     count = len(edges) + 1
     # Outcomes are 0 or 1: the counts of (outcome, bin) give sizes and sums of y in one pass.
     index = np.searchsorted(edges, p, side="right")

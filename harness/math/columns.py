@@ -1,14 +1,16 @@
-"""Match the columns of a data frame of predictions with the classes, by their names.
+"""Match the columns of predictions with the classes, by the names of the columns.
 
-Columns are named by class (`cat`, `p_cat`, `prob_cat`), or numbered (0, 1, 2; p_0, p_1, p_2), or
-have no names (an array).
+The columns of a data frame are named by class (`cat`, `p_cat`, `prob_cat`) or numbered (0, 1, 2 or
+p_0, p_1, p_2). The columns of an array have no names. The table says how columns are matched,
+depending on whether the caller names the classes:
 
-| columns  | classes given                                  | classes not given                   |
-|----------|------------------------------------------------|-------------------------------------|
-| no names | in their order                                 | in their order                      |
-| numbered | by name if the classes are these numbers, else | by their numbers                    |
-|          | by their numbers                               |                                     |
-| by class | by name; names other than the classes: refused | labels must be names, not numbers   |
+| columns        | classes are named                                | classes are not named        |
+|----------------|--------------------------------------------------|------------------------------|
+| without names  | by position                                      | by position                  |
+| numbered       | by name if the class names are the same numbers, | by number                    |
+|                | otherwise by number                              |                              |
+| named by class | by name; an error if the names differ            | by position; labels must be  |
+|                |                                                  | names too                    |
 """
 
 from __future__ import annotations
@@ -26,35 +28,38 @@ PROBABILITY_NAMES = (
     "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score",
     "scores", "y_prob", "y_proba", "y_score", "y_pred_proba", "y_pred_prob",
 )  # fmt: skip
-SHOWN = 6  # names listed in a message
+SHOWN = 6  # most names that a message lists
 
 
 def match_columns(
     p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None
 ) -> tuple[ArrayLike, ArrayLike, tuple[str, ...] | None]:
-    """Put the columns of p and the labels in the order of the classes.
+    """Put the columns of p in the order of the classes, and turn labels into numbers.
 
     Parameters
     ----------
     p : array_like or data frame, (n,) or (n, k)
-        Predictions. Only a data frame has names of columns.
+        Predictions. Only the columns of a data frame have names.
     y : array_like (n,)
-        Labels: numbers 0..k-1, or names of classes. Where all classes are numbers, numbers among
-        them are names.
+        Labels: numbers 0..k-1, or names of classes. If all class names are numbers and y holds only
+        these numbers, they are read as names.
     classes : sequence, optional
         Names of the k classes.
 
     Returns
     -------
-    p, y, names
-        p with its columns in the order of the classes, labels as numbers 0..k-1, and the names of
-        the classes; None if nothing names them.
+    p : array_like
+        Predictions with columns in the order of the classes.
+    y : array_like (n,)
+        Labels as numbers 0..k-1.
+    names : tuple of str, or None
+        Names of the classes. None if neither `classes` nor the columns name them.
 
     Raises
     ------
     BadInputError
-        If the names of the columns are not the classes, or leave open which label belongs to which
-        column.
+        If the names of the columns differ from the classes, or if it stays unclear which label
+        belongs to which column.
 
     Examples
     --------
@@ -74,30 +79,37 @@ def match_columns(
             if not (_has_text(y) or _are_truth_values(y, names)):
                 raise BadInputError(
                     f"p has columns named {few(columns)}, but y holds numbers. Give classes= with "
-                    "the name of each number in turn, or p.to_numpy() to keep the columns' order."
+                    "the class names in the order of these numbers, or p.to_numpy() to keep the "
+                    "order of the columns."
                 )
         elif sorted(map(int, columns)) != list(range(len(columns))):
             _refuse_two_countings(columns, y)
     if names is None and _has_text(y):
         first = str(np.ravel(np.asarray(y))[0])
         raise BadInputError(
-            f"y holds names, such as {first!r}. Give classes= with the name of each column of p."
+            f"y holds names, such as {first!r}. Give classes= with the class name of each column "
+            "of p."
         )
     p = arrange_columns(p, names)
     return p, y if names is None else encode_labels(y, names), names
 
 
 def arrange_columns(p: ArrayLike, classes: Sequence[str] | None) -> Any:
-    """Return p as an array, its columns in the order of the classes, else of their numbers.
+    """Return p as an array with its columns in the order of the classes.
 
-    BadInputError if the columns are named by other classes.
+    If `classes` is None, numbered columns are sorted by their numbers. BadInputError if the columns
+    are named by other classes.
     """
     order = column_order(p, classes)
     return np.asarray(p) if order is None else np.asarray(p)[:, order]
 
 
 def column_order(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | None:
-    """Return the position of each class's column in a data frame; None if p has no column names."""
+    """Return the column index of each class in a data frame; None if p has no column names.
+
+    If `classes` is None, numbered columns are sorted by their numbers. BadInputError if the columns
+    are named by other classes.
+    """
     columns = column_names(p)
     if columns is None:
         _refuse_first_of_two(p, classes)
@@ -108,9 +120,10 @@ def column_order(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | Non
 def class_order(
     columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None
 ) -> list[int]:
-    """Return the position of each class's column.
+    """Return the column index of each class.
 
-    columns: names of the columns without their common prefix; full_names: with it.
+    `columns` are the names of the columns without their common prefix, `full_names` the names with
+    it. If `classes` is None, numbered columns are sorted by their numbers.
 
     Examples
     --------
@@ -130,14 +143,14 @@ def class_order(
         return class_order(columns, full_names, None)
     raise BadInputError(
         f"the columns of p are named {few(full_names)}, but the classes are {few(classes)}. Name "
-        "the columns by class, or give p.to_numpy() to keep their order."
+        "the columns by class, or give p.to_numpy() to keep the order of the columns."
     )
 
 
 def column_names(p: Any) -> tuple[str, ...] | None:
     """Return the names of a data frame's columns without their common prefix.
 
-    None for an array, and for a frame with fewer than two columns.
+    Return None for an array, and for a data frame with fewer than two columns.
 
     Examples
     --------
@@ -150,14 +163,17 @@ def column_names(p: Any) -> tuple[str, ...] | None:
     texts = _texts(p.columns)
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise BadInputError(f"p has two columns named {twice!r}; give each its own name.")
+        raise BadInputError(
+            f"p has two columns named {twice!r}; give each column a different name."
+        )
     return without_prefix(texts)
 
 
 def without_prefix(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return names of columns without their common prefix.
+    """Return column names without their common prefix.
 
-    Numbered columns may have any prefix, others one that is usual for probabilities.
+    Numbered columns may have any prefix. From other columns, only a usual prefix for probabilities
+    (such as `p` or `prob`) is removed.
 
     Examples
     --------
@@ -179,9 +195,9 @@ def without_prefix(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def suffix(text: str, prefix: str) -> str | None:
-    """Return the part of a column name after the prefix, a number without leading zeros.
+    """Return the part of a column name that follows the prefix, or None if there is no such part.
 
-    None if nothing follows the prefix, or the name begins otherwise.
+    Numbers lose their leading zeros.
 
     Examples
     --------
@@ -198,7 +214,7 @@ def suffix(text: str, prefix: str) -> str | None:
 def encode_labels(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     """Return labels as positions in `names`.
 
-    Numbers stay, unless all names are numbers and y holds only these.
+    Numeric labels are returned unchanged, unless all names are numbers and y holds only these.
 
     Examples
     --------
@@ -232,14 +248,14 @@ def encode_labels(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
 
 
 def as_text(value: Any) -> str:
-    """Return a class or label as text; whole numbers have no decimal point."""
+    """Return a class name or label as text; whole numbers get no decimal point."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
 
 
 def few(names: Sequence[Any], most: int = SHOWN) -> str:
-    """Return names joined for a sentence; of many, only the first ones and the last."""
+    """Return names as a comma-separated list; long lists show only the first names and the last."""
     texts = [str(name) for name in names]
     if len(texts) <= most + 1:
         return ", ".join(texts)
@@ -247,7 +263,10 @@ def few(names: Sequence[Any], most: int = SHOWN) -> str:
 
 
 def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
-    """Return the classes as texts; BadInputError unless each class of p has its own name."""
+    """Return the class names as texts; BadInputError if they are not distinct or not k in number.
+
+    k is the number of classes of the predictions p.
+    """
     names = tuple(map(as_text, classes))
     shape = np.shape(p)
     k = shape[1] if len(shape) == 2 else 2
@@ -256,32 +275,40 @@ def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
             f"classes has {len(names)} names, but p has {k} classes; one name per class is needed."
         )
     if len(set(names)) != k:
-        raise BadInputError("classes has a name twice; give each class its own name.")
+        raise BadInputError("classes has a name twice; give each class a different name.")
     return names
 
 
 def _refuse_two_countings(columns: Sequence[str], y: ArrayLike) -> None:
-    """Refuse columns numbered 1..k with labels that may count from 1 as well as from 0."""
+    """Raise BadInputError if labels may count either from 0 or from the first column's number.
+
+    `columns` are numbers that do not start at 0, for example 1..k. The labels are ambiguous if all
+    of them are among these numbers.
+    """
     labels = set(map(as_text, np.unique(np.asarray(y)).tolist()))
     if labels <= set(columns):
         dots = ", ..." if len(columns) > 3 else ""
         raise BadInputError(
-            f"the columns of p are numbered {few(columns)}, and y holds {few(sorted(labels))}. If "
-            f"label {columns[0]} means that column, give classes=[{', '.join(columns[:3])}{dots}]. "
-            "If labels count from 0, give p.to_numpy()."
+            f"the columns of p are numbered {few(columns)}, and y holds the labels "
+            f"{few(sorted(labels))}. If label {columns[0]} means column {columns[0]}, give "
+            f"classes=[{', '.join(columns[:3])}{dots}]. If labels count from 0, give p.to_numpy()."
         )
 
 
 def _refuse_first_of_two(p: Any, classes: Sequence[str] | None) -> None:
-    """Refuse a series of probabilities of the first of two classes; p (n,) means the second."""
+    """Raise BadInputError if a series holds the probabilities of the first of two classes.
+
+    A one-dimensional p must hold the probabilities of the second class. The name of the series
+    tells which class it belongs to.
+    """
     name = getattr(p, "name", None)
     if name is None or classes is None or len(classes) != 2 or np.ndim(p) != 1:
         return
     text = as_text(name)
     if classes[0] in (text, *(suffix(text, prefix) for prefix in PROBABILITY_NAMES)):
         raise BadInputError(
-            f"p is named {text!r}, but a single column holds the probabilities of the second "
-            f"class, {classes[1]!r}. Give 1 - p, or the classes in the other order."
+            f"p is named {text!r}, but a single column must hold the probabilities of the second "
+            f"class, {classes[1]!r}. Give 1 - p, or swap the classes."
         )
 
 
@@ -294,12 +321,12 @@ def _numbered(names: Sequence[str]) -> bool:
 
 
 def _are_truth_values(y: Any, names: Sequence[str]) -> bool:
-    """Return True if labels are booleans and the classes are named False and True."""
+    """Return True if the labels y are booleans and the classes are named False and True."""
     return np.asarray(y).dtype.kind == "b" and set(names) == {"False", "True"}
 
 
 def _has_text(y: Any) -> bool:
-    """Return True if labels are names: text, or objects of which the first is text."""
+    """Return True if the labels y are text, or objects of which the first is text."""
     try:
         labels = np.asarray(y)
     except ValueError:  # ragged; `notions.checked` refuses it
@@ -310,7 +337,7 @@ def _has_text(y: Any) -> bool:
 
 
 def _distinct(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the distinct labels of text or mixed objects, and each row's position among them."""
+    """Return the distinct labels of an array of objects, and the index of each row's label."""
     codes: dict[Any, int] = {}
     rows = labels.ravel().tolist()
     index = np.array([codes.setdefault(row, len(codes)) for row in rows], dtype=np.int64)

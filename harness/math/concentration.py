@@ -1,30 +1,33 @@
-"""Confidence widths of means, valid at every sample size, from which certified bounds are built.
+"""Confidence bounds for means of bounded variables, valid at every sample size.
 
-Logarithms are natural.
+Certified bounds of the calibration error are built from them. Logarithms are natural.
 """
 
 from __future__ import annotations
 
 import math
 
-HALVINGS = 200  # at most; bisection ends when the bracket holds two neighbouring floats
+HALVINGS = 200  # most bisection steps; bisection ends earlier at two neighbouring floats
 
 
 def dkw(n: int, delta: float) -> float:
-    """Return sqrt(ln(2/delta) / (2 n)).
+    """Return the width of the DKW confidence band, sqrt(ln(2/delta) / (2 n)).
 
-    sup |F - F_n| exceeds it with probability at most delta, for any law, atoms included (Dvoretzky,
-    Kiefer and Wolfowitz, with the constant of Massart, 1990).
+    The empirical distribution function of n samples differs from the true one by more than this
+    width with probability at most delta. This holds for any distribution, also with atoms
+    (Dvoretzky, Kiefer and Wolfowitz, with the constant of Massart, 1990).
     """
     return math.sqrt(math.log(2.0 / delta) / (2.0 * n))
 
 
 def empirical_bernstein(variance: float, n: int, delta: float) -> float:
-    """Return sqrt(2 s2 ln(2/delta) / n) + 7 ln(2/delta) / (3 (n - 1)), s2 the sample variance.
+    """Return the confidence width of a mean of n variables in [0, 1] by Bernstein's inequality.
 
-    s2 has the divisor n - 1. The mean of n i.i.d. variables in [0, 1] is below its expectation by
-    more with probability at most delta, and likewise above (Maurer and Pontil, 2009, Theorem 4).
-    Infinite for n < 2.
+        sqrt(2 variance ln(2/delta) / n) + 7 ln(2/delta) / (3 (n - 1))
+
+    `variance` is the sample variance with divisor n - 1. The sample mean of i.i.d. variables falls
+    below its expectation by more than this width with probability at most delta. The same holds
+    above (Maurer and Pontil, 2009, Theorem 4). The width is infinite for n < 2.
     """
     if n < 2:
         return math.inf
@@ -33,20 +36,22 @@ def empirical_bernstein(variance: float, n: int, delta: float) -> float:
 
 
 def kl_upper(q: float, c: float) -> float:
-    """Return sup {p >= q: kl(q || p) <= c}, kl of Bernoulli laws, with q clipped to [0, 1].
+    """Return the largest p >= q with kl(q || p) <= c, for Bernoulli distributions.
 
-    With c = ln(1/delta) / n it exceeds the expectation of i.i.d. variables in [0, 1] of mean q with
-    probability at least 1 - delta (Chernoff's bound; Hoeffding, 1963, eq. 2.1). It increases with
-    q, so that a valid upper bound of the mean may replace q.
+    Use it as an upper bound of the expectation of n i.i.d. variables in [0, 1] with sample mean q.
+    With c = ln(1/delta) / n the bound holds with probability at least 1 - delta (Chernoff's bound;
+    Hoeffding, 1963, eq. 2.1). q is first clipped to [0, 1]. The result increases with q, so an
+    upper bound of the sample mean may replace q.
     """
     q = min(max(q, 0.0), 1.0)
     return _crossing(q, q, 1.0, c)
 
 
 def kl_lower(q: float, c: float) -> float:
-    """Return inf {p <= q: kl(q || p) <= c}.
+    """Return the smallest p <= q with kl(q || p) <= c, for Bernoulli distributions.
 
-    Equals 1 - kl_upper(1 - q, c) without the rounding error of the subtraction.
+    It equals 1 - kl_upper(1 - q, c), without the rounding error of the subtraction. q is first
+    clipped to [0, 1].
     """
     q = min(max(q, 0.0), 1.0)
     return _crossing(q, q, 0.0, c)
@@ -55,8 +60,8 @@ def kl_lower(q: float, c: float) -> float:
 def _crossing(q: float, inside: float, outside: float, c: float) -> float:
     """Return the p between `inside` and `outside` at which kl(q || p) reaches c.
 
-    kl(q || p) is 0 at p = q and increases away from it. The result is rounded outwards, so that a
-    bound stays valid; it is `outside` if c is not reached.
+    `inside` is q, where kl(q || p) is 0; `outside` is 0 or 1. The result is `outside` if kl stays
+    below c. It is rounded towards `outside`, so that a bound stays valid.
     """
     if _kl(q, outside) <= c:
         return outside
@@ -72,7 +77,10 @@ def _crossing(q: float, inside: float, outside: float, c: float) -> float:
 
 
 def _kl(q: float, p: float) -> float:
-    """Return kl(q || p) of Bernoulli laws; infinite where p excludes an outcome that q allows."""
+    """Return kl(q || p) of two Bernoulli distributions.
+
+    It is infinite if an outcome has probability 0 under p, but not under q.
+    """
     if (q > 0.0 and p == 0.0) or (q < 1.0 and p == 1.0):
         return math.inf
     first = q * math.log(q / p) if q > 0.0 else 0.0

@@ -1,8 +1,16 @@
-"""Bregman divergences `D_F(r, g) = F(r) - F(g) - <grad F(g), r - g>` of a convex F on the simplex.
+"""Bregman divergences of convex functions on the probability simplex.
 
-Every proper score is one. With the loss S(g, y) = D_F(e_y, g), E S(f, Y) = E D_F(C, f) + (E F(e_Y)
-- E F(C)): calibration error plus refinement (popordanoska2024, eqs. 4 to 7). Define your own with
-`Bregman("bregman_<name>", F, gradient)`.
+The divergence of a convex function F with gradient grad F is
+
+    D_F(r, g) = F(r) - F(g) - <grad F(g), r - g>
+
+Every proper score has this form: S(g, y) = D_F(e_y, g), with e_y the one-hot label. Let f be the
+prediction, Y the label and C = E[e_Y given f]. The expected score is then calibration error plus
+refinement (popordanoska2024, eqs. 4 to 7):
+
+    E S(f, Y) = E D_F(C, f) + (E F(e_Y) - E F(C))
+
+Define a new divergence with `Bregman("bregman_<name>", F, gradient)`.
 """
 
 from __future__ import annotations
@@ -16,18 +24,18 @@ from scipy.special import xlogy
 
 @dataclass(frozen=True)
 class Bregman:
-    """A Bregman divergence.
+    """A Bregman divergence, defined by a convex function F on probability vectors.
 
     Parameters
     ----------
     name : str
         Name of the estimand.
     value : callable
-        F, (n, k) -> (n,).
+        The function F, from (n, k) to (n,).
     gradient : callable
-        grad F, (n, k) -> (n, k).
+        The gradient of F, from (n, k) to (n, k).
     interior : bool
-        True if grad F exists only inside the simplex; predictions are then clipped first.
+        True if the gradient exists only inside the simplex. Predictions are then clipped first.
     """
 
     name: str
@@ -36,11 +44,11 @@ class Bregman:
     interior: bool = True
 
     def divergence(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """Return D_F(r, g) row by row. r, g: (n, k)."""
+        """Return D_F(r, g) for each row of r and g, both (n, k)."""
         return self.value(r) - self.linear(r, g)
 
     def linear(self, r: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """Return the tangent at g: `F(g) + <grad F(g), r - g>`."""
+        """Return the tangent of F at g, evaluated at r: `F(g) + <grad F(g), r - g>`, shape (n,)."""
         return self.value(g) + (self.gradient(g) * (r - g)).sum(axis=1)
 
 

@@ -1,10 +1,11 @@
 """Estimands: the population quantities that estimators estimate.
 
-With f the prediction and C = E[Y given f] the truth, most estimands are an aggregate of a distance
-d(f, C). The same functions serve the truth (integrals), the oracle (sample means) and plug-in
-estimators (means of bins).
+f is the prediction, Y the label and C = E[Y given f] the truth (E[e_Y given f] for vectors). Most
+estimands aggregate a distance d(f, C). The same functions serve the truth (integrals), the oracle
+(sample means) and plug-in estimators (means over bins).
 
-Scalar notions (binary, top_label; classwise averages them over the classes), f and C of shape (n,):
+Scalar notions (binary, top_label, classwise), f and C of shape (n,). Class-wise estimands are
+averages over the classes:
 
     l<p>                       E |f - C|, for every p
     l2_squared                 E (f - C)^2
@@ -20,65 +21,76 @@ Scalar notions (binary, top_label; classwise averages them over the classes), f 
     sharpness_l2_squared       E (C - E C)^2
     sharpness_kl               E KL(Ber(C) || Ber(E C))
 
-Binary, f is overconfident where it is farther from 1/2 than C on the same side, or C is on the
-other side; f = 1/2 is neither (berta2026, Appendix C). A top-label confidence is overconfident
-where f > C.
+A binary prediction f is overconfident in two cases: f is farther from 1/2 than C on the same side,
+or C is on the other side of 1/2. f = 1/2 is neither over- nor underconfident (berta2026, Appendix
+C). A top-label confidence is overconfident where f > C.
 
 Canonical notion, f and C of shape (n, k):
 
     l<p>                       E ||f - C||_p, any p >= 1 (not to the power p)
-    linf                       E max_j |f_j - C_j| (mean of the norm, as berta2026)
+    linf                       E max_j |f_j - C_j| (a mean, as in berta2026)
     l2_squared                 E ||f - C||_2^2
     rms                        sqrt(E ||f - C||_2^2)
     kl                         E KL(C || f)
     top_class_l1               E |f_t - C_t|, t = argmax f, C given the whole vector
-    top_class_l1_over, _under  its parts, by the sign of f_t - C_t
+    top_class_l1_over          the part where f_t > C_t
+    top_class_l1_under         the part where f_t < C_t
     top_class_l2_squared       E (f_t - C_t)^2, also with _over and _under
-    brier                      E ||f - Y||^2
+    brier                      E ||f - e_Y||^2
     logloss                    E -log f_Y
     refinement_l2_squared      E sum_j C_j (1 - C_j)
     refinement_kl              E entropy of C
     sharpness_l2_squared       E ||C - E C||^2
     sharpness_kl               E KL(C || E C)
 
-The expected score splits: brier = l2_squared + refinement_l2_squared, logloss = kl + refinement_kl.
-Refinement + sharpness is the refinement of the constant E C, the uncertainty of Y alone
-(popordanoska2024, Section 3; there the refinement omits the constant of the Brier score).
-Refinement and sharpness depend on C alone: they are no distances and not 0 at f = C.
+The expected score is calibration error plus refinement: brier = l2_squared + refinement_l2_squared,
+and logloss = kl + refinement_kl. Refinement plus sharpness is the refinement of the constant
+prediction E C, which measures the uncertainty of Y alone (popordanoska2024, Section 3). That paper
+omits the constant of the Brier score from the refinement. Refinement and sharpness depend on C
+alone. They are no distances, so they are not 0 at f = C.
 
-Two orderings are no calibration errors, and their truths are unknown. auroc (scalar notions) is P(f
-> f') + P(f = f') / 2 over pairs of an outcome 1 and an outcome 0. accuracy (any notion) is P(argmax
-f = Y). `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a
-user's own divergence (harness.math.divergences), truths unknown.
+Two estimands measure how well predictions order or name the outcomes. They are no calibration
+errors, and their truths are unknown:
 
-Any notion, with a kernel that the estimator chooses (harness.estimators.kernel_errors), truths
-unknown:
+    auroc                      P(f > f') + P(f = f') / 2, with f from a sample with outcome 1
+                               and f' from a sample with outcome 0 (scalar notions)
+    accuracy                   P(argmax f = Y) (any notion)
+
+`bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a user's
+Bregman divergence (harness.math.divergences). Their truths are unknown.
+
+Some estimands depend on a kernel k that the estimator chooses (harness.estimators.kernel_errors).
+They exist for any notion, unless the table says otherwise. (f', Y') is an independent copy of (f,
+Y), and the truths are unknown:
 
     ckce                       squared Hilbert-Schmidt norm of the difference of the conditional
                                mean operators of e_Y and of f, given f
-    skce                       squared norm of E (e_Y - f) k(f, .)
-    mmce                       the norm, not squared, for scalars
-    ucme                       mean square of that function at random places
-    laplace_kce                sqrt E (Y - f) (Y' - f') exp(-|f - f'|) over independent pairs,
-                               for scalars
-    laplace_kce_squared        its square
+    skce                       squared norm of the function E (e_Y - f) k(f, .)
+    mmce                       the norm of this function, for scalars
+    ucme                       mean square of this function at random places
+    laplace_kce                sqrt E (Y - f) (Y' - f') exp(-|f - f'|), for scalars
+    laplace_kce_squared        the square of laplace_kce, for scalars
 
-interval_ce, for scalars: min over widths w of w + E sum over the intervals of a grid of width w,
-randomly placed, of |E (Y - f) 1{f in it}|. It is an upper bound of the distance of f from the
-nearest calibrated prediction; truths are unknown. p_value, of any notion: the p-value of a test of
-the hypothesis f = C, uniform on [0, 1] (or larger) where it holds.
+`interval_ce` (scalar notions) is an upper bound of the distance of f from the nearest calibrated
+prediction. Cut [0, 1] into intervals of width w with a random offset. interval_ce is the minimum
+over w of w plus the expected sum over the intervals of |E (Y - f) 1{f in interval}|. Its truths are
+unknown.
 
-Scalar notions, defined by their estimators, truths unknown:
+`p_value` (any notion) is the p-value of a test of the hypothesis f = C. If f = C holds, it is
+uniform on [0, 1] or larger.
+
+Further estimands of scalar notions are defined by their estimators. Their truths are unknown:
 
     smooth_ece                 L1 norm of the smoothed residual
     ks, kuiper                 largest absolute value and range of the cumulative residual
-    ace_average                unweighted mean over bins of |gap|
+    ace_average                unweighted mean over bins of |mean prediction - mean outcome|
     tace                       class-wise l1 over predictions above a threshold
-    uncertainty_l2_squared     refinement_l2_squared of the constant E C
-    uncertainty_kl             refinement_kl of the constant E C
+    uncertainty_l2_squared     refinement_l2_squared of the constant prediction E C
+    uncertainty_kl             refinement_kl of the constant prediction E C
 
-Beware: `linf` is a supremum over predictions in the scalar notions and the mean of a vector norm in
-the canonical one; on two columns ||f - C||_p = 2^(1/p) |f_1 - C_1|.
+Beware of two differences. In the scalar notions, `linf` is a supremum over predictions; in the
+canonical notion it is the mean of a vector norm. With two classes, ||f - C||_p = 2^(1/p) |f_1 -
+C_1|.
 """
 
 from __future__ import annotations
@@ -90,19 +102,19 @@ from scipy.special import entr, rel_entr, xlogy
 
 from harness.errors import BadInputError
 
-# Scores and their parts, which are no distances.
+# Scores, refinements and sharpnesses. They are no distances: they are not 0 at f = C.
 SCORES = (
     "brier", "logloss", "refinement_l2_squared", "refinement_kl",
     "sharpness_l2_squared", "sharpness_kl",
 )  # fmt: skip
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outcomes
-# In the unit of an estimator's kernel.
+# Quantities in the unit of the kernel that an estimator chooses.
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
 # Scalar quantities that are defined by their estimators.
 OF_DEFINITIONS = ("ace_average", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
-OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of Y alone
-TESTS = ("p_value",)  # p-values of tests of calibration: small if labels contradict it
-OWN = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
+OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of the label Y alone
+TESTS = ("p_value",)  # p-values of tests of calibration: small if the labels contradict calibration
+USER_DEFINED = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under",
     "l2_squared_over", "l2_squared_under", *SCORES,
@@ -115,49 +127,54 @@ CANONICAL = (
 
 
 def names(notion: str) -> tuple[str, ...]:
-    """Return the estimands of a notion that have a fixed name.
+    """Return the names of the estimands of a notion.
 
-    Every `l<p>` with p >= 1 is allowed as well.
+    Norms `l<p>` with any p >= 1 are allowed too, and are not listed.
     """
     return CANONICAL if notion == "canonical" else SCALAR
 
 
 def check_name(name: str, notion: str | None = None) -> str:
-    """Return the name if it is an estimand of `notion` (of any, if None), else BadInputError."""
+    """Return `name` if it is an estimand of `notion`; otherwise raise BadInputError.
+
+    If `notion` is None, estimands of all notions are allowed.
+    """
     allowed = names(notion) if notion else tuple(dict.fromkeys(SCALAR + CANONICAL))
     allowed += (*OF_KERNELS, *TESTS)
     if notion == "canonical":
         allowed += ("accuracy",)
     else:
         allowed += (*ORDERINGS, *OF_DEFINITIONS, *OF_OUTCOMES)
-    if name not in allowed and norm_order(name) is None and not OWN.fullmatch(name):
+    if name not in allowed and norm_order(name) is None and not USER_DEFINED.fullmatch(name):
         scope = f" for the {notion} notion" if notion else ""
         raise BadInputError(
             f"estimand is {name!r}; allowed{scope} are {', '.join(allowed)}, l<p> for a number "
-            "p >= 1, and bregman_<name> of your own divergence."
+            "p >= 1, and bregman_<name> of a Bregman divergence that you defined."
         )
     return name
 
 
 def is_distance(name: str) -> bool:
-    """Return True if the estimand is 0 where f = C."""
+    """Return True if the estimand is 0 for a calibrated prediction."""
     return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
 
 
 def has_truth(name: str) -> bool:
-    """Return True if problems can know the estimand's true value.
+    """Return True if problems can know the true value of the estimand.
 
-    Quantities that only their estimator defines, such as your own divergences, have none.
+    Quantities that only their estimator defines have no truth, for example a user's Bregman
+    divergence.
     """
     return not (
-        OWN.fullmatch(name) or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
+        USER_DEFINED.fullmatch(name)
+        or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
     )
 
 
 def norm_order(name: str) -> float | None:
-    """Return the order p of a norm: 'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf.
+    """Return the order p of a norm from its name: 'l1' -> 1.0, 'l1.5' -> 1.5, 'linf' -> inf.
 
-    None if the name is no norm, or is spelt otherwise than by `norm_name`.
+    Return None if the name is no norm, or differs from the spelling of `norm_name`.
     """
     try:
         order = float(name[1:])
@@ -167,7 +184,7 @@ def norm_order(name: str) -> float | None:
 
 
 def norm_name(order: float) -> str:
-    """Return the name of a norm: 1.0 -> 'l1', inf -> 'linf'."""
+    """Return the name of the norm of a given order: 1.0 -> 'l1', inf -> 'linf'."""
     return "linf" if np.isinf(order) else f"l{order:g}"
 
 
@@ -178,10 +195,10 @@ def value(
     notion: str = "binary",
     weights: np.ndarray | None = None,
 ) -> float:
-    """Return the estimand `name` of predictions f against truths c.
+    """Return the value of the estimand `name` for predictions f and truths c = E[y given f].
 
-    f, c: (n,) for scalar notions, (n, k) for canonical. weights: (n,), uniform if None; they need
-    not sum to 1 if they already carry a density.
+    f and c have shape (n,) for scalar notions and (n, k) for canonical. `weights` (n,) are the
+    weights of the mean, uniform if None. Weights that already contain a density need not sum to 1.
     """
     check_name(name, notion)
     if notion != "canonical" and name == "linf":
@@ -196,13 +213,14 @@ def value(
 
 
 def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -> np.ndarray:
-    """Return the terms d(f, c), shape (n,), whose mean is the estimand.
+    """Return the terms d(f, c), shape (n,), whose mean is the estimand `name`.
 
-    BadInputError for rms and sharpness, which are no means over samples.
+    f and c have shape (n,) for scalar notions and (n, k) for canonical. BadInputError for `rms` and
+    sharpness, which are not means over samples.
     """
     if name == "rms" or name.startswith("sharpness_"):
         raise BadInputError(
-            f"estimand is {name!r}, which is no mean over samples; call estimands.value."
+            f"estimand is {name!r}, which is not a mean over samples; call estimands.value."
         )
     if not has_truth(name):
         raise BadInputError(
@@ -229,21 +247,22 @@ def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -
 
 
 def pivot(notion: str) -> float:
-    """Return the prediction above which f is confident in the event, below which in its complement.
+    """Return the pivot of a notion: predictions above it speak for the event, others against it.
 
-    A confidence (top_label) has no complement: all of them lie above the pivot.
+    It is 1/2 for probabilities. For a top-label confidence it is -1, because all confidences speak
+    for the event.
     """
     return -1.0 if notion == "top_label" else 0.5
 
 
 def _on_side(side: str, f: np.ndarray, c: np.ndarray, pivot: float) -> np.ndarray:
-    """Return the mask (n,) of over- or underconfident predictions."""
+    """Return the mask (n,) of overconfident (`side` "over") or underconfident predictions f."""
     over = np.where(f > pivot, c < f, np.where(f < pivot, c > f, False))
     return over if side == "over" else ~over & (f != pivot)
 
 
 def _canonical(name: str, f: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return the terms d(f, c), shape (n,), of vectors f and c (n, k)."""
+    """Return the terms d(f, c), shape (n,), of the estimand `name` for vectors f and c (n, k)."""
     if name.startswith("top_class_"):
         top = f.argmax(axis=1)
         rows = np.arange(len(f))
@@ -269,7 +288,7 @@ def _canonical(name: str, f: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def p_norm(d: np.ndarray, order: float) -> np.ndarray:
-    """Return ||d||_order along the last axis."""
+    """Return the norm ||d||_order of the vectors along the last axis of d."""
     a = np.abs(d)
     if order == 1.0:
         return a.sum(axis=-1)

@@ -11,18 +11,23 @@ from harness.errors import BadInputError, UndefinedError
 
 
 def assign_folds(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -> NDArray[np.int64]:
-    """Assign every sample to a fold; the sizes of the folds differ by at most one.
+    """Return the fold number of each sample; fold sizes differ by at most one.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
         Labels.
     folds : int
-        Number of folds; with one, all samples are in fold 0 and rng is not used.
+        Number of folds. If it is 1, all samples are in fold 0 and `rng` is not used.
     stratified : bool
-        True spreads every class evenly over the folds.
+        If True, spread every class evenly over the folds.
     rng : numpy.random.Generator or int
-        Source of the random assignment.
+        Source of the random assignment, or its seed.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Integers from 0 to folds - 1.
 
     Raises
     ------
@@ -41,7 +46,9 @@ def assign_folds(y: NDArray[np.int64], folds: int, stratified: bool, rng: Any) -
     if folds == 1:
         return fold
     if rng is None:
-        raise BadInputError("rng is missing; give a numpy Generator, which decides the folds.")
+        raise BadInputError(
+            "rng is missing; give a numpy Generator, from which the folds are drawn."
+        )
     order = np.random.default_rng(rng).permutation(n)
     if stratified:
         order = order[np.argsort(y[order], kind="stable")]

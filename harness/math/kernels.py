@@ -1,8 +1,9 @@
-"""Kernels on [0, 1] and on the simplex.
+"""Sums and products of Dirichlet and RBF kernels on [0, 1] and on the probability simplex.
 
-Sums of Dirichlet kernels in logarithms, and products and bandwidth of the RBF kernel. No n x n
-matrix is held: Dirichlet sums go by blocks of rows, RBF products by tiles. `low_rank` approximates
-the RBF matrix.
+`dirichlet_sums` computes kernel regressions in logarithms. `rbf_times` and `rbf_form` multiply with
+the RBF matrix, and `median_distance` chooses its bandwidth. No n x n matrix is held in memory:
+Dirichlet sums go by blocks of rows, RBF products by square tiles. `harness.math.low_rank`
+approximates the RBF matrix.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from harness.math.near_pairs import log_normaliser
 BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB fits into the cache
 LOG_NEGLIGIBLE = near_pairs.LOG_NEGLIGIBLE
 SAFE_RANGE = near_pairs.SAFE_RANGE
-PREDICTION_FLOOR = 1e-7  # popordanoska2024 clips predictions here; log 0 has no kernel
-FEW_COLUMNS = 4  # up to so many columns, one matrix product per bandwidth beats a shared one
-TILE_ROWS = 256  # rows and columns of the RBF matrix held at a time: half a megabyte
-SHARP_GAMMA = 1e5  # from here on ||x||^2 + ||z||^2 - 2 x.z is too inexact for squared distances
-UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE  # squared distances of predictions are at most 2
+# popordanoska2024 clips predictions from below at this value, because the kernel needs log p.
+PREDICTION_FLOOR = 1e-7
+# With at most this many columns, one matrix product per bandwidth is faster than a shared product.
+FEW_COLUMNS = 4
+TILE_ROWS = 256  # height and width of a tile of the RBF matrix: half a megabyte
+# From this gamma on, squared distances computed as ||x||^2 + ||z||^2 - 2 x.z are too inexact.
+SHARP_GAMMA = 1e5
+# Above this gamma, kernel values may underflow: squared distances of predictions are at most 2.
+UNDERFLOW_GAMMA = 0.5 * -LOG_NEGLIGIBLE
 MEDIAN_RULES = (
     "median",
     "median_with_diagonal",
@@ -31,12 +36,15 @@ MEDIAN_RULES = (
     "sqrt_half_median_squared",
     "median_squared",
 )
-ALL_PAIRS_UP_TO = 2000  # up to so many rows, the median distance is taken over all pairs
-SUBSAMPLE_ROWS = 1000  # rows that are used if there are more
+ALL_PAIRS_UP_TO = 2000  # up to this many rows, the median distance uses all pairs of rows
+SUBSAMPLE_ROWS = 1000  # number of rows that the median distance uses if there are more
 
 
 def two_columns(p: np.ndarray) -> np.ndarray:
-    """Return (n,) as the vectors (1 - p, p), shape (n, 2); vectors are returned unchanged."""
+    """Return probabilities (n,) as vectors (1 - p, p) of shape (n, 2).
+
+    Vectors (n, k) are returned unchanged.
+    """
     return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
 
@@ -49,10 +57,11 @@ def dirichlet_sums(
     nothing: float = LOG_NEGLIGIBLE,
     pruned: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return kernel regression and density for several bandwidths b at once.
+    """Return kernel regressions and kernel densities at all points, for several bandwidths.
 
-    k_b(z; t) is the density at z of Dir(t / b + 1) (popordanoska2024, eq. 12; for two columns the
-    Beta kernel):
+    The kernel k_b(z; t) of a centre t at a point z is the density of the Dirichlet distribution
+    Dir(t / b + 1) with bandwidth b (popordanoska2024, eq. 12). With two columns it is the Beta
+    kernel. Sums run over the k columns j:
 
         log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
                   - sum_j log Gamma(t_j / b + 1)
@@ -60,30 +69,34 @@ def dirichlet_sums(
     Parameters
     ----------
     points : ndarray of shape (m, k)
-        Positive.
+        Points z at which the sums are evaluated; all entries are positive.
     centres : ndarray of shape (n, k)
+        Centres t of the kernels.
     hits : ndarray of shape (n, c)
+        Values at the centres that are averaged, for example one-hot labels.
     bandwidths : list of float
+        Bandwidths b, positive.
     leave_out : ndarray of shape (m,), optional
-        The centre that each point leaves out.
+        For each point, the index of the centre that its sums omit.
     nothing : float
-        Terms below exp(nothing) of the largest of a row are set to 0.
+        Terms smaller than exp(nothing) times the largest term of a point are set to 0.
     pruned : bool
-        Leave out terms below rounding: ratios are accurate to 1e-10 of 1 (not of themselves if they
-        are nearly 0). Many points of two columns use `beta_sums` in nearly linear time, and small
-        bandwidths see only near centres.
+        If True, leave out terms that are smaller than rounding. The error of a ratio is then at
+        most 1e-10. With many points of two columns, `beta_sums` takes nearly linear time. Small
+        bandwidths use only near centres.
 
     Returns
     -------
-    ratios : ndarray of shape (b, m, c)
-        sum_j k(z; t_j) hits_j / sum_j k(z; t_j).
-    log_density : ndarray of shape (b, m)
-        Logarithm of the mean kernel.
+    ratios : ndarray of shape (bandwidths, m, c)
+        sum_i k(z; t_i) hits_i / sum_i k(z; t_i), over the centres i.
+    log_density : ndarray of shape (bandwidths, m)
+        Logarithm of the mean kernel at each point.
 
     Notes
     -----
-    The matrix log(Z) T' is shared by all bandwidths, and the largest exponent of a row is
-    subtracted before exp. O(m n (k + c)) per bandwidth, blocked.
+    Cost without pruning: O(m n (k + c)) per bandwidth. All bandwidths share the products of log z
+    with the centres. The largest exponent of a point is subtracted before exp, so that nothing
+    overflows.
     """
     if not pruned or not np.isfinite(nothing):
         return all_pairs(points, centres, hits, bandwidths, leave_out, nothing)
@@ -113,7 +126,10 @@ def all_pairs(
     nothing: float = LOG_NEGLIGIBLE,
     constants: Sequence[np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `dirichlet_sums` over all pairs; constants: `log_normaliser` of every bandwidth."""
+    """Return `dirichlet_sums` computed from all pairs of a point and a centre.
+
+    `constants` holds `log_normaliser(centres, b)` for each bandwidth b; it is computed if None.
+    """
     m, n = len(points), len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
     label = near_pairs.labels(hits) if hits.shape[1] > FEW_COLUMNS else None
@@ -184,7 +200,10 @@ def all_pairs(
 
 
 def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
-    """Return exp(-gamma ||x - z||^2), shape (len(x), len(z)). x, z: (n, k) or (n,)."""
+    """Return the kernel matrix exp(-gamma ||x_i - z_j||^2), shape (len(x), len(z)).
+
+    `x` and `z` have shape (n, k), or (n,) for scalars.
+    """
     if x.ndim == 1:
         distance = (x[:, None] - z) ** 2
     elif gamma >= SHARP_GAMMA:
@@ -197,10 +216,10 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def _exp(exponents: np.ndarray, gamma: float) -> np.ndarray:
-    """Exponentiate in place.
+    """Exponentiate `exponents` in place and return them.
 
-    If gamma is so large that terms may underflow, they become exp(-700): denormal numbers take five
-    times as long.
+    If `gamma` is so large that values may underflow, exponents are first raised to -700. Denormal
+    numbers would take five times as long.
     """
     if gamma > UNDERFLOW_GAMMA:
         np.maximum(exponents, LOG_NEGLIGIBLE, out=exponents)
@@ -208,9 +227,10 @@ def _exp(exponents: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def rbf_times(x: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
-    """Return G v, shape (n, d), with G_ij = exp(-gamma ||x_i - x_j||^2), for x (n, k) and v (n, d).
+    """Return the product G v with the RBF matrix G_ij = exp(-gamma ||x_i - x_j||^2).
 
-    Tiles on and above the diagonal are computed and used on both sides. O(n^2 (k + 2 d) / 2).
+    `x` has shape (n, k), `v` and the result have shape (n, d). G is symmetric, so only tiles on and
+    above its diagonal are computed. Cost: O(n^2 (k + 2 d) / 2).
     """
     product = np.zeros_like(v)
     for rows, columns, tile in _upper_tiles(x, gamma):
@@ -221,9 +241,10 @@ def rbf_times(x: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
 
 
 def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
-    """Return tr(v' G v) for the G of `rbf_times`, from tiles on and above the diagonal.
+    """Return tr(v' G v) with the RBF matrix G_ij = exp(-gamma ||x_i - x_j||^2).
 
-    O(n^2 (k + d) / 2).
+    `x` has shape (n, k) and `v` has shape (n, d). Only tiles of G on and above its diagonal are
+    computed. Cost: O(n^2 (k + d) / 2).
     """
     return sum(
         (1.0 + (columns != rows)) * np.vdot(v[rows], tile @ v[columns])
@@ -232,9 +253,10 @@ def rbf_form(x: np.ndarray, gamma: float, v: np.ndarray) -> float:
 
 
 def _upper_tiles(x: np.ndarray, gamma: float) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """Yield (rows, columns, tile of G) on and above the diagonal.
+    """Yield (rows, columns, tile) for each tile of the RBF matrix on or above its diagonal.
 
-    A tile is overwritten when the next one is requested.
+    `rows` and `columns` are slices of x (n, k). The tile's memory is reused: use the tile before
+    the next one is requested.
     """
     squares = -gamma * (x * x).sum(axis=1)
     ones = np.ones(len(x))
@@ -265,22 +287,26 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
     Parameters
     ----------
     p : ndarray of shape (n,) or (n, k)
-        Predictions; (n,) counts as two columns.
+        Predictions. Shape (n,) is converted to two columns (1 - p, p).
     rule : str
-        With d_ij = ||p_i - p_j||. "median": of d_ij over i < j. "median_with_diagonal": over all i
-        and j, i = j included. "median_of_positive": over the d_ij > 0. "median_squared": of d_ij^2.
-        "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2).
+        How gamma follows from the distances d_ij = ||p_i - p_j||:
+
+        * "median": median of d_ij over pairs i < j.
+        * "median_with_diagonal": median of d_ij over all i and j, including i = j.
+        * "median_of_positive": median of the d_ij > 0 over pairs i < j.
+        * "median_squared": median of d_ij^2 over pairs i < j.
+        * "sqrt_half_median_squared": sqrt(median of d_ij^2 / 2) over pairs i < j.
 
     Returns
     -------
     float
-        1 if the rule gives less than 1e-12, or there is no pair.
+        The bandwidth gamma. It is 1 if there are no pairs or the rule gives less than 1e-12.
 
     Notes
     -----
-    Differences are computed directly: from ||p||^2 + ||p'||^2 - 2 p.p' equal predictions would be
-    1e-8 apart. Of more than 2,000 rows, 1,000 are used, evenly spaced in order of ||p||, so that
-    the order of the rows does not matter. O(n^2 k).
+    With more than 2,000 rows, only 1,000 rows are used. They are evenly spaced in the order of
+    ||p||, so that the order of the rows does not matter. Distances are computed from differences,
+    because ||p||^2 + ||p'||^2 - 2 p.p' would put equal predictions 1e-8 apart. Cost: O(n^2 k).
 
     Examples
     --------
@@ -294,7 +320,7 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
         )
     p = two_columns(p)
     if len(p) > ALL_PAIRS_UP_TO:
-        # The product separates rows of equal length.
+        # The first key breaks ties between rows of equal norm.
         order = np.lexsort((p @ np.arange(p.shape[1]), np.einsum("ij,ij->i", p, p)))
         p = p[order[np.linspace(0, len(p) - 1, SUBSAMPLE_ROWS).astype(int)]]
     distance = pdist(p)
@@ -304,7 +330,8 @@ def median_distance(p: np.ndarray, rule: str = "median") -> float:
         distance = distance[distance > 0.0]
     if not len(distance):
         return 1.0
-    # The median of an even number is a mean, so that the median of squares is no square of it.
+    # Square first: the median of an even number of values is a mean, so the median of the squares
+    # differs from the square of the median.
     if rule in ("sqrt_half_median_squared", "median_squared"):
         distance = distance**2
     gamma = float(np.median(distance))

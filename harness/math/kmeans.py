@@ -1,9 +1,9 @@
-"""k-means with one k-means++ start: scikit-learn's algorithm without its checks at every call.
+"""Fit k-means with one k-means++ start, many times faster on small samples than scikit-learn.
 
 Random numbers, arithmetic and convergence rules are those of `sklearn.cluster.KMeans(bins,
-random_state=seed)`, so that the same seed gives the same clusters, except for ties that rounding
-decides. At a few hundred points nine tenths of the library's time go into validation and into numpy
-calls on small arrays.
+random_state=seed)`. The same seed therefore gives the same clusters, except for ties that rounding
+decides. At a few hundred points, the library spends nine tenths of its time on validation and on
+numpy calls with small arrays. This module avoids both.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ TOLERANCE = 1e-4
 
 
 def fit(points: np.ndarray, bins: int, seed: int) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
-    """Fit k-means; return a function from points (m, d) to cluster numbers (m,), and their count.
+    """Fit k-means to points (n, d); return an assignment function and the number of clusters.
 
-    points: (n, d). With fewer points than `bins` there is one cluster; with fewer distinct points
-    there is one per distinct point.
+    The function maps points (m, d) to cluster numbers (m,). With fewer points than `bins`, there is
+    one cluster. With fewer distinct points than `bins`, each distinct point is a cluster.
     """
     # Copied, because read-only arrays would trigger another compilation.
     x = np.array(points, dtype=np.float64, order="C")
@@ -43,7 +43,7 @@ def fit(points: np.ndarray, bins: int, seed: int) -> tuple[Callable[[np.ndarray]
 
 
 def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:
-    """Return the fitted centres (bins, d)."""
+    """Return the fitted cluster centres, shape (bins, d), of points (n, d)."""
     n, mean = len(points), points.mean(axis=0)
     x = points - mean
     tolerance = TOLERANCE * np.mean((x * x).sum(axis=0) / n)
@@ -55,17 +55,18 @@ def _centres(points: np.ndarray, bins: int, seed: int) -> np.ndarray:
     centres = _lloyd(x, start, tolerance)
     if centres is not None:
         return centres + mean
-    # A centre without points has to move to the point farthest from its own centre. This is rare
-    # enough to be left to the library.
+    # A centre without points has to move to the point that is farthest from its nearest centre.
+    # This is rare enough to be left to the library.
     from sklearn.cluster import KMeans  # slow to import
 
     return KMeans(n_clusters=bins, random_state=seed, n_init=1).fit(points).cluster_centers_
 
 
 def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray | None:
-    """Return the centres after Lloyd's iterations; None if one of them loses all its points.
+    """Return the centres after Lloyd's iterations, or None if a centre loses all its points.
 
-    Iterations end when no label changes or the centres hardly move.
+    Iterations stop when no label changes, when the sum of squared shifts of the centres is at most
+    `tolerance`, or after 300 iterations.
     """
     labels, sizes = np.full(len(x), -1, dtype=np.int32), np.empty(len(centres), dtype=np.int64)
     for _ in range(MAX_ITERATIONS):
@@ -80,8 +81,9 @@ def _lloyd(x: np.ndarray, centres: np.ndarray, tolerance: float) -> np.ndarray |
 
 
 def _squares(x: np.ndarray) -> np.ndarray:
-    """Return |x|^2 of every row of x (n, d).
+    """Return the squared norm of every row of x (n, d).
 
-    numpy's summation order is needed: its last bit decides ties of points on a lattice.
+    The summation order of `einsum` is needed: the last bit decides ties between points on a
+    lattice.
     """
     return np.einsum("ij,ij->i", x, x)

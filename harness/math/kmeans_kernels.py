@@ -1,7 +1,8 @@
-"""Compiled loops of k-means (`harness.math.kmeans`).
+"""Compiled loops of k-means for `harness.math.kmeans`.
 
-Squared distances are |c|^2 - 2 <x, c> (+ |x|^2 where they are compared over points), in
-scikit-learn's order of operations.
+The squared distance of a point x to a centre c is computed as |c|^2 - 2 <x, c> + |x|^2, in
+scikit-learn's order of operations. |x|^2 is left out where only the centres of one point are
+compared.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-ROWS = 256  # points whose distances to all centres are held at a time
+ROWS = 256  # number of points whose distances to all centres are in memory at a time
 
 
 @njit(cache=True)
 def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -> np.ndarray:
-    """Return greedy k-means++ centres (bins, d).
+    """Return initial centres (bins, d) chosen by greedy k-means++.
 
-    The first is the point `first`. Each further one lowers the sum of squared distances most among
-    `trials` points drawn in proportion to the squared distance to the nearest centre. x: (n, d);
-    norms: (n,), |x|^2; uniforms: (bins - 1, trials).
+    The first centre is the point with index `first`. Each step draws candidate points with
+    probability proportional to their squared distance to the nearest centre. The candidate that
+    lowers the sum of squared distances most becomes the next centre.
+
+    `x` (n, d) holds the points, `norms` (n,) their squared norms, and `uniforms` (bins - 1, trials)
+    the random numbers, one row per step.
     """
     n, d = x.shape
     steps, trials = uniforms.shape
@@ -57,7 +61,7 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
 
 @njit(cache=True)
 def _products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-    """Write a x' into out (t, n)."""
+    """Write the products a x' of a (t, d) and x (n, d) into `out` (t, n)."""
     if x.shape[1] == 1:
         for t in range(len(a)):
             for i in range(len(x)):
@@ -70,11 +74,14 @@ def _products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
 def update(
     x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, bool, float]:
-    """Run one iteration of Lloyd's algorithm.
+    """Run one iteration of Lloyd's algorithm and return the new centres.
 
-    Sets labels (n,) int32 to the nearest of the centres (bins, d), whose squared norms are `norms`,
-    and sizes (bins,) to the cluster sizes. Returns the means of the clusters (0 for one without
-    points), True if a label changed, and the sum of the squared shifts.
+    `x` (n, d) holds the points, `centres` (bins, d) the centres and `norms` (bins,) their squared
+    norms. `labels` (n,) is set to the nearest centre of each point, and `sizes` (bins,) to the
+    cluster sizes.
+
+    Returns the means of the clusters (0 for an empty cluster), True if a label changed, and the sum
+    of the squared shifts of the centres.
     """
     n, d = x.shape
     changed = nearest(x, centres, norms, labels)
@@ -96,9 +103,10 @@ def update(
 
 @njit(cache=True)
 def nearest(x: np.ndarray, centres: np.ndarray, norms: np.ndarray, labels: np.ndarray) -> bool:
-    """Set labels (n,) int32 to the nearest centre's number, the first of equals.
+    """Set `labels` (n,) to the index of the nearest centre of each point; return True on a change.
 
-    Returns True if a label changed.
+    `x` (n, d) holds the points, `centres` (bins, d) the centres and `norms` (bins,) their squared
+    norms. Ties go to the smallest index.
     """
     n, d = x.shape
     bins = len(centres)

@@ -1,16 +1,26 @@
-"""Losses: per-sample contributions whose mean over held-out samples is the variational estimate.
+"""Losses whose contributions per sample average to the variational estimate.
 
-For a prediction f, a recalibrated q fitted on other samples, and the outcome y (berta2026, eq. 6
-and Prop. 1),
+Notation: f is the prediction, y the outcome and C = E[y given f]. q is a recalibrated prediction
+that was fitted on other samples. The contribution of a sample is (berta2026, eq. 6 and Prop. 1)
 
     contribution = loss_f(f, y) - loss_f(q, y)
     E[contribution] <= E[d(f, C)], with equality at q = C.
 
-f, q: (n,) with y (n,) in {0, 1} as floats (scalar notions), or (n, k) with one-hot y (canonical).
-`pivot` as in `estimands.pivot`: it separates over- from underconfidence. `least(scalar)` is a
-lower bound of every contribution; with it, bounded terms give a confidence bound
-(math.fold_confidence). A loss with unbounded terms has a method `for_bound` that replaces
-`contribution` for that purpose.
+d is the distance that belongs to the loss, so the estimate is a lower bound in expectation.
+
+Shapes:
+
+* scalar notions: f, q (n,), and y (n,) with values 0 and 1 as floats
+* canonical notion: f, q (n, k), and one-hot y (n, k)
+
+Every loss has these members:
+
+* `name`: the estimand.
+* `contribution(f, q, y, pivot)`: the contributions, shape (n,). `pivot` separates overconfidence
+  from underconfidence (see `estimands.pivot`).
+* `least(scalar)`: a lower bound of all contributions, needed for confidence bounds
+  (harness.math.fold_confidence).
+* `for_bound` (only if contributions are unbounded): replaces `contribution` in confidence bounds.
 """
 
 from __future__ import annotations
@@ -26,13 +36,16 @@ from harness.math.estimands import norm_name, p_norm
 
 @dataclass(frozen=True)
 class Lp:
-    """Loss of the error E ||f - C||_p for p in [1, inf] (Prop. 1).
+    """Loss of the error E ||f - C||_p for p in [1, inf] (berta2026, Prop. 1).
+
+    f is the prediction, q the recalibrated prediction, y the outcome and C = E[y given f].
 
         contribution = <u, y - f>
         u = sign(delta) |delta|^(p-1) / ||delta||_p^(p-1),   delta = q - f
 
-    and u = 0 where q = f; p = inf takes u = sign(delta_j) at the first j of largest |delta_j|. A
-    contribution lies in [-2^(1/p), 2^(1/p)] (canonical) or [-1, 1] (scalar, where all p agree).
+    u is 0 where q = f. For p = inf, u is sign(delta_j) in the first column j with the largest
+    |delta_j|, and 0 elsewhere. A contribution lies in [-2^(1/p), 2^(1/p)] for vectors. For scalars
+    it lies in [-1, 1], and all p give the same loss.
     """
 
     p: float = 1.0
@@ -66,9 +79,13 @@ class Lp:
 
 @dataclass(frozen=True)
 class Squared:
-    """Brier loss ||f - y||^2 - ||q - y||^2, which estimates l2_squared.
+    """Brier loss, which estimates the squared error E ||f - C||^2 (`l2_squared`).
 
-    One column for scalars, the sum over classes for canonical.
+    f is the prediction, q the recalibrated prediction, y the outcome and C = E[y given f].
+
+        contribution = ||f - y||^2 - ||q - y||^2
+
+    For vectors the squares are summed over the classes. For scalars only one column counts.
     """
 
     name = "l2_squared"
@@ -83,16 +100,22 @@ class Squared:
         return d if d.ndim == 1 else d.sum(axis=1)
 
 
-HEDGE = 0.1  # share of f mixed into q for the bound, so that a contribution is at least log(HEDGE)
+# Share of f that confidence bounds mix into q. Every contribution is then at least log(HEDGE).
+HEDGE = 0.1
 
 
 @dataclass(frozen=True)
 class LogLoss:
-    """Log-loss log q_y - log f_y, which estimates E KL(C || f).
+    """Log-loss, which estimates the Kullback-Leibler error E KL(C || f).
 
-    q is clipped to [floor, 1 - floor], since a fitted zero would make the estimate minus infinity.
-    The lower bound still holds up to k * floor. f is not clipped: an outcome of predicted
-    probability 0 makes the estimate infinite, and it is recorded as undefined.
+    f is the prediction, q the recalibrated prediction, y the outcome and C = E[y given f].
+
+        contribution = log q_y - log f_y
+
+    q is clipped to [floor, 1 - floor], because a fitted probability of 0 would make the estimate
+    minus infinity. With k classes, the estimate is then a lower bound up to k * floor. f is not
+    clipped. If an outcome has predicted probability 0, the estimate is infinite and recorded as
+    undefined.
     """
 
     floor: float = 1e-8
@@ -104,9 +127,9 @@ class LogLoss:
     def for_bound(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
     ) -> np.ndarray:
-        """Return the contribution of (1 - w) q + w f with w = 0.1, which is at least log w.
+        """Return the contributions of the mixture (1 - w) q + w f with w = 0.1.
 
-        This mixture is a recalibration map too.
+        The mixture is a recalibrated prediction too, and its contributions are at least log w.
         """
         f, q = _outcome_probability(f, y), _outcome_probability(q, y)
         with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
@@ -122,16 +145,18 @@ class LogLoss:
 
 
 def _outcome_probability(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the predicted probability of the outcome that occurred, (n,)."""
+    """Return the probability that p predicts for the outcome y, shape (n,)."""
     return np.where(y > 0.5, p, 1.0 - p) if p.ndim == 1 else (p * y).sum(axis=1)
 
 
 @dataclass(frozen=True)
 class OneSided:
-    """`loss` with q kept on one side of f (berta2026, Appendix C).
+    """Part of `loss` that is due to overconfidence or to underconfidence (berta2026, Appendix C).
 
-    `over` allows only recalibration towards the pivot, `under` only away from it; f equal to the
-    pivot contributes 0. For L1, over + under = total, sample by sample.
+    The recalibrated q is clipped so that it lies on one side of the prediction f. With side "over",
+    q may only lie nearer to the pivot than f; with side "under", only farther from it. Samples with
+    f equal to the pivot contribute 0. For L1, the contributions of both sides add up to the total
+    in every sample.
     """
 
     loss: Lp | Squared = field(default_factory=Lp)
@@ -153,8 +178,8 @@ class OneSided:
     ) -> np.ndarray:
         if f.ndim != 1:
             raise BadInputError(
-                f"f has shape {f.shape}; over- and underconfidence need one probability per sample "
-                "(n,). For vectors wrap the loss in TopClass."
+                f"f has shape {f.shape}; over- and underconfidence need one probability per "
+                "sample, shape (n,). For vectors, wrap the loss in TopClass."
             )
         return self.loss.contribution(f, self._one_sided(f, q, pivot), y, pivot)
 
@@ -164,17 +189,17 @@ class OneSided:
         return _for_bound(self.loss)(f, self._one_sided(f, q, pivot), y, pivot)
 
     def _one_sided(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
-        """Return q clipped to the allowed side of f."""
+        """Return q clipped to the allowed side of f, shape (n,)."""
         smaller = (f > pivot) == (self.side == "over")
         return np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
 
 
 @dataclass(frozen=True)
 class TopClass:
-    """`loss` on the top class t = argmax f: the scalars f_t, q_t and 1{Y = t}.
+    """`loss` applied to the probability of the top class t = argmax f.
 
-    q is still fitted on the whole vector, so that C_t is conditional on the whole vector. Over- and
-    underconfidence go by the sign of f_t - C_t.
+    The loss sees the scalars f_t, q_t and 1{Y = t}. q is still fitted on the whole vector f, so the
+    truth is P(Y = t given f). A prediction is overconfident where f_t exceeds this truth.
     """
 
     loss: Lp | Squared | OneSided = field(default_factory=Lp)
@@ -199,13 +224,13 @@ class TopClass:
     def _top(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return f_t, q_t and y_t of the top class t = argmax f, (n,) each."""
+        """Return the columns f_t, q_t and y_t of the top class t = argmax f, each of shape (n,)."""
         rows, top = np.arange(len(f)), f.argmax(axis=1)
         return f[rows, top], q[rows, top], y[rows, top]
 
 
 def _for_bound(loss: Lp | Squared | OneSided) -> Callable[..., np.ndarray]:
-    """Return the contribution that confidence bounds are computed from."""
+    """Return the method of `loss` that computes the contributions for confidence bounds."""
     return getattr(loss, "for_bound", loss.contribution)
 
 

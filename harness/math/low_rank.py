@@ -12,24 +12,40 @@ from scipy.linalg.lapack import dpstrf
 from harness.errors import BadInputError
 from harness.math.kernels import rbf
 
-PIVOT_CANDIDATES = 64  # points of the largest residuals that are examined together
-# A candidate becomes a pivot while its residual exceeds this share of the largest.
+PIVOT_CANDIDATES = 64  # number of rows with the largest residuals that are examined together
+# A candidate becomes a pivot if its residual exceeds this share of the largest residual.
 PIVOT_SHARE = 0.1
-SPREAD_CANDIDATES = 512  # rows spread over all, from which the first pivots of vectors are taken
-LATER_CANDIDATES = 256  # rows of the largest residuals, from which the later pivots are taken
-# PIVOT_SHARE of these two: few passes over all rows, for a rank that is a few per cent larger.
+# With `spread`, the first pivots come from this many evenly spaced rows.
+SPREAD_CANDIDATES = 512
+# With `spread`, later pivots come from this many rows with the largest residuals.
+LATER_CANDIDATES = 256
+# These shares replace PIVOT_SHARE for the first and the later pivots of `spread`. They save passes
+# over all rows, for a rank that is a few per cent larger.
 FIRST_SHARE, LATER_SHARE = 1e-8, 0.01
-# A decomposition is given up if a subset of rows misses this multiple of the tolerated trace.
+# `complete_cholesky` gives up if a subset of rows has this multiple of the tolerated residual.
 HOPELESS = 10.0
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """Low-rank kernel K(x, x') = phi(x) . phi(x') + error from a pivoted Cholesky decomposition.
+    """Low-rank approximation K(x, x') = phi(x) . phi(x') of an RBF kernel.
 
-    phi(x) = L^-1 k(pivots, x), and `factor` (n, r) is phi of the decomposed points. `residual` is
-    the trace of K - factor factor' relative to that of K. The error is positive semi-definite, so
-    that its trace bounds its largest eigenvalue and all entries (|E_ij| <= sqrt(E_ii E_jj)).
+    It comes from a pivoted Cholesky decomposition with r pivots, and phi(x) = L^-1 k(pivots, x).
+    The error matrix E of the approximation is positive semi-definite. Its trace therefore bounds
+    its largest eigenvalue, and |E_ij| <= sqrt(E_ii E_jj).
+
+    Parameters
+    ----------
+    pivots : ndarray of shape (r,) or (r, k)
+        The rows that were chosen as pivots.
+    triangle : ndarray of shape (r, r)
+        The lower triangle L.
+    factor : ndarray of shape (n, r)
+        phi of the n decomposed rows.
+    gamma : float
+        Inverse width of the kernel exp(-gamma ||x - x'||^2).
+    residual : float
+        Trace of the error on the decomposed rows, divided by the trace of K.
     """
 
     pivots: np.ndarray
@@ -39,7 +55,7 @@ class LowRank:
     residual: float
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """Return phi(x), shape (m, r)."""
+        """Return the features phi(x) of new rows x, shape (m, r)."""
         return solve_triangular(self.triangle, rbf(self.pivots, x, self.gamma), lower=True).T
 
 
@@ -50,21 +66,29 @@ def pivoted_cholesky(
     max_rank: int = 2000,
     spread: bool = False,
 ) -> LowRank:
-    """Return a low-rank decomposition of the RBF matrix of x, (n,) or (n, k).
+    """Return a low-rank approximation of the RBF matrix of rows x, (n,) or (n, k).
 
-    Pivots are added until the residual trace is at most `tolerance` of the trace n, or there are
-    `max_rank` of them.
-
-    With `spread` the first pivots of vectors are spread over all rows, which is faster for a rank a
-    few per cent larger. It does not suit the smallest ridges, for which another choice of pivots
-    changes the ninth digit.
+    Parameters
+    ----------
+    x : ndarray of shape (n,) or (n, k)
+        Scalars or vectors.
+    gamma : float
+        Inverse width of the kernel exp(-gamma ||x - x'||^2), positive.
+    tolerance : float
+        Pivots are added until the trace of the error is at most this share of the trace n.
+    max_rank : int
+        Largest number of pivots.
+    spread : bool
+        If True, take the first pivots of vectors from evenly spaced rows. This is faster, but the
+        rank is a few per cent larger. Do not use it with the smallest ridges, because the choice of
+        pivots then changes the ninth digit of the results.
 
     Notes
     -----
-    The spectrum of a Gaussian kernel on [0, 1] decays faster than exponentially (about 15 pivots
-    reach rounding). On the simplex the rank grows with the dimension that the predictions fill.
-    Many pivots are taken at once among the points with the largest residuals, which turns the work
-    into matrix products. O(n r^2) time, O(n r) memory. Harbrecht, Peters and Schneider (2012).
+    The eigenvalues of a Gaussian kernel on [0, 1] decay faster than exponentially; about 15 pivots
+    reach rounding. On the simplex the rank grows with the dimension that the predictions fill. Many
+    pivots are taken at once from the rows with the largest residuals, so that the work consists of
+    matrix products. Cost: O(n r^2) time and O(n r) memory. Harbrecht, Peters and Schneider (2012).
     """
     if not gamma > 0:
         raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
@@ -96,9 +120,10 @@ def pivoted_cholesky(
 def complete_cholesky(
     x: np.ndarray, gamma: float, tolerance: float, max_rank: int
 ) -> LowRank | None:
-    """Return a decomposition that leaves out at most `tolerance` of the trace.
+    """Return a low-rank approximation whose error has at most `tolerance` of the trace.
 
-    None if `max_rank` pivots do not suffice. For vectors a subset of rows usually shows that early.
+    Return None if `max_rank` pivots are too few. For vectors, a subset of the rows usually shows
+    this early.
     """
     if x.ndim > 1 and _hopeless(x, gamma, tolerance, min(len(x), max_rank)):
         return None
@@ -109,17 +134,19 @@ def complete_cholesky(
 def _pivots(
     x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Take pivots from the rows of the largest residuals.
+    """Choose pivots among the rows with the largest residuals.
 
-    Returns the pivots, the triangle of their residuals, and residual columns (n, pivots).
+    `factor` (n, r) holds the columns so far, `chosen` the pivots so far, `left` (n,) the residuals
+    and `most` the largest number of pivots. Return the new pivots, the Cholesky triangle of their
+    residuals, and their residual columns (n, pivots).
     """
     n = len(x)
     candidates = np.argpartition(left, n - min(n, PIVOT_CANDIDATES))[-PIVOT_CANDIDATES:]
     columns = rbf(x, x[candidates], gamma)
     columns -= factor @ factor[candidates].T
     block, allowed = columns[candidates], min(most - len(chosen), PIVOT_CANDIDATES)
-    # With scalars the smallest ridges amplify rounding to the sixth digit; the order of summation
-    # in `_best` is therefore part of the result.
+    # With scalars, the smallest ridges amplify rounding errors to the sixth digit. The order of
+    # summation in `_best` affects results, so it must not change.
     if x.ndim == 1:
         picked, triangle = _best(block, allowed)
     else:
@@ -130,10 +157,11 @@ def _pivots(
 def _spread_pivots(
     x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Take pivots like `_pivots`, from candidates that are first compared with each other.
+    """Choose pivots among candidates that are compared with each other before all rows.
 
-    Only accepted candidates are compared with all rows. The first ones are spread over all rows and
-    are at most three quarters of all, because the rows that they miss need the rest.
+    Arguments and results are those of `_pivots`. Comparing only accepted candidates with all rows
+    saves time. The first candidates are evenly spaced rows. They give at most three quarters of the
+    pivots, because the rows that they miss need the remaining ones.
     """
     n, r = len(x), len(chosen)
     if r:
@@ -153,9 +181,9 @@ def _spread_pivots(
 
 
 def _hopeless(x: np.ndarray, gamma: float, tolerance: float, most: int) -> bool:
-    """Return True if 2 `most` rows, spread over all, need more than `most` pivots.
+    """Return True if a subset of 2 * `most` evenly spaced rows needs more than `most` pivots.
 
-    SKCE at n = 10,000 and 10 classes takes 0.7 s with this check and 1.7 s without.
+    SKCE at n = 10,000 and 10 classes takes 0.7 s with this check and 1.7 s without it.
     """
     subset = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
     rows, _ = _picked(rbf(subset, subset, gamma), most, 0.0, np.finfo(float).eps)
@@ -163,7 +191,10 @@ def _hopeless(x: np.ndarray, gamma: float, tolerance: float, most: int) -> bool:
 
 
 def _best(block: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return pivots of a small positive semi-definite matrix, and their Cholesky triangle."""
+    """Return at most `most` pivots of a positive semi-definite matrix, and their Cholesky triangle.
+
+    Pivots end where the largest residual falls below PIVOT_SHARE of its initial value.
+    """
     block = block.copy()
     diagonal = block.diagonal().copy()
     least = max(PIVOT_SHARE * diagonal.max(), np.finfo(float).eps)
@@ -186,9 +217,10 @@ def _best(block: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of `_best` up to rounding, for any share of the largest residual.
+    """Return pivots and Cholesky triangle of `block`, computed by LAPACK.
 
-    It takes a tenth of the time if many pivots are taken.
+    The result is that of `_best` up to rounding, with `share` in place of PIVOT_SHARE. With many
+    pivots it takes a tenth of the time.
     """
     largest = block.diagonal().max()
     if largest < np.finfo(float).eps:  # LAPACK accepts the first pivot without a check
@@ -199,9 +231,10 @@ def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndar
 
 
 def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of `_best_by_lapack`, compiled if only few candidates may be taken.
+    """Return pivots and Cholesky triangle of `block`, by LAPACK or by a compiled loop.
 
-    LAPACK cannot stop early.
+    The compiled loop serves if `most` is less than half of the candidates, because LAPACK cannot
+    stop early.
     """
     if 2 * most >= len(block):
         return _best_by_lapack(block, most, share)
@@ -213,7 +246,11 @@ def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarra
 def _picked(
     block: np.ndarray, most: int, share: float, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows (r, m) of the Cholesky factor of a semi-definite block, and pivots (r,)."""
+    """Return r pivots of a positive semi-definite matrix (m, m), and their Cholesky rows (r, m).
+
+    The rows come first in the result. Pivots end where the largest residual falls below `share` of
+    its initial value, or below `eps`.
+    """
     m = len(block)
     most = min(most, m)
     residual = np.empty(m)

@@ -1,6 +1,7 @@
-"""Sums of Dirichlet kernels at several bandwidths, with shared exponentials and few pairs.
+"""Sums of Dirichlet kernels at several bandwidths that evaluate few exponentials.
 
-Bandwidths that are halves of each other share their exponentials; small ones only use near pairs.
+Bandwidths that are halves of each other share their exponentials. Small bandwidths use only pairs
+of a point and a centre that are near each other.
 """
 
 from __future__ import annotations
@@ -10,30 +11,35 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-# With log n added: everything left out sums to less than exp(-30) of the largest kernel.
+# Terms below exp(-30) / n of the largest are left out, n being the number of centres. All of them
+# together are smaller than exp(-30) times the largest term.
 NEGLIGIBLE = 30.0
-MAX_PAIR_SHARE = 0.12  # up to this share of near pairs, they are summed one by one
-MAX_CENTRE_SHARE = 0.85  # below this share of near centres in a block, the others are dropped
-BLOCK_ENTRIES = 1 << 17  # pairs held at a time: 1 MB fits into the cache
-MIN_KERNELS = 800_000  # with fewer kernels, sharing and dropping costs more than it saves
-MAX_PENDING = 1 << 17  # near pairs that are summed at a time
-SAFE_RANGE = 600.0  # weights exp(g) whose logarithms are at most so far apart never underflow
+MAX_PAIR_SHARE = 0.12  # near pairs are summed one by one if their share is at most this
+MAX_CENTRE_SHARE = (
+    0.85  # far centres of a block are dropped if the share of near ones is below this
+)
+BLOCK_ENTRIES = 1 << 17  # number of pairs in memory at a time: 1 MB fits into the cache
+MIN_KERNELS = 800_000  # with fewer kernel evaluations, all pairs are faster
+MAX_PENDING = 1 << 17  # number of near pairs that are summed at a time
+SAFE_RANGE = 600.0  # log weights that differ by at most this much never underflow
 LOG_NEGLIGIBLE = -700.0  # smaller exponentials are denormal, ten times slower to compute
-LONG_RUN = 128  # centres per class from which a product per class is faster than reduceat
-MAX_CHAIN = 4  # bandwidths in a chain: each squaring doubles the rounding error
+LONG_RUN = 128  # from this many centres per class on, a product per class is faster than reduceat
+MAX_CHAIN = 4  # most bandwidths in a chain: each squaring doubles the rounding error
 
 
 def log_normaliser(centres: np.ndarray, b: float) -> np.ndarray:
-    """Return the log normalising constants (n,) of the kernels with centres (n, k).
+    """Return the log normalising constants (n,) of Dirichlet kernels with centres (n, k).
 
-    log Gamma(sum_j (t_j / b + 1)) - sum_j log Gamma(t_j / b + 1)
+    With bandwidth b, the constant of a centre t is
+
+        log Gamma(sum_j (t_j / b + 1)) - sum_j log Gamma(t_j / b + 1)
     """
     a = centres / b + 1.0
     return gammaln(a.sum(axis=1)) - gammaln(a).sum(axis=1)
 
 
 def labels(hits: np.ndarray) -> np.ndarray | None:
-    """Return the class of each row of hits (n, c) if all rows are one-hot, else None."""
+    """Return the column of the 1 in each row of `hits` (n, c), or None if a row is not one-hot."""
     if not (
         hits.shape[1] and ((hits == 0.0) | (hits == 1.0)).all() and (hits.sum(axis=1) == 1.0).all()
     ):
@@ -50,23 +56,31 @@ def sums(
     all_pairs: Callable[..., tuple[np.ndarray, np.ndarray]],
     constants: Sequence[np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ratios and log densities as `kernels.dirichlet_sums`.
+    """Return kernel regressions and log densities at all points, for several bandwidths.
+
+    Arguments and results are those of `kernels.dirichlet_sums`. `all_pairs` is the function that
+    computes the same without leaving out pairs. It is used for a single bandwidth, for few points,
+    and for bandwidths whose normalising constants are too far apart.
+
+    Notes
+    -----
+    With centre t, point z and bandwidth b, the kernel splits into a distance D and a weight g_b:
 
         log k_b(z; t) = -D(t, z) / b + g_b(t),   D(t, z) = sum_j t_j log(t_j / z_j),
         g_b(t) = sum_j t_j log t_j / b + normaliser
 
-    exp(g_b) goes into the weights, and exp(-2 D / b) is a square: bandwidths that are halves of
-    each other share an exponential. With s the nearest centre of z, log k_b(z; t) is more than x
-    below log k_b(z; s) wherever
+    exp(-D / (b / 2)) is the square of exp(-D / b), so bandwidths that are halves of each other
+    share an exponential. Far pairs are left out: with s the nearest centre of z, log k_b(z; t) is
+    more than x below log k_b(z; s) if
 
         D(t, z) > D(s, z) + b (x + max g_b - g_b(s)).
 
-    Radii that do not grow as b falls make the pairs of a bandwidth a part of those of every larger
-    one. Blocks of neighbouring points drop the centres that are far from all of them, and continue
-    with single pairs when few are left. Cost: O(pairs) after a first pass of O(m n k).
+    The right-hand side is the radius of a point. Radii are made to shrink with b, so the near pairs
+    of a bandwidth are a subset of the near pairs of every larger bandwidth. Blocks of neighbouring
+    points drop the centres that are far from all of them, and go on with single pairs when few
+    remain.
 
-    A single bandwidth, few points, and bandwidths whose constants are too far apart use
-    `all_pairs`.
+    Cost: O(m n k) for the distances of m points and n centres, then O(near pairs).
     """
     n = len(centres)
     constants = [log_normaliser(centres, b) for b in bandwidths] if constants is None else constants
@@ -107,12 +121,13 @@ def sums(
     kernel_sums = np.zeros((len(bandwidths), m, c if label is not None else c + 1))
     offset, mass = np.empty(m), centres.sum(axis=1).max()
     buffers = [np.empty(step * n) for _ in range(3)]
-    # Near pairs (rows, radius, row, column, D) that wait to be summed, by the first chain left.
+    # Near pairs (rows, radius, row, column, D) that wait to be summed. Entry i holds the pairs of
+    # chain i and all later chains.
     waiting: list[list[tuple[np.ndarray, ...]]] = [[] for _ in chains]
     pending = [0] * len(chains)
 
     def sum_pairs(first: int) -> None:
-        """Sum the pairs that wait at chain `first`, for the bandwidths of it and all later ones."""
+        """Sum the pairs that wait at chain `first`, for this chain and all later chains."""
         parts = waiting[first]
         rows = np.concatenate([part[0] for part in parts])
         start = np.cumsum([0, *(len(part[0]) for part in parts)])
@@ -155,7 +170,7 @@ def sums(
         radius = np.maximum.accumulate(radius[::-1])[::-1]
         for number, chain in enumerate(chains):
             r = radius[rank[chain[0]]]
-            # Drop the centres beyond the radius; with few pairs left, sum them one by one.
+            # Drop the centres beyond the radius. If few pairs remain, sum them one by one.
             if r.min() < most:
                 keep = np.flatnonzero(closest <= r.max())
                 if len(keep) < MAX_CENTRE_SHARE * len(column):
@@ -173,7 +188,7 @@ def sums(
                     if pending[number] > MAX_PENDING:
                         sum_pairs(number)
                     break
-            # The exponentials of a chain: the first, then its squares.
+            # Compute the exponentials of the first bandwidth of the chain, then square them.
             kernel, spare = (buffer[: d.size].reshape(d.shape) for buffer in buffers[1:])
             runs = None if label is None else _runs(label[column], c)
             for place, i in enumerate(chain):
@@ -214,7 +229,10 @@ def sums(
 
 
 def _runs(label: np.ndarray, c: int) -> list[tuple[int, int, int]]:
-    """Return (class, first, last + 1) of every run of sorted labels below c."""
+    """Return (class, start, stop) for each run of equal values in a sorted label array.
+
+    Labels are integers from 0 to c - 1; `stop` is exclusive.
+    """
     starts = np.searchsorted(label, np.arange(c + 1)).tolist()
     return [
         (i, start, stop)
@@ -224,24 +242,31 @@ def _runs(label: np.ndarray, c: int) -> list[tuple[int, int, int]]:
 
 
 def _chains(bandwidths: Sequence[float], order: Sequence[int]) -> list[list[int]]:
-    """Group bandwidth numbers, larger bandwidths first, into runs in which each halves the last."""
-    left, chains = list(order), []
-    while left:
-        chain = [left.pop(0)]
+    """Group bandwidths into chains in which each bandwidth is half of the previous one.
+
+    Bandwidths are given and returned by their index. `order` lists the indices by decreasing
+    bandwidth. A chain has at most MAX_CHAIN members.
+    """
+    remaining, chains = list(order), []
+    while remaining:
+        chain = [remaining.pop(0)]
         while len(chain) < MAX_CHAIN:
-            half = next((i for i in left if 2.0 * bandwidths[i] == bandwidths[chain[-1]]), None)
+            half = next(
+                (i for i in remaining if 2.0 * bandwidths[i] == bandwidths[chain[-1]]), None
+            )
             if half is None:
                 break
-            left.remove(half)
+            remaining.remove(half)
             chain.append(half)
         chains.append(chain)
     return chains
 
 
 def _neighbours(x: np.ndarray, size: int) -> np.ndarray:
-    """Return an order of the rows of x in which runs of `size` are close to each other.
+    """Return an order of the rows of x in which each run of `size` rows is close together.
 
-    Parts are halved along the column in which they are spread most.
+    Rows are split in halves along the column with the largest variance, until a part has at most
+    `size` rows.
     """
     parts, done = [np.arange(len(x))], []
     while parts:

@@ -1,11 +1,16 @@
-"""Notions of calibration: the only place where predictions are validated and reduced.
+"""Validate predictions and labels, and reduce them to the probability that a notion judges.
 
-| notion      | p given                    | reduced p | reduced y           | judged              |
-|-------------|----------------------------|-----------|---------------------|---------------------|
-| `binary`    | (n,) or (n, 2)             | (n,)      | (n,) in {0, 1}      | P(Y = 1 given p)    |
-| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,) 1 if top right | P(right given max)  |
-| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators   | mean over classes   |
-| `canonical` | (n, k) or (n,)             | (n, k)    | (n,) in 0..k-1      | E[e_Y given vector] |
+This is the only place where that happens. A notion of calibration compares a reduced prediction p
+with a reduced outcome y:
+
+| notion      | p given                    | reduced p | reduced y         | compared with p      |
+|-------------|----------------------------|-----------|-------------------|----------------------|
+| `binary`    | (n,) or (n, 2)             | (n,)      | (n,), 0 or 1      | P(Y = 1 given p)     |
+| `top_label` | (n, k) or (n,) confidences | (n,)      | (n,), 1 if t = Y  | P(t = Y given p_t)   |
+| `classwise` | (n, k) or (n,)             | (n, k)    | (n, k) indicators | P(Y = j given p_j)   |
+| `canonical` | (n, k) or (n,)             | (n, k)    | (n,), 0..k-1      | E[e_Y given p]       |
+
+Y is the label, e_Y its one-hot vector, t the class with the largest probability, and j a class.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from harness.math.columns import match_columns
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
 SCALAR_NOTIONS = NOTIONS[:3]  # default of an estimator that declares no notions
-ROW_SUM_TOLERANCE = 1e-4  # float32 softmax over 1,000 classes is off by about 1e-5
+ROW_SUM_TOLERANCE = 1e-4  # a float32 softmax over 1,000 classes misses 1 by about 1e-5
 
 
 def checked(
@@ -29,10 +34,13 @@ def checked(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Validate predictions and labels; return them as float64 and int64 arrays.
 
-    p: (n,) or (n, k >= 2), in [0, 1], rows summing to 1 within 1e-4. y: (n,) integers, 0..1 or
-    0..k-1, or names of classes. Columns of a data frame are matched with the classes by name
-    (harness.math.columns). Arrays are copied only if their type changes. BadInputError names the
-    argument, the offending value and the allowed ones. Nothing is clipped or renormalised.
+    * `p`: (n,) or (n, k) with k >= 2, in [0, 1], with rows that sum to 1 within 1e-4.
+    * `y`: (n,), integers 0..k-1 (0 and 1 for one-dimensional p), or names of classes.
+    * `classes`: names of the k classes. Columns of a data frame are matched with them by name
+      (harness.math.columns).
+
+    Arrays are copied only if their type changes. Nothing is clipped or renormalised. BadInputError
+    names the argument, the offending value and the allowed values.
     """
     p, y, _ = match_columns(p, y, classes)
     p = numeric("p", p)
@@ -50,7 +58,7 @@ def checked(
         raise BadInputError("p is empty; at least one sample is needed.")
     if len(p) != len(y):
         raise BadInputError(
-            f"p has {len(p)} rows but y has {len(y)} labels; they must be equally many."
+            f"p has {len(p)} rows but y has {len(y)} labels; the numbers must be equal."
         )
     p = p.astype(np.float64, copy=False)
     if not (p.min() >= 0.0 and p.max() <= 1.0):  # also false for NaN
@@ -69,33 +77,37 @@ def checked(
 def reduce(
     p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Reduce predictions and labels to those that a notion judges.
+    """Reduce predictions and labels to the pairs that a notion judges.
 
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities in [0, 1], rows summing to 1 within 1e-4. One-dimensional p means P(Y = 1),
-        under `top_label` confidences. Columns of a data frame that are named by class are matched
-        with the classes by name.
+        Probabilities in [0, 1]; rows sum to 1 within 1e-4. One-dimensional p means P(Y = 1), and
+        under `top_label` the confidence. Columns of a data frame that are named by class are
+        matched with the classes by name.
     y : array_like, (n,)
         Integers 0..k-1 (0 and 1 for one-dimensional p), or names of classes.
     notion : str
         binary, top_label, classwise or canonical.
     classes : sequence, optional
-        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array.
+        Names of the k classes, in the order of the numbers 0..k-1 in y and of the columns of an
+        array p.
 
     Returns
     -------
     p, y : numpy.ndarray
-        binary: P(Y = 1) and y, (n,). top_label: the largest probability and 1 if its class is the
-        label, (n,). classwise: p and the indicators of the labels, (n, k). canonical: p (n, k) and
-        y (n,).
+        Depending on the notion:
+
+        * binary: P(Y = 1) and y, both (n,).
+        * top_label: the largest probability, and 1 if its class is the label, both (n,).
+        * classwise: p and the indicators of the labels, both (n, k).
+        * canonical: p (n, k) and y (n,).
 
     Raises
     ------
     BadInputError
-        Naming the argument, the offending value and the allowed ones. Nothing is clipped or
-        renormalised.
+        If an argument is invalid. The message names the argument, the offending value and the
+        allowed values. Nothing is clipped or renormalised.
 
     Examples
     --------
@@ -125,13 +137,16 @@ def reduce(
 
 
 def one_hot(y: NDArray[Any], classes: int) -> NDArray[Any]:
-    """Return labels (n,) as float64 indicators (n, classes)."""
+    """Return labels (n,) as a float64 matrix of indicators (n, classes)."""
     indicators: NDArray[Any] = (y[:, None] == np.arange(classes)).astype(np.float64)
     return indicators
 
 
 def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return the values as an array of numbers; BadInputError for text, objects and ragged rows."""
+    """Return `values` as an array of numbers; BadInputError for text, objects and ragged rows.
+
+    `name` is the name of the argument in the message.
+    """
     try:
         values = np.asarray(values)
     except ValueError:
@@ -144,7 +159,7 @@ def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
 def number(x: Any) -> float:
     """Return x as a float; TypeError for texts, booleans, complex numbers and arrays.
 
-    `float()` alone would accept some of these.
+    `float()` alone would accept texts, booleans and arrays of one entry.
     """
     if type(x) is float or type(x) is np.float64:  # the common case, once per cell
         return float(x)

@@ -1,6 +1,6 @@
-"""Composite Gauss-Legendre quadrature on panels between given edges.
+"""Integrate functions by composite Gauss-Legendre quadrature on panels between given edges.
 
-Edges are placed where a function is not smooth, or changes its scale.
+Put an edge wherever the function is not smooth or changes its scale.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ Array = NDArray[Any]
 def gauss_legendre(edges: ArrayLike, order: int) -> tuple[Array, Array]:
     """Return nodes x and weights w of composite Gauss-Legendre quadrature.
 
-    sum_i w_i u(x_i) is the integral of u from the first edge to the last, exact for polynomials of
-    degree 2 order - 1 on every panel.
+    sum_i w_i u(x_i) approximates the integral of a function u from the first edge to the last. It
+    is exact if u is a polynomial of degree 2 order - 1 on every panel.
 
     Parameters
     ----------
     edges : array_like, (m,)
-        Ends of the panels, ascending.
+        Ends of the m - 1 panels, ascending.
     order : int
-        Nodes per panel.
+        Number of nodes per panel.
 
     Returns
     -------
     x, w : numpy.ndarray, ((m - 1) order,)
-        Panel after panel.
+        Nodes and weights, one panel after the other.
 
     Examples
     --------
@@ -56,9 +56,10 @@ def halving(width: float, levels: int) -> Array:
 
 
 def unit_edges(*splits: ArrayLike, levels: int = 40) -> Array:
-    """Return edges that span [0, 1]: the splits, and panels that halve towards both ends.
+    """Return panel edges that span [0, 1] and become finer towards both ends.
 
-    Halving resolves logarithms, which are not smooth at 0 and 1.
+    The edges are `splits` and the points 2^-i and 1 - 2^-i for i = 1, ..., levels. Halving resolves
+    logarithms, which are not smooth at 0 and 1.
 
     Examples
     --------
@@ -70,10 +71,10 @@ def unit_edges(*splits: ArrayLike, levels: int = 40) -> Array:
 
 
 def growing(width: float, dense: float, end: float) -> Array:
-    """Return edges from 0 to at least `end`.
+    """Return panel edges from 0 to at least `end`.
 
-    Panels are at most `width` wide up to `dense`; from there each is 1.5 times as wide as the one
-    before.
+    Panels are at most `width` wide up to `dense`. Each later panel is 1.5 times as wide as the
+    panel before it.
 
     Examples
     --------
@@ -88,15 +89,15 @@ def growing(width: float, dense: float, end: float) -> Array:
 
 
 def beta_law(edges: ArrayLike, a: float, b: float, order: int) -> tuple[Array, Array, Array]:
-    """Return nodes p, 1 - p and weights for expectations under p ~ Beta(a, b).
+    """Return nodes p, their complements 1 - p and weights w for a Beta(a, b) distribution.
 
-    sum_i w_i u(p_i) is the part of E u(p) between the edges. The edges are angles t in [0, pi / 2],
-    p = sin^2 t. Both p and 1 - p have full relative accuracy. In t the law has the density
+    sum_i w_i u(p_i) is the part of E u(p) between the edges. Edges are angles t in [0, pi / 2] with
+    p = sin^2 t. Both p and 1 - p have full relative accuracy. The density of t is
 
         2 sin(t)^(2 a - 1) cos(t)^(2 b - 1) / B(a, b),
 
-    which is constant for a = b = 1/2. For smaller shapes the edges must approach the ends as powers
-    of 1/2.
+    with B the beta function. It is constant for a = b = 1/2. If a or b is smaller, let the edges
+    approach that end in powers of 1/2.
 
     Examples
     --------

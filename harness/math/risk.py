@@ -1,9 +1,14 @@
-"""Calibration-estimation risk: how well a function h(p, p') predicts products of residuals.
+"""Calibration-estimation risk of a function that predicts products of residuals.
 
-With the residual u = f - Y (scalars) or f - e_Y (vectors), `h*(p, p') = <p - C(p), p' - C(p')>` is
-the regression of `<u, u'>` on two independent predictions (gruber2025, Section 3). `E (<u, u'> -
-h)^2` is therefore smallest at `h*`, and E h(f, f) there is the squared calibration error.
-Estimators that provide such an h can be compared, and tuned, on held-out samples.
+The residual of a sample is u = f - Y (scalars) or f - e_Y (vectors), with prediction f and label Y.
+Let u, u' be the residuals of two independent samples with predictions p, p', and C(p) the true
+conditional mean. The regression of `<u, u'>` on (p, p') is (gruber2025, Section 3)
+
+    h*(p, p') = <p - C(p), p' - C(p')>
+
+The risk of a function h is `E (<u, u'> - h(p, p'))^2`. It is smallest for h = h*, and E h*(p, p) is
+the squared calibration error. Estimators that provide such a function can therefore be compared and
+tuned on held-out samples.
 """
 
 from __future__ import annotations
@@ -20,14 +25,14 @@ BLOCK_ENTRIES = 4_000_000  # entries of an n x n matrix held at a time (32 MB)
 
 @dataclass(frozen=True)
 class ResidualGram:
-    """Residual products h(p_i, p_j) = features_i' core features_j at m points.
+    """Predicted residual products h(p_i, p_j) = features_i' core features_j at m points.
 
     Parameters
     ----------
     features : ndarray of shape (m, r)
-        With `core` None these are the estimated p - C(p).
+        One row per point. If `core` is None, the rows are the estimates of p - C(p).
     core : ndarray of shape (r, r) or (r,), optional
-        Symmetric matrix, or its diagonal; None is the identity.
+        Symmetric matrix, or its diagonal. None means the identity.
     diagnostics : dict of str to float, optional
         Numbers that describe the fit.
     """
@@ -37,14 +42,18 @@ class ResidualGram:
     diagnostics: dict[str, float] | None = None
 
     def diagonal(self) -> np.ndarray:
-        """Return h(p_i, p_i), shape (m,).
+        """Return h(p_i, p_i) for every point, shape (m,).
 
-        Its mean over held-out points estimates the squared calibration error (eq. 21).
+        Over held-out points, the mean of these values estimates the squared calibration error
+        (gruber2025, eq. 21).
         """
         return np.einsum("ij,ij->i", self.weighted(), self.features)
 
     def weighted(self, rows: slice = slice(None)) -> np.ndarray:
-        """Return features @ core, shape (m, r); all products h are weighted() @ features'."""
+        """Return features @ core for the selected rows, shape (rows, r).
+
+        The matrix of all products h is weighted() @ features'.
+        """
         features = self.features[rows]
         if self.core is None:
             return features
@@ -52,20 +61,25 @@ class ResidualGram:
 
 
 def residuals(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return u = p - y, or p - e_y for vectors, shape (n, 1) or (n, k)."""
+    """Return prediction minus outcome: p - y for scalars, p minus one-hot y for vectors.
+
+    `y` (n,) holds labels. The result has shape (n, 1) for p (n,), and (n, k) for p (n, k).
+    """
     return (p - y)[:, None] if p.ndim == 1 else p - one_hot(y, p.shape[1])
 
 
 def risk(u: np.ndarray, products: ResidualGram) -> float:
-    """Return 1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2 (gruber2025, eq. 20).
+    """Return the unbiased estimate of the risk E (<u, u'> - h)^2 on n samples.
 
-    It is unbiased for E (<u, u'> - h)^2. u: (n, d) residuals at the points of `products`. No n x n
-    matrix is held: sums over all pairs come from r x r and d x d moments, O(n r (r + d) + r^3), or
-    from blocks of rows if r > n. UndefinedError for fewer than two samples.
+        1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2     (gruber2025, eq. 20)
+
+    `u` (n, d) holds the residuals at the points of `products`, which holds h in terms of r
+    features. No n x n matrix is stored. Sums over all pairs come from r x r and d x d moments, O(n
+    r (r + d) + r^3), or from blocks of rows if r > n. Fewer than two samples raise UndefinedError.
     """
     n, r = products.features.shape
     if n < 2:
-        raise UndefinedError(f"the risk needs at least 2 samples, and there is {n}")
+        raise UndefinedError(f"the risk needs at least 2 samples, but the number of samples is {n}")
     weighted, features = products.weighted(), products.features
     on_diagonal = np.einsum("ij,ij->i", u, u) - np.einsum("ij,ij->i", weighted, features)
     total = (_by_moments if r <= n else _by_blocks)(u, weighted, features)
@@ -73,16 +87,18 @@ def risk(u: np.ndarray, products: ResidualGram) -> float:
 
 
 def _by_moments(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
-    """Sum (<u_i, u_j> - h_ij)^2 over all i, j with h = W F'.
+    """Return the sum of (<u_i, u_j> - h_ij)^2 over all pairs i, j, from moments of the features.
 
-    ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)
+    With U = u, W = weighted and F = features, h = W F' and the sum is
+
+        ||U'U||^2 - 2 tr(U'W F'U) + tr(F'W F'W)
     """
     uu, fw = u.T @ u, features.T @ weighted
     return (uu * uu).sum() - 2.0 * ((u.T @ weighted) * (u.T @ features)).sum() + (fw * fw.T).sum()
 
 
 def _by_blocks(u: np.ndarray, weighted: np.ndarray, features: np.ndarray) -> float:
-    """Sum (<u_i, u_j> - h_ij)^2 over all i, j in blocks of rows."""
+    """Return the sum of (<u_i, u_j> - h_ij)^2 over all pairs i, j, by blocks of rows."""
     n, total = len(u), 0.0
     step = max(1, BLOCK_ENTRIES // n)
     for start in range(0, n, step):

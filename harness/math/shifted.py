@@ -1,4 +1,4 @@
-"""Solve (A + c I) X = B for several c at once, from one Krylov space."""
+"""Solve (A + c I) X = B for several shifts c with one Krylov space."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 TOLERANCE = 1e-13  # largest error of a solution, relative to its norm
-CHECKED_EVERY = 5  # blocks between two checks of the residuals
-LARGEST_SHARE = 0.5  # of the dimension; a larger space costs more than a full eigendecomposition
+CHECK_INTERVAL = 5  # number of blocks between two checks of the residuals
+# Largest basis, as a share of the r dimensions. A full eigendecomposition is cheaper than a larger
+# basis.
+LARGEST_SHARE = 0.5
 
 
 def shifted_solutions(
     a: np.ndarray, b: np.ndarray, shifts: Sequence[float]
 ) -> list[np.ndarray] | None:
     """Solve (A + c I) X = B for every shift c by the block Lanczos method.
+
+    The approximate solution in step s, with I the identity, is
 
         X_c = Q (Q' A Q + c I)^-1 Q' B
 
@@ -23,24 +27,28 @@ def shifted_solutions(
     Parameters
     ----------
     a : ndarray of shape (r, r)
-        Symmetric, positive semi-definite.
+        The matrix A, symmetric and positive semi-definite.
     b : ndarray of shape (r, d)
-        Right-hand sides.
+        The right-hand sides B, one per column.
     shifts : list of float
-        The c, positive.
+        The shifts c, all positive.
 
     Returns
     -------
     list of ndarray of shape (r, d), or None
-        One solution per shift; None if half of all dimensions are not enough.
+        One solution per shift. None if a basis of r / 2 columns is still too small.
 
     Notes
     -----
-    The error is certified: ||X - X_c|| <= ||B - (A + c I) X_c|| / c, as A is positive
-    semi-definite. The residual lies in the next block of the basis and is known at every s. The
-    basis grows until this bound is below 1e-13 ||X_c|| for every c. About (number of eigenvalues
-    above c) / d blocks are needed. Each costs O(r^2 d), and all together O(r (s d)^2) to keep the
-    basis orthogonal.
+    A is positive semi-definite, so the residual bounds the error:
+
+        ||X - X_c|| <= ||B - (A + c I) X_c|| / c
+
+    The next block of the basis gives this residual without further work. The basis grows until the
+    bound is below 1e-13 ||X_c|| for every c.
+
+    Let m be the number of eigenvalues of A above c. About m / d steps are needed. A step costs
+    O(r^2 d), and keeping the basis orthogonal costs O(r (s d)^2) in total.
 
     Examples
     --------
@@ -68,7 +76,7 @@ def shifted_solutions(
         block -= built @ (built.T @ block)
         basis[:, new], rotation = np.linalg.qr(block)
         coupling = rotation @ coupling
-        if s % CHECKED_EVERY and s < blocks:
+        if s % CHECK_INTERVAL and s < blocks:
             continue
         values, vectors = np.linalg.eigh(projected[: s * d, : s * d])
         start = vectors[:d].T @ b_on_basis

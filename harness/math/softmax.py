@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def softmax(logits: ArrayLike, axis: int = -1) -> NDArray[Any]:
-    """Return exp(z_j) / sum_j exp(z_j) along an axis.
+    """Return exp(z_j) / sum_j exp(z_j) along an axis of an array of logits z.
 
     The maximum is subtracted first, so that no exponential overflows. Single precision is kept.
 
