@@ -1,4 +1,4 @@
-"""Content of the arena's page: leaderboards, choices by n and k, pairs of models, statements."""
+"""Content of the arena's page: leaderboards, recommended estimators, and comparisons."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from numpy.typing import NDArray
 
 from harness.evaluation import arena, arena_pairs
 
-APART = ("arena_intervals", "arena_tests")  # experiments with wrappers, which are not ranked
+APART = ("arena_intervals", "arena_tests")  # their estimators are wrappers and are not ranked
 RESAMPLES = 1000
-NUMBERS = (2, 3, 10, 100)  # numbers of classes; others are shown with the nearest by logarithm
-CHOICES = (("n", "k"), ("n",), ("family", "n", "k"))  # groups with an estimator to use
+NUMBERS = (2, 3, 10, 100)  # numbers of classes on the page; others are shown with the nearest
+CHOICES = (("n", "k"), ("n",), ("family", "n", "k"))  # groups with a recommended estimator
 
 
 def ranked_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Drop the records of intervals, tests and pairs of models, which are not ranked."""
+    """Drop the records of the experiments on intervals, tests and pairs of models.
+
+    Their estimators are not ranked on the leaderboards.
+    """
     if "experiment" not in frame:
         return frame
     return frame[~frame["experiment"].isin((*APART, arena_pairs.EXPERIMENT))]
 
 
 def near(k: Any) -> NDArray[np.int64]:
-    """Return the nearest of NUMBERS to each number of classes, by the logarithm.
+    """Return the element of NUMBERS that is nearest on the log scale to each number of classes.
 
     Examples
     --------
@@ -39,9 +42,10 @@ def near(k: Any) -> NDArray[np.int64]:
 
 
 def count_statements(settings: pd.DataFrame) -> int:
-    """Count the statements of a page: choices, and the best of each leaderboard against the others.
+    """Count the comparisons that the arena's page makes. They share one error rate (Bonferroni).
 
-    All of them are tested together.
+    There is one for each recommended estimator, and one for each leaderboard and estimator that is
+    compared with the best of the leaderboard.
     """
     ranked = settings[settings["regret"].notna()]
     boards = ranked.groupby(["notion", "estimand"])
@@ -56,17 +60,18 @@ class Content:
     Parameters
     ----------
     settings, every : DataFrame
-        Settings of the main estimands, and of all.
+        Rows of `arena.settings` for the main estimands, and for all estimands.
     board, by_family : DataFrame
-        Leaderboards.
+        Leaderboards over all families, and one for each family.
     by_n_k, by_n, cells : DataFrame
-        Choices by (n, k), by n, and by (family, n, k).
+        Recommended estimators by (n, k), by n, and by (family, n, k), where k is the number of
+        classes.
     models : DataFrame or None
-        Trials of pairs of models on the same rows; None if they were not run.
+        Trials of pairs of models on the same data; None if they were not run.
     over : dict
-        {(notion, estimand): the best of the board against each other estimator}.
+        {(notion, estimand): comparison of the best estimator with each other}.
     statements : int
-        Number of statements that are tested together.
+        Number of comparisons that share one error rate.
     """
 
     settings: pd.DataFrame
@@ -89,7 +94,12 @@ def content(
     seed: int = 0,
     streams: Mapping[str, str] | None = None,
 ) -> Content:
-    """Compute everything for the page; `streams` maps models on the same rows to their stream."""
+    """Compute the content of the arena's page from records.
+
+    `families` is {family: [problem ids]}, `classes` is {problem: number of classes}. `streams` is
+    {problem: name of its random stream} for models on the same data. `resamples` and `seed` belong
+    to the bootstrap.
+    """
     every = arena.settings(ranked_rows(frame), families, classes)
     main = every[every["estimand"].isin(arena.MAIN)]
     board = arena.leaderboard(main, resamples=resamples, seed=seed)

@@ -1,4 +1,8 @@
-"""Our own estimators in the arena: on the families they were developed on, and on the others."""
+"""Our own estimators in the arena: their results on the development half and on the test half.
+
+The development half consists of the families of problems on which the estimators were developed,
+the test half of all others.
+"""
 
 from __future__ import annotations
 
@@ -17,31 +21,36 @@ MEAN_CHOICE, WORST_CHOICE = "published, least mean", "published, least worst"
 
 
 def is_own(estimator: str) -> bool:
-    """Return True for one of our own estimators."""
+    """Return True for one of our own estimators, whose ids begin with `best`."""
     return estimator.startswith("best")
 
 
 def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any) -> pd.DataFrame:
-    """Compute mean and worst regret over each half of the families.
+    """Compute the mean and the worst regret of our own estimators over each half of the families.
 
     Parameters
     ----------
     settings : DataFrame
-        Rows of `arena.settings` of the main estimands.
+        Rows of `arena.settings` for the main estimands.
     development : sequence of str
-        The families of the development half.
+        Families of the development half.
     bootstrap
-        resamples, seed and level of `arena.leaderboard`.
+        The arguments resamples, seed and level of `arena.leaderboard`.
 
     Returns
     -------
     DataFrame
-        A row per notion, estimand, half (development, test) and estimator. `role` is own, or says
-        that it is the published estimator with the least mean (or least worst) regret of that very
-        half among those with a rank: chosen after the fact, so hard to beat. Then regret, low,
-        high, worst, worst_at, share, rank, meets_mean (regret <= 1.15) and meets_worst (worst <=
-        1.6). Halves without a setting have no row, nor have own estimators that were not run or
-        give bounds alone.
+        One row per notion, estimand, half (development, test) and estimator:
+
+        role
+            "own", or for comparison the published estimator with the smallest mean (or smallest
+            worst) regret of that half. It is chosen after the fact, and so hard to beat.
+        regret, low, high, worst, worst_at, share, rank
+            As in `arena.leaderboard`.
+        meets_mean, meets_worst
+            True if regret <= 1.15, and if worst <= 1.6.
+
+        Own estimators that were not run or give only bounds have no row.
     """
     chosen: list[pd.DataFrame] = []
     for half in HALVES:
@@ -77,21 +86,22 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
 def coverage(
     frame: pd.DataFrame, families: Mapping[str, Sequence[str]], development: Sequence[str]
 ) -> pd.DataFrame:
-    """Compute the coverage of our own intervals and bounds by family.
+    """Compute the coverage of the intervals and bounds of our own estimators by family.
 
     Parameters
     ----------
     frame : DataFrame
-        Records, as `harness.load_records` returns them.
+        Records as `harness.load_records` returns them.
     families, development
         {family: [problem ids]}, and the families of the development half. Problems of no family
-        (pairs of models) are left out.
+        (such as pairs of models) are left out.
 
     Returns
     -------
     DataFrame
-        A row per notion, estimand, estimator and family, with half, se (the standard error of the
-        coverage) and the columns of `intervals.summary`. Cells whose truth is unknown do not count.
+        One row per notion, estimand, estimator and family. Columns: half (development or test), se
+        (the standard error of the coverage), and the columns of `intervals.summary`. Cells whose
+        truth is unknown do not count.
     """
     is_mine = frame["estimator"].isin(
         [name for name in frame["estimator"].unique() if is_own(name)]

@@ -1,9 +1,18 @@
-"""Claims of a paper, tested: a statistic with its two-sided 99 % interval against a threshold.
+"""Tests of a paper's claims: a statistic with its 99 % interval is compared with a threshold.
 
-A claim is a row of reported.csv with the source `claim`. Its row is a short name, its column the
-statistic in words, its value the threshold, and its unit the side (above or below) on which the
-statistic has to be. experiments/<paper>/claims.py computes the statistics by the names of the
-claims, and is an item made of the functions here:
+A claim is a row of reported.csv with the source `claim`. Its columns mean:
+
+    row     short name of the claim
+    column  the statistic in words
+    value   the threshold
+    unit    `above` or `below`, the side of the threshold on which the statistic should be
+
+The claim holds if the whole interval is on that side, fails if it is on the other side, and is
+undecided otherwise (harness.evaluation.verdicts). An exact number has no interval and decides by
+itself. Fewer than LEAST_VALUES values decide nothing. The interval assumes independent values:
+average values that share draws or rows first.
+
+experiments/<paper>/claims.py computes the statistics with the functions of this module:
 
     from harness.evaluation import claims
     from harness.figures import claims_plot
@@ -15,11 +24,6 @@ claims, and is an item made of the functions here:
         return {"ECE overestimates": claims.estimate_mean(over, rows["key"], claims.OURS, why)}
 
     render, table, summary, reproduced = claims_plot.item_functions(statistics)
-
-A claim holds if the whole interval is on the claimed side, fails if it is on the other, and is
-undecided otherwise (harness.evaluation.reproduction). An exact number has no interval and decides
-by itself. Fewer than LEAST_VALUES values decide nothing. The interval assumes independent values:
-average values that share draws or rows first.
 """
 
 from __future__ import annotations
@@ -39,8 +43,10 @@ from harness.errors import BadInputError, guess
 from harness.evaluation import reproduction
 from harness.evaluation.rates import clopper_pearson
 
-LEVEL = 0.99  # of all intervals, two-sided
-LEAST_VALUES = 11  # Student's interval of fewer values rests on their law, which is not known
+LEVEL = 0.99  # two-sided level of all intervals
+# Smallest number of values with an interval: with fewer, Student's interval depends too much on the
+# unknown distribution of the values.
+LEAST_VALUES = 11
 PAPER, OURS = "the paper's data", "ours"
 SIDE_SIGNS = {"above": ">", "below": "<"}
 ANSWER = ["item", "row", "column", "value", "error", "reps", "low", "high", "where", "why", "keys"]
@@ -49,20 +55,22 @@ NO_NUMBER = "no cell gave a number to compare"
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic by which a claim is judged.
+    """A number that is compared with the threshold of a claim, with its interval.
 
     Parameters
     ----------
     value, low, high : float
-        The statistic and its two-sided interval of LEVEL; NaN without one, see `untested`.
+        The number and its two-sided interval at level LEVEL. All three are NaN if the claim cannot
+        be tested (see `untested`).
     where : str
-        PAPER or OURS: computed on the paper's data, or on others.
+        PAPER if it was computed on the paper's data, OURS for other data.
     keys : iterable of str or of tuples of str
-        The keys of the cells that it is made of.
+        Keys of the cells from which the number was computed.
     why : str, optional
-        One sentence on what was compared, or on what is needed for a number.
+        One sentence: the numbers that were compared, or, without a value, the data that is
+        missing.
     cells : int, optional
-        Number of values that it is made of. Default: the number of keys.
+        Number of values from which the number was computed. Default: the number of keys.
     """
 
     value: float
@@ -82,7 +90,7 @@ class Statistic:
         if math.isnan(self.value):
             if not self.why:
                 raise BadInputError(
-                    "why is empty for a statistic without a number; say what is needed."
+                    "why is empty for a statistic without a number; name the missing data."
                 )
         elif self.where not in (PAPER, OURS):
             raise BadInputError(f"where is {self.where!r}; {PAPER!r} and {OURS!r} are allowed.")
@@ -96,10 +104,11 @@ class Statistic:
 
 
 def among(parts: int) -> float:
-    """Return the level of each of several intervals of which `smallest` or `largest` takes one.
+    """Return the level for each of several intervals that `smallest` or `largest` combines.
 
-    By Bonferroni's inequality all of them hold at once at LEVEL. The worst of many is extreme by
-    chance as well.
+    With this level all intervals contain their parameters at once with probability LEVEL
+    (Bonferroni). The smallest of many values is extreme by chance, so its interval needs a higher
+    level.
 
     Examples
     --------
@@ -116,11 +125,12 @@ def estimate_mean(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return the mean of independent values, with Student's t interval mean -+ t sd / sqrt(N).
+    """Return the mean of independent values with Student's t interval, mean -+ t sd / sqrt(N).
 
-    t has N - 1 degrees of freedom. NaN values are left out. Fewer than LEAST_VALUES values decide
-    nothing: their interval is infinite, and `why` says so. For outcomes that are right or wrong use
-    `estimate_share`. For `level` see `among`.
+    t has N - 1 degrees of freedom. NaN values are left out. Fewer than LEAST_VALUES values give an
+    infinite interval, and `why` says so. `keys` are the keys of the cells. `level` is the level of
+    the interval; see `among` for one of several. For outcomes that are right or wrong use
+    `estimate_share`.
 
     Examples
     --------
@@ -143,7 +153,7 @@ def estimate_difference(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return `estimate_mean` of the differences first - second, without pairs that have a NaN."""
+    """Return `estimate_mean` of the differences first - second. Pairs with a NaN are left out."""
     return estimate_mean(np.subtract(list(first), list(second)), keys, where, why, level)
 
 
@@ -155,9 +165,7 @@ def estimate_share(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return the share of successes in independent trials.
-
-    The interval is that of Clopper and Pearson (1934).
+    """Return the share of successes in independent trials, with its Clopper-Pearson interval.
 
     Examples
     --------
@@ -179,7 +187,10 @@ def exact(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return a number with a known standard error (0 if exact), and the normal law's interval."""
+    """Return a number with a known standard error `error` (0 if exact) as a statistic.
+
+    The interval is that of the normal distribution.
+    """
     return attach_interval(value, error, None, keys, where, why, level)
 
 
@@ -192,10 +203,11 @@ def attach_interval(
     why: str | None = None,
     level: float = LEVEL,
 ) -> Statistic:
-    """Return a number whose standard error was estimated from `reps` replications.
+    """Return a number whose standard error was estimated from `reps` replications as a statistic.
 
-    The interval is that of Student's t with reps - 1 degrees of freedom, or of the normal law if
-    `reps` is unknown (None or NaN). It is infinite for fewer than LEAST_VALUES replications.
+    The interval is Student's with reps - 1 degrees of freedom. It is that of the normal
+    distribution if `reps` is unknown (None or NaN), and infinite for fewer than LEAST_VALUES
+    replications.
 
     Examples
     --------
@@ -214,7 +226,7 @@ def attach_interval(
 
 
 def absolute(statistic: Statistic) -> Statistic:
-    """Return the absolute value of a statistic. An interval that contains 0 begins at 0.
+    """Return the absolute value of a statistic. An interval that contains 0 then begins at 0.
 
     Examples
     --------
@@ -230,9 +242,9 @@ def absolute(statistic: Statistic) -> Statistic:
 def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
     """Return the smallest of several statistics, such as the lowest coverage of many settings.
 
-    Its interval goes from the smallest lower end to the smallest upper end. It has the level LEVEL
-    if the parts have the level `among(number of parts)`. Parts without a number are left out. `why`
-    is by default that of the smallest.
+    Its interval goes from the smallest lower end to the smallest upper end. For an interval at
+    level LEVEL, each of the `parts` needs the level `among(number of parts)`. Parts without a
+    number are left out. `why` is by default that of the smallest part.
 
     Examples
     --------
@@ -258,7 +270,7 @@ def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
 
 
 def largest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
-    """Return the largest of several statistics, as `smallest`."""
+    """Return the largest of several statistics, with an interval as in `smallest`."""
     return _negative(smallest([_negative(part) for part in parts], why))
 
 
@@ -267,7 +279,7 @@ def _negative(statistic: Statistic) -> Statistic:
 
 
 def untested(why: str, keys: Iterable[Any] = ()) -> Statistic:
-    """Return the statistic of a claim that cannot be tested here; `why` says what is needed."""
+    """Return the statistic of a claim that cannot be tested here. `why` names the missing data."""
     return Statistic(np.nan, np.nan, np.nan, "", tuple(keys), why)
 
 
@@ -275,13 +287,16 @@ def untested(why: str, keys: Iterable[Any] = ()) -> Statistic:
 
 
 def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return the statistics as rows for reproduction.compare."""
+    """Return the statistics of claims as rows for `reproduction.compare`.
+
+    `statistics` is {short name of the claim: Statistic}.
+    """
     claims = _claims(settings)
     unknown = sorted(set(statistics) - set(claims["row"]))
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
         raise BadInputError(
-            f"{unknown[0]!r} is no claim of {settings.paper}'s reported numbers{hint}."
+            f"{unknown[0]!r} is no claim in experiments/{settings.paper}/reported.csv{hint}."
         )
     rows = []
     for claim in claims.itertuples():
@@ -295,7 +310,11 @@ def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.Da
 
 
 def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return reproduction.compare of the claims, in the paper's order, with `quote` and `place`."""
+    """Return the claims of a paper with their statistics and verdicts, in the paper's order.
+
+    The columns are those of `reproduction.compare`, with the `quote` from the paper and its
+    `place`.
+    """
     table = reproduction.compare(
         reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons
     )
@@ -310,7 +329,7 @@ def _claims(settings: Settings) -> pd.DataFrame:
 
 
 def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return one row per claim with every number in a column of its own."""
+    """Return one row per claim, with a column for each number."""
     names = {
         "row": "claim", "quote": "quote", "place": "place", "where": "where", "column": "statistic",
         "unit": "side", "reported": "threshold", "ours": "value", "low": "low", "high": "high",
@@ -320,7 +339,7 @@ def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataF
 
 
 def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return the claims as people read them: quote, statistic, interval and verdict."""
+    """Return the claims as a table of texts, with quotes, thresholds, statistics and verdicts."""
     rows = {}
     for r in judged(statistics, settings).itertuples():
         place = f" ({r.place})" if isinstance(r.place, str) else ""
@@ -328,20 +347,20 @@ def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFra
             "the paper says": f"“{r.quote}”{place}",
             "statistic": r.column,
             "claimed": f"{SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}",
-            "found, with its 99 % interval": format_statistic(r) or DASH,
+            "ours, with its 99 % interval": format_statistic(r) or DASH,
             "verdict": r.verdict,
             "on": r.where or DASH,
             "compared": r.reason or DASH,
         }
-    heading = "claims: each a statistic and the side of a threshold on which it has to be"
+    heading = "claims: each says that a statistic is above or below a threshold"
     frame = pd.DataFrame.from_dict(rows, orient="index")
     return frame.rename_axis("claim").rename_axis(columns=heading)
 
 
 def format_statistic(row: Any) -> str:
-    """Return the statistic of a row of `judged` with its interval, "" without a number.
+    """Format the statistic of a row of `judged` with its interval, or return "" without a number.
 
-    It has three significant digits, or as many more as show the side of the threshold.
+    Numbers have three significant digits, or more if they would otherwise round to the threshold.
     """
     if math.isnan(row.ours):
         return ""

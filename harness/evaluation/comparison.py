@@ -1,22 +1,25 @@
-"""An own estimator among the arena's: where it wins, where it loses, by how much, at what cost.
+"""Comparison of one of our own estimators with the published ones on the problems of the arena.
 
-For an own estimator o and a published one e, in a setting (problem, notion, n, estimand),
+For our estimator o and a published estimator e, in a setting (problem, notion, n, estimand),
 
-    l_e = log max(RMSE_o, floor) / max(RMSE_e, floor)
+    l_e = log( max(RMSE_o, floor) / max(RMSE_e, floor) )
 
-over the replications that both have. Cells without an answer count by the arena's rule. The error
-of l_e comes from the jackknife over replications, which both drew alike. A group (a family, or a
-family at one n and k) has the mean of l_e over its settings: over the problems of a (family, n, k),
-then over these. Samples of one problem are nested (a small n is a prefix of a larger), so the
-jackknife leaves a replication out at all n at once. Problems are independent.
+over the replications that both have, with the floor of `arena.floors`. Cells without an answer
+count by the arena's rule. The standard error of l_e comes from the jackknife over replications, as
+both estimators saw the same draws.
 
-    wins    more accurate than every published estimator: the largest of the one-sided p-values
-            (an intersection-union test)
-    loses   less accurate than some published estimator: the least of the one-sided p-values, times
-            their number (Bonferroni)
+A group is a family of problems, or a family at one n and number of classes k. Its value is the mean
+of l_e, first over the problems of each (family, n, k), then over these. Samples of one problem are
+nested (a small n is a prefix of a larger n), so the jackknife leaves out a replication at all n at
+once. Problems are independent.
 
-Of all such statements on a page at most 5 % are expected to be false (Benjamini and Hochberg). They
-are about the arena's problems: only the replications are random.
+    wins    more accurate than every published estimator. The p-value is the largest of the
+            one-sided p-values (an intersection-union test).
+    loses   less accurate than some published estimator. The p-value is the smallest of the
+            one-sided p-values, times the number of published estimators (Bonferroni).
+
+At most 5 % of all such verdicts on a page are expected to be false (Benjamini and Hochberg). They
+hold for the arena's problems: only the replications are random.
 """
 
 from __future__ import annotations
@@ -35,12 +38,12 @@ from harness.evaluation import arena
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
-RATE = 0.05  # of false statements among those that are made
-LEAST_REPS = 4  # that two estimators must have in common in a setting
-# Share of the degrees of freedom that counts: squared errors have long tails, and their variances
-# are known less well than those of normal numbers. Measured with 20 replications of normal, biased
-# or t5 errors: p <= 0.001 has a chance of 0.0007 to 0.001 with half of them, and of 0.002 to 0.003
-# with all.
+RATE = 0.05  # expected share of false verdicts
+LEAST_REPS = 4  # replications that two estimators must have in common in a setting
+# Factor for the degrees of freedom. Squared errors have long tails, so that their variance is known
+# less well than that of normal numbers. Measured with 20 replications of normal, biased or t5
+# errors: the probability of p <= 0.001 is 0.0007 to 0.001 with the factor 0.5, and 0.002 to 0.003
+# with the factor 1.
 FREEDOM_SHARE = 0.5
 CELL = ("family", "n", "k")
 COLUMNS = [
@@ -53,27 +56,40 @@ COLUMNS = [
 def groups(
     settings: pd.DataFrame, own: str, by: Sequence[str] = CELL, rate: float = RATE
 ) -> pd.DataFrame:
-    """Compare an own estimator with all published ones, group by group.
+    """Compare one of our own estimators with all published ones, separately for each group.
 
     Parameters
     ----------
     settings : DataFrame
-        From `harness.evaluation.arena.settings`, with the own estimator not among the published.
+        The result of `arena.settings`. `own` must not be among the published estimators.
     own : str
-        Its id.
+        Id of our estimator.
     by : sequence of str
-        Columns that make a group, of family, n, k. Notions and estimands are always apart.
+        Columns among family, n and k that define a group. Notions and estimands are always
+        separate.
     rate : float
         False discovery rate of all verdicts together.
 
     Returns
     -------
     DataFrame
-        One row per group: settings, problems; regret (geometric mean over the group) and worst (of
-        a setting); rival, the published estimator with the least mean log RMSE of the group; ratio,
-        the own RMSE over the rival's, with its 95 % interval low, high; p_wins, p_loses and the
-        verdict wins, loses or undecided; CPU seconds of a cell of both (geometric means); rivals,
-        the number of published estimators compared; undefined and failed cells of the own one.
+        One row per notion, estimand and group. The rival is the published estimator with the
+        smallest mean log RMSE in the group.
+
+        settings, problems
+            Number of settings and of problems.
+        regret, worst
+            Geometric mean and largest regret of our estimator.
+        rival, ratio, low, high
+            The rival, and our RMSE divided by the rival's RMSE, with its 95 % interval.
+        p_wins, p_loses, verdict
+            P-values, and the verdict: wins, loses or undecided.
+        cpu_seconds, rival_cpu_seconds
+            Geometric mean of the CPU seconds of a cell, for our estimator and for the rival.
+        rivals
+            Number of published estimators that were compared.
+        undefined, failed
+            Number of cells of our estimator with these statuses.
     """
     rows: list[dict[str, Any]] = []
     judged = settings[settings["regret"].notna()]
@@ -92,7 +108,7 @@ def groups(
 def discoveries(p: Any, rate: float) -> Mask:
     """Return the mask of the hypotheses that are rejected at a false discovery rate.
 
-    Benjamini and Hochberg's procedure for p-values; NaN is never rejected.
+    `p` holds p-values for the procedure of Benjamini and Hochberg. NaN is never rejected.
 
     Examples
     --------
@@ -110,7 +126,10 @@ def discoveries(p: Any, rate: float) -> Mask:
 def _rows(
     part: pd.DataFrame, mine: pd.DataFrame, own: str, by: Sequence[str]
 ) -> Iterable[dict[str, Any]]:
-    """Yield the rows of one notion and estimand."""
+    """Yield the rows of `groups` for one notion and estimand.
+
+    `part` holds all rows of the settings, `mine` those of our estimator.
+    """
     names = sorted(part["estimator"].unique())
     rivals = [name for name in names if name != own and arena.is_published(name)]
     log, jackknife, have = log_ratios(part, mine, rivals)
@@ -150,16 +169,19 @@ def _rows(
 def log_ratios(
     part: pd.DataFrame, mine: pd.DataFrame, rivals: Sequence[str]
 ) -> tuple[Array, Array, Mask]:
-    """Compare the RMSEs in every setting of `mine` (S) with every rival (E) over R replications.
+    """Compare the RMSE of one estimator with that of each rival in every setting.
+
+    S is the number of settings (rows of `mine`), E the number of rivals, and R the number of
+    replications.
 
     Returns
     -------
     log : array (S, E)
-        Log RMSE ratios, NaN where fewer than LEAST_REPS replications are common.
+        Log RMSE ratios, NaN if the two have fewer than LEAST_REPS replications in common.
     jackknife : array (S, E, R)
-        Contribution of each replication to it, of mean 0.
+        Contribution of each replication to the log ratio. The contributions have mean 0.
     have : array (S, E, R)
-        Mask of the common replications.
+        Mask of the replications that both estimators have.
     """
     squared = np.stack(mine["errors"].to_list()) ** 2
     position = {key: i for i, key in enumerate(zip(mine["problem"], mine["n"]))}
@@ -194,9 +216,10 @@ def log_ratios(
 def _mean_log(
     log: Array, jackknife: Array, have: Mask, weight: Array, problems: pd.Series
 ) -> tuple[Array, Array, Array]:
-    """Return the weighted mean over settings, its error and degrees of freedom, by rival.
+    """Return the weighted mean log ratio over settings, its standard error and degrees of freedom.
 
-    The degrees of freedom are Satterthwaite's.
+    Each has one entry per rival. The degrees of freedom are Satterthwaite's. `weight` has one
+    entry per setting, and `problems` names the problem of each setting.
     """
     variance, spread = np.zeros(log.shape[1]), np.zeros(log.shape[1])
     for problem in problems.unique():
@@ -212,7 +235,10 @@ def _mean_log(
 
 
 def _p_values(mean: Array, error: Array, freedom: Array) -> tuple[Array, Array]:
-    """Return one-sided p-values for "better" and "worse"; both 1 where all replications agree."""
+    """Return the one-sided p-values for "better" and for "worse", one per rival.
+
+    Both are 1 if the mean and its error are 0, that is if all replications are equal.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(error > 0.0, mean / error, np.sign(mean) * np.inf)
     same = (error == 0.0) & (mean == 0.0)
@@ -221,24 +247,27 @@ def _p_values(mean: Array, error: Array, freedom: Array) -> tuple[Array, Array]:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean of the finite values, each at least 1e-7; NaN without any."""
+    """Return the geometric mean of the finite values, NaN if there are none.
+
+    Values below 1e-7 count as 1e-7.
+    """
     numbers = np.asarray(list(values), dtype=float)
     numbers = numbers[np.isfinite(numbers)]
     return float(np.exp(np.log(np.maximum(numbers, 1e-7)).mean())) if len(numbers) else math.nan
 
 
 def best_of(settings: pd.DataFrame, level: float = 1.0 - RATE) -> pd.DataFrame:
-    """Find the estimators that may be the best in each setting, for instance of an own problem.
+    """Find the published estimators that may be the best in each setting.
 
-    An estimator is ruled out if another one is more accurate at the level, with Bonferroni's
-    correction for the number of others. The best one is ruled out with a chance of at most
-    1 - level.
+    An estimator is ruled out if another one is significantly more accurate, with Bonferroni's
+    correction for the number of others. The truly best one is ruled out with a probability of at
+    most 1 - level. This serves to compare estimators on a user's own problem.
 
     Returns
     -------
     DataFrame
-        The rows of `settings` that have a regret and are of published estimators, by setting and
-        RMSE, with `may_be_best`.
+        The rows of `settings` that have a regret and are of published estimators, sorted by
+        setting and RMSE, with the boolean column `may_be_best`.
     """
     published = settings["estimator"].map(arena.is_published).astype(bool)
     judged = settings[settings["regret"].notna() & published]

@@ -1,17 +1,17 @@
-"""Building blocks of a paper's items: numbers out of records, and ours beside the reported ones.
+"""Building blocks for the figures and tables of a paper: numbers from records, beside the paper's.
 
-An item is a module experiments/<paper>/<item>.py with the functions
-render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame, and, where its
-table is of its own kind, table(records, settings) and summary(records, settings). It samples, fits
-and estimates nothing. Most items are a chain of the functions here,
+An item is a figure or table. It is a module experiments/<paper>/<item>.py with the functions
+render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame. It may also
+define table(records, settings) and summary(records, settings), if the usual tables do not fit. It
+samples, fits and estimates nothing. Most items are a chain of the functions of this module:
 
     means = items.means(items.values(records, settings), ["model", "n", "column"])
     ours = items.numbers(means, "{model}, n = {n}", "{column}")
     return items.answers(ours, settings)
 
-The column `keys` of a frame holds the keys of the cells behind each number, from `means` and
-`evaluated` to reproduction.csv, so that every number leads to its records. Tables of texts are in
-harness.evaluation.text_tables, common drawings in harness.figures.panels.
+The column `keys` of a frame holds the keys of the cells behind each number, so that every number in
+reproduction.csv can be traced to its records. harness.evaluation.text_tables makes tables of texts,
+and harness.figures.panels makes common drawings.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ def with_number(
     Parameters
     ----------
     records : DataFrame
-        As `harness.load_records` returns them.
+        Records as `harness.load_records` returns them.
     estimands, kinds : str or iterable of str, optional
-        Keep only these estimands, and only these kinds of estimate (point, lower, upper, interval).
+        Keep only rows of these estimands, and only estimates of these kinds (point, lower, upper,
+        interval).
     notion : str, optional
-        Keep only this notion.
+        Keep only rows of this notion.
     """
     rows = records[has_number(records)]
     for column, wanted in (("estimand", estimands), ("notion", notion), ("kind", kinds)):
@@ -61,7 +62,7 @@ def with_number(
 
 
 def labelled(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Add the labels of the configuration: `model` of the problem, `column` of the estimator."""
+    """Add the labels of problem and estimator as the columns `model` and `column`."""
     return frame.assign(
         model=[label(settings, "problem", name) for name in frame["problem"]],
         column=[label(settings, "estimator", name) for name in frame["estimator"]],
@@ -74,25 +75,34 @@ def values(
     estimands: str | Iterable[str] | None = None,
     notion: str | None = None,
 ) -> pd.DataFrame:
-    """Return `labelled` of `with_number`: rows with a number, and labels `model` and `column`."""
+    """Return the records that hold a number, with labels in the columns `model` and `column`.
+
+    `model` is the label of the problem, `column` the label of the estimator.
+    """
     return labelled(with_number(records, estimands, notion), settings)
 
 
 def diagnostics(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the diagnostics of the estimates, one column per name and NaN where one is missing."""
+    """Return the diagnostics of the estimates, one column for each; NaN where one is missing."""
     rows = [json.loads(text) if isinstance(text, str) else {} for text in records["diagnostics"]]
     return pd.DataFrame(rows, index=records.index)
 
 
 def with_diagnostics(frame: pd.DataFrame, *names: str, **renamed: str) -> pd.DataFrame:
-    """Add diagnostics as columns, also as {column: diagnostic}; NaN where one is missing."""
+    """Add diagnostics of the estimates as columns, NaN where an estimate lacks one.
+
+    `names` are diagnostics whose column has the same name. `renamed` is {column: diagnostic}.
+    """
     columns = {**dict(zip(names, names)), **renamed}
     added = diagnostics(frame).reindex(columns=list(columns.values()))
     return frame.join(added.set_axis(list(columns), axis=1))
 
 
 def parameters(records: pd.DataFrame, group: str, *names: str) -> pd.DataFrame:
-    """Return parameters of the records' problems or estimators (`group`), NaN where not set."""
+    """Return parameters of the records' problems or estimators as columns, NaN where not set.
+
+    `group` is "problem" or "estimator". `names` are the names of the parameters.
+    """
     texts = records[f"{group}_parameters"]
     known = {t: json.loads(t) if isinstance(t, str) else {} for t in texts.unique()}
     rows = [[known[text].get(name, np.nan) for name in names] for text in texts]
@@ -100,15 +110,18 @@ def parameters(records: pd.DataFrame, group: str, *names: str) -> pd.DataFrame:
 
 
 def means(frame: pd.DataFrame, by: Sequence[str], value: str = "value") -> pd.DataFrame:
-    """Average a column by others: over replications, seeds, folds, whatever `by` does not name.
+    """Average a column within groups of equal values in the columns `by`.
+
+    The average runs over everything that `by` does not name, such as replications, seeds and
+    folds.
 
     Returns
     -------
     DataFrame
-        The columns `by`; mean, sd (ddof 1), reps (the number of rows), se = sd / sqrt(reps), both
-        NaN for one row; and, if the frame has `key` or `keys`, the `keys` of the cells. Groups
-        stand in the order of their first row. A missing value in a column of `by` makes a group of
-        its own.
+        The columns `by`, mean, sd (ddof 1), reps (number of rows) and se = sd / sqrt(reps). sd and
+        se are NaN for one row. If the frame has a column `key` or `keys`, `keys` holds the keys of
+        all cells of the group. Groups are in the order of their first row. A missing value in a
+        column of `by` makes a group of its own.
     """
     grouped = frame.groupby(list(by), sort=False, dropna=False)
     table = grouped[value].agg(mean="mean", sd="std", reps="size")
@@ -125,7 +138,11 @@ def evaluated(
     estimands: str | Iterable[str] | None = None,
     notion: str | None = None,
 ) -> pd.DataFrame:
-    """Return `harness.evaluate` of the rows with a number, with `model`, `column` and `keys`."""
+    """Return `harness.evaluate` of the records with a number, with labels and keys.
+
+    The columns `model` and `column` hold the labels of problem and estimator, `keys` the keys of
+    the cells.
+    """
     rows = with_number(records, estimands, notion)
     table = labelled(evaluate(rows), settings)
     keys = rows.groupby(GROUP, sort=False)["key"].agg(tuple) if len(rows) else {}
@@ -134,9 +151,9 @@ def evaluated(
 
 
 def labels(settings: Settings, group: str, among: Iterable[str] | None = None) -> list[str]:
-    """Return the labels of the configuration's problems or estimators (`group`) in its order.
+    """Return the distinct labels of the configured problems or estimators, in configured order.
 
-    Each stands once; with `among` only the labels given there.
+    `group` is "problem" or "estimator". With `among` only labels that it contains are returned.
     """
     named = dict.fromkeys(label(settings, group, name) for name in settings.chosen(group))
     wanted = set(named if among is None else among)
@@ -144,9 +161,10 @@ def labels(settings: Settings, group: str, among: Iterable[str] | None = None) -
 
 
 def chosen(settings: Settings, frame: pd.DataFrame, group: str = "estimator") -> list[str]:
-    """Return the configured ids, in their order, that occur in the frame.
+    """Return the configured ids that occur in the frame, in configured order.
 
-    Of the estimators only those of `figure.estimators`, if the configuration has that option.
+    `group` is "problem" or "estimator". Estimators are restricted to `settings.figure.estimators`
+    if that is set.
     """
     drawn = settings.figure.estimators if group == "estimator" else None
     present = set(frame[group])
@@ -154,15 +172,19 @@ def chosen(settings: Settings, frame: pd.DataFrame, group: str = "estimator") ->
 
 
 def in_order(frame: pd.DataFrame, settings: Settings, *groups: str) -> pd.DataFrame:
-    """Sort the rows by the configuration's ids in the columns `groups` (problem, estimator)."""
+    """Sort the rows by the configured order of their ids in the columns `groups`.
+
+    The default groups are problem and estimator.
+    """
     groups = groups or ("problem", "estimator")
     return in_orders(frame, {group: settings.chosen(group) for group in groups})
 
 
 def in_orders(frame: pd.DataFrame, orders: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
-    """Sort the rows by the columns that `orders` names, each by the place of its values there.
+    """Sort the rows of a frame by given orders of values.
 
-    The order is stable; values that a list lacks come last.
+    `orders` is {column: values in order}; the first column is the primary key. The sort is stable.
+    Values that are not in the list come last.
     """
     keys = []
     for column, known in orders.items():
@@ -171,7 +193,7 @@ def in_orders(frame: pd.DataFrame, orders: Mapping[str, Iterable[Any]]) -> pd.Da
     return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
 
 
-# Numbers -> rows beside the reported ones
+# Numbers -> rows for the comparison with the paper
 
 
 def numbers(
@@ -183,23 +205,23 @@ def numbers(
     reps: str | float | None = "reps",
     why: str | None = None,
 ) -> pd.DataFrame:
-    """Return our numbers as rows for reproduction.compare.
+    """Return our numbers as rows for `reproduction.compare`.
 
     Parameters
     ----------
     frame : DataFrame
-        One number per row, from `means`, `evaluated` or `values`.
+        One number per row, as `means`, `evaluated` or `values` return it.
     row, column : str
-        Formats over the frame's columns, as in "{model}, n = {n}": the names under which the number
-        is reported.
+        Formats such as "{model}, n = {n}", whose fields are columns of the frame. They give the
+        row and the column under which the paper reports the number.
     value : str
         The frame's column of the numbers.
     error, reps : str or number, optional
-        The columns of the standard errors and of the numbers of replications, or one number for
-        all; None if unknown. An exact number has the error 0 and infinitely many replications.
+        The frame's columns of the standard errors and of the numbers of replications, or one
+        number for all rows. None means unknown. An exact number has error 0 and reps infinity.
     why : str, optional
-        The reason why our numbers are of something else than the reported ones, and so are shown
-        without a verdict.
+        Reason why our numbers measure something else than the reported ones, and so get no
+        verdict.
     """
     if not len(frame):
         return pd.DataFrame(columns=ANSWER[1:])
@@ -217,23 +239,26 @@ def numbers(
 def exact(
     frame: pd.DataFrame, row: str, column: str, value: str = "value", error: str | float = 0.0
 ) -> pd.DataFrame:
-    """Return `numbers` of values that are not means over replications, with a known error."""
+    """Return rows for `reproduction.compare` of values that are not means over replications.
+
+    `error` is their known standard error. The other arguments are those of `numbers`.
+    """
     return numbers(frame, row, column, value, error, np.inf)
 
 
 def formatted(frame: pd.DataFrame, text: str) -> list[str]:
-    """Format each row: "{model}, n = {n:,}" -> ["Sine, n = 1,000", ...]."""
+    """Format each row of a frame: "{model}, n = {n:,}" gives ["Sine, n = 1,000", ...]."""
     return [text.format_map(row) for row in frame.to_dict("records")]
 
 
 def without_number(
     records: pd.DataFrame, settings: Settings, row: str, columns: str | Iterable[str]
 ) -> pd.DataFrame:
-    """Explain why cells gave no number, in rows for reproduction.compare.
+    """Return rows for `reproduction.compare` that explain why cells gave no number.
 
-    Returns row, column, why and keys, one row per place in the table. `row` and `columns` are
-    formats over the columns of the records and the labels `model` and `column`; several columns
-    stand for the numbers that each cell would have given.
+    The result has the columns row, column, why and keys, one row per place in the paper's table.
+    `row` and `columns` are formats whose fields are columns of the records, or the labels `model`
+    and `column`. With several `columns`, each cell explains a number in each of them.
     """
     lost = labelled(records[~has_number(records)], settings)
     lost = lost.assign(
@@ -252,9 +277,10 @@ def without_number(
 
 
 def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, str]:
-    """Return {label: first reason why a cell of it gave no number}.
+    """Return {label: reason why the first cell without a number has none}.
 
-    With several groups, such as problem and estimator, the keys are tuples of labels.
+    `groups` names the columns with the ids, such as "estimator". With several groups the keys are
+    tuples of labels.
     """
     lost = records[~has_number(records)].drop_duplicates(list(groups))
     reasons = {}
@@ -265,13 +291,13 @@ def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, s
 
 
 def together(*frames: pd.DataFrame) -> pd.DataFrame:
-    """Join results of `numbers` and `without_number`; of equal places the first counts."""
+    """Join results of `numbers` and `without_number`. The first row for each place is kept."""
     joined_frames = joined(frames).drop(columns="item")
     return joined_frames.drop_duplicates(["row", "column"], ignore_index=True)
 
 
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Join the answers to several items."""
+    """Concatenate our numbers for several items."""
     some = [frame for frame in frames if len(frame)]
     frame = pd.concat(some, ignore_index=True) if some else pd.DataFrame()
     return frame.reindex(columns=ANSWER)
@@ -283,17 +309,17 @@ def answers(
     otherwise: str | Mapping[str, str] | Callable[[str, str], str | None] | None = None,
     items: Iterable[str] | None = None,
 ) -> pd.DataFrame:
-    """Return our numbers for the reported items.
+    """Return our numbers for the reported items, with a reason where a number is missing.
 
     Parameters
     ----------
     ours : DataFrame
-        From `numbers`, `without_number` or `together`.
+        Result of `numbers`, `without_number` or `together`.
     otherwise : str, mapping or callable, optional
-        The reason for a reported number without one of ours: one sentence for all, by the row, or a
-        function of row and column. None leaves it to the experiment's `reasons` by column.
+        Reason why a reported number has none of ours: one sentence for all, {row: sentence}, or a
+        function of row and column. With None the settings' `reasons` are used.
     items : iterable of str, optional
-        The reported items; default all of settings.compare.
+        The reported items. Default: all of `settings.compare`.
     """
 
     def reason(row: str, column: str) -> str | None:
@@ -316,12 +342,14 @@ def answers(
 
 
 def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
-    """Return our numbers for a figure of estimates against n: an answer to each compared item.
+    """Return our numbers for a figure of estimates against n, for each item of `settings.compare`.
 
-    The row is '<problem label>, n = <n>' and the column the estimator's label. The error is the
-    standard error over the replications. The column 'True value' is the problem's truth with its
-    error, unless an estimator bears that label. An item <figure>_runs holds single runs, in rows
-    '..., seed = <rep>' without an error; <figure>_runs_<estimand> is of that estimand.
+    The row of a number is '<problem label>, n = <n>', and its column the estimator's label. The
+    error is the standard error over the replications. The column 'True value' holds the true value
+    with its error, unless an estimator has that label.
+
+    An item named <figure>_runs holds single runs, in rows '..., seed = <rep>' without an error. An
+    item <figure>_runs_<estimand> holds single runs of that estimand.
     """
     frames = []
     for item in settings.compare or []:
@@ -344,14 +372,14 @@ def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str
 
 
 def first_reason(records: pd.DataFrame) -> str | None:
-    """Return the reason of the first cell without a number, None if all have one."""
+    """Return the reason of the first cell without a number, or None if all cells have one."""
     lost = records[~has_number(records)]
     return why_without(lost.iloc[0]) if len(lost) else None
 
 
 def printed(settings: Settings, *items: str) -> pd.DataFrame:
-    """Return the reported numbers of these items (default: all of settings.compare).
+    """Return the reported numbers of some items, by default of all items in `settings.compare`.
 
-    Columns: item, row, column, value, plus_minus, ...
+    The columns are item, row, column, value, plus_minus and the others of reported.csv.
     """
     return reproduction.reported(settings.paper, items or settings.compare)

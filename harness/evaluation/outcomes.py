@@ -1,7 +1,7 @@
-"""Outcomes of the printed numbers of a paper, counted from <results>/<paper>/reproduction.csv.
+"""Outcomes of the numbers that a paper prints, counted from <results>/<paper>/reproduction.csv.
 
-README, the documentation, the site, the index of all results and `calharness list papers` take
-their counts from here.
+An outcome is a key of OUTCOMES. README, the documentation, the site, the index of all results and
+`calharness list papers` take their counts from this module.
 """
 
 from __future__ import annotations
@@ -19,25 +19,30 @@ OUTCOMES = {
     "recomputed and agreeing": (
         "computed here from predictions or simulated samples, and equal or within error"
     ),
-    "from the authors' rows": "equal, but an average of the authors' own published rows",
+    "from the authors' rows": "equal, but computed as an average of the authors' published rows",
     "constants": "equal, but the value of a formula or a known truth, such as ln 10",
-    "differing": "the difference is larger than rounding and Monte Carlo error explain",
-    "ours of other data": "our number is of other predictions or hardware, as the reason says",
-    "no number of ours": "the data or weights are not at hand, as the reason says",
-    "no test": "an agreement would prove nothing: the number is 0, or more than half is accepted",
+    "differing": "rounding and Monte Carlo error do not explain the difference",
+    "ours of other data": "our number comes from other predictions or other hardware",
+    "no number of ours": "we have no number, for instance because data or weights are missing",
+    "no test": (
+        "an agreement proves nothing: the number is 0, or a difference of more than half of it "
+        "would have been accepted"
+    ),
 }
 
 
 def read_rows(folder: Path, paper: str) -> pd.DataFrame | None:
-    """Return the rows of a paper's reproduction.csv, None without the file."""
+    """Read the reproduction.csv of a paper from a results folder; None if there is no file."""
     path = folder / paper / "reproduction.csv"
     return pd.read_csv(path, low_memory=False) if path.is_file() else None
 
 
 def drop_repeats(rows: pd.DataFrame, experiments: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return each reported number once: by the first experiment that judges it, or that has it.
+    """Keep one row for each reported number.
 
-    `experiments` gives the order, by default that of the rows; others are left out.
+    Several experiments may compare the same number. The row of the first experiment with a verdict
+    is kept, else the row of the first experiment. `experiments` is the order, by default that of
+    the rows. Rows of experiments that it does not name are dropped.
     """
     order = list(rows["experiment"].unique() if experiments is None else experiments)
     mine = rows[rows["experiment"].isin(order)]
@@ -47,13 +52,17 @@ def drop_repeats(rows: pd.DataFrame, experiments: Iterable[str] | None = None) -
 
 
 def count_by_source(compared: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """Return {source: {verdict: number of rows}} without zeros, in order of SOURCES, VERDICTS."""
+    """Return {source: {verdict: number of rows}}, sorted as SOURCES and VERDICTS, without zeros."""
     counts = {source: verdicts.count(rows) for source, rows in compared.groupby("source")}
     return {source: counts[source] for source in reproduction.SOURCES if source in counts}
 
 
 def count_others(rows: pd.DataFrame | None) -> dict[str, int]:
-    """Return {verdict: rows} of the numbers that are neither printed in the paper nor claims."""
+    """Count the verdicts on numbers that are neither printed in the paper nor claims.
+
+    Such numbers are for instance read off a figure or recomputed with the authors' code. Return
+    {verdict: number of rows}; `rows` is the paper's reproduction.csv or None.
+    """
     if rows is None:
         return {}
     stated = [reproduction.PRINTED, reproduction.CLAIM]
@@ -61,11 +70,12 @@ def count_others(rows: pd.DataFrame | None) -> dict[str, int]:
 
 
 def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
-    """Count a paper's printed numbers by outcome (OUTCOMES); each number counts once.
+    """Count a paper's printed numbers by outcome (the keys of OUTCOMES).
 
-    `rows` is the paper's reproduction.csv, or None if nothing was computed here. A number counts as
-    a constant if reported.csv says that a formula gives it. It counts as from the authors' rows if
-    the experiment only reads their rows (`records_from`).
+    `rows` is the paper's reproduction.csv, or None if nothing was computed here. Each number
+    counts once. It counts as a constant if reported.csv says that a formula gives it. It counts as
+    from the authors' rows if the experiment only reads the authors' published rows
+    (`records_from`).
     """
     path = reproduction.reported_path(paper)
     printed = pd.read_csv(path, dtype=dict.fromkeys(reproduction.KEY, str))
@@ -102,14 +112,14 @@ def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
 
 
 def _reads_rows(experiment: str) -> bool:
-    """Return True if the experiment computes nothing and reads records from outside."""
+    """Return True if the experiment computes nothing and only reads records from outside."""
     return experiment in options.ids("experiment") and bool(
         options.option("experiment", experiment).config.get("records_from")
     )
 
 
 def sentence(counts: Mapping[str, int]) -> str:
-    """Return the outcomes in words.
+    """Describe the number of printed numbers of each outcome in words.
 
     Examples
     --------
@@ -123,7 +133,7 @@ def sentence(counts: Mapping[str, int]) -> str:
         f"Of {sum(n.values()):,} printed numbers, {n['recomputed and agreeing']:,} were recomputed "
         f"here and agree, and {n['differing']:,} differ. Another {authors:,} "
         f"agree as averages of the authors' own rows, and {n['constants']:,} as constants such as "
-        f"ln 10. The other {unjudged:,} are not judged: {n['ours of other data']:,} have a number "
-        f"of ours on other data, {n['no number of ours']:,} have none, and for {n['no test']:,} an "
-        "agreement would prove nothing"
+        f"ln 10. The other {unjudged:,} are not judged. Among these, {n['ours of other data']:,} "
+        f"have a number of ours on other data, and {n['no number of ours']:,} have none. For "
+        f"{n['no test']:,}, an agreement would prove nothing"
     )

@@ -1,16 +1,18 @@
 """Reliability diagrams: CORP (Dimitriadis, Gneiting and Jordan 2021, PNAS 118(8), e2016191118).
 
-The curve is the isotonic regression of the events on the scores (pool adjacent violators, PAV). It
-estimates the event frequency at every score, without bins to choose: the bins of the diagram are
-the blocks on which the curve is constant. With x the score, y the event, q the recalibrated score
-and ybar the mean event, the Brier score splits into three non-negative parts:
+The curve is the isotonic regression of the events on the scores (pool adjacent violators). It
+estimates the event frequency at every score. The bins of the diagram are the blocks on which the
+curve is constant, so that nobody has to choose them.
+
+With x the score, y the event (0 or 1), q the value of the curve at x, ybar the mean of y, and means
+over the rows, the Brier score splits into three non-negative parts:
 
     mean (x - y)^2 = MCB - DSC + UNC
-    MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: the gain by recalibration
-    DSC = UNC - mean (q - y)^2                 discrimination
+    MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: the gain from recalibration DSC =
+    UNC - mean (q - y)^2                 discrimination
     UNC = ybar (1 - ybar)                      uncertainty
 
-MCB is fitted and judged on the same rows, and so it is biased upwards.
+MCB is biased upwards, because the curve is fitted on the rows on which it is evaluated.
 
     panels = reliability.panels(p, y)
     table_of(panels), caption_of(panels), reliability_plot.figure(panels)
@@ -31,26 +33,29 @@ from harness.errors import BadInputError
 from harness.math.notions import checked, one_hot, reduce
 
 MAX_DRAWN_CLASSES = 20
-GRID = 101  # a band is computed at so many evenly spaced scores, and at so many quantiles
-# Labels drawn for one band: 50 million take about 5 s. More rows have fewer resamples.
+GRID = 101  # number of evenly spaced scores, and of quantiles, at which a band is computed
+# Largest number of labels drawn for one band, which takes about 5 s. With more rows there are fewer
+# resamples.
 MAX_LABELS = 50_000_000
 MIN_RESAMPLES = 100
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The CORP curve of scores x and events y, both (n,).
+    """The CORP curve of scores x and events y, both of shape (n,).
+
+    m is the number of distinct scores, b the number of blocks on which the curve is constant.
 
     Attributes
     ----------
     scores, fit : ndarray (m,)
-        The distinct scores, ascending, and their recalibrated values.
+        The distinct scores in ascending order, and the value of the curve at each of them.
     start : ndarray (b + 1,)
-        The positions in `scores` where the blocks of equal fit begin, and m.
+        Positions in `scores` at which the blocks begin, followed by m.
     count : ndarray (m,)
-        The number of rows at each distinct score.
+        Number of rows at each distinct score.
     mcb, dsc, unc : float
-        The parts of the Brier score, in its unit.
+        Miscalibration, discrimination and uncertainty: the parts of the Brier score.
     """
 
     scores: NDArray[np.float64]
@@ -73,9 +78,10 @@ class Curve:
 
     @property
     def bins(self) -> dict[str, NDArray[Any]]:
-        """The blocks of equal fit as arrays (b,).
+        """The bins of the diagram as arrays (b,): the blocks on which the curve is constant.
 
-        Smallest and largest score, mean score, event frequency, number of rows.
+        The keys are `from` and `to` (smallest and largest score), `score` (mean score),
+        `frequency` (event frequency) and `count` (number of rows).
         """
         first, last = self.start[:-1], self.start[1:] - 1
         size = np.add.reduceat(self.count, first)
@@ -91,7 +97,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """Pointwise bounds low, high (g,) at `scores` (g,)."""
+    """A pointwise consistency band: its ends `low` and `high` at the scores, three arrays (g,)."""
 
     level: float
     resamples: int
@@ -102,9 +108,10 @@ class Band:
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram: title, names of score and event, the curve and its band (None without).
+    """One reliability diagram: its title, the names of its axes, its curve and its band.
 
-    `drawn` is False for all but the worst of many classes.
+    `score` names the horizontal axis, `event` the vertical one. `band` is None if no band was
+    computed. `drawn` is False for the classes that are left out of the figure if there are many.
     """
 
     title: str
@@ -116,7 +123,7 @@ class Panel:
 
 
 def corp(x: ArrayLike, y: ArrayLike) -> Curve:
-    """Fit the CORP curve; equal scores share one value. Cost O(n log n).
+    """Fit the CORP curve. Rows with equal scores share one value. Cost O(n log n).
 
     Parameters
     ----------
@@ -124,10 +131,6 @@ def corp(x: ArrayLike, y: ArrayLike) -> Curve:
         Scores in [0, 1].
     y : array (n,)
         Events in {0, 1}.
-
-    Returns
-    -------
-    Curve
 
     Examples
     --------
@@ -138,7 +141,8 @@ def corp(x: ArrayLike, y: ArrayLike) -> Curve:
     x, y = checked(x, y)
     if x.ndim != 1:
         raise BadInputError(
-            f"x has shape {x.shape}; a reliability curve needs scores (n,), `panels` takes (n, k)."
+            f"x has shape {x.shape}, but a reliability curve needs scores of shape (n,); "
+            "use `panels` for predictions of shape (n, k)."
         )
     scores, where = np.unique(x, return_inverse=True)
     count, hits = np.bincount(where), np.bincount(where, y)
@@ -147,20 +151,21 @@ def corp(x: ArrayLike, y: ArrayLike) -> Curve:
     n, mean = len(x), hits.sum() / len(x)
     score, recalibrated = ((count * v**2 - 2.0 * v * hits + hits).sum() / n for v in (scores, fit))
     unc = mean * (1.0 - mean)
-    # Both differences are >= 0 but for rounding: q is best among the non-decreasing functions of x.
+    # Both differences are >= 0 except for rounding, as the curve is the best non-decreasing fit.
     mcb, dsc = max(score - recalibrated, 0.0), max(unc - recalibrated, 0.0)
     return Curve(scores, fit, start, count, mcb, dsc, unc)
 
 
 def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 0) -> Band:
-    """Compute a pointwise consistency band, from refits of labels drawn at the same scores.
+    """Compute a pointwise consistency band from refits of simulated labels.
 
-    The labels are drawn as if the scores were calibrated, Y ~ Bernoulli(x). The band lies around
-    the diagonal. A curve that leaves it speaks against calibration: at any one score falsely so in
-    a share 1 - level of samples, somewhere more often.
+    The labels are drawn at the same scores x as if these were calibrated, Y ~ Bernoulli(x). The
+    band lies around the diagonal. A curve outside the band speaks against calibration. For
+    calibrated scores the curve leaves the band at any given score in a share 1 - level of samples,
+    and at some score more often.
 
-    The scores are held fixed, where Dimitriadis et al. (2021) resample them too. Cost
-    O(resamples n): at n = 50,000 about 0.5 s. Very many rows have fewer resamples (MAX_LABELS).
+    The scores are fixed, whereas Dimitriadis et al. (2021) resample them as well. Cost O(resamples
+    n), about 0.5 s for n = 50,000. For very large n fewer resamples are used (MAX_LABELS).
     """
     used = min(resamples, max(MIN_RESAMPLES, MAX_LABELS // curve.n))
     places = _places(curve)
@@ -174,14 +179,19 @@ def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 
             else rng.binomial(curve.count, curve.scores)
         )
         row[:] = isotonic_regression(hits / curve.count, weights=curve.count).x[places]
-    # k / (resamples + 1): with this rule a new draw falls between the ends with probability `level`
+    # The method "weibull" puts the quantiles at i / (resamples + 1). With it, a new draw falls
+    # between the ends with probability `level`.
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     low, high = np.quantile(fits, tails, axis=0, method="weibull")
     return Band(level, used, curve.scores[places], low, high)
 
 
 def _places(curve: Curve) -> NDArray[np.int64]:
-    """Return the positions in `scores` of the band: all if few, else even ones and quantiles."""
+    """Return the positions in `curve.scores` at which the band is computed.
+
+    These are all positions if there are few. Otherwise they are evenly spaced scores and
+    quantiles.
+    """
     m = len(curve.scores)
     if m <= 2 * GRID:
         return np.arange(m)
@@ -200,25 +210,26 @@ def panels(
     classes: Sequence[Any] | None = None,
     resamples: int = 200,
 ) -> list[Panel]:
-    """Compute the diagrams of predictions.
+    """Compute the reliability diagrams of predictions.
 
     Parameters
     ----------
     p : array (n,) or (n, k)
-        Probabilities of class 1, or of all classes.
+        Probabilities of class 1, or of all k classes.
     y : array (n,)
         Labels.
     which : {"overall", "classes"}
-        One panel; or also one for each class, the largest MCB first. The first 20 are drawn and
-        have bands. Two classes have one panel, as the other class is its mirror image.
+        "overall" gives one panel. "classes" adds one panel per class, the largest MCB first, if k
+        > 2. The first 20 classes are drawn and have bands.
     notion : str, optional
-        With "top_label" the first panel is of the confidences max p, and the event is that the top
-        class is right; p (n,) are confidences then, and y says whether each was right. Default:
-        "top_label" for k > 2, else "binary", P(Y = 1).
+        The notion of the first panel. "top_label": the scores are the confidences max p, and the
+        event is that the top class is right. With p of shape (n,), p holds the confidences, and y
+        tells whether each prediction was right. "binary": the score is P(Y = 1). Default:
+        "top_label" for k > 2, else "binary".
     classes : sequence of k names, optional
-        Default 0 to k - 1.
+        Names of the classes. Default: 0 to k - 1.
     resamples : int
-        Resamples of a band, as in `band_of`; 0 for no bands.
+        Number of resamples for a band, as in `band_of`; 0 for no bands.
     """
     p, y = checked(p, y)
     k = 2 if p.ndim == 1 else p.shape[1]
@@ -256,11 +267,13 @@ def panels(
 
 
 def table_of(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return the panels as one DataFrame. Column `part` tells the kinds of rows apart.
+    """Return the content of the diagrams as one DataFrame with the columns `panel` and `drawn`.
 
-    summary  n (as count), mcb, dsc, unc, brier of the panel, drawn or not
-    bin      a block of equal fit: from, to, score (mean), frequency, count
-    band     score, fit (the curve there), low, high
+    The column `part` tells three kinds of rows apart:
+
+    summary  one row per panel: count (number of rows of the data), mcb, dsc, unc, brier
+    bin      one row per bin of a drawn panel: from, to, score (mean), frequency, count
+    band     one row per score of a band: score, fit (value of the curve there), low, high
     """
     frames = []
     for panel in panels:
@@ -283,28 +296,28 @@ def table_of(panels: Sequence[Panel]) -> pd.DataFrame:
 
 
 def caption_of(panels: Sequence[Panel]) -> str:
-    """Return the caption of the diagrams."""
+    """Return the caption of a figure of reliability diagrams."""
     first = panels[0]
     sentences = [
         "Reliability diagram (CORP): the line is the isotonic regression of the events on the "
-        "predicted probability, the dashed diagonal perfect calibration."
+        "predicted probability, and the dashed diagonal is perfect calibration."
     ]
     if first.band is not None:
         sentences.append(
-            f"The band around the diagonal is a pointwise {first.band.level:.0%} consistency band, "
-            f"from {first.band.resamples} resamples of the labels as if the predictions were "
-            "calibrated: a curve outside it speaks against calibration."
+            f"The band around the diagonal is a pointwise {first.band.level:.0%} consistency band. "
+            f"It comes from {first.band.resamples} resamples of the labels under the assumption "
+            "that the predictions are calibrated. A curve outside the band speaks against "
+            "calibration."
         )
     sentences += [
-        "The bins are the blocks where the isotonic regression is constant, "
-        f"{len(first.curve.start) - 1} in the first panel: dots at their mean prediction and "
-        "event frequency, area by their number of rows. Below, a histogram of the predictions.",
-        "MCB (miscalibration), DSC (discrimination) and UNC (uncertainty) are the parts of the "
-        "Brier score, MCB - DSC + UNC; MCB is fitted on the rows it is judged on, and so biased "
-        "upwards.",
+        "The bins are the blocks where the isotonic regression is constant; the first panel has "
+        f"{len(first.curve.start) - 1}. A dot shows the mean prediction and the event frequency of "
+        "a bin, and its area the number of rows. The histogram below shows the predictions.",
+        "The Brier score is MCB (miscalibration) - DSC (discrimination) + UNC (uncertainty). MCB "
+        "is biased upwards, because the curve is fitted on the rows on which it is evaluated.",
     ]
     if len(panels) > 1:
-        sentences.append("The classes are in the order of their MCB, largest first.")
+        sentences.append("The classes are sorted by their MCB, largest first.")
     others = [panel for panel in panels if not panel.drawn]
     if others:
         names = [panel.title.removeprefix("class ") for panel in others]
@@ -312,7 +325,7 @@ def caption_of(panels: Sequence[Panel]) -> str:
         if len(names) > MAX_DRAWN_CLASSES:
             listed += f" and {len(names) - MAX_DRAWN_CLASSES} more"
         sentences.append(
-            f"Left out are {len(others)} of {len(panels) - 1} classes, each with an MCB of at most "
-            f"{others[0].curve.mcb:.2g} ({listed}); the table has the numbers of all."
+            f"{len(others)} of {len(panels) - 1} classes are not drawn ({listed}). Their MCB is at "
+            f"most {others[0].curve.mcb:.2g}. The table has the numbers of all classes."
         )
     return " ".join(sentences)

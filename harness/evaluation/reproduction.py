@@ -1,15 +1,24 @@
-"""Paper against ours: every reported number with ours beside it and a verdict.
+"""Comparison of every reported number of a paper with ours, with a verdict.
 
-experiments/<paper>/reported.csv (and reported_runs.parquet, for authors' per-run values) are typed
-data with the columns item, row, column, value, unit, plus_minus (standard error), reps, precision
-(1 unit of the last printed digit; 0 = full), source (a key of SOURCES) and, where known, place (in
-the paper), quote (of a claim) and given_by ("formula" where a number follows from a formula or a
-known truth, so that no estimate is behind it).
+experiments/<paper>/reported.csv holds the reported numbers, reported_runs.parquet single runs that
+the authors published. Their columns:
 
-A column '<column> (standard error)' is the printed standard error of that column's number, and
-answered by the error of ours. A row of source `claim` is a conclusion of the paper: its value is a
-threshold, its unit above or below, and ours is a statistic with an interval
-(harness.evaluation.claims). harness.evaluation.verdicts defines the verdicts.
+    item, row, column   place of the number: a figure or table, and its row and column value, unit
+    the number and its unit
+    plus_minus          its standard error
+    reps                number of replications behind it
+    precision           one unit of the last printed digit, 0 for full precision
+    source              a key of SOURCES
+    place               optional: where the paper states it
+    quote               optional: the sentence of a claim
+    given_by            optional: "formula" if a formula or a known truth gives the number, so that
+                        no estimate is behind it
+
+A column named '<column> (standard error)' holds the printed standard error of the number in
+'<column>'. It is compared with the standard error of our number. A row with the source `claim` is a
+conclusion of the paper: its value is a threshold, its unit `above` or `below`, and our number is a
+statistic with an interval (harness.evaluation.claims). harness.evaluation.verdicts defines the
+verdicts.
 """
 
 from __future__ import annotations
@@ -35,12 +44,12 @@ COLUMNS = [
 PRINTED, CLAIM = "printed", "claim"
 RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
 SOURCES = {
-    PRINTED: "stands in the paper's text or tables",
-    "authors' data": "a file that the authors published",
-    "read off a figure": "measured in the paper's figure, to the precision of the reading",
-    RECOMPUTED[0]: "not in the paper: the authors' published code, run again",
+    PRINTED: "printed in the paper's text or tables",
+    "authors' data": "taken from a file that the authors published",
+    "read off a figure": "measured in a figure of the paper",
+    RECOMPUTED[0]: "not in the paper: computed by running the authors' published code again",
     RECOMPUTED[1]: (
-        "not in the paper: code written from the paper by others than the authors and this project"
+        "not in the paper: computed by code that others than the authors and this project wrote"
     ),
     CLAIM: "a sentence of the paper",
 }
@@ -48,19 +57,19 @@ SIDES = ("above", "below")
 STANDARD_ERROR, STANDARD_DEVIATION = " (standard error)", " (standard deviation)"
 NUMBERS = ["value", "plus_minus", "reps", "precision"]  # columns of reported.csv
 TRUTH = "True value"
-REMEDY = "mend the file, or put back the one of the repository"
+REMEDY = "correct the file or restore it from the repository"
 
 
 # Reported numbers
 
 
 def reported_path(paper: str | None) -> Path:
-    """Return the path of the table of a paper's reported numbers."""
+    """Return the path of a paper's reported.csv."""
     return EXPERIMENTS / str(paper) / "reported.csv"
 
 
 def reported(paper: str | None, items: Iterable[str] | None) -> pd.DataFrame:
-    """Return the reported numbers of some items of a paper."""
+    """Return the reported numbers of some figures and tables (`items`) of a paper."""
     items, path = list(items or ()), reported_path(paper)
     tables = [_read(path)]
     runs = path.with_name("reported_runs.parquet")
@@ -70,24 +79,25 @@ def reported(paper: str | None, items: Iterable[str] | None) -> pd.DataFrame:
     absent = sorted(set(items).difference(*(table["item"] for table in tables)))
     if absent:
         raise BadInputError(
-            f"compare is {', '.join(absent)}, of which {paper}'s reported numbers hold nothing."
+            f"compare names {', '.join(absent)}, but experiments/{paper}/reported.csv has no such "
+            "item; correct the name or add the numbers."
         )
     some = [table for table in tables if len(table)]
     return pd.concat(some or tables[:1], ignore_index=True)
 
 
 def examine(paper: str) -> None:
-    """Raise BadInputError on a mistake in a paper's reported.csv."""
+    """Raise BadInputError if a paper's reported.csv has a mistake."""
     _read(reported_path(paper))
 
 
 def _read(path: Path, filters: list[Any] | None = None) -> pd.DataFrame:
-    """Read and check a table of reported numbers."""
+    """Read and check a file of reported numbers. `filters` restricts the rows of a Parquet file."""
     try:
         csv = path.suffix == ".csv"
         frame = pd.read_csv(path) if csv else pd.read_parquet(path, filters=filters)
     except FileNotFoundError:
-        raise BadInputError(f"{path} is not there; {REMEDY}.") from None
+        raise BadInputError(f"{path} does not exist; restore it from the repository.") from None
     except Exception as error:
         cause = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
         raise BadInputError(f"{path} cannot be read ({cause}); {REMEDY}.") from error
@@ -98,7 +108,7 @@ def _read(path: Path, filters: list[Any] | None = None) -> pd.DataFrame:
 
 
 def _mistake(frame: pd.DataFrame) -> str | None:
-    """Describe the first mistake in a table of reported numbers, None if there is none."""
+    """Describe the first mistake in a table of reported numbers, or return None if it has none."""
     absent = [name for name in (*KEY, *NUMBERS, "unit", "source") if name not in frame]
     if absent:
         return f"lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}"
@@ -129,7 +139,7 @@ def _mistake(frame: pd.DataFrame) -> str | None:
 
 
 def merge_keys(keys: Iterable[Any]) -> tuple[str, ...]:
-    """Return the different keys, in order, of keys and of tuples or lists of keys.
+    """Return the distinct keys, in order of appearance, from keys and tuples or lists of keys.
 
     Examples
     --------
@@ -153,49 +163,53 @@ def compare(
     same_draws_as_paper: bool = False,
     records: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Put our numbers beside the reported ones and judge them.
+    """Compare our numbers with the reported ones.
 
     Parameters
     ----------
     ours : DataFrame
-        Columns item, row, column, value, error, reps, and, where needed, why and keys
-        (harness.evaluation.items makes them). `why` in a row without a value is the reason for
-        that. In a row with a value it says that our number is of something else than the reported
-        one (other data, other hardware): it is shown without a verdict. `keys` are those of the
-        cells that the number is made of. Answers to claims also have low, high and where, and `why`
-        says what was compared (harness.evaluation.claims makes them). A reported standard error
-        without a number here is answered by the error of our number, with
-        error / sqrt(2 (reps - 1)) as its own error.
+        Our numbers, one per row, as `harness.evaluation.items` or, for claims,
+        `harness.evaluation.claims` makes them. Columns: item, row, column, value, error and reps;
+        optionally why and keys, and for claims low, high and where. `why` in a row without a value
+        is the reason for that. In a row with a value it says that our number measures something
+        else than the reported one (other data, other hardware); the number is then shown without a
+        verdict. For a claim, `why` tells what was compared. `keys` holds the keys of the cells
+        behind the number.
     paper : str
         Id of the paper.
     items : list of str
         Items of experiments/<paper>/reported.csv.
     reasons : mapping, optional
-        {label of a column: why it has no number of ours}.
+        {label of a column: reason why we have no number in it}.
     computed : collection of str
-        Labels of the columns that this experiment computes. A number that is missing there was not
-        part of this run.
+        Labels of the columns that this experiment computes. A number that is missing in such a
+        column was not part of this run.
     same_draws_as_paper : bool
-        Both sides have the same random draws, so that only equality is agreement.
+        True if both sides have the same random draws, so that only equality is agreement.
     records : DataFrame, optional
         The records that `keys` belong to, for the columns `cells` and `of`.
 
     Returns
     -------
     DataFrame
-        COLUMNS, one row per reported number, and `keys`. low, high and where are those of claims.
-        `cells` is the number of cells that ours is made of. `of` names them by problem, notion, n
-        and estimator, with a * for what differs between them.
+        The columns COLUMNS and `keys`, one row per reported number. low, high and where are set
+        for claims only. `cells` is the number of cells behind our number. `of` names these cells
+        by problem, notion, n and estimator, with a * for what differs between them.
+
+    Notes
+    -----
+    If a reported standard error has no number of ours, the error of our number is compared with
+    it. The error of that error is error / sqrt(2 (reps - 1)).
     """
     twice = ours.loc[ours.duplicated(KEY), KEY]
     if len(twice):
         raise BadInputError(
-            f"two of our numbers answer to {twice.iloc[0].tolist()}; the labels must be unique."
+            f"ours has two rows for {twice.iloc[0].tolist()}; make item, row and column unique."
         )
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
     optional = ("why", "keys", "low", "high", "where")
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *optional])
-    ours = ours.astype(frame[KEY].dtypes.to_dict())  # without a row they are not texts
+    ours = ours.astype(frame[KEY].dtypes.to_dict())  # the columns of a frame without rows are float
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
     frame = frame.astype({name: float for name in ("ours", "error", "reps", "low", "high")})
@@ -216,9 +230,10 @@ def compare(
 
 
 def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Add an answer to each reported standard error without one: the error of our number.
+    """Add our standard error for every reported standard error that has no number of ours yet.
 
-    Where there is none, the answer says why.
+    If our number has no standard error, the row has the reason in `why`. `asked` lists the
+    reported numbers by item, row and column.
     """
     asked = asked[asked["column"].str.endswith(STANDARD_ERROR)]
     numbered = pd.MultiIndex.from_frame(ours.loc[ours["value"].notna(), KEY])
@@ -230,8 +245,8 @@ def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFra
     reason = np.select(
         [number.isna(), error.isna() | (reps <= 1), np.isinf(reps), reps.isna()],
         ["", "one replication has no standard error",
-         "our number is no mean over replications and has no standard error",
-         "the number of replications behind our standard error is not known"],
+         "our number is not a mean over replications, and so has no standard error",
+         "the number of replications behind our standard error is unknown"],
         "",
     )  # fmt: skip
     without = number.isna() | error.isna() | (reps <= 1) | np.isinf(reps)
@@ -246,9 +261,10 @@ def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFra
 
 
 def _names_of_cells(many_keys: pd.Series, records: pd.DataFrame | None) -> list[str] | str:
-    """Name the cells of each tuple of keys, as 'beta_wavy | binary | n = 100 | binned15'.
+    """Return a text that names the cells behind each number.
 
-    A * stands for what differs between the cells.
+    An example is 'beta_wavy | binary | n = 100 | binned15'. A * stands for what differs between
+    the cells. `many_keys` holds one tuple of keys per number.
     """
     if records is None:
         return ""
@@ -263,7 +279,10 @@ def _names_of_cells(many_keys: pd.Series, records: pd.DataFrame | None) -> list[
 
 
 def _common(names: set[str]) -> str:
-    """Return the common ends of some names around a *: {a_seed1, a_seed2} -> 'a_seed*'."""
+    """Return the common beginning and end of some names around a *.
+
+    {a_seed1, a_seed2} gives 'a_seed*'.
+    """
     first, *others = sorted(names)
     if not others:
         return first
@@ -275,7 +294,7 @@ def _common(names: set[str]) -> str:
 def _reason(
     row: Any, reasons: Mapping[str, str], computed: Collection[str], same_draws: bool
 ) -> str | None:
-    """Explain the verdict of a row, None where nothing is to be explained."""
+    """Explain the verdict of a row of the comparison; None if it needs no explanation."""
     column = row.column.removesuffix(STANDARD_ERROR).removesuffix(STANDARD_DEVIATION)
     given = reasons.get(row.column, reasons.get(column))
     why = row.why if isinstance(row.why, str) else None
@@ -284,40 +303,43 @@ def _reason(
         return why
     if row.verdict == "differs":
         if same_draws and row.reps != row.reported_reps:
-            return f"their mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
+            return f"the reported mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"
         return given
     if row.verdict == "no test":
         if row.reported != 0:
-            return "more than half of the reported number would have been accepted"
+            return "a difference of more than half of the reported number would have been accepted"
         if abs(row.ours) <= row.precision / 2 + 1e-9:
-            return "0 is compared with 0"
-        return "the reported number is 0, of which any difference is more than half"
+            return "both numbers are 0"
+        return "the reported number is 0, so that no difference is small relative to it"
     if row.verdict != verdicts.UNJUDGED:
         return None
     if np.isnan(row.reported):
         if row.source == "read off a figure":
-            return "the paper draws it and states no number"
-        return "the authors' own table has no value here"
+            return "the paper shows this number only in a figure"
+        return "the authors' table has no value here"
     if why is not None:
         return why
     if has_number:
-        return "one replication has no Monte Carlo error to judge by"
+        return "our number comes from one replication and has no Monte Carlo error"
     if given:
         return given
     if {row.column, column} & set(computed):
         return "not part of this run"
-    return "this experiment does not compute it"
+    return "this experiment does not compute this number"
 
 
 # Files
 
 
 def save(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:
-    """Write the rows of an experiment beside those of the paper's others; return the files.
+    """Write the comparison of an experiment to the paper's results folder, and return the paths.
 
-    reproduction.csv            the rows, of which `cells` and `of` name the cells of our number
-    reproduction_runs.csv       rows of authors' single runs (items *_runs)
-    reproduction_cells.parquet  experiment, item, row, column, key: the cells of every number, to be
+    Rows of other experiments in these files are kept.
+
+    reproduction.csv            the comparison, without single runs
+    reproduction_runs.csv       the comparison of single runs of the authors (items *_runs)
+    reproduction_cells.parquet  experiment, item, row, column, key: the cells behind every number,
+    to be
                                 joined with the records
     """
     single = compared["item"].str.contains("_runs")
@@ -333,7 +355,7 @@ def save(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:
 
 
 def _replace_rows(rows: pd.DataFrame, experiment: str, path: Path) -> Path:
-    """Replace the rows of an experiment in a file."""
+    """Replace the rows of one experiment in a CSV or Parquet file, and keep all others."""
     csv = path.suffix == ".csv"
     rows = rows.assign(experiment=experiment)[["experiment", *rows]]
     if path.is_file():

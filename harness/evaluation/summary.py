@@ -1,4 +1,4 @@
-"""Records -> the accuracy of each estimator: bias, spread, error, coverage."""
+"""Accuracy of each estimator from records: bias, spread, error and coverage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.records.schema import has_number
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
 KEYS = ["problem_key", "estimator_key"]
-ROUNDING = 1e-12  # a bound this close to the truth holds it: for the truth 0, a bound of 1e-18 is 0
+ROUNDING = 1e-12  # a lower bound of 1e-18 must cover the truth 0
 
 
 def evaluate(
@@ -28,43 +28,45 @@ def evaluate(
     records : DataFrame
         One row per estimate, as `harness.run` and `harness.load_records` return them.
     files : iterable of (problem, n), optional
-        Problems whose replications are the same rows of a file again, or subsets of them that share
-        rows, and so no sample. Their se is NaN, and their sd is the spread over the estimator's own
-        randomness, or over the subsets.
+        Problems whose replications are runs on the same rows of a file, or on subsets that share
+        rows. Such runs are not independent, so their se is NaN. Their sd is the spread over the
+        estimator's own randomness, or over the subsets.
     apart : sequence of str, optional
-        Further columns of the records that keep rows apart; they come first in the result.
+        Further columns of the records by which rows are grouped. They come first in the result.
 
     Returns
     -------
     DataFrame
         problem, notion, n, estimator, estimand
-            The group of the row. If one id stands for several problems or estimators (another file,
-            other parameters), each of them has a row; `problem_key` and `estimator_key` differ.
+            The group of the row. One id can stand for several problems or estimators (another
+            file, other parameters). Each of them then has a row, and `problem_key` or
+            `estimator_key` differ.
         reps, undefined
-            The number of estimates that are numbers, and of undefined ones.
+            Number of estimates with a number, and of undefined estimates.
         mean, se, sd
-            Of the numbers; sd has ddof 1 and is NaN for one, se = sd / sqrt(reps).
+            Mean of the values, its standard error sd / sqrt(reps), and their standard deviation
+            (ddof 1, NaN for a single value).
         truth, truth_error, bias, rmse
-            The true value with its error; bias = mean - truth; rmse = sqrt(mean (value - truth)^2).
+            True value with its error; bias = mean - truth; rmse = sqrt(mean (value - truth)^2).
         coverage
-            The share of estimates with low <= truth <= high, up to truth_error and rounding
-            (1e-12), among those that have a bound. A missing side counts as infinite. NaN without
-            bounds.
+            Share of the estimates with a bound for which low <= truth <= high, up to truth_error
+            and rounding (1e-12). A missing side counts as infinite. NaN without bounds.
         low, high, kind
-            The means of the bounds, and the kind of estimate: point, lower, upper or interval.
+            Means of the bounds, and the kind of estimate: point, lower, upper or interval.
         cpu_seconds
-            Mean of a cell.
+            Mean CPU time of a cell.
         cells, status, reason
-            Cells without any estimate (failed, skipped, or undefined as a whole) have rows with an
-            empty estimand, one for each status, with their number and the first reason; nothing is
-            dropped.
+            Number of cells, their status, and the first reason. Cells without any estimate
+            (failed, skipped, or undefined as a whole) are never dropped: they have one row per
+            status with an empty estimand.
 
     Examples
     --------
     >>> import pandas as pd
     >>> records = pd.DataFrame({"key": ["0", "1"], "value": [0.1, 0.3], "cpu_seconds": 0.0})
     >>> records = records.assign(problem="p", notion="binary", n=100, estimator="e", estimand="l1")
-    >>> records = records.assign(status="ok", kind="point", truth=0.1, truth_error=0.0, reason=None)
+    >>> records = records.assign(status="ok", kind="point", truth=0.1, truth_error=0.0,
+    reason=None)
     >>> records = records.assign(low=None, high=None, problem_key="a", estimator_key="b")
     >>> evaluate(records)[["reps", "mean", "se", "bias", "rmse"]].round(4).values.tolist()
     [[2.0, 0.2, 0.1, 0.1, 0.1414]]
@@ -119,7 +121,8 @@ def evaluate(
 def covers(low: Any, high: Any, truth: Any, truth_error: Any) -> NDArray[np.float64]:
     """Return 1 where low <= truth <= high, up to truth_error and rounding (1e-12), else 0.
 
-    An end that is NaN counts as infinite. NaN where both are, or the truth is unknown.
+    A NaN in `low` or `high` counts as infinite. The result is NaN where both are NaN, or where the
+    truth is NaN.
     """
     low, high, truth, error = (np.asarray(x, dtype=float) for x in (low, high, truth, truth_error))
     slack = np.nan_to_num(error) + ROUNDING
@@ -130,14 +133,14 @@ def covers(low: Any, high: Any, truth: Any, truth_error: Any) -> NDArray[np.floa
 
 
 def with_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with texts in place of categories."""
+    """Convert the categorical columns of a table to texts."""
     return table.astype(
         {name: "object" for name, dtype in table.dtypes.items() if dtype == "category"}
     )
 
 
 def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> NDArray[np.bool_]:
-    """Return the mask of the rows of a table (with problem and n) that are of `files`."""
+    """Return the mask of the rows whose pair (problem, n) is in `files`."""
     chosen = set(map(tuple, files))
     if not chosen:
         return np.zeros(len(table), bool)

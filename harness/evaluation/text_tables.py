@@ -1,4 +1,4 @@
-"""Tables of texts: numbers with their errors as people read them, by rows and columns."""
+"""Tables of texts: numbers with their errors, formatted for readers."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ def entries(
     text: Callable[[Any], str] | None = None,
     into: Rows | None = None,
 ) -> Rows:
-    """Return the rows of a table, {index: {column: text}}, of a frame with one number per row.
+    """Format the numbers of a frame as the entries of a table, {index: {column: text}}.
 
     Parameters
     ----------
     frame : DataFrame
-        From `items.means`, `items.evaluated` or `items.printed`.
+        One number per row, as `items.means`, `items.evaluated` or `items.printed` return it.
     index : sequence of str
-        Formats over the frame's columns, one per level of the table's index, as in
-        ("{model}", "{n:,}").
+        One format per level of the table's index, such as ("{model}", "{n:,}"). The fields are
+        columns of the frame.
     column : str
-        Format of the table's column.
+        Format of the name of the table's column.
     value, error : str
-        The columns of the frame for 'value ± error'.
+        Names of the frame's columns for the text 'value ± error'.
     digits, scale : int, float
-        Digits after the point, and the factor of value and error.
+        Digits after the point, and a factor by which value and error are multiplied.
     text : callable, optional
-        Takes a row of the frame (a named tuple) and returns the entry instead of 'value ± error'.
+        Function that takes a row of the frame (a named tuple) and returns the entry. Default: the
+        text 'value ± error'.
     into : dict, optional
-        Rows to be added to; they are changed and returned.
+        Entries of an earlier call. The new entries are added to this dict, which is also returned.
     """
     rows: Rows = {} if into is None else into
     keys = zip(*(formatted(frame, level) for level in index))
@@ -64,19 +65,19 @@ def wide(
     first: Iterable[str] = (),
     none: str = "none: no cell gave a number",
 ) -> pd.DataFrame:
-    """Return a table of texts, with a dash where there is nothing.
+    """Build a table of texts, with a dash for every missing entry.
 
     Parameters
     ----------
     rows : mapping
-        {index: {column: text}}; an index of several levels is a tuple.
+        {index: {column: text}}. The index is a tuple if the table's index has several levels.
     levels : sequence of str
-        Names of the levels.
+        Names of the levels of the index.
     heading : str
-        Meaning of the entries; it stands above the columns.
+        Meaning of the entries. It becomes the name of the columns and stands above them.
     first : iterable of str
-        Columns that come first, in order; others follow as they come. Columns that no row has are
-        left out.
+        Columns that come first, in this order. Other columns follow in the order in which they
+        appear. Names that no row has are ignored.
     none : str
         Text of a table without rows.
 

@@ -1,4 +1,4 @@
-"""Figures of the arena: regret against cost, the estimator to use, regret by family, pairs."""
+"""Figures of the arena: regret against cost, recommended estimators, regret by family, pairs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ UNDECIDED = "#ececec"
 
 
 def kind(estimator: str) -> tuple[str, str]:
-    """Return (kind, colour) of an estimator by its id. The longest matching beginning decides."""
+    """Return the kind of an estimator and its colour in figures, from the beginning of its id.
+
+    If several beginnings in KINDS match, the longest one decides.
+    """
     matches = [
         (len(start), name, colour)
         for name, (starts, colour) in KINDS.items()
@@ -69,19 +72,20 @@ def short(estimator: str) -> str:
 
 
 def _ranked_rows(board: pd.DataFrame, notion: str, estimand: str) -> pd.DataFrame:
-    """Return the ranked rows of a leaderboard for one notion and estimand."""
+    """Return the rows of a leaderboard that have a rank, for one notion and estimand."""
     same = board["notion"].eq(notion) & board["estimand"].eq(estimand)
     return board[same & board["rank"].notna()]
 
 
 def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
-    """Draw mean regret against CPU seconds of an estimate, a panel per notion and estimand.
+    """Draw mean regret against the CPU time of an estimate, a panel per notion and estimand.
 
     Parameters
     ----------
-    settings, board : DataFrame
-        `arena.settings`, and `arena.leaderboard` of it. Costs are those at n = 1,000, or at the
-        nearest n there is.
+    settings : DataFrame
+        The result of `arena.settings`. CPU times are those at n = 1,000, or at the nearest n.
+    board : DataFrame
+        The result of `arena.leaderboard` for these settings.
     """
     parts = {
         estimand: {
@@ -119,11 +123,12 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     figure.set_label(
-        "Mean regret (geometric mean of RMSE over the best published RMSE of the setting, over "
-        f"families, n and k) against CPU seconds of an estimate at n = {n:,} (geometric mean). "
-        "Bars: 95 % intervals, problems and reps resampled. Line: the frontier, on which nothing "
-        "is both cheaper and better; its estimators are named. Those applicable in fewer than 80 % "
-        "of the settings, bounds, and oracles are not drawn."
+        f"Mean regret against the CPU seconds of an estimate at n = {n:,} (geometric mean). The "
+        "regret of a setting is the RMSE divided by the best published RMSE; its geometric mean is "
+        "over families, n and k. Bars: 95 % intervals from resampled problems and replications. "
+        "Line: the frontier; no estimator is both cheaper and better than one on it. Bounds, "
+        "oracles and estimators that are applicable in less than 80 % of the settings are not "
+        "drawn."
     )
     return figure
 
@@ -140,11 +145,11 @@ def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float]) -> None
     ax.step(x[best], y[best], where="post", color="black", linewidth=0.8, zorder=2)
     ax.scatter(x[best], y[best], **ring)
     ax.set_ylim(*limits)
-    # the names stand below and left of the frontier, where no estimator is
+    # Write the names below and left of the frontier, where there are no marks.
     ax.set_xlim(x.min() / 200, x.max() * 3)
     line = {"arrowstyle": "-", "linewidth": 0.3, "color": "#888888", "shrinkA": 0, "shrinkB": 2}
     height, span = math.inf, math.log(limits[1] / limits[0])
-    for i in best:  # from cheap to good: each name stands at least a line below the one before
+    for i in best:  # from the cheapest on, each name is at least a line below the previous one
         height = min(math.log(y[i]), height - 0.052 * span)
         name, place = short(part["estimator"].iloc[i]), (x[i] / 1.35, math.exp(height))
         ax.annotate(name, (x[i], y[i]), place, fontsize=6, ha="right", va="center", arrowprops=line)
@@ -155,15 +160,16 @@ def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float]) -> None
 
 
 def to_use(chosen: pd.DataFrame, estimand: str, notions: Sequence[str]) -> Figure:
-    """Draw which estimator to use by n and (notion, k), a panel per family.
+    """Draw the recommended estimator by n and (notion, number of classes), a panel per family.
 
     Parameters
     ----------
     chosen : DataFrame
-        `arena.choices` by family, n and k.
+        The result of `arena.choices` by family, n and k.
     estimand : str
+        Estimand of the figure.
     notions : list of str
-        Notions in this figure.
+        Notions of the figure.
     """
     part = chosen[chosen["estimand"].eq(estimand) & chosen["notion"].isin(notions)]
     if not len(part):
@@ -207,27 +213,29 @@ def to_use(chosen: pd.DataFrame, estimand: str, notions: Sequence[str]) -> Figur
         ax.set_visible(False)
     figure.supxlabel("number of samples $n$", fontsize=8)
     fills: dict[str, Any] = {name: pale(colour, 0.35) for name, colour in used.items()}
-    fills["no better than the runner-up, as far as is known"] = UNDECIDED
+    fills["not significantly better than the runner-up"] = UNDECIDED
     handles = [rectangle((0, 0), 1, 1, facecolor=fill, label=name) for name, fill in fills.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     figure.set_label(
-        f"The estimator with the least mean regret for the {TRUTHS[estimand]}, with that regret, "
-        "by family of problems, number of samples n and number of classes k. Coloured by its kind "
-        "where it is better than the runner-up (5 % for all cells together), grey where that is "
-        "not established."
+        f"The estimator with the smallest mean regret for the {TRUTHS[estimand]}, with this "
+        "regret, by family of problems, number of samples n and number of classes k. The colour "
+        "is that of its kind if it is significantly better than the runner-up (5 % for all fields "
+        "together), else grey."
     )
     return figure
 
 
 def matrix(by_family: pd.DataFrame, board: pd.DataFrame, notion: str) -> Figure:
-    """Draw mean regret in every family, a panel per estimand.
+    """Draw a table of the mean regret by estimator and family, with one panel per estimand.
 
-    Rows are the 20 estimators with the least mean regret, and those of this project.
+    The rows are the 20 estimators with the smallest mean regret, and those of this project.
 
     Parameters
     ----------
     by_family, board : DataFrame
-        `arena.leaderboard` by family, and over all.
+        Results of `arena.leaderboard`, by family and over all families.
+    notion : str
+        Notion of the figure.
     """
     estimands = [e for e in ESTIMANDS if len(_ranked_rows(board, notion, e))]
     if not estimands:
@@ -250,11 +258,12 @@ def matrix(by_family: pd.DataFrame, board: pd.DataFrame, notion: str) -> Figure:
         ax.axvline(0.5, color="black", linewidth=0.8)
         ax.set_title(ESTIMANDS[estimand])
     figure.set_label(
-        f"Mean regret by family of problems, {NOTIONS[notion]}, of the {MATRIX_ROWS} ranked "
-        "estimators with the least of all, and of this project's own; the table of families has "
-        "the others. 1 is the best published estimator of every setting, 2 an RMSE twice as large. "
-        "Left the mean over all families, n and k, by which the rows are ordered. Empty: not "
-        "applicable."
+        f"Mean regret by family of problems ({NOTIONS[notion]}), for the {MATRIX_ROWS} ranked "
+        "estimators with the smallest mean regret and for those of this project. The table of "
+        "families has the others. A regret of 1 equals the best published estimator of every "
+        "setting; a regret of 2 means that the RMSE is twice as large. The left column is the mean "
+        "over all families, n and k, by which the rows are sorted. An empty field means that the "
+        "estimator is not applicable."
     )
     return figure
 
@@ -276,7 +285,11 @@ def _draw_matrix(
     white_above: float,
     **mesh: Any,
 ) -> None:
-    """Draw a frame (index: estimators) as blue fields with numbers, white on the dark ones."""
+    """Draw a table of numbers on fields in shades of blue.
+
+    `values` are the numbers, with estimators as rows, and `shades` the numbers that determine the
+    colours. `text` formats a number. Numbers above `white_above` are written in white.
+    """
     edges = [np.arange(size + 1) - 0.5 for size in values.shape[::-1]]
     ax.pcolormesh(
         *edges, shades.to_numpy(), cmap="Blues", edgecolors="white", linewidth=0.4, **mesh
@@ -293,17 +306,17 @@ def _draw_matrix(
 
 
 def model_pairs(shares: pd.DataFrame, estimand: str) -> Figure:
-    """Draw the share of pairs of models in the right order, by estimator.
+    """Draw the share of pairs of models that each estimator puts into the right order.
 
-    There is a panel per notion and k, with a column per n, first for close pairs, then for far
-    ones.
+    There is a panel per notion and number of classes. Its columns are the sample sizes, first for
+    close pairs, then for far pairs.
 
     Parameters
     ----------
     shares : DataFrame
-        `arena_pairs.shares`.
+        The result of `arena_pairs.shares`.
     estimand : {"l1", "l2_squared"}
-        Its truths give the order.
+        The estimand whose true values define the right order.
     """
     if not shares["by"].eq(estimand).any():
         return nothing()
@@ -325,11 +338,12 @@ def model_pairs(shares: pd.DataFrame, estimand: str) -> Figure:
         ax.text((close + len(columns) - 1) / 2, -0.75, arena_pairs.FAR, **above)
     figure.supxlabel("number of samples $n$", fontsize=8)
     figure.set_label(
-        f"Percent of pairs of models in the right order of their true {TRUTHS[estimand]}s, both "
-        "models on the same rows: a coin has 50. Close: the half of the pairs with the smaller "
-        "differences; far: the others. Rows by their mean distance from the mean of each column. "
-        "Dash: the estimator has no such notion. One of another quantity is named with it. An "
-        "estimator whose bias grows with the error can order well and still be far off."
+        f"Percentage of pairs of models, judged on the same rows, whose true {TRUTHS[estimand]}s "
+        "are in the order of the estimates. Guessing gives 50. The close pairs are the half with "
+        "the smaller differences. Rows are sorted by their mean difference from the column means. "
+        "A dash means that the estimator does not support the notion. An estimator of another "
+        "quantity has its name in brackets. An estimator whose bias grows with the error can order "
+        "models well and still be far from the truth."
     )
     return figure
 

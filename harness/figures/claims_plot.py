@@ -21,15 +21,16 @@ LOOKS: dict[str, dict[str, Any]] = {
     "fails": {"color": COLOURS[1], "marker": "X"},
     "undecided": {"color": "0.4", "marker": "D", "markerfacecolor": "white"},
 }
-SYMBOLS = {"holds": "●", "fails": "✖", "undecided": "◇"}  # the markers as texts
+SYMBOLS = {"holds": "●", "fails": "✖", "undecided": "◇"}  # characters that look like the markers
 
 
 def item_functions(
     statistics: Callable[[pd.DataFrame, Settings], Mapping[str, claims.Statistic]],
 ) -> tuple[Callable[[pd.DataFrame, Settings], Any], ...]:
-    """Return the functions render, table, summary and reproduced of an item of claims.
+    """Return the functions render, table, summary and reproduced for the claims of a paper.
 
-    `statistics` maps (records, settings) to {claim: Statistic}.
+    `statistics` is a function of (records, settings) that returns {short name of the claim:
+    Statistic}.
     """
 
     def with_statistics(function: Callable[..., Any]) -> Callable[[pd.DataFrame, Settings], Any]:
@@ -40,14 +41,15 @@ def item_functions(
 
 
 def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Figure:
-    """Draw one row per claim: its statistic and interval, with the numbers at the right.
+    """Draw one row per claim, with its statistic, interval, threshold and verdict.
 
-    The x axis is the distance from the threshold towards the claimed side, in units of the largest
-    distance in the row, as scales differ widely. The claim holds in the shaded half.
+    The x axis is the distance from the threshold, positive on the claimed side. As claims have
+    different scales, the unit is the largest distance in the row. A claim holds if its interval is
+    in the shaded half.
     """
     judged = claims.judged(statistics, settings)
     if not judged["ours"].notna().any():
-        return nothing("no claim could be tested; the page says why")
+        return nothing("no claim could be tested; the page lists the reasons")
     scale = font_scale(settings)
     rows = list(judged.itertuples())
     names = [_wrap(r.row, 43 / scale) for r in rows]
@@ -77,7 +79,7 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
     distance = (
-        "distance from the threshold to the claimed side\n(in units of the largest in its row)"
+        "distance from the threshold, > 0 on the claimed side\n(1 = largest distance in the row)"
     )
     ax.set_xlabel(distance, fontsize=7)
     head = {"va": "baseline", "fontsize": 7, "color": "0.3"}
@@ -85,12 +87,13 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.text(0.04, -0.4, "as claimed", ha="left", **head)
     head |= {"transform": ax.get_yaxis_transform(), "ha": "left"}
     ax.text(-1.17, -0.4, "claim, and statistic", **head)
-    ax.text(1.04, -0.4, "found [99 % interval], claimed, verdict", **head)
+    ax.text(1.04, -0.4, "ours [99 % interval], claimed, verdict", **head)
     drawing.set_label(
-        f"Claims of the paper ({verdicts.counts_text(verdicts.count(judged))}): each statistic "
-        "with its 99 % interval, by the distance from the threshold towards the claimed side, in "
-        "units of the largest distance in its row; shaded: where the claim holds. A claim holds "
-        "where the whole interval is there, and fails where all of it is on the other side."
+        f"Claims of the paper ({verdicts.counts_text(verdicts.count(judged))}): our statistic for "
+        "each claim with its 99 % interval. The x axis is the distance from the claimed threshold, "
+        "positive on the claimed side, in units of the largest distance in the row. A claim holds "
+        "if the whole interval is in the shaded half, and fails if the whole interval is in the "
+        "other half."
     )
     return drawing  # type: ignore[no-any-return]
 
@@ -100,7 +103,7 @@ def _wrap(text: str, width: float) -> list[str]:
 
 
 def _draw_mark(ax: Any, r: Any, y: float) -> None:
-    """Draw the mark of a claim, and its interval if it has one."""
+    """Draw the mark of a claim's statistic, and its interval if it has one."""
     if math.isnan(r.ours):
         ax.text(-0.04, y, "not tested here", ha="right", va="center", fontsize=7, color="0.4")
         return
@@ -122,7 +125,10 @@ def _write_claim(ax: Any, y: float, name: list[str], column: list[str]) -> None:
 
 
 def _numbers(r: Any, scale: float) -> str:
-    """Write '0.02 [0.01, 0.03], claimed > 0', on two lines if it is too long for one."""
+    """Format a statistic and its threshold, as in '0.02 [0.01, 0.03], claimed > 0'.
+
+    A text that is too long for the figure is split into two lines.
+    """
     claimed = f"claimed {claims.SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}"
     text = ", ".join(part for part in (claims.format_statistic(r), claimed) if part)
     return text if len(text) * scale <= 41 else text.replace(", claimed", "\nclaimed")

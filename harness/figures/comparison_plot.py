@@ -1,4 +1,4 @@
-"""Figures of a comparison: regret by family and against cost, or RMSE on a problem of the user."""
+"""Figures that compare one of our estimators, or a user's problem, with the arena."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from harness.evaluation import arena
 from harness.evaluation.comparison import RATE
 from harness.figures.style import COLOURS, GREY, grid_shape, series_style, subplots
 
-BEST = 6  # estimators that are drawn on a problem of the user
+BEST = 6  # number of estimators in the figure of a user's problem
 SIGNS = {"wins": "+", "loses": "\u2212"}
 
 
 def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
     """Draw the regret of estimator `own` by family, notion, k and n, and against CPU time.
 
-    Settings where it wins and loses have a + and a -.
+    `cells` is the result of `comparison.groups`, `board` that of `arena.leaderboard`. k is the
+    number of classes. A + marks groups where the estimator wins, a − those where it loses.
     """
     present = set(cells["estimand"])
     shown = [e for e in dict.fromkeys((*arena.MAIN, *cells["estimand"])) if e in present][:2]
@@ -43,13 +44,13 @@ def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
     place: Any = {"ax": list(axes[:, 0]), "location": "bottom"}
     bar = drawing.colorbar(image, shrink=0.6, aspect=40, pad=0.02, **place)
     bar.set_ticks([-2, -1, 0, 1, 2], labels=["1/4", "1/2", "1", "2", "4"])
-    bar.set_label("RMSE over that of the best published estimator")
+    bar.set_label("RMSE / RMSE of the best published estimator")
     drawing.set_label(
-        f"Left: the RMSE of {own} over that of the best published estimator of each setting, "
-        "geometric mean over the problems of a family at one n and k; + where it is more accurate "
-        "than all of them, \u2212 where it is less accurate than at least one (false discovery "
-        f"rate {RATE:.0%}). Right: mean regret against CPU time of an estimate, over the same "
-        "settings."
+        f"Left: the regret of {own}, its RMSE divided by the RMSE of the best published estimator "
+        "of each setting, as a geometric mean over the problems of a family at one n and k. A + "
+        f"means that {own} is more accurate than all published estimators, a \u2212 that it is "
+        f"less accurate than at least one (false discovery rate {RATE:.0%}). Right: mean regret "
+        "against the CPU time of an estimate, over the same settings."
     )
     return drawing
 
@@ -57,9 +58,12 @@ def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
 def _draw_heat(
     ax: Any, part: pd.DataFrame, families: list[str], columns: list[tuple[str, int, int]]
 ) -> Any:
-    """Draw log2 of the regret by family (rows) and (notion, k, n) (columns)."""
+    """Draw the regret as a heat map with families as rows and (notion, k, n) as columns.
+
+    The colour scale is log2 of the regret.
+    """
     colours = LinearSegmentedColormap.from_list("regret", [COLOURS[0], "#FFFFFF", COLOURS[1]])
-    ax.set_facecolor("#E0E0E0")  # where there is no number
+    ax.set_facecolor("#E0E0E0")  # fields without a number are grey
     values = np.full((len(families), len(columns)), np.nan)
     for row in part.itertuples(index=False):
         i, j = families.index(row.family), columns.index((row.notion, row.k, row.n))
@@ -71,7 +75,7 @@ def _draw_heat(
     many = len(columns) > 9
     ticks = [f"{n:,}" for *_, n in columns]
     ax.set_xticks(range(len(columns)), ticks, fontsize=5.5, rotation=90 if many else 0)
-    # below the sample sizes, the notion and k that neighbouring columns share
+    # Below the sample sizes, write the notion and k that neighbouring columns share.
     starts = [j for j, column in enumerate(columns) if j == 0 or columns[j - 1][:2] != column[:2]]
     text = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 5.5}
     for start, end in zip(starts, [*starts[1:], len(columns)]):
@@ -85,7 +89,7 @@ def _draw_heat(
 
 
 def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
-    """Draw mean regret against CPU time, for the notion in which `own` has most settings."""
+    """Draw mean regret against CPU time, for the notion in which `own` has the most settings."""
     if not len(board):
         ax.set_axis_off()
         return
@@ -117,9 +121,10 @@ def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
 
 
 def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
-    """Draw the RMSE against n of the best estimators on problem `name`, and of 15 bins.
+    """Draw the RMSE against n on one problem, with one panel per notion and estimand.
 
-    There is a panel per notion and estimand.
+    The estimators are the six with the smallest mean regret and `binned15`. `judged` holds rows of
+    `arena.settings` for the problem `name`.
     """
     panels = list(judged.groupby(["notion", "estimand"], sort=True))
     rows, columns = grid_shape(len(panels), 2)
@@ -143,7 +148,7 @@ def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
         ax.set_title(f"{NOTIONS[notion]}, {AXIS_NAMES.get(estimand, estimand)}")
         ax.legend(fontsize=6)
     drawing.set_label(
-        f"RMSE on {name} of the {BEST} estimators with the least mean regret and of 15 bins; "
-        "bars: 2 Monte Carlo errors."
+        f"RMSE on {name} of the {BEST} estimators with the smallest mean regret and of binned15. "
+        "Bars: 2 Monte Carlo standard errors."
     )
     return drawing

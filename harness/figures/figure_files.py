@@ -1,4 +1,4 @@
-"""Write a figure in the formats, size, resolution and letters of the settings.
+"""Writing of figures in the formats, size, resolution and font size of the settings.
 
 The same figure gives the same bytes in every run.
 """
@@ -27,9 +27,9 @@ METADATA: dict[str, dict[str, str | None]] = {  # without dates and versions
 
 
 def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[Path]:
-    """Write <stem>.png, <stem>.svg and the other formats of figure.format; close the figure.
+    """Write a figure to <stem>.png, <stem>.svg and the other formats of figure.format; close it.
 
-    Without settings there is a PDF as well. Returns the paths, PNG first and SVG last.
+    Without settings, a PDF is written as well. Returns the paths, PNG first and SVG last.
 
     Raises
     ------
@@ -38,9 +38,10 @@ def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[P
     """
     options = figure_settings(settings)
     others = [kind for kind in as_list(options.format) or ["pdf"] if kind not in ("png", "svg")]
-    for name in ("fontTools", "matplotlib.backends.backend_ps"):  # font dates, EPS transparency
+    # Silence warnings about dates in fonts and about transparency in EPS.
+    for name in ("fontTools", "matplotlib.backends.backend_ps"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # the date in an EPS
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # becomes the date in an EPS file
     scale = font_scale(settings)
     fonts = {name for name in STYLE if name.endswith("size") and "marker" not in name}
     style = {name: v * scale if name in fonts else v for name, v in STYLE.items()}
@@ -58,14 +59,13 @@ def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[P
             pyplot().close(figure)
             width, height = options.size or (0.0, 0.0)
             raise BadInputError(
-                f"figure.size is {width:g} x {height:g} inches, in which the panels, their texts "
-                "and the legend have no room; give more, a smaller figure.font (4 to 30 points), "
-                "fewer figure.estimators, or null for what is needed."
+                f"figure.size is {width:g} x {height:g} inches, which is too small for the panels, "
+                "texts and legend; set figure.size=null to use the size that is needed."
             ) from warning
         figure.set_layout_engine("none")
         for kind in dict.fromkeys(["png", *others, "svg"]):
-            # written to memory first: EPS would hold the path, and matplotlib does not survive a
-            # full disk in the middle of a PDF
+            # Write to memory first: an EPS file would contain the path, and matplotlib crashes if
+            # the disk is full in the middle of a PDF.
             content = io.BytesIO()
             dpi = options.dpi or 200
             figure.savefig(content, format=kind, dpi=dpi, metadata=METADATA.get(kind))
@@ -78,7 +78,7 @@ def save(figure: Figure, stem: Path, settings: Settings | None = None) -> list[P
 
 
 def to_png(figure: Figure, dpi: int, **metadata: str) -> bytes:
-    """Return a figure as the bytes of a PNG, and close it."""
+    """Return a figure as the bytes of a PNG file, and close it."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None, **metadata})
     pyplot().close(figure)

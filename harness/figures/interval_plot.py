@@ -1,4 +1,4 @@
-"""Figure of intervals: coverage of the truth against width."""
+"""Figure of interval methods: coverage of the truth against width."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from harness.records.schema import has_number
 
 
 def coverage_width(records: pd.DataFrame, families: Families, settings: Settings) -> Figure:
-    """Draw coverage against width, a panel per notion, estimand (rows) and n (columns).
+    """Draw coverage against width, with one panel per notion, estimand (rows) and n (columns).
 
-    Each method has a colour, a marker and its number in the legend. The large mark is its coverage
-    over all samples with the Wilson 95 % interval, at the geometric mean over the problems of mean
-    width / max(truth, floor). Small pale marks are the families. A good method stands above the
-    band around the level, and as far left as possible. One-sided bounds are open marks; their
-    width is the distance from the truth.
+    Each method has a colour, a marker and a number in the legend. The large mark is its coverage
+    over all samples, with the 95 % Wilson interval. Its x coordinate is the geometric mean over
+    the problems of mean width / max(truth, floor), with `floor` as in `arena.floors`. Small pale
+    marks are families of problems. A good method stands above the band around the level, and as
+    far left as possible. One-sided bounds are open marks, and their width is the distance from the
+    truth.
 
     Parameters
     ----------
     records, families
-        As for `coverage_table`.
+        As for `intervals.coverage_table`.
     settings : Settings
         Labels, and the estimands of the figure.
     """
@@ -64,11 +65,12 @@ def coverage_width(records: pd.DataFrame, families: Families, settings: Settings
             ax.set_xlabel(f"relative width ({AXIS_NAMES.get(estimand, estimand)})")
     _method_legend(figure, table, methods, settings)
     figure.set_label(
-        "Coverage of the truth against mean width over max(truth, floor), the floor 0.1 / sqrt(n), "
-        "of squared errors 0.1 / n. Large marks: all samples, with the Wilson 95 % interval; small "
-        f"ones: families of problems. Dashed: the level {table['level'].iloc[0]:g} with three "
-        "standard errors of a share. Open marks: one bound alone, by its distance from the truth. "
-        "Cells without an interval are counted in the table, not here."
+        "Coverage of the truth against relative width, which is mean width / max(truth, floor). "
+        "The floor is 0.1 / sqrt(n), and 0.1 / n for squared errors. Large marks: all samples, "
+        "with the 95 % Wilson interval. Small marks: families of problems. Dashed line: the level "
+        f"{table['level'].iloc[0]:g}, with a band of three standard errors. Open marks: one-sided "
+        "bounds, whose width is the distance from the truth. Cells without an interval are not "
+        "drawn; the table has their number."
     )
     return figure
 
@@ -88,7 +90,7 @@ def _coverage_panel(ax: Any, table: pd.DataFrame, fine: pd.DataFrame, methods: l
     for r in table.sort_values("width").itertuples():
         i = methods.index(r.estimator)
         style = _method_style(i, r.sides == "both")
-        # the families, if there are several
+        # Draw the families, if there are several.
         per_problem = fine[fine["estimator"].eq(r.estimator)].groupby(["family", "problem"])
         means = per_problem[["relative", "covered"]].mean()
         means["relative"] = np.log(means["relative"].clip(lower=LEAST_WIDTH))
@@ -96,7 +98,7 @@ def _coverage_panel(ax: Any, table: pd.DataFrame, fine: pd.DataFrame, methods: l
         if len(by_family) > 1:
             small = {"color": pale(style["color"], 0.55), "markersize": 2.2, "markeredgewidth": 0.4}
             ax.plot(np.exp(by_family["relative"]), by_family["covered"], **style | small, zorder=2)
-        # the method over all samples
+        # Draw the method over all samples.
         ends = [[r.coverage - r.coverage_low], [r.coverage_high - r.coverage]]
         ax.errorbar(
             r.width,
@@ -108,7 +110,8 @@ def _coverage_panel(ax: Any, table: pd.DataFrame, fine: pd.DataFrame, methods: l
             zorder=4,
             clip_on=False,
         )
-        # its number; near full coverage many marks stand side by side, and three heights alternate
+        # Write the number of the method. Near full coverage many marks are close to each other, so
+        # that the numbers alternate between three heights.
         place = (5.0, 2.0)
         if r.coverage > 0.985:
             place = (0.0, 4.0 + 5.0 * (high_marks % 3))
@@ -119,7 +122,7 @@ def _coverage_panel(ax: Any, table: pd.DataFrame, fine: pd.DataFrame, methods: l
 
 
 def _stretch(coverage: Any) -> Any:
-    """Scale on which 0.9, 0.95 and 1 stand apart."""
+    """Transform coverage for the y axis, so that 0.9, 0.95 and 1 are well separated."""
     return -np.log(np.maximum(1.03 - np.asarray(coverage, float), 1e-3))
 
 

@@ -1,13 +1,13 @@
-"""Marks for each kind of estimate, the true value, ticks and legend of the general figures.
+"""Marks for each kind of estimate, the true value, ticks and the legend of the general figures.
 
-The four kinds look different:
+The four kinds of estimate look different:
 
-* a point is a filled marker,
+* a point estimate is a filled marker,
 * a lower bound is a tick with an arrow towards larger values, where the truth is,
-* an upper bound is a tick with an arrow towards smaller values,
+* an upper bound is a tick with an arrow towards smaller values, where the truth is,
 * an interval is a bar with end caps and without a centre.
 
-Bounds that a point estimate has besides are a pale bar.
+The bounds of a point estimate are the ends of a pale bar.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def marks(
 ) -> None:
     """Draw the estimates of one kind as series i. An empty table draws nothing.
 
-    `places` are the coordinates on the other axis. With `upright` the values are on the y axis.
+    `places` are the coordinates of the estimates on the axis that does not show their values. With
+    `upright` the values are on the y axis. `name` is the label in the legend.
     """
     if not len(table):
         return
@@ -87,12 +88,15 @@ def marks(
         mark = {"marker": arrow(kind, upright), "markersize": 15, "markeredgewidth": 1.2}
         mark |= {"markerfacecolor": "none", "linestyle": line, "capsize": 1.5, "label": None}
         bars(mean, table["se"], **mark)
-        if name:  # without the marker: arrows of neighbouring entries of the legend would meet
+        if name:  # without the marker, as arrows of neighbouring legend entries would overlap
             ax.plot([], [], color=colour, linestyle=line, label=name)
 
 
 def arrow(kind: str, upright: bool) -> Curve:
-    """Return the marker of a bound: a tick at its value and an arrow towards the truth."""
+    """Return the marker of a bound: a tick at its value, and an arrow towards the truth.
+
+    With `upright` the values are on the y axis.
+    """
     ends = np.array([(-0.5, 0), (0.5, 0), (0, 0), (0, 1), (-0.3, 0.65), (0, 1), (0.3, 0.65)])
     ends = ends if kind == "lower" else -ends
     return Curve(ends if upright else ends[:, ::-1], [1, 2, 1, 2, 1, 2, 2])
@@ -101,7 +105,10 @@ def arrow(kind: str, upright: bool) -> Curve:
 def spacing(
     table: pd.DataFrame, series: Sequence[str], sizes: Sequence[int], settings: Settings
 ) -> float:
-    """Return the factor between the n of neighbouring series: above 1 if bars would overlap."""
+    """Return the factor between the x coordinates of neighbouring series at the same n.
+
+    It is 1 if their marks do not overlap.
+    """
     bars = table["kind"].eq("interval") | has_bounds(table, settings)
     if not bars.any() or len(series) < 2:
         return 1.0
@@ -110,7 +117,10 @@ def spacing(
 
 
 def truth_line(ax: Any, part: pd.DataFrame, upright: bool) -> None:
-    """Draw the true value as a dashed line, with its error as a band; upright: values on x."""
+    """Draw the true value as a dashed line, with its error as a band.
+
+    With `upright` the line is vertical, for panels with values on the x axis.
+    """
     panels.truth_line(ax, part, upright=upright, zorder=2)
     known = part[part["truth"].notna()]
     if len(known):
@@ -120,9 +130,10 @@ def truth_line(ax: Any, part: pd.DataFrame, upright: bool) -> None:
 
 
 def sample_ticks(ax: Any, sizes: Sequence[int]) -> None:
-    """Label up to four sample sizes each, more by powers of ten.
+    """Set the ticks of an n axis: every sample size if there are at most four, else powers of ten.
 
-    If no power of ten lies between them, label both ends.
+    If there are more than four sample sizes and no power of ten lies between them, only the
+    smallest and the largest are labelled.
     """
     ax.xaxis.set_minor_formatter(NullFormatter())
     has_decade = any(sizes[0] <= 10**k <= sizes[-1] for k in range(12))
@@ -140,10 +151,11 @@ def legend(
     upright: bool = True,
     ends_of_points: bool = True,
 ) -> None:
-    """Draw one legend above all panels: the true value, the estimators in `order`, the marks.
+    """Draw one legend above all panels: the true value, the estimators in `order`, and the marks.
 
-    Marks are explained if `table` has other kinds than points. The legend has as many columns as
-    fit, and smaller letters if a given figure size leaves no room.
+    The marks are explained only if `table` has other kinds than points, or points with bounds if
+    `ends_of_points`. The legend has as many columns as fit. Its font shrinks if the figure has a
+    fixed size that is too small.
     """
     entries: dict[str, Any] = {}
     for ax in axes:
@@ -178,14 +190,17 @@ def legend(
         if (box.width * scale <= width and low_enough) or (smallest and columns == 1):
             break
         drawn.remove()
-    # figures leave room for a legend of two or three lines; a higher one makes them higher
+    # Figures have space for a legend of two or three lines; a taller legend makes them taller.
     if not size and box.height * scale > 0.5 * figure.dpi:
         inches = (height + box.height * scale) / figure.dpi - 0.5
         figure.set_size_inches(width / figure.dpi, inches)
 
 
 def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> dict[str, Line2D]:
-    """Return {text: handle} for the marks in `table`; only if there are others than points."""
+    """Return {text: handle} of the legend entries that explain the marks of a table.
+
+    It is empty if all estimates are points without bounds.
+    """
     handles: dict[str, Line2D] = {}
     style: dict[str, Any]
     kinds = set(table["kind"])
@@ -207,8 +222,8 @@ def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> di
 
 
 def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: int = 0) -> None:
-    """Shrink titles, labels and the names of rows so that they do not overlap."""
-    figure.draw_without_rendering()  # lays the panels out
+    """Shrink titles, axis labels and row names so that they do not overlap."""
+    figure.draw_without_rendering()  # computes the layout of the panels
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     scale = font_scale(settings)
     shown = [ax for ax in axes.flat if ax.get_visible()]
@@ -216,7 +231,7 @@ def fit_texts(figure: Figure, axes: Any, settings: Settings, names_per_panel: in
     centres = [(box.x0 + box.x1) / 2 for box in boxes]
     gaps = [b - a for a, b in zip(centres, centres[1:])]
     room = min([2 * (figure.bbox.width - centres[-1]), *gaps]) - 0.05 * figure.dpi
-    if scale > 1.0:  # larger letters at the axes take a part of it
+    if scale > 1.0:  # larger tick labels leave less room
         room *= 0.9
     for texts in ([ax.title for ax in shown], [ax.xaxis.label for ax in shown]):
         widest = max(text.get_window_extent(renderer).width for text in texts) * scale

@@ -1,4 +1,4 @@
-"""Parts that the figures of papers share: panels, marks with error bars, named rows, one legend."""
+"""Building blocks for the figures of papers: panels, marks with error bars, named rows, legends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ N_AXIS = "number of samples $n$"
 
 
 def look(i: int, filled: bool = True, line: Any = "none", **more: Any) -> dict[str, Any]:
-    """Style of series `i` for plot and errorbar, with an open marker unless `filled`."""
+    """Return the style of series `i` for plot and errorbar, with an open marker unless `filled`.
+
+    `line` is the line style. `more` are further style options.
+    """
     face = {} if filled else {"markerfacecolor": "white"}
     return {**series_style(i), "linestyle": line, **face, **more}
 
@@ -29,10 +32,10 @@ def look(i: int, filled: bool = True, line: Any = "none", **more: Any) -> dict[s
 def panels(
     count: int, per_row: int = 3, height: float = 2.0, xlabel: str | None = N_AXIS, **more: Any
 ) -> tuple[Figure, list[Any]]:
-    """Create `count` panels in as many rows as they need.
+    """Create `count` panels, at most `per_row` in a row, and return the figure and its axes.
 
-    The lowest panel of each column has the label of the x axis. `height` is that of one row, in
-    inches; `more` goes to `grid`. Returns the figure and a list of `count` axes.
+    The lowest panel of each column has the label of the x axis. `height` is the height of a row in
+    inches. `more` are options of `grid`.
     """
     rows, columns = grid_shape(count, per_row)
     figure, axes = grid(rows, columns, 0.6 + height * rows, **more)
@@ -54,10 +57,10 @@ def curve(
     log: bool = False,
     **how: Any,
 ) -> None:
-    """Draw a line with error bars over the columns `x`, `value` and `error`, in the order of x.
+    """Draw a line with error bars over the columns `x`, `value` and `error`, sorted by x.
 
-    An empty frame draws nothing. `log` makes the x axis logarithmic. `how` goes to errorbar, as
-    from `look(i, line="-", label=...)`.
+    An empty frame draws nothing. `log` makes the x axis logarithmic. `how` are options of
+    errorbar, for instance from `look(i, line="-", label=...)`.
     """
     if len(part):
         part = part.sort_values(x)
@@ -76,10 +79,10 @@ def marks(
     scale: float = 1.0,
     **how: Any,
 ) -> None:
-    """Draw marks with horizontal error bars: `value` and `error` times `scale`.
+    """Draw marks with horizontal error bars: the columns `value` and `error`, both times `scale`.
 
-    `heights` is one y for all rows or one per row. An empty frame draws nothing. `how` goes to
-    errorbar, as from `look(i, filled=False, label=...)`.
+    `heights` is the y coordinate, one for all rows or one per row. An empty frame draws nothing.
+    `how` are options of errorbar, for instance from `look(i, filled=False, label=...)`.
     """
     if len(part):
         bars = {"capsize": 1.5, "elinewidth": 0.8, "linestyle": "none", **how}
@@ -97,10 +100,10 @@ def named_marks(
     error: str | None = "se",
     **how: Any,
 ) -> None:
-    """Draw `marks` in the rows of `name_rows`, moved down by `shift`.
+    """Draw `marks` in rows with names, as `name_rows` makes them.
 
-    The column `by` names the row. Rows of the frame with another name or without a value are left
-    out.
+    The column `by` holds the name of the row of each mark. Marks with another name or without a
+    value are left out. The option `shift` moves all marks down, in units of a row.
     """
     shift = how.pop("shift", 0.0)
     part = part[part[by].isin(names) & part[value].notna()]
@@ -116,14 +119,17 @@ def dodged(
     styles: Mapping[str, Mapping[str, Any]],
     room: float = 0.8,
 ) -> float:
-    """Draw `named_marks` of several series, one below the other within `room` of a row.
+    """Draw `named_marks` of several series, below each other within the same row.
 
     Parameters
     ----------
     frame : DataFrame
-        One mark per row. Column `by` names the row of the panel, column `series` the series.
+        One mark per row. The column `by` holds the name of the row of the panel, the column
+        `series` the name of the series.
     styles : mapping
-        {series: style, as from `look`}.
+        {series: style, for instance from `look`}.
+    room : float
+        Height that the series share, in units of a row.
 
     Returns
     -------
@@ -138,9 +144,10 @@ def dodged(
 
 
 def name_rows(ax: Any, names: Sequence[str], above: float = 0.5, below: float = 0.5) -> None:
-    """Name the rows on the y axis, the first at the top, without ticks and grid lines.
+    """Write the names of rows on the y axis, the first at the top, without ticks and grid lines.
 
-    `above` and `below` are the room above the first and below the last, in rows.
+    `above` and `below` are the free space above the first and below the last row, in units of a
+    row.
     """
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 1 + below, -above)
@@ -149,14 +156,14 @@ def name_rows(ax: Any, names: Sequence[str], above: float = 0.5, below: float = 
 
 
 def row_note(ax: Any, x: float, y: float, text: str, ha: str) -> None:
-    """Write a small grey note into the row at height `y`; `x` is a share of the width."""
+    """Write a small grey note at height `y`. `x` is a fraction of the panel's width."""
     ax.text(
         x, y, text, transform=ax.get_yaxis_transform(), ha=ha, va="center", fontsize=6, color="0.45"
     )
 
 
 def rule(ax: Any, value: float, upright: bool = False, **how: Any) -> None:
-    """Draw a dashed line across the panel, upright if values are on the x axis."""
+    """Draw a dashed line across a panel, vertical if `upright`, else horizontal."""
     line = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 1, **how}
     draw = ax.axvline if upright else ax.axhline
     draw(value, **line)
@@ -170,7 +177,10 @@ def truth_line(
     scale: float = 1.0,
     **how: Any,
 ) -> None:
-    """Draw a `rule` at the first known `truth` of the frame; none without a known one."""
+    """Draw a dashed line at the first known `truth` of a frame, or nothing if no truth is known.
+
+    `upright` draws a vertical line, for panels with values on the x axis.
+    """
     known = part["truth"].dropna()
     if len(known):
         rule(ax, scale * known.iloc[0], upright, **{"label": text, **how})
@@ -185,7 +195,9 @@ def legend(
     texts: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
-    """Draw one legend above all panels, with every text once. Without labels there is none.
+    """Draw one legend above all panels, in which every label occurs once.
+
+    Without labels no legend is drawn.
 
     Parameters
     ----------
@@ -194,9 +206,9 @@ def legend(
     columns : int
         Largest number of entries in a line.
     first, last : iterable of str
-        Labels at the beginning and at the end. The others stand in the order of drawing.
+        Labels at the beginning and at the end. The others are in the order of drawing.
     texts : mapping, optional
-        {label: text of the legend}.
+        {label: text in the legend}.
     """
     handles = {
         text: handle
@@ -222,14 +234,14 @@ def each(
     columns: int = 5,
     **more: Any,
 ) -> Figure:
-    """Draw a figure with a panel per name and one legend; `nothing` without names.
+    """Draw a figure with one panel per name and one legend, or `nothing` without names.
 
     Parameters
     ----------
     names : sequence of str
-        As from `items.chosen`.
+        Names of the panels, for instance from `items.chosen`.
     draw : callable
-        draw(ax, name) draws a panel with its title and scales.
+        Function draw(ax, name) that draws a panel with its title and scales.
     height, per_row, **more
         As for `panels`.
     ylabel : str

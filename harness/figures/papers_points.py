@@ -1,4 +1,4 @@
-"""Numbers that a paper reported for several n, as open marks in figures of ours against n."""
+"""Numbers that a paper reported for several n, drawn as open marks in our figures against n."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from harness.evaluation import items, reproduction
 from harness.evaluation.selection import label
 from harness.figures.panels import look
 
-TEXT = "open: the paper"  # in the legend
-OFFSET = 1.06  # factor between our n and that of the open mark
-ROW = (
-    r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"  # of items.convergence_numbers
-)
+TEXT = "open: the paper"  # text in the legend
+OFFSET = 1.06  # an open mark stands at this factor times n, so that it does not hide ours
+# Names of rows as items.convergence_numbers makes them.
+ROW = r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"
 CELL = ["problem", "n", "estimator"]
 POINT = [*CELL, "value", "plus_minus"]
 
 
 def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
-    """Return the reported numbers of one estimand, with our ids.
+    """Return the numbers that a paper reported for one estimand, with our ids.
 
-    Their rows are named as `items.convergence_numbers` names them. Items `<figure>_runs` hold
-    single runs, which are averaged: over the replications that we have of the same cell, or over
-    all runs if we have none. The frame is empty if the configuration is no item of a paper.
+    The rows of reported.csv must be named as `items.convergence_numbers` names them. Items named
+    `<figure>_runs` hold single runs. They are averaged over the replications that we have of the
+    same cell, or over all runs if we have none. The frame is empty if the experiment is no item of
+    a paper.
 
     Returns
     -------
     DataFrame
-        problem, n, estimator, value, plus_minus: the standard error, NaN for one run.
+        problem, n, estimator, value, and plus_minus: the standard error, NaN for one run.
     """
     parts = [pd.DataFrame(columns=POINT)]
     first = next(iter(as_list(settings.figure.estimand)), None)
@@ -46,7 +46,7 @@ def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.Da
 
 
 def _with_ids(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Replace the paper's names by our ids, and leave out rows that have none."""
+    """Replace the paper's names of problems and estimators by our ids; drop rows without an id."""
     for group, column in (("problem", "model"), ("estimator", "column")):
         ids = {label(settings, group, name): name for name in settings.chosen(group)}
         rows = rows.assign(**{group: rows[column].map(ids)})
@@ -55,7 +55,7 @@ def _with_ids(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _means(rows: pd.DataFrame, records: pd.DataFrame, estimand: str) -> pd.DataFrame:
-    """Average single runs over the replications that we have of the same cell."""
+    """Average the paper's single runs over the replications that we have of the same cell."""
     ours = items.with_number(records, estimand).groupby(CELL)["rep"].agg(frozenset).to_dict()
     rows = rows.assign(seed=rows["seed"].astype(int))
     kept = [
@@ -69,10 +69,10 @@ def _means(rows: pd.DataFrame, records: pd.DataFrame, estimand: str) -> pd.DataF
 
 
 def draw(ax: Any, points: pd.DataFrame, i: int, same_draws: bool = False) -> None:
-    """Draw open marks in the look of series `i`, beside ours with their errors.
+    """Draw the reported numbers as open marks in the style of series `i`, next to ours.
 
-    On the same draws both should coincide: then they are rings around ours, without errors. An
-    empty frame draws nothing.
+    If both sides have the same random draws, the numbers should coincide: the marks are then rings
+    around ours, without error bars. An empty frame draws nothing.
     """
     if len(points):
         size = {"markersize": 6.4 if same_draws else 4.6, "markeredgewidth": 0.7}
@@ -84,10 +84,10 @@ def draw(ax: Any, points: pd.DataFrame, i: int, same_draws: bool = False) -> Non
 
 
 def caption(points: pd.DataFrame, settings: Settings) -> str:
-    """Return the sentence on the open marks, or an empty text without marks."""
+    """Return the sentence of the caption that explains the open marks, or '' without marks."""
     if not len(points):
         return ""
     are_runs = all("_runs" in item for item in settings.compare or ())
     source = "the authors' published runs on the same draws" if are_runs else "the paper"
-    bars = "" if settings.same_draws_as_paper else ", with one standard error, beside ours"
+    bars = "" if settings.same_draws_as_paper else ", with bars of one standard error"
     return f"Open marks: {source}{bars}."

@@ -1,4 +1,4 @@
-"""General figures: estimates against n, estimates side by side at one n, or over many problems."""
+"""General figures of estimates: against n, next to each other at one n, or over many problems."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
 MAX_PANELS = 40
-MANY_DOTS = 5000  # so many and more are drawn as pixels, as an SVG of them would be slow
+MANY_DOTS = 5000  # more dots are drawn as pixels, because a vector graphic would be slow
 
 
 class Panel(NamedTuple):
-    """Problem, notion and estimand of one panel."""
+    """Estimand, problem and notion that one panel of a figure shows."""
 
     estimand: str
     problem: str
@@ -50,10 +50,10 @@ class Panel(NamedTuple):
 
 
 def overview(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the figure that fits the records.
+    """Draw the general figure that fits the records.
 
-    More than MAX_PANELS problems and notions give `across_problems`, several n `convergence`, and
-    one n `side_by_side`.
+    It is `across_problems` for more than MAX_PANELS pairs of problem and notion, `convergence` for
+    several n, and `side_by_side` for one n.
     """
     settings = replace(settings, item=None)
     if len(records.drop_duplicates(["problem", "notion"])) > MAX_PANELS:
@@ -63,10 +63,10 @@ def overview(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the mean +- standard error over the reps against n, a panel per problem and estimand.
+    """Draw mean estimates with standard errors against n, with a panel per problem and estimand.
 
-    The truth is dashed, with its error as a band. Numbers that the paper reported in this way are
-    open marks.
+    The true value is a dashed line with its error as a band. Numbers that the paper reported
+    against n are open marks.
     """
     table, panels, series = _prepare(records, settings)
     if not series:
@@ -94,7 +94,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
             points = points[same & points["n"].isin(sizes)]
             papers_points.draw(ax, points, i, bool(settings.same_draws_as_paper))
         truth_line(ax, part, upright=False)
-        if len(sizes) == 1:  # matplotlib would choose the limits, with a warning
+        if len(sizes) == 1:  # otherwise matplotlib warns and chooses limits
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         ax.set_xscale("log")
         sample_ticks(ax, sizes)
@@ -117,9 +117,10 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw mean +- standard error of the estimators at one n, a panel per problem and estimand.
+    """Draw mean estimates with standard errors at one n, with a panel per problem and estimand.
 
-    Dots behind are the single reps, and the truth is dashed.
+    The estimators are the rows of a panel. Pale dots are single replications, and the dashed line
+    is the true value.
     """
     table, panels, series = _prepare(records, settings)
     if not series:
@@ -161,10 +162,10 @@ def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the mean estimate of every problem as a dot: a column per notion, a row per estimand.
+    """Draw the mean estimate of every problem as a dot, with one panel per notion and estimand.
 
-    The mean is over reps and n. Bounds are ticks with an arrow, intervals bars. A stroke marks the
-    median over the problems.
+    Panels of one estimand form a row. The mean is over replications and n. Bounds are ticks with
+    an arrow, and intervals are bars. A stroke marks the median over the problems.
     """
     table, _, series = _prepare(records, settings)
     if not len(table):
@@ -215,7 +216,7 @@ def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
 def _prepare(
     records: pd.DataFrame, settings: Settings
 ) -> tuple[pd.DataFrame, list[Panel], list[str]]:
-    """Return the evaluated estimates, the panels and the estimators, both in order."""
+    """Return the evaluated estimates, the panels and the estimators, in drawing order."""
     estimands = figure_estimands(records, settings)
     table = evaluate(records, settings.files)
     table = table[table["estimand"].isin(estimands) & has_number(table)].reset_index(drop=True)
@@ -228,14 +229,17 @@ def _prepare(
     chosen = as_list(settings.figure.estimators)
     if not chosen:
         chosen = [*settings.estimator, *(e for e in present if e not in settings.estimator)]
-        # an estimator labelled as the truth is not drawn besides the line of the truth
+        # If the true value is drawn as a line, an estimator with the label of the truth is not.
         if set(table["problem"]) == set(table.loc[table["truth"].notna(), "problem"]):
             chosen = [e for e in chosen if label(settings, "estimator", e) != TRUTH]
     return table, panels, [e for e in chosen if e in present]
 
 
 def _places(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return rows, columns and (row, column) of every panel. Every estimand begins a new row."""
+    """Return the numbers of rows and columns of a figure, and (row, column) of each panel.
+
+    Each estimand begins a new row.
+    """
     blocks = Counter(panel.estimand for panel in panels)
     _, columns = grid_shape(max(blocks.values()), settings.figure.panels_per_row)
     places: list[tuple[int, int]] = []
@@ -252,7 +256,7 @@ def _hide_unused(axes: Any, places: list[tuple[int, int]]) -> None:
 
 
 def _name_series(ax: Any, series: list[str], settings: Settings) -> None:
-    """Name the estimators on the y axis, the first at the top."""
+    """Write the names of the estimators on the y axis, the first one at the top."""
     names = [label(settings, "estimator", e) for e in reversed(series)]
     ax.set_yticks(range(len(series)), names)
     ax.set_ylim(-0.6, len(series) - 0.4)

@@ -1,4 +1,4 @@
-"""Figure of a ranking: shares of trials in the right order."""
+"""Figure of a ranking: how often each estimator puts models into the right order."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ SHARE = "share of trials in the right order"
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw `shares` of the estimand of the figure."""
+    """Draw `shares` for the estimand of the figure, from records."""
     return shares(one_estimand(of_settings(records, settings), settings), settings)
 
 
 def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) -> Figure:
-    """Draw shares of trials in the right order with Wilson intervals, a panel per order and notion.
+    """Draw the share of trials in the right order, with one panel per order and notion.
 
-    The x axis is n, or the share if there is one n.
+    Bars are Wilson intervals. The x axis is n, or the share if there is only one n.
 
     Parameters
     ----------
     table : DataFrame
-        `harness.evaluation.rankings.score`, one estimand per estimator.
+        The result of `rankings.score`, with one estimand per estimator.
     settings : Settings
+        Labels, estimators and size of the figure.
     per_row : int, optional
-        Panels in a row; default `figure.panels_per_row`.
+        Number of panels in a row. Default: `figure.panels_per_row`.
     """
     if not len(table):
         return nothing()
@@ -62,7 +63,7 @@ def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) 
             }
             bars = [line["share"] - line["low"], line["high"] - line["share"]]
             if by_n and len(line):
-                # beside each other: intervals of equal shares would hide each other
+                # Shift the marks, as intervals of equal shares would hide each other.
                 x = line["n"] * 1.03 ** (j - (len(series) - 1) / 2)
                 ax.errorbar(x, line["share"], yerr=bars, label=names[j], **style)
             elif len(line):

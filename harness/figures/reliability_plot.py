@@ -1,4 +1,4 @@
-"""Figure of reliability diagrams (`harness.evaluation.reliability` says what they show)."""
+"""Figure of reliability diagrams (harness.evaluation.reliability explains the diagrams)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from harness.evaluation.reliability import Panel
 from harness.figures.style import COLOURS, WIDTH, grid_shape, pyplot, subplots
 
 HISTOGRAM_BINS = 40
-LARGEST_DOT = 160.0  # square points: the area of a block that holds all rows
+LARGEST_DOT = 160.0  # square points, the area of the dot of a bin that holds all rows
 SMALLEST_DOT = 4.0
 LEGEND_DOT = 16.0
-HEIGHT = 2.45  # inches, of a panel with its histogram and titles
-ALONE_WIDTH, ALONE_HEIGHT = 3.4, 3.9  # of a single panel
+HEIGHT = 2.45  # inches, height of a diagram with its histogram and titles
+ALONE_WIDTH, ALONE_HEIGHT = 3.4, 3.9  # inches, size of a figure with a single diagram
 
 
 def figure(
     panels: Sequence[Panel], per_row: int = 3, size: Sequence[float] | None = None
 ) -> Figure:
-    """Draw the panels that have `drawn` set, each with the histogram of its scores below."""
+    """Draw the reliability diagrams whose `drawn` is True, each above the histogram of its scores.
+
+    `per_row` is the number of diagrams in a row, `size` the width and height of the figure in
+    inches.
+    """
     panels = [panel for panel in panels if panel.drawn]
     rows, columns = grid_shape(len(panels), per_row)
     width = ALONE_WIDTH if columns == 1 else min(WIDTH, columns * WIDTH / 3)
@@ -110,7 +114,7 @@ def _draw_diagram(ax: Any, panel: Panel) -> None:
 
 def _draw_histogram(ax: Any, panel: Panel) -> None:
     curve = panel.curve
-    if len(curve.scores) <= HISTOGRAM_BINS:  # each distinct score has a bar at its place
+    if len(curve.scores) <= HISTOGRAM_BINS:  # draw one bar per distinct score
         ax.bar(curve.scores, curve.count, width=0.5 / HISTOGRAM_BINS, color="0.45")
     else:
         edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
@@ -121,10 +125,10 @@ def _draw_histogram(ax: Any, panel: Panel) -> None:
 
 
 def _format_part(value: float) -> str:
-    """Format a part of the Brier score with four decimals, small ones with two digits."""
+    """Format a part of the Brier score with four decimals, or a small one with two digits."""
     return f"{value:.4f}" if value == 0 or value >= 5e-4 else f"{value:.1e}"
 
 
 def _escape(text: str) -> str:
-    """Escape dollars: names of classes come from the data and are no mathematics."""
+    """Escape dollar signs, because class names come from the data and are not mathematics."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Style of all figures: colours, markers, lines, letters and sizes."""
+"""Style of all figures: colours, markers, lines, fonts and sizes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.configure.catalogue import defaults
 from harness.configure.figure import Figure as FigureSettings
 from harness.configure.settings import Settings
 
-# Okabe and Ito, with grey instead of yellow
+# Palette of Okabe and Ito, with grey instead of yellow
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 GREY = COLOURS[7]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES = ("-", "--", ":", "-.")  # one for every eight series
+LINES = ("-", "--", ":", "-.")  # the line style changes after every eight series
 STYLE: dict[str, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7.5,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "mathtext.fontset": "cm",
@@ -39,15 +39,15 @@ def pyplot() -> Any:
 def subplots(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, Any]:
     """Create a figure of this height in inches, with an array (rows, columns) of axes.
 
-    `more` goes to pyplot.subplots: sharex, sharey, width_ratios, figsize ...
+    `more` are options of pyplot.subplots, such as sharex, sharey, width_ratios and figsize.
     """
     options = {"figsize": (WIDTH, height), "squeeze": False, "layout": "constrained", **more}
     figure, axes = pyplot().subplots(rows, columns, **options)
     return figure, axes
 
 
-def nothing(text: str = "no cell gave a number to draw; the page says why") -> Figure:
-    """Return a figure with this text only."""
+def nothing(text: str = "no cell gave a number to draw; the page lists the reasons") -> Figure:
+    """Return a figure that shows only a text, for records without a number to draw."""
     figure, axes = subplots(1, 1, 1.2)
     ax = axes[0, 0]
     figure.set_label("No cell gave a number to draw.")
@@ -57,7 +57,7 @@ def nothing(text: str = "no cell gave a number to draw; the page says why") -> F
 
 
 def series_style(i: int) -> dict[str, str]:
-    """Colour, marker and line of series i. The first 64 series all look different."""
+    """Return colour, marker and line style of series i. The first 64 series all look different."""
     return {
         "color": COLOURS[i % 8],
         "marker": MARKERS[(i + 3 * (i // 8)) % 8],
@@ -66,7 +66,7 @@ def series_style(i: int) -> dict[str, str]:
 
 
 def pale(colour: str, share: float) -> tuple[float, ...]:
-    """Mix the colour with white. EPS has no transparency."""
+    """Mix `share` of a colour with white. This replaces transparency, which EPS does not have."""
     return tuple(1.0 - share * (1.0 - c) for c in to_rgb(colour))
 
 
@@ -78,23 +78,27 @@ def plain_table(ax: Any) -> None:
 
 
 def grid_shape(count: int, per_row: int) -> tuple[int, int]:
-    """Rows and columns for `count` panels, at most `per_row` in a row."""
+    """Return the numbers of rows and columns for `count` panels, at most `per_row` in a row."""
     columns = max(1, min(per_row, count))
     return -(-count // columns), columns
 
 
 def figure_settings(settings: Settings | None) -> FigureSettings:
-    """Return the options figure.*, without settings those of conf/config.yaml."""
+    """Return the options figure.*; without settings those of conf/config.yaml."""
     return settings.figure if settings else FigureSettings(**defaults()["figure"])
 
 
 def font_scale(settings: Settings | None) -> float:
-    """Return the size of letters that is asked for, divided by the usual one."""
+    """Return the configured font size divided by the default font size."""
     usual: float = STYLE["font.size"]
     return (figure_settings(settings).font or usual) / usual
 
 
 def figure_size(settings: Settings, height: float) -> tuple[float, ...]:
-    """Return figure.size, without one the usual width and this height, scaled with the letters."""
+    """Return the width and height of a figure in inches: figure.size if set, else the default.
+
+    The default has the width of two columns of a paper and the given height, which grows with the
+    font size.
+    """
     size = settings.figure.size
     return tuple(size) if size else (WIDTH, height * max(1.0, font_scale(settings)))

@@ -1,4 +1,4 @@
-"""Figure of a sweep: estimates and CPU time against a swept parameter."""
+"""Figure of a parameter sweep: estimates and CPU time against a swept parameter."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-PANEL_VALUES = 4  # a further parameter with more values has a line per value, and no panels
-LOG_RATIO = 20.0  # of the largest to the smallest value, from which an axis is logarithmic
+PANEL_VALUES = 4  # a parameter with more values has a line per value instead of a panel per value
+LOG_RATIO = 20.0  # smallest ratio of largest to smallest value for a logarithmic axis
 PLACE = ["problem", "notion", "n"]
 ROW = ["estimand", *PLACE]
 
 
 def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw estimates (mean and standard error) and CPU time against the parameter with most values.
+    """Draw estimates (mean and standard error) and CPU time against a swept parameter.
 
-    There is a panel per problem, notion, n, estimand and value of a further parameter. A parameter
-    with more than PANEL_VALUES values has a line per value instead.
+    The x axis is the parameter with the most values. There is a panel per problem, notion, n,
+    estimand and value of one further parameter. Other parameters, and those with more than
+    PANEL_VALUES values, have a line per value instead.
     """
     estimands = figure_estimands(records, settings)
     frame = results.rows(records[records["estimand"].isin(estimands)], settings)
@@ -48,7 +49,7 @@ def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> 
     swept = [p for p in results.plan.swept.values() if p in frame and frame[p].notna().any()]
     if not swept:
         return plots.overview(records, settings)
-    # numbers before names, then the parameter with most values
+    # The x axis is preferably a numeric parameter, then the parameter with the most values.
     values = {name: results.values(name) for name in swept}
     x, *others = sorted(swept, key=lambda name: (not are_numbers(values[name]), -len(values[name])))
     return _lines(values, frame, Axis(x, values[x]), others, estimands, settings)
@@ -56,24 +57,27 @@ def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> 
 
 @dataclass(frozen=True)
 class Axis:
-    """The x axis: a swept parameter and its values. Names stand one after the other."""
+    """The x axis of the figure: a swept parameter and its values.
+
+    Numbers are drawn at their value, names at equal distances.
+    """
 
     name: str
     values: Sequence[Any]
 
     @property
     def places(self) -> dict[Any, float]:
-        """Return {value: coordinate}."""
+        """The coordinate of each value, as {value: coordinate}."""
         numbers = are_numbers(self.values)
         return {comparable(v): float(v if numbers else i) for i, v in enumerate(self.values)}
 
     def coordinates(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the coordinates of the rows."""
+        """Return the x coordinate of each row of a frame."""
         places = self.places
         return np.array([places[comparable(value)] for value in frame[self.name]])
 
     def scale(self, ax: Any) -> None:
-        """Set scale and ticks of an x axis."""
+        """Set the scale and the ticks of the x axis of a panel."""
         places, values = list(self.places.values()), list(self.values)
         if not are_numbers(values):
             rotation = 30 if len(values) > 4 else 0
@@ -98,7 +102,7 @@ def _lines(
     settings: Settings,
 ) -> Figure:
     swept = frame[frame[axis.name].notna()]
-    # a parameter with few values has a column of panels per value; the rest distinguishes series
+    # One parameter with few values has a column of panels per value; the others have lines.
     few = [name for name in others if len(values[name]) <= PANEL_VALUES]
     across = max(few, key=lambda name: len(values[name]), default=None)
     lines_by = [name for name in others if name != across]
@@ -110,7 +114,7 @@ def _lines(
         ),
     )  # fmt: skip
     sizes = sorted(swept["n"].unique())
-    if across is None:  # the sample sizes stand side by side
+    if across is None:  # each sample size has a column of panels
         rows, columns = list(dict.fromkeys((*row[:3], None) for row in rows)), sizes
     else:
         present = {comparable(v) for v in swept[across]}
@@ -128,7 +132,7 @@ def _lines(
             here = frame[frame[ROW].eq([estimand, problem, notion, n]).all(axis=1)]
             changed = across is not None and here[across].notna().any()
             if across is not None:
-                if not changed and j > 0:  # draw what the parameter does not change only once
+                if not changed and j > 0:  # the panel would be the same in each column
                     ax.set_visible(False)
                     continue
                 same = [comparable(v) in (None, comparable(column)) for v in here[across]]
@@ -163,7 +167,10 @@ def _lines(
 def _series(
     values: dict[str, Any], frame: pd.DataFrame, lines_by: list[str], settings: Settings
 ) -> dict[str, tuple[Any, ...]]:
-    """Return {label: (estimator, values of the parameters `lines_by`)} in the configured order."""
+    """Return {label: (estimator, values of the parameters in `lines_by`)} for the drawn lines.
+
+    The lines are in the order of the configured estimators.
+    """
     order = as_list(settings.figure.estimators)
     if not order:
         order = list(settings.estimator)
@@ -179,14 +186,14 @@ def _series(
 
 
 def _kinds(frame: pd.DataFrame, lines_by: list[str]) -> list[tuple[Any, ...]]:
-    """Return (estimator, value of each parameter in `lines_by`) of every row."""
+    """Return (estimator, values of the parameters in `lines_by`) for each row of a frame."""
     return list(zip(frame["estimator"], *(map(comparable, frame[name]) for name in lines_by)))
 
 
 def _draw(
     ax: Any, line: pd.DataFrame, axis: Axis, position: int, settings: Settings, name: str
 ) -> None:
-    """Draw one series in one panel: against x if x was swept, else as a dotted level."""
+    """Draw one line in one panel, as a dotted level if the x parameter has no effect on it."""
     swept = line[line[axis.name].notna()]
     if len(swept):
         swept = swept.assign(_place=axis.coordinates(swept)).sort_values("_place", kind="stable")
@@ -205,16 +212,17 @@ def _draw(
 
 
 def _cost(ax: Any, line: pd.DataFrame, axis: Axis, position: int) -> None:
-    """Draw the CPU milliseconds of a cell of one series, averaged over a column of panels."""
+    """Draw the CPU milliseconds of a cell for one line, averaged over a column of panels."""
     if len(line):
         mean = 1e3 * line["cpu_seconds"].groupby(axis.coordinates(line)).mean()
         ax.plot(mean.index, mean, **series_style(position))
 
 
 def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None:
-    """Draw the true value as a dashed level, or as a line if it changes with the parameter.
+    """Draw the true value: a dashed level, or a dashed curve if it changes with the x parameter.
 
-    There is a line for each value of the parameters `lines_by` if the truth changes with them.
+    If the true value also changes with the parameters in `lines_by`, there is one curve for each
+    of their values.
     """
     known = part[part["truth"].notna()]
     moving = known[known[axis.name].notna()]
@@ -235,16 +243,16 @@ def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None
 def _caption(
     table: pd.DataFrame, x: str, across: str | None, lines_by: list[str], settings: Settings
 ) -> str:
-    """Describe the panels of `_lines`."""
+    """Return the caption of the figure that `_lines` draws."""
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(lines_by)}" if lines_by else ""
     sentences = [f"Estimates against {x}{panels}{lines}."]
     sentences += captions.describe_means(table, settings)
     sentences += captions.describe_bounds(table[table[x].notna()], settings)
     if table[x].isna().any():
-        sentences.append(f"Dotted levels: what {x} does not change.")
+        sentences.append(f"Dotted levels: estimators that {x} does not change.")
     if table["truth"].notna().any():
-        sentences.append("Dashed: the true value.")
+        sentences.append("Dashed line: the true value.")
     median = " (median over the replications)" if table["reps"].max() > 1 else ""
     several = len(table[["problem", "notion"]].drop_duplicates()) > 1
     mean = ", mean over the panels above" if several else ""
@@ -252,7 +260,10 @@ def _caption(
 
 
 def _widen(ax: Any) -> None:
-    """Give a logarithmic y axis at least a decade, so that noise of times is no trend; label it."""
+    """Label a logarithmic y axis, and extend it to at least a decade.
+
+    On a shorter axis, random variation of the measured times would look like a trend.
+    """
     low, high = ax.get_ylim()
     middle, reach = math.sqrt(low * high), max(math.sqrt(high / low), math.sqrt(10.0))
     ax.set_ylim(middle / reach, middle * reach)
@@ -262,5 +273,5 @@ def _widen(ax: Any) -> None:
 
 
 def is_log(places: Sequence[float]) -> bool:
-    """Return True if positive values span so much that they belong on a logarithmic axis."""
+    """Return True if the values are positive and span enough for a logarithmic axis."""
     return min(places) > 0 and max(places) / min(places) >= LOG_RATIO

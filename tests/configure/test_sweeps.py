@@ -349,7 +349,7 @@ def test_the_figure_says_what_it_draws(out):
         "Estimates against bins. Mean over 2 replications; bars: one standard error."
     )
     assert (
-        "Dotted levels: what bins does not change." in caption
+        "Dotted levels: estimators that bins does not change." in caption
         and "Dashed line: the true value." in caption
     )
     assert not any(

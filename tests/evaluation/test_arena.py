@@ -287,7 +287,7 @@ def test_mixtures_are_refused():
         arena.better(mixed, "a", "b")
     with pytest.raises(BadInputError, match="share no setting"):
         arena.better(settings_of(rows("a", [0.4]), rows("b", [0.5], "q")), "a", "b")
-    with pytest.raises(BadInputError, match="allowed are family, n, k"):
+    with pytest.raises(BadInputError, match="allowed are family, n and k"):
         arena.leaderboard(mixed, by="notion")
     with pytest.raises(BadInputError, match="number of classes of every problem"):
         settings_of(rows("a", [0.4], "z"))

@@ -37,8 +37,8 @@ PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/reported.csv"))
             CLAIMS + "fig1,a,b,1,above,,,,claim,,We win.\nfig1,a,c,1,above,,,,claim,,We win.\n",
             "(a) that is there twice",
         ),
-        (HEAD, "compare is fig1"),
-        (None, "is not there"),
+        (HEAD, "compare names fig1"),
+        (None, "does not exist"),
     ],
 )
 def test_one_sentence(tmp_path, monkeypatch, text, says):
@@ -159,8 +159,8 @@ def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(
     )
     if verdict == "no test":
         why = {
-            "x": "more than half of the reported number",
-            "y": "0 is compared with 0" if value < 0.05 else "the reported number is 0",
+            "x": "a difference of more than half of the reported number",
+            "y": "both numbers are 0" if value < 0.05 else "the reported number is 0",
         }
         assert result["reason"].startswith(why[row])
 
@@ -211,11 +211,11 @@ def test_printed_standard_errors_are_answered_by_ours(paper):
         ({"value": 2.02, "reps": 1}, "one replication has no standard error"),
         (
             {"value": 2.02, "error": 0.0},
-            "our number is no mean over replications and has no standard error",
+            "our number is not a mean over replications, and so has no standard error",
         ),
         (
             {"value": 2.02, "error": 0.1, "reps": np.nan},
-            "the number of replications behind our standard error is not known",
+            "the number of replications behind our standard error is unknown",
         ),
         ({"value": 2.02, "error": 0.1, "reps": 9, "why": "other data"}, "other data"),
         ({"why": "failed: no memory"}, "failed: no memory"),
@@ -265,7 +265,10 @@ def test_a_claim_without_a_statistic_is_not_reproducible_here(paper):
         item="claims",
     )
     assert set(result["verdict"]) == {"not reproducible here"}
-    assert result["reason"].to_list() == ["no network", "this experiment does not compute it"]
+    assert result["reason"].to_list() == [
+        "no network",
+        "this experiment does not compute this number",
+    ]
 
 
 def test_what_is_not_said_is_none(paper):

@@ -164,7 +164,7 @@ def test_verdicts(ours, off_by, expected):
     assert len(compared) == 180 and (compared["verdict"] == "not reproducible here").sum() == 179
     assert (
         compared.loc[compared["ours"].isna(), "reason"]
-        .eq("this experiment does not compute it")
+        .eq("this experiment does not compute this number")
         .all()
     )
 
@@ -201,9 +201,9 @@ def test_one_replication_is_not_judged(ours):
         table = ours.assign(value=reported_value()["value"] + off_by, error=np.nan, reps=1)
         row = reproduction.compare(table, "berta2026", ["fig1"]).dropna(subset="ours").iloc[0]
         assert row["verdict"] == expected
-    assert row["reason"] == "one replication has no Monte Carlo error to judge by" and np.isnan(
-        row["z"]
-    )
+    assert row[
+        "reason"
+    ] == "our number comes from one replication and has no Monte Carlo error" and np.isnan(row["z"])
 
 
 def test_on_the_same_draws_only_equality_is_agreement(ours):
@@ -214,7 +214,8 @@ def test_on_the_same_draws_only_equality_is_agreement(ours):
         .iloc[0]
     )
     assert (
-        row["verdict"] == "differs" and row["reason"] == "their mean is over 10 runs, ours over 9"
+        row["verdict"] == "differs"
+        and row["reason"] == "the reported mean is over 10 runs, ours over 9"
     )
 
 
@@ -239,7 +240,7 @@ def test_why_a_number_is_missing(ours):
     assert compared.loc[("Calibrated, n = 350", "Isotonic (CV)"), "reason"] == "later"
     assert (
         compared.loc[("Calibrated, n = 350", "True value"), "reason"]
-        == "this experiment does not compute it"
+        == "this experiment does not compute this number"
     )
 
 

@@ -431,6 +431,6 @@ def test_numbers_that_the_paper_only_draws_have_a_reason():
         result[result["reported"].isna()].groupby("item")["reason"].unique().map(list).to_dict()
     )
     assert reasons == {
-        "fig7": ["the paper draws it and states no number"],
-        "fig3_printed": ["the authors' own table has no value here"]
+        "fig7": ["the paper shows this number only in a figure"],
+        "fig3_printed": ["the authors' table has no value here"]
     }  # fmt: skip
