@@ -100,7 +100,7 @@ def _run_hydra(arguments: list[str]) -> int:
     def job(cfg: Any) -> float | None:
         config = HydraConfig.get()
         plain = composing.plain(cfg, config.runtime.choices.get("experiment"))
-        settings = composing.settings_of(plain, given.overrides)
+        settings = composing.check_composed(plain, given.overrides)
         if given.multirun:
             return _run_job(settings, list(config.overrides.task), config.job.num)
         statuses.append(_run_settings(settings))

@@ -1,4 +1,4 @@
-"""Families of problems on which an arena compares the estimators."""
+"""The option `arena`: families of problems on which all estimators are compared."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ def _are_families(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Arena:
-    """The option `arena`.
+    """Value of the option `arena`.
 
-    families      problem ids by the name of their family, or the experiment that has them
-    development   names of the families on which our own estimators were developed; null for none
+    families      {name of a family: [problem ids]}, or the id of an experiment whose families are
+                  used
+    development   names of the families that were used to develop new estimators; null for none
     """
 
     families: dict[str, list[str]] | str = option(
         Rule(
-            "{NAME: [problem ids]} is needed, each problem once, or the id of an experiment",
+            "give {NAME: [problem ids]} with each problem once, or the id of an experiment",
             _are_families,
         )
     )
@@ -37,14 +38,14 @@ class Arena:
 
     @classmethod
     def from_value(cls, value: Any) -> Arena | None:
-        """Check a value of the option; null is None."""
+        """Return a checked value of the option as an `Arena`. None stays None."""
         if value is None:
             return None
         arena = rules.read_options(cls, "arena", value)
         unknown = set(arena.development or []) - set(arena.families)
         if isinstance(arena.families, dict) and unknown:
             raise BadInputError(
-                f"arena.development is {arena.development!r}; a list of names of arena.families is "
-                "needed."
+                f"arena.development is {arena.development!r}; give a list of names from "
+                "arena.families."
             )
         return arena

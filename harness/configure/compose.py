@@ -1,6 +1,6 @@
-"""Composition of overrides to settings.
+"""Compose the settings of a run from overrides such as `n=500` and the files of conf/.
 
-The library, the command line and the tests compose through Hydra, so that they read the same files
+The library, the command line and the tests all use Hydra for this, so that they read the same files
 in the same way. Each mistake of the user becomes a BadInputError of one sentence.
 """
 
@@ -31,16 +31,19 @@ from harness.errors import BadInputError
 
 
 def compose(overrides: list[str]) -> Settings:
-    """Return the checked settings of overrides in Hydra's grammar."""
+    """Return the settings that overrides in Hydra's grammar select, after all checks."""
     check_overrides(overrides)
     composed = compose_unchecked(overrides)
     for text in overrides:
         _check_added(text, composed)
-    return settings_of(composed, overrides)
+    return check_composed(composed, overrides)
 
 
-def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
-    """Check a composed configuration. It may name user code that `overrides` name."""
+def check_composed(composed: dict[str, Any], overrides: list[str]) -> Settings:
+    """Return a composed configuration as checked settings.
+
+    The configuration may name modules of user code only if `overrides` name them too.
+    """
     for name in composed:
         if name not in setting_names():
             raise BadInputError(messages.unknown_option(str(name)))
@@ -52,14 +55,15 @@ def settings_of(composed: dict[str, Any], overrides: list[str]) -> Settings:
 
 
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
-    """Compose overrides, with every key that Hydra accepts.
+    """Return the configuration that Hydra composes from overrides, without checks of its values.
 
-    `typed`: all words of the command line, if they are more than the overrides.
+    `typed` are all words of the command line, if there are more than `overrides`. Hydra's own
+    settings may name user code only if these words do.
     """
     hydra_source.register()
     with (
         hydra_mistakes(overrides),
-        _apart_from_a_job(),
+        _suspend_hydra_job(),
         initialize_config_dir(str(CONF), version_base="1.3"),
     ):
         expanded = expand_globs(free_paths(overrides))
@@ -69,9 +73,17 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
 
 
 def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
-    """Raise BadInputError if a file chosen for Hydra itself (hydra/launcher=mine) names user code.
+    """Raise BadInputError if a file that configures Hydra itself names untrusted user code.
 
-    `typed` has the choices, which `compose` does not see. `overrides` are the same in all jobs.
+    The command line chooses such a file by hydra/launcher=mine, for example. `compose` does not see
+    this choice.
+
+    Parameters
+    ----------
+    overrides : list of str
+        Overrides that all jobs of a multirun share.
+    typed : list of str
+        All words of the command line, with the choices for Hydra.
     """
     choices = [
         text
@@ -83,8 +95,11 @@ def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _apart_from_a_job() -> Iterator[None]:
-    """Set the state of a running Hydra job aside, so that it can compose a configuration."""
+def _suspend_hydra_job() -> Iterator[None]:
+    """Suspend the running Hydra job inside the block, so that the block can compose.
+
+    Hydra keeps one global state and refuses a composition inside a job.
+    """
     instance = GlobalHydra.instance()
     job, instance.hydra = instance.hydra, None
     try:
@@ -94,19 +109,25 @@ def _apart_from_a_job() -> Iterator[None]:
 
 
 def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
-    """Return a composed configuration as dictionaries and lists, without Hydra's own node."""
+    """Return a composed configuration as dictionaries and lists, without the node `hydra`.
+
+    `experiment` is the id that the command line chose; it becomes an entry of the result.
+    """
     settings = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
     chosen: Any = OmegaConf.to_container(settings, resolve=True)
-    # Hydra leaves a group out if nothing in it is selected
+    # Hydra leaves out a group in which nothing is selected.
     config = {"problem": {}, "estimator": {}, **chosen, "experiment": experiment}
     uses_others = not config["problem"] and (config.get("records_of") or config.get("records_from"))
     if uses_others and list(config["estimator"]) == catalogue.default_estimators():
-        config["estimator"] = {}  # nobody asked for them
+        config["estimator"] = {}  # the user did not choose the default estimators
     return config
 
 
 def free_paths(overrides: list[str]) -> list[str]:
-    """Prefix `++` to overrides with free names: texts of labels, reasons and swept parameters."""
+    """Return the overrides, with `++` before those whose path is not in conf/config.yaml.
+
+    These are labels, reasons and swept parameters. Hydra demands `++` to add a new key.
+    """
     pattern = r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+="
     return [f"++{text}" if re.match(pattern, text) else text for text in overrides]
 
@@ -127,7 +148,10 @@ def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
 
 
 def expand_globs(overrides: list[str]) -> list[str]:
-    """Replace `estimator=glob(kde*)` by a list of ids: Hydra expands globs in sweeps only."""
+    """Replace each `estimator=glob(kde*)` by a list of the ids that match the pattern.
+
+    Hydra itself expands globs in sweeps only.
+    """
     expanded = []
     for text in overrides:
         match = re.fullmatch(r"(\+?)(problem|estimator)=(\[.*\]|glob\(.*\))", text.replace(" ", ""))
@@ -148,16 +172,16 @@ def expand_globs(overrides: list[str]) -> list[str]:
 
 
 def check_overrides(overrides: list[str], sweep: bool = False) -> None:
-    """Raise BadInputError for words that are no NAME=VALUE, and for several experiments.
+    """Raise BadInputError unless all words are NAME=VALUE and name at most one experiment.
 
-    A `sweep` may have several.
+    With `sweep`, one override may name several experiments.
     """
     experiments = [text for text in overrides if text.startswith("experiment=")]
     is_list = any(re.match(r"experiment=(\[|.*,)", text) for text in experiments)
     if len(experiments) > 1 or is_list and not sweep:
         raise BadInputError(
-            f"{' '.join(experiments)} names several experiments; a run is of one, and "
-            "`-m experiment=a,b` runs one after the other."
+            f"{' '.join(experiments)} names several experiments, but a run has one; "
+            "`-m experiment=a,b` runs several in turn."
         )
     for before, text, after in zip(["", *overrides], overrides, [*overrides[1:], ""]):
         if text.startswith("-"):
@@ -173,43 +197,47 @@ def check_overrides(overrides: list[str], sweep: bool = False) -> None:
 
 
 def _check_added(text: str, composed: dict[str, Any]) -> None:
-    """Raise BadInputError if a problem or estimator that is added by `+` is lost in the run."""
+    """Raise BadInputError if the override `+GROUP=ID` has no effect on the composed run.
+
+    Hydra drops the added id if another override replaces the list of that group.
+    """
     added = re.fullmatch(r"\+(problem|estimator)=\[?([\w.,-]*)\]?", text.replace(" ", ""))
     if added:
         group, names = added[1], added[2].split(",")
         lost = [name for name in names if name and name not in (composed.get(group) or {})]
         if lost:
             raise BadInputError(
-                f"{text} adds to a list that {group}= replaces; put {', '.join(lost)} into "
-                f"{group}=[...] instead."
+                f"{text} has no effect, because {group}=[...] replaces the list; put "
+                f"{', '.join(lost)} into {group}=[...] instead."
             )
 
 
 def _check_nodes(group: str, nodes: dict[str, Any]) -> None:
-    """Raise BadInputError for a problem or estimator that is no configuration of an object."""
+    """Raise BadInputError for a problem or estimator without a `_target_`."""
     for name, node in nodes.items():
         if isinstance(node, dict) and "_target_" in node:
             continue
         if isinstance(node, dict) and node and name in ids(group):
             others = ", ".join(other for other in nodes if other != name) or "none"
             raise BadInputError(
-                f"{group}.{name} is given settings, but {name} is not among this run's {group}s "
-                f"({others}); add it by +{group}={name}."
+                f"{group}.{name} has parameters on the command line, but {name} is not among the "
+                f"{group}s of this run ({others}); add +{group}={name}."
             )
         if not isinstance(node, dict):
             raise BadInputError(
-                f"{group}.{name} is {node!r}; give its parameters, {group}.{name}.PARAMETER=VALUE, "
-                f"or +{group}.{name}._target_=module.ClassOrFunction."
+                f"{group}.{name} is {node!r}, which is no object; set a parameter by "
+                f"{group}.{name}.PARAMETER=VALUE, or a class by "
+                f"+{group}.{name}._target_=module.ClassOrFunction."
             )
 
 
 def check_flags(arguments: list[str]) -> list[str]:
-    """Return the arguments in Hydra's order, flags before overrides.
+    """Return the arguments of a command in the order that Hydra needs: flags, then overrides.
 
     Raises
     ------
     BadInputError
-        If there is an unknown flag, a flag with a wrong value, or an unknown option.
+        If a flag is unknown or has a wrong value, or if an option or id is unknown.
     """
     parser = get_args_parser()
     flags = {flag for action in parser._actions for flag in action.option_strings}
@@ -219,16 +247,16 @@ def check_flags(arguments: list[str]) -> list[str]:
 
     def refuse(message: str) -> NoReturn:
         raise BadInputError(
-            f"{' '.join(arguments)} cannot be read: {message}; `calharness help run` shows the "
-            "flags."
+            f"the arguments {' '.join(arguments)} cannot be read: {message}; `calharness help run` "
+            "shows the flags."
         )
 
     parser.error = refuse  # type: ignore[method-assign]
     parsed = parser.parse_intermixed_args(arguments)
     if parsed.config_path or parsed.config_name:
         raise BadInputError(
-            "--config-path and --config-name are not taken; --config-dir=FOLDER adds problems and "
-            "estimators."
+            "--config-path and --config-name are not supported; use --config-dir=FOLDER to add "
+            "problems and estimators."
         )
     if parsed.config_dir:
         arguments = _with_folder(arguments, parsed.config_dir)
@@ -246,18 +274,21 @@ def check_flags(arguments: list[str]) -> list[str]:
         re.match(r"\+*(experiment|problem)[=.]", text) for text in parsed.overrides
     ):
         raise BadInputError(
-            "-m has no experiment= or problem= to run; give one, as "
+            "-m is given without an experiment= or problem= to run; add one, for example "
             "`calharness -m experiment=smoke seed=0,1`."
         )
     return [*(text for text in arguments if text not in parsed.overrides), *parsed.overrides]
 
 
 def _with_folder(arguments: list[str], folder: str) -> list[str]:
-    """Replace --config-dir by Hydra's search path, so that every composition reads the folder."""
+    """Return the arguments with hydra.searchpath in place of --config-dir.
+
+    Hydra reads --config-dir in the first composition only, but hydra.searchpath in all of them.
+    """
     if not Path(folder).is_dir():
         raise BadInputError(
-            f"--config-dir is {folder!r}, which is no folder; give one with estimator/ID.yaml or "
-            "problem/ID.yaml."
+            f"--config-dir is {folder!r}, which is not a folder; give a folder that contains "
+            "estimator/ID.yaml or problem/ID.yaml."
         )
     kept, is_value = [], False
     for text in arguments:
@@ -268,19 +299,24 @@ def _with_folder(arguments: list[str], folder: str) -> list[str]:
 
 
 def out_folder(out: Any) -> Path:
-    """Return the folder of results.
+    """Return the absolute path of the folder of results.
 
-    It is the setting `out`, else CALHARNESS_OUT, else results/ of the checkout that contains the
-    working folder, else results/ of the working folder. For the address of a bucket it is the
-    folder of this host that stands for it.
+    The first of these that is given, or that applies, is used:
+
+    1. the setting `out`,
+    2. the environment variable CALHARNESS_OUT,
+    3. results/ of the Git checkout, if the working folder lies in it,
+    4. results/ of the working folder.
+
+    For the address of a bucket, return the folder on this host that belongs to the bucket.
 
     Raises
     ------
     BadInputError
-        If the path cannot be a folder.
+        If the path cannot be a folder, or the bucket cannot be read.
     """
     if out is not None and not isinstance(out, (str, Path)) or out == "":
-        raise BadInputError(f"out is {out!r}; the path of a folder is needed.")
+        raise BadInputError(f"out is {out!r}; give the path of a folder.")
     name, chosen = "out", out
     if chosen is None and os.environ.get("CALHARNESS_OUT"):
         name, chosen = "CALHARNESS_OUT", os.environ["CALHARNESS_OUT"]
@@ -292,16 +328,18 @@ def out_folder(out: Any) -> Path:
         return buckets.resolve_bucket(str(chosen))
     if re.match(r"(s3|gs|gcs|abfss?|hdfs|file):", str(chosen)):
         raise BadInputError(
-            f"{name} is {str(chosen)!r}; the address of a store has two slashes, "
+            f"{name} is {str(chosen)!r}, an address without two slashes; give it as "
             "s3://BUCKET/FOLDER."
         )
     try:
         folder = Path(chosen).expanduser().resolve()
-    except (RuntimeError, ValueError) as error:  # ~ of an unknown user, a NUL
+    except (RuntimeError, ValueError) as error:  # "~" of an unknown user, or a NUL character
         raise BadInputError(
-            f"{name} is {str(chosen)!r}, which is no path ({error}); give the path of a folder."
+            f"{name} is {str(chosen)!r}, which is not a path ({error}); give the path of a folder."
         ) from error
     parts = (folder, *folder.parents)
     if file := next((part for part in parts if part.exists() and not part.is_dir()), None):
-        raise BadInputError(f"{name} is {str(chosen)!r}, but {file} is a file; a folder is needed.")
+        raise BadInputError(
+            f"{name} is {str(chosen)!r}, but {file} is a file; give the path of a folder."
+        )
     return folder

@@ -1,4 +1,4 @@
-"""Settings of figures, and the texts that replace ids in them."""
+"""The options `figure` and `labels`: layout of figures, and the texts that they show for ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def _are_formats(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Figure:
-    """Options `figure.*`: how a figure is drawn."""
+    """Value of the option `figure`: content, layout and file formats of a run's figure.
+
+    conf/config.yaml explains the fields.
+    """
 
     estimand: str | list[str] | None = option(rules.ANYTHING)
     panels_per_row: int = option(rules.integer(1))
@@ -33,16 +36,16 @@ class Figure:
     size: list[float] | None = option(
         or_null(
             Rule(
-                "give width and height in inches, 0.5 to 40, as in 'figure.size=[6.75,3]'", _is_size
+                "give width and height in inches (each 0.5 to 40), such as 'figure.size=[6.75,3]'",
+                _is_size,
             )
         )
     )
     format: str | list[str] | None = option(
         or_null(
             Rule(
-                f"give a list of {', '.join(FORMATS)}, as in 'figure.format=[png,pdf]' (png and "
-                "svg "
-                "are always written)",
+                f"give a list from {', '.join(FORMATS)}, such as 'figure.format=[png,pdf]' (png "
+                "and svg are always written)",
                 _are_formats,
             )
         )
@@ -53,11 +56,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Labels:
-    """Texts that replace the ids of problems and estimators."""
+    """Value of the option `labels`: {id: text} of the texts that figures and tables show.
+
+    `problem` and `estimator` are the mappings for problems and for estimators.
+    """
 
     problem: dict[str, str] = option(rules.MAPPING)
     estimator: dict[str, str] = option(rules.MAPPING)
 
     def texts(self, group: str) -> dict[str, str]:
-        """Return the texts of the problems or of the estimators."""
+        """Return the mapping for `group`: "problem" or "estimator"."""
         return self.problem if group == "problem" else self.estimator

@@ -1,7 +1,8 @@
-"""Source of configurations that the tables of conf/ make, for Hydra to search after the files.
+"""Let Hydra find the configurations that the tables of conf/ define, after those in files.
 
-Hydra's own ConfigStore would do the same, but Hydra copies it at every composition: a composition
-takes 0.52 s instead of 0.24 s (measured on two busy cores, 700 options).
+`harness.configure.options` explains the tables. Hydra's own ConfigStore would do the same, but
+Hydra copies it at every composition. Measured with 700 options on two busy cores, a composition
+takes 0.52 s with ConfigStore and 0.24 s with this source.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from harness.configure import options
 
 
 class Tables(ConfigSource):
-    """calharness://tables: options of conf/<group>/tables, with the names that files would have."""
+    """Hydra's source of configurations for the address calharness://tables.
+
+    It offers each option that conf/<group>/tables defines, as if it were a file
+    conf/<group>/<id>.yaml.
+    """
 
     @staticmethod
     def scheme() -> str:
@@ -45,14 +50,17 @@ class Tables(ConfigSource):
         return sorted(options.table_options(config_path.rstrip("/"))) if wanted else []
 
 
-class BehindTheFiles(SearchPathPlugin):
-    """Append the tables to Hydra's search path."""
+class TablesSearchPath(SearchPathPlugin):
+    """Plugin that appends calharness://tables to Hydra's search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         search_path.append(provider="calharness", path="calharness://tables")
 
 
 def register() -> None:
-    """Register the tables with Hydra. Call it before each composition, also that of hydra.main."""
+    """Register the source `Tables` with Hydra.
+
+    Call it before every composition, including the one that hydra.main makes.
+    """
     Plugins.instance().register(Tables)
-    Plugins.instance().register(BehindTheFiles)
+    Plugins.instance().register(TablesSearchPath)

@@ -1,4 +1,4 @@
-"""Messages about overrides that cannot be used, each with a remedy."""
+"""Write messages about overrides that cannot be used, each with a remedy."""
 
 from __future__ import annotations
 
@@ -10,54 +10,63 @@ from harness.configure.catalogue import defaults, setting_names
 from harness.configure.options import GROUPS, ids
 from harness.errors import guess
 
-# extras of calharness that have a launcher or sweeper, by the beginning of its name
+# {beginning of the name of a Hydra launcher or sweeper: extra of calharness that installs it}
 EXTRAS = {"submitit": "slurm", "optuna": "optuna"}
 
 
 def unknown_flag(flag: str, next_word: str = "") -> str:
-    """Answer a word with dashes that is no flag. `next_word` may be its value."""
+    """Return the message about a word that begins with dashes but is no flag.
+
+    `next_word` follows it on the command line, and may be meant as its value.
+    """
     name, _, value = flag.lstrip("-").partition("=")
     close = difflib.get_close_matches(name, setting_names(), n=1)
     if not close:
         return (
-            f"there is no flag {flag!r} here; options are NAME=VALUE, and `calharness help` shows "
-            "commands and flags."
+            f"there is no flag {flag!r} here; `calharness help` shows all commands and flags, and "
+            "options are written NAME=VALUE."
         )
     if not value and "=" not in next_word and not next_word.startswith("-"):
         value = next_word
     return (
-        f"there is no flag {flag!r}; options are NAME=VALUE without dashes: "
+        f"there is no flag {flag!r}; options are written without dashes, so give "
         f"{close[0]}={value or 'VALUE'}."
     )
 
 
 def without_value(word: str, before: str) -> str:
-    """Answer a word without an equals sign. `before`: the word before it, or ''."""
+    """Return the message about a word without an equals sign, where NAME=VALUE is needed.
+
+    `before` is the previous word of the command line, or ''.
+    """
     if len(re.findall(r"[\[(]", before)) > len(re.findall(r"[\])]", before)):
-        return f"{before} {word} came apart at the space; quote the whole, as '{before} {word}'."
+        return f"{before} {word} was split at the space; put quotes around it: '{before} {word}'."
     group = next((group for group in GROUPS if word in ids(group)), None)
     if group:
-        return f"{word!r} is no option; did you mean {group}={word}?"
+        return f"{word!r} is not an option; did you mean {group}={word}?"
     if word in setting_names():
         return f"{word!r} has no value; give {word}=VALUE."
     close = guess(word.partition(":")[0], setting_names())
-    return f"{word!r} is no option{close}; options are NAME=VALUE, as n=500 or 'n=[500,1000]'."
+    return (
+        f"{word!r} is not an option{close}; options are written NAME=VALUE, such as n=500 or "
+        "'n=[500,1000]'."
+    )
 
 
 def unknown_id(group: str, name: str) -> str:
-    """Answer an id that a group does not have."""
+    """Return the message about an id that its group does not have."""
     close = guess(name, ids(group))
     return f"there is no {group} {name!r}{close}; `calharness list {group}s` shows all."
 
 
 def unknown_option(name: str) -> str:
-    """Answer a name that conf/config.yaml does not have."""
+    """Return the message about an option that conf/config.yaml does not have."""
     close = guess(name, setting_names())
     return f"there is no option {name!r}{close}; options are {', '.join(setting_names())}."
 
 
 def hydra_sentence(error: Exception, overrides: list[str]) -> str:
-    """Return an error of Hydra or OmegaConf about overrides as one sentence."""
+    """Return one sentence about an error that Hydra or OmegaConf raised for these overrides."""
     text = str(error).strip()
     missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
     if missing and missing[1] in GROUPS:
@@ -66,9 +75,9 @@ def hydra_sentence(error: Exception, overrides: list[str]) -> str:
         group, name = missing.groups()
         known = re.findall(r"^\t([^\s=]+)$", text, flags=re.M)
         extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-        remedy = f"`pip install 'calharness[{extra}]'` gets it"
+        remedy = f"`pip install 'calharness[{extra}]'` installs it"
         if extra is None:
-            remedy = f"there are {', '.join(known) or 'none'}"
+            remedy = f"known are {', '.join(known)}" if known else "none is installed"
         return f"there is no {group} {name!r}{guess(name, known)}; {remedy}."
     wrong = re.search(r"Could not override '([^']+)'", text)
     if wrong:
@@ -78,13 +87,17 @@ def hydra_sentence(error: Exception, overrides: list[str]) -> str:
         line.strip() for line in text.splitlines() if not line.startswith("See https")
     )
     return (
-        f"the options {' '.join(overrides)} cannot be read ({advice[:300].rstrip('.')}); a list is "
-        "'n=[1,2]', a text with signs or spaces \"title='a = b'\", and -m sweeps over values."
+        f"the options {' '.join(overrides)} cannot be read ({advice[:300].rstrip('.')}); write a "
+        "list as 'n=[1,2]', a text with signs or spaces as \"title='a = b'\", and several values "
+        "of one option after -m."
     )
 
 
 def unknown_setting(path: str, absent: str) -> str:
-    """Answer an override of a path of which the configuration lacks the part up to `absent`."""
+    """Return the message about an override of a path that the configuration does not have.
+
+    `absent` is the shortest beginning of the path that the configuration does not have.
+    """
     first, *rest = path.split(".")
     if not rest:
         return unknown_option(path)
@@ -96,7 +109,7 @@ def unknown_setting(path: str, absent: str) -> str:
         return _unknown_parameter(first, rest[0], path, absent)
     settings = defaults().get(first)
     if not isinstance(settings, dict):
-        return f"there is no setting {path!r}: {first} is one value, {first}=VALUE."
+        return f"there is no setting {path!r}, because {first} has no keys; give {first}=VALUE."
     known = [f"{first}.{key}" for key in settings]
     return f"there is no setting {path!r}{guess(path, known)}; {first} has {', '.join(known)}."
 
@@ -106,11 +119,11 @@ def _unknown_parameter(group: str, name: str, path: str, absent: str) -> str:
         return f"there is no setting {path!r}: {unknown_id(group, name)}"
     if absent == f"{group}.{name}":
         return (
-            f"there is no setting {path!r}: {name} is not among this run's {group}s; add it by "
-            f"+{group}={name}."
+            f"there is no setting {path!r}, because {name} is not among the {group}s of this run; "
+            f"add +{group}={name}."
         )
     known = catalogue.parameters(group, name)
     if path.count(".") == 2 and path.rpartition(".")[2] not in known:
         close = guess(path, [f"{group}.{name}.{key}" for key in known])
         return f"there is no setting {path!r}{close}; {name} has {', '.join(known)}."
-    return f"there is no setting {path!r} in its YAML; give it as +{path}=VALUE."
+    return f"there is no setting {path!r} in the YAML of {name}; add it by +{path}=VALUE."

@@ -1,9 +1,10 @@
-"""Ids of problems, estimators and experiments, and their configurations in conf/.
+"""Read the ids of problems, estimators and experiments, and their configurations in conf/.
 
-Nothing but YAML is read here, so that lists, completion and messages answer at once.
+Only YAML files are read, and no Python module is imported. Lists, completion and messages therefore
+answer at once.
 
-An id is a file conf/<group>/<id>.yaml. Products of several axes are made by a table,
-conf/<group>/tables/<table>.yaml, which is a list of blocks:
+An id is defined by a file conf/<group>/<id>.yaml, or by a table conf/<group>/tables/<table>.yaml. A
+table defines many ids at once, one for each combination of some values. It is a list of blocks:
 
     - each:
         calibrator:
@@ -15,19 +16,23 @@ conf/<group>/tables/<table>.yaml, which is a list of blocks:
         variational_${calibrator}_insample:
           {_target_: harness.estimators.Variational, calibrator: $fit, folds: 1}
 
-This block makes four estimators. `each` holds axes, here one with two rows. The product of several
-axes is taken. The name of an axis stands for the name of the row ($calibrator), and the fields of a
-row for themselves ($fit). A value that is nothing but $fit becomes the field as it is. In a longer
-text the field is inserted as text. Optional entries of a block:
+This block defines four estimators. `each` lists axes; here it is one axis, `calibrator`, with two
+rows, `isotonic` and `temperature`. A block with several axes uses every combination of their rows.
 
-    packs: kull_cifar            rows: the files of this group in data/packs.yaml; $pack is the
-                                 name, $path the path
-    meaning: {order: a text}     meanings of parameters
-    make: {ID: {about: a text}}  description of the option, no parameter; a row may have it, too
+The templates in `make` may contain $NAME. The name of an axis ($calibrator) is replaced by the name
+of the row. The name of a field ($fit) is replaced by the value of this field in the row. A template
+that consists of $fit alone becomes that value; within longer text the value is inserted as text.
 
-Hydra gets these options from `harness.configure.hydra_source`. Experiments have no tables. An
-experiment inherits another file by naming it in its defaults list, as base/NAME;
-conf/experiment/base/NAME.yaml is no id.
+Optional entries of a block:
+
+    packs: kull_cifar            adds an axis whose rows are the files of this group in
+                                 data/packs.yaml; $pack is the name of a file, $path its path
+    meaning: {order: a text}     explanations of parameters, by name
+    make: {ID: {about: a text}}  description of the option; a row may also have `about`
+
+`harness.configure.hydra_source` passes these options to Hydra. Experiments have no tables. Instead,
+an experiment inherits from a file conf/experiment/base/NAME.yaml if its defaults list contains
+base/NAME. Such a file is not an id.
 """
 
 from __future__ import annotations
@@ -50,12 +55,12 @@ GROUPS = ("problem", "estimator", "experiment")
 
 
 class Option(NamedTuple):
-    """An id in conf/.
+    """Definition of an id in conf/.
 
-    config   `_target_` and parameters; the whole file of an experiment, with all that it inherits
+    config   `_target_` and parameters; for an experiment, its whole file and what it inherits
     about    description
-    meaning  meanings of parameters, by name
-    file     the file that it comes from
+    meaning  {name of a parameter: explanation}
+    file     YAML file that defines the id
     """
 
     config: dict[str, Any]
@@ -65,7 +70,7 @@ class Option(NamedTuple):
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Read 1e-3 as a number, as Hydra does."""
+    """Loader of YAML that reads 1e-3 as a number, as Hydra does."""
 
 
 _Loader.add_implicit_resolver(
@@ -85,27 +90,27 @@ def _files(group: str) -> dict[str, Path]:
 
 @functools.cache
 def table_options(group: str) -> dict[str, Option]:
-    """Return the options that the tables of a group make, by id.
+    """Return {id: definition} of all ids that the tables of a group define.
 
     Raises
     ------
     BadInputError
-        If an id is made twice.
+        If an id is defined twice.
     """
     options: dict[str, Option] = {}
     for path in sorted((CONF / group / "tables").glob("*.yaml")):
         for block in read(path):
-            for name, option in _options_of(block, path):
+            for name, option in _make_options(block, path):
                 if name in options or name in _files(group):
                     raise BadInputError(
-                        f"{path} defines the {group} {name!r}, which is defined already; use each "
-                        "id once."
+                        f"{path} defines the {group} {name!r}, which another file or table defines "
+                        "too; rename one of them."
                     )
                 options[name] = option
     return options
 
 
-def _options_of(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option]]:
+def _make_options(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option]]:
     meaning = block.get("meaning", {})
     for row in _rows(block):
         for template, config in block["make"].items():
@@ -115,7 +120,7 @@ def _options_of(block: dict[str, Any], path: Path) -> Iterator[tuple[str, Option
 
 
 def _rows(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the values of the names in a block's templates, one dictionary per row."""
+    """Yield {name: value} for the templates of a block, one for each combination of rows."""
     axes = [
         [{axis: name, **fields} for name, fields in rows.items()]
         for axis, rows in block.get("each", {}).items()
@@ -134,7 +139,10 @@ def _rows(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _fill(value: Any, row: dict[str, Any]) -> Any:
-    """Return a template with its names replaced by their values."""
+    """Return a template (nested mappings, lists and texts) with each $NAME replaced.
+
+    `row` is {NAME: value}.
+    """
     if isinstance(value, dict):
         return {key: _fill(item, row) for key, item in value.items()}
     if isinstance(value, list):
@@ -152,7 +160,7 @@ def ids(group: str) -> list[str]:
 
 
 def option(group: str, name: str) -> Option:
-    """Return the option of an id."""
+    """Return the definition of an id of a group."""
     if name in table_options(group):
         return table_options(group)[name]
     path = _files(group)[name]
@@ -165,11 +173,12 @@ def option(group: str, name: str) -> Option:
 
 
 def _experiment(path: Path) -> dict[str, Any]:
-    """Return an experiment's file with all that it inherits, as lists and completion need it.
+    """Return the content of an experiment's file, with the keys that it inherits from base files.
 
-    Each key has the value of the nearest file, and problems and estimators are those of the nearest
-    file that chooses them, as in Hydra. `compose` also merges mappings such as labels, but it takes
-    0.1 s per experiment, which makes 15 s for a list of all.
+    A key in the file itself wins over the same key in a base file, as in Hydra. The same holds for
+    the choice of problems and of estimators. Mappings such as `labels` are not merged.
+
+    `compose` would merge them, but it takes 0.1 s per experiment, hence 15 s for a list of all.
     """
     content = read(path)
     entries = content.get("defaults", [])
@@ -186,19 +195,22 @@ def _experiment(path: Path) -> dict[str, Any]:
 
 
 def _leading_comment(text: str) -> str:
-    """Return the comment at the beginning of a file on one line, without directives."""
+    """Return the comment at the beginning of a YAML file on one line.
+
+    Hydra's directives, such as "# @package", are left out.
+    """
     lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
     return " ".join(line.lstrip("# ") for line in lines if not line.startswith("# @package"))
 
 
 def text(group: str, name: str) -> str:
-    """Return an id as YAML: its file, or what a table makes of it."""
+    """Return the definition of an id as YAML: its file, or the entry that a table defines."""
     chosen = option(group, name)
     if name not in table_options(group):
         return chosen.file.read_text(encoding="utf-8").rstrip()
     about = f": {chosen.about}" if chosen.about else ""
-    lines = [f"# made by conf/{chosen.file.relative_to(CONF)}{about}", f"{name}:"]
-    # through JSON, so that YAML writes shared objects in full instead of as anchors
+    lines = [f"# defined by conf/{chosen.file.relative_to(CONF)}{about}", f"{name}:"]
+    # JSON copies shared objects, so that YAML writes them in full instead of as anchors.
     for key, value in json.loads(json.dumps(chosen.config)).items():
         dumped = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, width=10_000)
         lines.append(f"  {key}: {dumped.removesuffix('...' + chr(10)).rstrip()}")

@@ -1,4 +1,4 @@
-"""Settings of a run that ranks models by their estimated calibration errors."""
+"""The option `ranking`: compare models by their estimated calibration errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from harness.math import estimands
 
 
 def levels(order: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
-    """Return an order of models as levels: ['a', ['b', 'c']] -> (('a',), ('b', 'c'))."""
+    """Return an order of models as tuples; the models of one tuple are tied.
+
+    ['a', ['b', 'c']] becomes (('a',), ('b', 'c')): `a` is first, `b` and `c` share the second rank.
+    """
     return tuple(tuple(level) if isinstance(level, (list, tuple)) else (level,) for level in order)
 
 
@@ -36,58 +39,65 @@ def _is_reference(value: Any) -> bool:
 
 
 ORDERS = Rule(
-    "a mapping from names to lists of two or more different problem ids is needed", _are_orders
+    "give {NAME: [problem ids]} with at least two different ids in each list", _are_orders
 )
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The option `ranking`.
+    """Value of the option `ranking`. A model is a problem, named by its id.
 
-    stream      name of the random stream that the models share, for models without one
-    orders      {text: [problem ids, smallest error first]}; a list inside the list is one level
-    reference   null; `full`: order all models by the estimator's value on all rows of their files;
-                or an estimand: order all models by its truths
-    sets        {text: [problem ids]}: the reference orders the models of each set separately;
-                null for one set of all
+    stream      name of the random stream for models that name none, so that all models are judged
+                on the same rows
+    orders      {text: [models]} with the model of smallest error first; models in an inner list
+                are tied
+    reference   source of the right order: `full` (estimates from all rows of the models' files),
+                the name of an estimand (its true values), or null (only `orders`)
+    sets        {text: [models]} if `reference` orders several sets of models, each by itself; null
+                for one set that contains all models
     """
 
     stream: str | None = option(rules.ANYTHING, default=None)
     orders: dict[str, list[Any]] | None = option(rules.or_null(ORDERS), default=None)
     reference: str | None = option(
-        rules.or_null(Rule("full or an estimand with truths is needed", _is_reference)),
+        rules.or_null(Rule("give full, or an estimand with known truths", _is_reference)),
         default=None,
     )
     sets: dict[str, list[Any]] | None = option(rules.or_null(ORDERS), default=None)
 
     @classmethod
     def from_value(cls, value: Any) -> Ranking | None:
-        """Check a value of the option; null is None."""
+        """Return a checked value of the option as a `Ranking`. None stays None."""
         if value is None:
             return None
         ranking = rules.read_options(cls, "ranking", value)
         if not ranking.orders and not ranking.reference:
             raise BadInputError(
-                "ranking has neither orders nor a reference; one of them must say what the right "
-                "order is."
+                "ranking has no right order to compare with; give ranking.orders or "
+                "ranking.reference."
             )
         if ranking.sets and not ranking.reference:
             raise BadInputError(
-                "ranking.sets is given without a reference, which orders the models of a set."
+                "ranking.sets is given, but nothing orders the models of a set; give "
+                "ranking.reference."
             )
         return ranking
 
     def check_models(self, problems: Collection[str]) -> None:
-        """Raise BadInputError unless the run has two problems, and all that are named here."""
+        """Raise BadInputError unless the run has two models or more, and all that are named here.
+
+        `problems` are the ids of the run's problems.
+        """
         if len(problems) < 2:
             raise BadInputError(
-                f"the models of the ranking are {', '.join(problems)}; at least two are needed."
+                f"the ranking has one model only ({', '.join(problems)}); give at least two "
+                "problems."
             )
         for option_name, lists in (("sets", self.sets or {}), ("orders", self.orders or {})):
             for name, order in lists.items():
                 models = [model for level in levels(order) for model in level]
                 if absent := [model for model in models if model not in problems]:
                     raise BadInputError(
-                        f"ranking.{option_name}.{name} is {order!r}; {', '.join(absent)} not among "
-                        "the problems of this run."
+                        f"ranking.{option_name}.{name} is {order!r}, but the run has no problem "
+                        f"{', '.join(absent)}; add it to problem=[...]."
                     )

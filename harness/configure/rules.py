@@ -1,4 +1,4 @@
-"""Rules for the values of options: the allowed values, in words and as a test."""
+"""Define which values an option may have, as a test of the value and in words for messages."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """Role of an option. Sweeps and comparisons of runs treat options by their role."""
+    """What an option influences. It decides whether the option can be swept, for example."""
 
     CELLS = "which cells are computed"
-    OPERATION = "how and where the run is done"
-    DRAWING = "how the results are shown"
-    EXPERIMENT = "what the run is"
+    OPERATION = "where and how fast the cells are computed"
+    DRAWING = "how tables and figures show the results"
+    EXPERIMENT = "what the experiment consists of"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Allowed values of an option. `words` completes the sentence "NAME is VALUE; ..."."""
+    """Allowed values of an option.
+
+    words    end of the message "NAME is VALUE; ...", such as "give a positive integer"
+    allows   function that returns True for an allowed value
+    """
 
     words: str
     allows: Callable[[Any], bool]
@@ -36,32 +40,50 @@ class Rule:
 
 
 def option(rule: Rule, role: Role = Role.EXPERIMENT, default: Any = MISSING) -> Any:
-    """Return a field of a class of settings: an option with its allowed values and its role."""
+    """Return a dataclass field for an option, with its allowed values and its role as metadata."""
     return field(default=default, metadata={"rule": rule, "role": role})
 
 
 def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -> None:
-    """Raise BadInputError for a name that is no option, or a value that is not allowed."""
+    """Raise BadInputError for a name that is not an option, or for a value that is not allowed.
+
+    Parameters
+    ----------
+    settings : type
+        Dataclass whose fields are the options.
+    values : mapping
+        {name: value} to check.
+    prefix : str
+        Text before each name in messages, such as "figure.".
+    """
     options = {f.name: f.metadata["rule"] for f in fields(settings) if "rule" in f.metadata}
     names = [prefix + name for name in options]
     for name in values:
         if name not in options:
             raise BadInputError(
                 f"there is no setting '{prefix}{name}'{guess(f'{prefix}{name}', names)}; allowed "
-                "are "
-                f"{', '.join(names)}."
+                f"are {', '.join(names)}."
             )
     for name, rule in options.items():
         rule.check(prefix + name, values.get(name))
 
 
 def read_options(settings: type[T], name: str, values: Any) -> T:
-    """Return a mapping, the value of the option `name`, as an object of a class of settings.
+    """Return an object of the dataclass `settings` with the given values, after a check.
+
+    Parameters
+    ----------
+    settings : type
+        Dataclass whose fields are the keys of the option.
+    name : str
+        Name of the option in messages.
+    values : object
+        Value of the option: a mapping {key: value}. Missing keys get their defaults.
 
     Raises
     ------
     BadInputError
-        If it is no mapping, has an unknown name, or a value that is not allowed.
+        If `values` is not a mapping, or if a key is unknown or has a value that is not allowed.
     """
     MAPPING.check(name, values)
     options_of_class = fields(settings)  # type: ignore[arg-type]
@@ -70,18 +92,18 @@ def read_options(settings: type[T], name: str, values: Any) -> T:
     return settings(**whole)
 
 
-def names_of(settings: type, *roles: Role) -> tuple[str, ...]:
-    """Return the names of the options with these roles."""
+def option_names(settings: type, *roles: Role) -> tuple[str, ...]:
+    """Return the names of the options in the dataclass `settings` that have one of these roles."""
     return tuple(f.name for f in fields(settings) if f.metadata.get("role") in roles)
 
 
 def is_integer(value: Any, low: float = -float("inf"), high: float = float("inf")) -> bool:
-    """Return True for an integer from `low` to `high`; False for booleans."""
+    """Return True for an integer from `low` to `high`. A boolean is not an integer here."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_list_of(kind: type, value: Any) -> bool:
-    """Return True for a list whose elements all have this type."""
+    """Return True for a list whose elements all have the type `kind`."""
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
@@ -93,29 +115,29 @@ def as_list(value: Any) -> list[Any]:
 
 
 def or_null(rule: Rule) -> Rule:
-    """Return the same rule, with null allowed."""
+    """Return a rule that allows null (None) in addition to the values of `rule`."""
     return Rule(f"{rule.words}, or null", lambda value: value is None or rule.allows(value))
 
 
 def integer(low: int) -> Rule:
-    """Integers of at least `low`."""
-    return Rule(f"an integer of at least {low} is needed", lambda value: is_integer(value, low))
+    """Return a rule that allows integers of at least `low`."""
+    return Rule(f"give an integer of at least {low}", lambda value: is_integer(value, low))
 
 
-def one_of(*names: str) -> Rule:
-    """Exactly one of `names`."""
+def choice(*names: str) -> Rule:
+    """Return a rule that allows exactly one of the texts `names`."""
     return Rule(
         f"allowed are {', '.join(names)}", lambda value: isinstance(value, str) and value in names
     )
 
 
 def is_number(value: Any) -> bool:
-    """Return True for a number; False for booleans."""
+    """Return True for an integer or float. A boolean is not a number here."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def number(low: float, high: float, remedy: str) -> Rule:
-    """Numbers from `low` to `high`."""
+    """Return a rule that allows numbers from `low` to `high`. Messages end with `remedy`."""
     return Rule(
         f"give a number from {low} to {high} ({remedy})",
         lambda value: is_number(value) and low <= value <= high,
@@ -123,9 +145,9 @@ def number(low: float, high: float, remedy: str) -> Rule:
 
 
 def positive(unit: str) -> Rule:
-    """Positive, finite numbers."""
+    """Return a rule that allows positive, finite numbers. Messages call them numbers of `unit`."""
     return Rule(
-        f"a positive number of {unit} is needed",
+        f"give a positive number of {unit}",
         lambda value: is_number(value) and 0 < value < float("inf"),
     )
 
@@ -133,12 +155,12 @@ def positive(unit: str) -> Rule:
 ANYTHING = Rule("any value is allowed", lambda value: True)
 TRUTH_VALUE = Rule("allowed are true, false", lambda value: isinstance(value, bool))
 TEXT = Rule(
-    "a text is needed, in quotes: 'Two words'",
+    "give a text, in quotes if it has spaces: 'Two words'",
     lambda value: not isinstance(value, (bool, dict, list)),
 )
-TEXTS = Rule("a list of texts is needed, [one,two]", lambda value: is_list_of(str, value))
+TEXTS = Rule("give a list of texts, such as [one,two]", lambda value: is_list_of(str, value))
 FILE_NAME = Rule(
-    "it becomes a file name: letters, digits, '_', '-' and '.' are allowed",
+    "give a file name of letters, digits, '_', '-' and '.'",
     lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value) is not None,
 )
-MAPPING = Rule("it holds settings by name, NAME.KEY=VALUE", lambda value: isinstance(value, dict))
+MAPPING = Rule("give its keys one by one, NAME.KEY=VALUE", lambda value: isinstance(value, dict))

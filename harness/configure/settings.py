@@ -1,6 +1,6 @@
-"""Settings of a run as one typed class: names, types and allowed values of the options.
+"""Define the options of a run as one dataclass, with their types and allowed values.
 
-conf/config.yaml has the same names, with defaults and explanations.
+conf/config.yaml has the same names, with their defaults and explanations.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from harness.math import estimands
 from harness.math.notions import NOTIONS
 
 as_list = rules.as_list
-RESERVED = ("records", "truths", "runs")  # folders beside the folders of results
+RESERVED = ("records", "truths", "runs")  # folders of out= that no folder of results may replace
 GROUP_DEFAULTS: dict[str, Any] = {"problem": {}, "estimator": {}, "experiment": None}
 NO_TEXTS: dict[str, Any] = {"problem": {}, "estimator": {}}
-# keys of nested settings that are left out where they are null: identities of variations were
-# computed before they existed
+# Keys of nested settings that `to_dict` leaves out if they are null. They are newer than the stored
+# identities of variations, which must not change.
 OMITTED_WHEN_NULL = ("sets", "development")
 
 
@@ -55,49 +55,47 @@ def _are_sources(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a run; conf/config.yaml explains them."""
+    """All settings of a run. conf/config.yaml explains each of them."""
 
     problem: dict[str, Any] = option(rules.ANYTHING)
     estimator: dict[str, Any] = option(rules.ANYTHING)
     n: int | list[int] | None = option(
         Rule(
-            "positive integers are needed, or null for the problem's own",
+            "give positive integers, or null for the default sizes of each problem",
             lambda value: value is None or _are_sizes(value),
         ),
         Role.CELLS,
     )
     reps: int | list[int] | None = option(
         or_null(
-            Rule("a positive number, or a list of indices from 0 is needed", _are_replications)
+            Rule("give a positive number, or a list of indices counted from 0", _are_replications)
         ),
         Role.CELLS,
     )
     notion: str | list[str] | None = option(
-        or_null(
-            Rule(f"allowed are {', '.join(NOTIONS)}, all and main, one or a list", _are_notions)
-        ),
+        or_null(Rule(f"give one or a list of {', '.join(NOTIONS)}, all, main", _are_notions)),
         Role.CELLS,
     )
     estimand: str | list[str] | None = option(rules.ANYTHING, Role.DRAWING)
     seed: int = option(
         Rule(
-            "an integer from 0 to 2^63 - 1 is needed",
+            "give an integer from 0 to 2^63 - 1",
             lambda value: rules.is_integer(value, 0, 2**63 - 1),
         ),
         Role.CELLS,
     )
     jobs: int = option(
         Rule(
-            "a positive number of workers, or -1 for one per core, is needed",
+            "give a positive number of workers, or -1 for one per core",
             lambda value: rules.is_integer(value) and value != 0,
         ),
         Role.OPERATION,
     )
-    engine: str = option(rules.one_of(*ENGINES), Role.OPERATION)
+    engine: str = option(rules.choice(*ENGINES), Role.OPERATION)
     address: str | None = option(rules.ANYTHING, Role.OPERATION)
     shard: int = option(rules.integer(0), Role.OPERATION)
     shards: int = option(rules.integer(1), Role.OPERATION)
-    on_error: str = option(rules.one_of("record", "raise"), Role.OPERATION)
+    on_error: str = option(rules.choice("record", "raise"), Role.OPERATION)
     cell_timeout: float | None = option(or_null(rules.positive("seconds")), Role.OPERATION)
     max_memory: float | None = option(or_null(rules.positive("megabytes")), Role.OPERATION)
     trust: list[str] = option(rules.TEXTS, Role.OPERATION)
@@ -105,14 +103,14 @@ class Settings:
     profile: bool = option(rules.TRUTH_VALUE, Role.OPERATION)
     bootstrap: int | None = option(
         Rule(
-            "a number of resamples of at least 20, 0 for none, or null is needed",
+            "give a number of resamples of at least 20, 0 for none, or null",
             lambda value: (
                 value is None or rules.is_integer(value, 20) or rules.is_integer(value, 0, 0)
             ),
         ),
         Role.CELLS,
     )
-    reliability: str = option(rules.one_of("overall", "classes", "none"), Role.DRAWING)
+    reliability: str = option(rules.choice("overall", "classes", "none"), Role.DRAWING)
     sweep: dict[str, Any] = option(rules.MAPPING)
     out: str | None = option(rules.ANYTHING, Role.OPERATION)
     name: str | None = option(or_null(rules.FILE_NAME), Role.DRAWING)
@@ -120,19 +118,17 @@ class Settings:
     item: str | None = option(or_null(rules.FILE_NAME))
     title: str | None = option(rules.TEXT, Role.DRAWING)
     compare: list[str] | None = option(
-        or_null(
-            Rule("a list of items of reported.csv is needed, as compare=[fig1]", rules.TEXTS.allows)
-        )
+        or_null(Rule("give a list of items of reported.csv, such as [fig1]", rules.TEXTS.allows))
     )
     same_draws_as_paper: bool = option(rules.TRUTH_VALUE)
     ranking: Ranking | None = option(rules.ANYTHING)
     arena: Arena | None = option(rules.ANYTHING)
     records_of: list[str] = option(
-        Rule("a list of ids of experiments is needed, as records_of=[smoke]", rules.TEXTS.allows)
+        Rule("give a list of ids of experiments, such as [smoke]", rules.TEXTS.allows)
     )
     records_from: list[dict[str, str]] = option(
         Rule(
-            "a list is needed, of {pack: NAME, reader: module.function} or {file: PATH, reader: "
+            "give a list of {pack: NAME, reader: module.function} or {file: PATH, reader: "
             "module.function}",
             _are_sources,
         )
@@ -141,21 +137,22 @@ class Settings:
     labels: Labels = option(rules.MAPPING)
     figure: Figure = option(rules.MAPPING, Role.DRAWING)
     experiment: str | None = option(rules.ANYTHING, Role.OPERATION)
-    # no options, but known once the run is planned: (problem, n) of the rows of a file, and among
-    # them those that are only some of its rows
+    # Not options. Planning fills them in: pairs (problem, n) whose samples are rows of a file, and
+    # those among them whose samples are only a part of the rows.
     files: list[tuple[str, int]] | tuple[()] = ()
     subsets: list[tuple[str, int]] | tuple[()] = ()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """Check values of options by name and return them as one object.
+        """Return settings with the given values {name of an option: value}, after all checks.
 
-        Options without a value have the default of conf/config.yaml, also in `figure`.
+        An option without a value gets its default from conf/config.yaml. The same holds for each
+        key of `figure`.
 
         Raises
         ------
         BadInputError
-            If a value is not allowed.
+            If a value is not allowed, alone or together with another option.
         """
         whole = {**GROUP_DEFAULTS, **defaults(), **values}
         rules.check_options(cls, whole)
@@ -170,33 +167,34 @@ class Settings:
         return settings
 
     def _check_together(self) -> None:
-        """Raise BadInputError if one option does not go with another."""
+        """Raise BadInputError if the value of one option conflicts with that of another."""
         if self.shard >= self.shards:
             raise BadInputError(
-                f"shard is {self.shard} of shards={self.shards}; shards are counted from 0."
+                f"shard is {self.shard}, but shards={self.shards}; shards are counted from 0, so "
+                f"give at most {self.shards - 1}."
             )
         check_address(self.engine, self.address)
         for name in ("cell_timeout", "max_memory"):
             if getattr(self, name) is not None and self.engine == "serial":
                 raise BadInputError(
-                    f"{name} is given with engine=serial, where nothing can stop a cell; use "
-                    "another "
-                    "engine."
+                    f"{name} is given with engine=serial, which cannot stop a running cell; use "
+                    "another engine."
                 )
         for name in ("name", "paper", "item"):
             if (value := getattr(self, name)) in RESERVED:
                 raise BadInputError(
-                    f"{name} is {value!r}, the folder of the {value} themselves; choose another."
+                    f"{name} is {value!r}, a folder that the harness uses itself; give another "
+                    "name."
                 )
         if self.item and not self.paper:
             raise BadInputError(
-                f"item is {self.item!r}, but paper is not given; an item belongs to an experiment."
+                f"item is {self.item!r}, but paper is not set; give paper=PAPER, or leave item out."
             )
         for estimand in (*as_list(self.estimand), *as_list(self.figure.estimand)):
             estimands.check_name(str(estimand))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain dictionaries and lists, as a YAML file has them."""
+        """Return {name of an option: value} in plain dictionaries and lists, as for a YAML file."""
         values = {name: getattr(self, name) for name in OPTIONS}
         for name in ("labels", "figure", "ranking", "arena"):
             if values[name] is not None:
@@ -208,8 +206,8 @@ class Settings:
         return values
 
     def chosen(self, group: str) -> dict[str, Any]:
-        """Return the configurations of the problems or of the estimators, by id."""
+        """Return {id: configuration} of the problems or, with group "estimator", the estimators."""
         return self.problem if group == "problem" else self.estimator
 
 
-OPTIONS = rules.names_of(Settings, *Role)
+OPTIONS = rules.option_names(Settings, *Role)

@@ -1,9 +1,11 @@
-"""Sweeps: one run over a product of parameter values, by `sweep.<path>=[values]` or Hydra's -m.
+"""Sweeps: one run over all combinations of parameter values.
 
-A path is a key of the configuration: `estimator.binned15.bins`, `problem.beta_overconfident.a`,
-`seed`, `bootstrap` ... A point of the sweep is a value for each path; its settings are those of the
-run with these values in place. A value bears on the cells of its estimator or problem or, if the
-path belongs to neither, on all cells.
+`sweep.<path>=[values]` or Hydra's flag -m asks for a sweep. A path is a key of the configuration,
+such as `estimator.binned15.bins`, `problem.beta_overconfident.a`, `seed` or `bootstrap`.
+
+A point of the sweep is one combination: one value for each path. The settings of a point are those
+of the run, with these values put in. The value of a parameter changes only the cells of its
+estimator or problem. The value of a path such as `seed` changes all cells.
 """
 
 from __future__ import annotations
@@ -18,21 +20,21 @@ from typing import Any
 
 from harness.common.columns import SUMMARY_COLUMNS
 from harness.configure import trust
-from harness.configure.rules import Role, is_number, names_of
+from harness.configure.rules import Role, is_number, option_names
 from harness.configure.settings import OPTIONS, Settings
 from harness.errors import BadInputError, guess
 
-GRID = ("n", "notion", "reps")  # several values make one larger run, not a sweep
-SWEPT = [name for name in names_of(Settings, Role.CELLS) if name not in GRID]
+GRID = ("n", "notion", "reps")  # options that take several values without a sweep
+SWEPT = [name for name in option_names(Settings, Role.CELLS) if name not in GRID]
 COMPONENTS = ("problem", "estimator")
 FIXED = ("hydra", *(name for name in OPTIONS if name not in (*SWEPT, *GRID, *COMPONENTS)))
-LARGEST_SWEEP = 10_000  # points
+LARGEST_SWEEP = 10_000  # largest number of points
 
 
 def flatten(tree: dict[str, Any], path: str = "") -> dict[str, list[Any]]:
-    """Return nested mappings as paths with lists of values.
+    """Return nested mappings as one mapping {path: list of values}.
 
-    {'estimator': {'binned15': {'bins': [5, 10]}}} -> {'estimator.binned15.bins': [5, 10]}
+    {'estimator': {'binned15': {'bins': [5, 10]}}} becomes {'estimator.binned15.bins': [5, 10]}.
     """
     paths: dict[str, list[Any]] = {}
     for key, value in tree.items():
@@ -45,7 +47,10 @@ def flatten(tree: dict[str, Any], path: str = "") -> dict[str, list[Any]]:
 
 
 def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
-    """Return [({path: value}, settings of the point)] of a sweep; the last path varies fastest."""
+    """Return the points of a sweep, each as ({path: value}, settings with these values).
+
+    From one point to the next, the value of the last path varies fastest.
+    """
     paths = flatten(settings.sweep)
     for path, values in paths.items():
         _check(path, values, settings)
@@ -54,65 +59,64 @@ def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
     size = math.prod(map(len, paths.values()))
     if size > LARGEST_SWEEP:
         raise BadInputError(
-            f"the sweep has {size:,} points; at most {LARGEST_SWEEP:,} are allowed: give fewer "
-            "values."
+            f"the sweep has {size:,} combinations of values; give fewer values, for at most "
+            f"{LARGEST_SWEEP:,} combinations."
         )
     base = replace(settings, sweep={})
     products = [dict(zip(paths, values)) for values in itertools.product(*paths.values())]
-    return [(values, _placed(base, values)) for values in products]
+    return [(values, _put_values(base, values)) for values in products]
 
 
 def _check(path: str, values: list[Any], settings: Settings) -> None:
-    """Raise BadInputError if a path cannot be swept over these values."""
+    """Raise BadInputError if the run cannot be swept over these values of a path."""
     head, *rest = path.split(".")
     if settings.ranking:
         raise BadInputError(
-            f"sweep.{path} is given in a run that ranks models; a sweep is of a run without "
-            "ranking."
+            f"sweep.{path} is given in a run that ranks models, which cannot be swept; leave out "
+            "ranking or the sweep."
         )
     if head in FIXED:
         raise BadInputError(
-            f"{head} cannot be swept; parameters of problems and estimators, seed and bootstrap "
-            "can."
+            f"{head} cannot be swept; sweep parameters of problems and estimators, seed or "
+            "bootstrap."
         )
     if head in GRID:
         raise BadInputError(
-            f"sweep.{path} is given, but {head} takes several values as it is; give "
+            f"sweep.{path} is given, but {head} takes several values without a sweep; give "
             f"{head}={json.dumps(values)}."
         )
     if head in COMPONENTS:
         if len(rest) < 2:
             raise BadInputError(
-                f"sweep.{path} names no parameter; sweep.{head}.ID.PARAMETER=[values] is needed, "
-                "or "
+                f"sweep.{path} names no parameter; give sweep.{head}.ID.PARAMETER=[values], or "
                 f"{head}=[IDs]."
             )
         if rest[0] not in settings.chosen(head):
             chosen = ", ".join(settings.chosen(head)) or "none"
             raise BadInputError(
-                f"sweep.{path} is of {rest[0]!r}, but the {head}s of this run are {chosen}; add it "
+                f"sweep.{path} names {rest[0]!r}, but the {head}s of this run are {chosen}; add it "
                 f"to {head}=[...]."
             )
     elif rest or head not in OPTIONS:
         raise BadInputError(
-            f"there is no option {path!r} to sweep{guess(path, SWEPT)}; options are "
+            f"there is no option {path!r} to sweep{guess(path, SWEPT)}; allowed are "
             f"{', '.join(SWEPT)}."
         )
     if not values:
         raise BadInputError(f"sweep.{path} is an empty list; give at least one value.")
     seen: set[str] = set()
     for value in values:
-        # 5 and 5.0 are one point, and two labels must read differently
+        # 5 and 5.0 would be the same point, and labels of different points must differ.
         forms = {value_text(value), value_text(float(value) if is_number(value) else value)}
         if forms & seen:
             raise BadInputError(
-                f"sweep.{path} holds {value_text(value)} twice; give every value once."
+                f"sweep.{path} contains {value_text(value)} twice; give each value once."
             )
         seen |= forms
 
 
-def _placed(settings: Settings, values: dict[str, Any]) -> Settings:
-    """Return the settings with values in place, as {'estimator.binned15.bins': 10}."""
+def _put_values(settings: Settings, values: dict[str, Any]) -> Settings:
+    """Return a copy of the settings with the values {path: value} put in."""
     options = copy.deepcopy(settings.to_dict())
     for path, value in values.items():
         *folders, last = path.split(".")
@@ -120,7 +124,8 @@ def _placed(settings: Settings, values: dict[str, Any]) -> Settings:
         for folder in folders:
             if not isinstance(place.get(folder), dict):
                 raise BadInputError(
-                    f"there is no setting {path!r} in this run: {folder!r} holds no parameters."
+                    f"there is no setting {path!r} in this run, because {folder!r} has no "
+                    "parameters; correct the path."
                 )
             place = place[folder]
         place[last] = value
@@ -128,10 +133,11 @@ def _placed(settings: Settings, values: dict[str, Any]) -> Settings:
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return a word for each path: its last parts, as many as tell the paths apart.
+    """Return {path: short name}, where a short name is the end of a path and unique.
 
-    'bins', or 'binned15.bins' and 'kmeans15.bins'. A word is never the name of a column of
-    harness.evaluation, because it becomes a column beside them.
+    'estimator.binned15.bins' becomes 'bins' if no other path ends in '.bins', and 'binned15.bins'
+    otherwise. Short names become columns of the table of `harness.evaluate`, so they never equal
+    the name of another column of that table.
     """
     paths = list(dict.fromkeys(paths))
     named = {}
@@ -152,12 +158,19 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 def component_values(values: dict[str, Any], group: str, origin: str) -> dict[str, Any]:
-    """Return the values of paths below `group.origin`: those of one problem or estimator."""
+    """Return the entries of {path: value} that are parameters of one problem or estimator.
+
+    `group` is "problem" or "estimator", and `origin` is its id in the configuration.
+    """
     return {path: value for path, value in values.items() if path.startswith(f"{group}.{origin}.")}
 
 
 def cell_values(values: dict[str, Any], problem: str, estimator: str) -> dict[str, Any]:
-    """Return the values that bear on the cells of a problem and an estimator (by their origins)."""
+    """Return the entries of {path: value} that change the cells of a problem and an estimator.
+
+    These are the parameters of both, and paths such as `seed` that change all cells. `problem` and
+    `estimator` are ids in the configuration.
+    """
     heads = (f"problem.{problem}.", f"estimator.{estimator}.")
     return {
         path: value
@@ -166,16 +179,19 @@ def cell_values(values: dict[str, Any], problem: str, estimator: str) -> dict[st
     }
 
 
-def add_values(name: str, values: dict[str, Any], words_of: dict[str, str]) -> str:
-    """Return 'binned15 (bins=10)', or the name alone without values."""
+def add_values(name: str, values: dict[str, Any], words: dict[str, str]) -> str:
+    """Return a name with swept values, such as 'binned15 (bins=10)'. Without values, return `name`.
+
+    `values` is {path: value}, and `words` is {path: short name}.
+    """
     if not values:
         return name
-    texts = [f"{words_of[path]}={value_text(value)}" for path, value in values.items()]
+    texts = [f"{words[path]}={value_text(value)}" for path, value in values.items()]
     return f"{name} ({', '.join(texts)})"
 
 
 def value_text(value: Any) -> str:
-    """Return a value in a label, exact to the last digit: 0.1, 1, mass, null, [1, 2]."""
+    """Return the text of a value in labels: 0.1, 1, mass, null, [1, 2]. Numbers keep all digits."""
     if isinstance(value, float):
         text = f"{value:.6g}"
         return text if float(text) == value else repr(value)

@@ -1,12 +1,15 @@
-"""Modules whose code a configuration may name.
+"""Refuse configuration files that name untrusted code.
 
-The user types the command line, or calls `harness.run`. A configuration file may come from anybody,
-and naming a class in it runs the module of that class.
+A class named in a configuration is imported, which runs the module of the class. The command line
+is typed by the user, but a configuration file may come from anybody.
 
-So a file may name, as `_target_` or as reader of `records_from`, only: our problems, estimators,
-calibrators and their parts, the papers' modules in experiments/, and modules that the command line
-names (in a `_target_` or reader, or in `trust=[module,...]`). Hydra's own node may name only
-Hydra's plugins and Python's logging.
+A `_target_` or a reader of `records_from` in a file may therefore name only:
+
+* problems, estimators and calibrators of the harness, and the objects that they contain;
+* modules of the papers in experiments/;
+* modules that the command line names, in a `_target_`, a reader, or `trust=[module,...]`.
+
+The node `hydra` of a configuration may name only Hydra's plugins and Python's logging.
 """
 
 from __future__ import annotations
@@ -24,23 +27,25 @@ OURS = (
     "harness.problems", "harness.estimators", "harness.calibrators", "harness.math",
     "harness.peers", "harness.experiments",
 )  # fmt: skip
-# allowed in Hydra's node; whole paths, because logging.os.system is Python's own, too, through the
-# module that imports it
+# Paths that the node `hydra` may name. The pattern matches whole paths, because a test of the first
+# word alone would allow logging.os.system.
 OF_HYDRA = re.compile(
     r"hydra\._internal\.core_plugins\.\w+\.\w+(Launcher|Sweeper)|"
     r"hydra\.experimental\.(\w+\.)?\w+Callback|"
     r"hydra_plugins\.[\w.]+(Launcher|Sweeper)|colorlog\.(\w+\.)?\w+Formatter|"
     r"logging\.(handlers\.)?\w*(Handler|Formatter|Filter|Listener)|optuna\.(samplers|pruners)\.\w+"
 )
-# keys whose value Hydra, or Python's logging, imports and calls; the last two in a handler only
+# Keys whose value is imported and called by Hydra or by Python's logging. The second list is called
+# only in the configuration of a logging handler.
 _CALLED = ("_target_", "class", "()", "custom_search_space")
 _CALLED_IN_HANDLER = ("queue", "listener")
-_OUTSIDE_HYDRA = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")  # interpolation of other nodes
+# Interpolation ${...} that takes its value from outside the node `hydra`.
+_OUTSIDE_HYDRA = re.compile(r"\$\{(?!now:|oc\.env:|hydra[.:])")
 _PATH = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
 def named_modules(overrides: Iterable[str]) -> set[str]:
-    """Return the modules that overrides name.
+    """Return the modules of user code that overrides name in trust, `_target_` or a reader.
 
     >>> sorted(named_modules(["+estimator.mine._target_=my_module.Mine", "n=5", "trust=[a,b.c]"]))
     ['a', 'b.c', 'my_module']
@@ -58,44 +63,51 @@ def named_modules(overrides: Iterable[str]) -> set[str]:
 
 
 def add_trusted(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
-    """Return a composed configuration whose `trust` has every module that the overrides name.
+    """Return a copy of a composed configuration whose `trust` lists all modules in the overrides.
 
     Raises
     ------
     BadInputError
-        If a file sets `trust`, or names code that is neither ours nor of these modules.
+        If a configuration file sets `trust`, or names code of a module that is neither part of the
+        harness nor named in the overrides.
     """
     allowed = named_modules(overrides)
     trusted = config.get("trust") or []
     is_list = isinstance(trusted, list) and all(isinstance(module, str) for module in trusted)
     if not is_list or not all(re.fullmatch(_PATH, module) for module in trusted):
         raise BadInputError(
-            f"trust is {trusted!r}; a list of modules is needed, as trust=[my_module]."
+            f"trust is {trusted!r}; give a list of modules, such as trust=[my_module]."
         )
     if not set(trusted) <= allowed:
         raise BadInputError(
-            f"trust is {trusted!r} in a configuration file; only the command line can set it, as "
-            "trust=[my_module]."
+            f"trust is {trusted!r} in a configuration file; set it on the command line instead, "
+            "such as trust=[my_module]."
         )
-    check_code(_code_of(config), allowed)
+    check_code(_list_code(config), allowed)
     return {**config, "trust": sorted(allowed)}
 
 
 def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
-    """Raise BadInputError for a (place, dotted path) that is neither ours nor of these modules."""
+    """Raise BadInputError if a configuration file names untrusted code.
+
+    Parameters
+    ----------
+    code : iterable of (str, str)
+        Pairs (place in the configuration, dotted path of the code).
+    allowed : iterable of str
+        Modules that are trusted in addition to those of the harness.
+    """
     for place, path in code:
         if not is_allowed(path, allowed):
             module = path.rpartition(".")[0] or path
             raise BadInputError(
-                f"{place} is {path!r} in a configuration file, which is code neither of harness "
-                "nor "
-                "of experiments; if you trust it, say so on the command line: "
-                f"trust=[{module}]."
+                f"{place} in a configuration file names {path!r}, which is not part of the "
+                f"harness; if you trust this code, add trust=[{module}] to the command line."
             )
 
 
 def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
-    """Return True if a dotted path lies below one of our modules, or below one of `allowed`.
+    """Return True if a dotted path lies in a trusted module of the harness, or in one of `allowed`.
 
     >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.processes.Child")
     (True, False)
@@ -105,8 +117,8 @@ def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
     return module_name(path).startswith(tuple(f"{module}." for module in (*OURS, *allowed)))
 
 
-def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (place, dotted path) of all that a run would import for a configuration."""
+def _list_code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (place, dotted path) of all code that a run with this configuration would import."""
     for group in ("problem", "estimator"):
         yield from targets(config.get(group), group)
     for number, source in enumerate(config.get("records_from") or ()):
@@ -115,7 +127,11 @@ def _code_of(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Yield (place, dotted path) of each `_target_` in a value. A swept one is a list of paths."""
+    """Yield (place, dotted path) of each `_target_` inside a nested value.
+
+    `place` is the path of the value itself, which begins all places. If a sweep makes a `_target_`
+    a list of paths, one pair is yielded for each.
+    """
     for inner, key, item in _walk(value, place):
         if key == "_target_":
             for path in item if isinstance(item, list) else [item]:
@@ -123,7 +139,10 @@ def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _walk(value: Any, place: str, key: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Yield (place, key, value) of a nested value and of everything in it."""
+    """Yield (place, key, value) for a nested value and for everything inside it.
+
+    `place` is the path of the value, such as "problem.mine[0]". `key` is the last key of it.
+    """
     yield place, key, value
     if isinstance(value, dict):
         for name, item in value.items():
@@ -134,37 +153,43 @@ def _walk(value: Any, place: str, key: str = "") -> Iterator[tuple[str, str, Any
 
 
 def check_hydra(node: Any, overrides: list[str]) -> None:
-    """Check Hydra's node of a composed configuration, which Hydra calls before a run begins.
+    """Check the node `hydra` of a composed configuration.
+
+    Hydra imports and calls code that this node names before the run begins.
 
     Raises
     ------
     BadInputError
-        If a file makes it call code other than Hydra's plugins and Python's logging, or set
-        environment variables.
+        If a configuration file makes Hydra set environment variables, or call code that is neither
+        a plugin of Hydra nor part of Python's logging.
     """
     content = OmegaConf.to_container(node, resolve=False)
     typed = named_modules(overrides)
     for place, path in _hydra_code(content):
-        # Hydra copies the words of the command line to override_dirname
+        # Hydra itself copies the words of the command line to override_dirname.
         if place == "hydra.job.override_dirname" or OF_HYDRA.fullmatch(path):
             continue
         is_typed = "${" in path and any(path in text for text in overrides)
         if not is_typed and not is_allowed(path, typed):
             raise BadInputError(
-                f"{place} is {path!r} in a configuration file, which is no part of Hydra or of "
-                "Python's logging; take it out."
+                f"{place} in a configuration file names {path!r}, which belongs neither to Hydra "
+                "nor to Python's logging; remove it."
             )
     job = content.get("job") if isinstance(content, dict) else None
     variables = job.get("env_set") if isinstance(job, dict) else None
     if variables and not any("hydra.job.env_set" in text for text in overrides):
         raise BadInputError(
-            f"hydra.job.env_set sets {', '.join(map(str, variables))} in a configuration file; set "
-            "it in the shell instead."
+            f"hydra.job.env_set in a configuration file sets {', '.join(map(str, variables))}; set "
+            "environment variables in the shell instead."
         )
 
 
 def _hydra_code(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield (place, dotted path) of all in Hydra's node that is called, or is from elsewhere."""
+    """Yield (place, text) of each text in the node `hydra` that must be checked.
+
+    These are dotted paths that Hydra or Python's logging would call, and interpolations ${...} of
+    values from outside the node.
+    """
     for place, key, value in _walk(content, "hydra"):
         if not isinstance(value, str):
             continue

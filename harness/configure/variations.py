@@ -1,6 +1,6 @@
-"""Variations: runs whose configuration differs from their experiment's.
+"""Variations: runs of an experiment with something changed on the command line.
 
-results/<paper>/ belongs to the experiments as configured. Variations, and runs without an
+results/<paper>/ is written only by experiments without changes. Variations, and runs without an
 experiment, write to results/variations/.
 """
 
@@ -17,22 +17,23 @@ from harness.common.writing import write_json
 from harness.configure import sweeps
 from harness.configure.compose import compose
 from harness.configure.figure import Labels
-from harness.configure.rules import Role, names_of
+from harness.configure.rules import Role, option_names
 from harness.configure.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Differences = dict[str, tuple[Any, Any]]  # path: (value as configured, value here)
-OPERATIONAL = names_of(Settings, Role.OPERATION)
-# with other values of these, each number still estimates the same quantity as the paper's
-SAME_QUANTITIES = ("n", "reps", "seed", *names_of(Settings, Role.DRAWING))
+# {path of a setting: (value in the experiment's configuration, value in the variation)}
+Differences = dict[str, tuple[Any, Any]]
+OPERATIONAL = option_names(Settings, Role.OPERATION)
+# Settings that change the sample or the drawing, but not the quantity that a number estimates.
+SAME_QUANTITIES = ("n", "reps", "seed", *option_names(Settings, Role.DRAWING))
 
 
 def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settings | None:
-    """Return the settings of an experiment with nothing changed, or None without an experiment.
+    """Return the settings of an experiment without changes, or None if `experiment` is empty.
 
-    `trusted`: modules whose code it may name.
+    `trusted` are the modules of user code that the configuration may name.
     """
     if not experiment:
         return None
@@ -41,9 +42,10 @@ def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settin
 
 
 def differences(settings: Settings, reference: Settings | None) -> Differences:
-    """Return {path: (value in the reference, value here)}.
+    """Return {path: (value in `reference`, value in `settings`)} of all settings that differ.
 
-    A problem or estimator that only one of them has is one path.
+    A problem or estimator that only one of the two has gives one path, and None for the other
+    value. Settings with the role OPERATION, such as `jobs`, are not compared.
     """
     if reference is None:
         return {}
@@ -51,7 +53,7 @@ def differences(settings: Settings, reference: Settings | None) -> Differences:
 
 
 def _without(settings: Settings, *names: str) -> dict[str, Any]:
-    """Return the options except the named and the operational ones."""
+    """Return {option: value} without the named options and those with the role OPERATION."""
     left_out = (*OPERATIONAL, *names)
     return {name: value for name, value in settings.to_dict().items() if name not in left_out}
 
@@ -71,12 +73,18 @@ def _canonical(value: Any) -> str:
 
 
 def identity(settings: Settings) -> str:
-    """Return eight digits that identify a run, apart from its name."""
+    """Return eight hexadecimal digits that identify the settings of a run.
+
+    The run's name, its sweep, and settings with the role OPERATION do not count.
+    """
     return digest(_canonical(_without(settings, "name", "sweep")))[:8]
 
 
 def changed_components(differs: Differences, group: str) -> set[str]:
-    """Return the ids of problems or estimators that are new, or have other parameters."""
+    """Return the ids of the problems or estimators that a variation adds or gives new parameters.
+
+    `group` is "problem" or "estimator".
+    """
     return {
         path.split(".")[1]
         for path, (_, after) in differs.items()
@@ -85,9 +93,10 @@ def changed_components(differs: Differences, group: str) -> set[str]:
 
 
 def same_quantities(differs: Differences) -> bool:
-    """Return True if the run's numbers can be compared with the paper's.
+    """Return True if a variation's numbers can still be compared with the paper's numbers.
 
-    It may differ from its experiment in sampling and drawing, or leave problems and estimators out.
+    That is so if only sample sizes, replications, seed or drawing differ from the experiment, or if
+    problems or estimators are left out.
     """
     return all(
         path.split(".")[0] in SAME_QUANTITIES or _is_component(path) and after is None
@@ -100,9 +109,10 @@ def _is_component(path: str) -> bool:
 
 
 def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
-    """Return the rows of reproduction.compare that a variation has a number for.
+    """Return the rows of a comparison with the paper that hold for a variation.
 
-    If it changes n, only rows that name their n are kept.
+    Rows without a number of the variation are dropped. If the variation changes n, rows whose label
+    does not state n are dropped too. `compared` is a table of `reproduction.compare`.
     """
     kept = compared["ours"].notna()
     if "n" in differs:
@@ -111,10 +121,10 @@ def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
 
 
 def labels(settings: Settings, differs: Differences) -> Labels:
-    """Return the labels for a variation.
+    """Return the labels of problems and estimators for the figures of a variation.
 
-    A problem or estimator with changed parameters does not have the paper's name for the unchanged
-    one, but names the changes: 'binned15_mass (bins=30)'.
+    A problem or estimator with changed parameters loses the label that the paper gives it. Its new
+    label is its id with the changes, such as 'binned15_mass (bins=30)'.
     """
     labels = {group: dict(settings.labels.texts(group)) for group in ("problem", "estimator")}
     for group, texts in labels.items():
@@ -127,21 +137,21 @@ def labels(settings: Settings, differs: Differences) -> Labels:
 
 
 def move_other_aside(folder: Path, stem: str, content: dict[str, Any]) -> Path | None:
-    """Move a named folder aside if it holds the results of another configuration.
+    """Rename a folder of results if it belongs to a run with other settings.
 
     Parameters
     ----------
     folder : Path
-        Folder that new results are to be written to.
+        Folder that the new results need.
     stem : str
-        <stem>.json in the folder describes its results.
+        Name of the description of the results in that folder, without ".json".
     content : dict
-        Description of the new results; it is written to <stem>.json.
+        Description of the new results, which is written to <stem>.json.
 
     Returns
     -------
     Path or None
-        <folder>~<identity of the old results>, or None if nothing was moved.
+        New path of the old folder, <folder>~<identity of the old run>. None if nothing was renamed.
     """
     before = read_description(folder, stem)
     moved = None
@@ -153,7 +163,7 @@ def move_other_aside(folder: Path, stem: str, content: dict[str, Any]) -> Path |
             moved = folder.with_name(f"{folder.name}~{before.get('identity')}.{attempt}")
         try:
             folder.rename(moved)
-        except FileNotFoundError:  # another run has moved it at the same time
+        except FileNotFoundError:  # another run has renamed it at the same time
             moved = None
     if before != content or moved:
         write_json(folder / f"{stem}.json", content)
@@ -161,7 +171,7 @@ def move_other_aside(folder: Path, stem: str, content: dict[str, Any]) -> Path |
 
 
 def read_description(folder: Path, stem: str) -> dict[str, Any] | None:
-    """Return the content of <stem>.json in a folder of results, or None without it."""
+    """Return the content of <stem>.json in a folder of results, or None if it cannot be read."""
     try:
         content: dict[str, Any] = json.loads((folder / f"{stem}.json").read_text())
         return content
@@ -170,19 +180,25 @@ def read_description(folder: Path, stem: str) -> dict[str, Any] | None:
 
 
 def shorten(value: Any, most: int = 60) -> str:
-    """Return a value for a sentence or table, in at most so many characters."""
+    """Return a value as text of at most `most` characters. Longer text ends in an ellipsis."""
     text = value if isinstance(value, str) else _canonical(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _head(path: str, before: Any, after: Any) -> str:
-    """Return the path, or "problem" or "estimator" if only one of both values exists."""
+    """Return the words by which a change is named: usually the path itself.
+
+    If the change adds or removes a whole problem or estimator, return "problem" or "estimator".
+    """
     is_chosen = _is_component(path) and (before is None or after is None)
     return path.split(".")[0] if is_chosen else path
 
 
 def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
-    """Return the changes of a variation as on the command line: 'n=[200], reps=2'."""
+    """Return the changes of a variation as on the command line, such as 'n=[200], reps=2'.
+
+    After `most` changes, the others are only counted.
+    """
     texts: dict[str, str] = {}
     for path, (before, after) in differs.items():
         head = _head(path, before, after)
@@ -193,9 +209,12 @@ def changes(settings: Settings, differs: Differences, most: int = 5) -> str:
 
 
 def sentence(settings: Settings, differs: Differences) -> str:
-    """Return 'a variation of berta2026_fig1 (n, reps, seed)', or 'a run of its own'."""
+    """Return a description such as 'a variation of berta2026_fig1 (n, reps, seed)'.
+
+    For a run without an experiment, return 'a run without an experiment'.
+    """
     if not settings.experiment:
-        return "a run of its own"
+        return "a run without an experiment"
     heads = dict.fromkeys(_head(path, *pair) for path, pair in differs.items() if path != "name")
     return f"a variation of {settings.experiment} ({_join(list(heads), 4) or 'name'})"
 

@@ -72,7 +72,7 @@ def _run(folder: Path, kind: str, path: Path, seconds: float) -> Run:
         (name, ("", ", ".join(values))) for name, values in (stored.get("swept") or {}).items()
     ]
     picture, sentences = path.with_suffix(".png"), path.with_suffix(".txt")
-    experiment = stored.get("experiment") or "no experiment: a run of its own"
+    experiment = stored.get("experiment") or "no experiment"
     quote = ""
     if kind == "compare":
         experiment = "all of the arena"

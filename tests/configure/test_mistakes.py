@@ -14,23 +14,23 @@ lst problems => (did you mean 'list'?)
 smoke => did you mean experiment=smoke?
 help pln => (did you mean 'plan'?)
 run => no problem is selected; give problem=[ID,...] or experiment=ID
-run smoke => 'smoke' is no option; did you mean experiment=smoke?
-@ --rep 3 => there is no flag '--rep'; options are NAME=VALUE without dashes: reps=3
+run smoke => 'smoke' is not an option; did you mean experiment=smoke?
+@ --rep 3 => there is no flag '--rep'; options are written without dashes, so give reps=3
 @ -x => there is no flag '-x'
 @ --cfg foo => invalid choice: 'foo'
 @ --cfg => expected one argument
--m seed=0,1 => -m has no experiment= or problem= to run
+-m seed=0,1 => -m is given without an experiment= or problem= to run
 -m @ --jobs 3 => jobs=3
 -m @ +foo=1,2 => there is no option 'foo'
 -m experiment=smoke,smokee => there is no experiment 'smokee' (did you mean 'smoke'?)
 -m @ n=[1, => n=[1, cannot be read
--m @ hydra/launcher=nope => there is no hydra/launcher 'nope'; there are basic, joblib
-@ hydra/launcher=submitit_nope => `pip install 'calharness[slurm]'` gets it
-@ estimator=[binned15, oracle] => quote the whole, as 'estimator=[binned15, oracle]'
+-m @ hydra/launcher=nope => there is no hydra/launcher 'nope'; known are basic, joblib
+@ hydra/launcher=submitit_nope => `pip install 'calharness[slurm]'` installs it
+@ estimator=[binned15, oracle] => put quotes around it: 'estimator=[binned15, oracle]'
 @ 'n =5' => n =5 cannot be read
 @ n => 'n' has no value; give n=VALUE
-@ n:5 => 'n:5' is no option (did you mean 'n'?)
-@ n=100,200 => a list is 'n=[1,2]'
+@ n:5 => 'n:5' is not an option (did you mean 'n'?)
+@ n=100,200 => write a list as 'n=[1,2]'
 @ 'title=a: b=c' => title=a: b=c cannot be read
 @ 'title=${foo}' => Interpolation key 'foo' not found
 @ rep=3 => there is no option 'rep' (did you mean 'reps'?)
@@ -51,21 +51,21 @@ run smoke => 'smoke' is no option; did you mean experiment=smoke?
 @ bootstrap=200 => no problem of this run is a file whose rows could be resampled; leave it out
 @ estimator=[binned15] estimand=kl => no estimator of this run gives; they give l1, l2
 @ sweep.estimator.binned15.bins=[] => sweep.estimator.binned15.bins is an empty list
-@ sweep.estimator.binned15.bins=[5,5.0] => sweep.estimator.binned15.bins holds 5 twice
+@ sweep.estimator.binned15.bins=[5,5.0] => sweep.estimator.binned15.bins contains 5 twice
 @ sweep.estimator.binned15.bins=[5,0] => bins is 0
 @ sweep.estimator.binned15.binz=[5,6] => parameters are bins, rule
-@ sweep.estimator.binned15=[5,6] => sweep.estimator.ID.PARAMETER=[values] is needed
+@ sweep.estimator.binned15=[5,6] => give sweep.estimator.ID.PARAMETER=[values]
 @ sweep.sed=[5,6] => did you mean 'seed'?
 @ sweep.seed=[-1,0] => seed is -1
 @ sweep.reps=[1,2] => give reps=[1, 2]
 @ sweep.jobs=[1,2] => jobs cannot be swept
 @ sweep.estimator.kde.bandwidth=[0.1,0.2] => add it to estimator=[...]
-experiment=ranking_dirichlet10 sweep.seed=[0,1] => a sweep is of a run without ranking
+experiment=ranking_dirichlet10 sweep.seed=[0,1] => leave out ranking or the sweep
 -m @ estimator.binned15.bins=5,0 => bins is 0
--m @ estimator.binned15.bins=5,5 => holds 5 twice
+-m @ estimator.binned15.bins=5,5 => contains 5 twice
 -m @ estimator.binned15.bins=interval(2,9) => give values, 1,2,5
 -m @ estimator.binned15.bins=5,6 name=a,b => name cannot be swept
--m @ shard=0,1 => shard is 1 of shards=1
+-m @ shard=0,1 => shard is 1, but shards=1
 -m @ estimator=[] seed=0,1 => no estimator is selected
 -m @ +estimator.x._target_=a.B,a.C => estimator.x._target_
 -m @ problem=beta_wavy,beta_wawy => there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)
@@ -75,7 +75,7 @@ report -m @ seed=0,1 => run it first
 @ n.a=3 => n.a=3
 @ ~estimator => ~estimator cannot be read
 experiment= => experiment is empty; give experiment=ID, or leave it out
-experiment=[smoke,arena] => `-m experiment=a,b` runs one after the other
+experiment=[smoke,arena] => `-m experiment=a,b` runs several in turn
 @ experiment=arena => names several experiments
 @ estimator=null => estimator=null cannot be read
 @ estimator=[] => no estimator is selected
@@ -87,11 +87,11 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs one after the other
 @ estimator.variational_isotonic.folds=3 => +estimator.variational_isotonic.folds=VALUE
 @ estimator.binned15=7 => estimator.binned15 is 7
 @ estimator.binned15.rule=mess => rule is 'mess'; allowed are width, mass, kmeans
-@ estimator.kde.bandwidth=0.1 => kde is not among this run's estimators; add it by +estimator=kde
-@ +estimator.kde.bandwidth=0.1 => add it by +estimator=kde
+@ estimator.kde.bandwidth=0.1 => kde is not among the estimators of this run; add +estimator=kde
+@ +estimator.kde.bandwidth=0.1 => add +estimator=kde
 @ estimator.kdf.bandwidth=0.1 => did you mean 'kde'?
 @ +problem.beta_calibrated.a=abc => problem 'beta_calibrated'
-@ +estimator.mine=3 => or +estimator.mine._target_=module.ClassOrFunction
+@ +estimator.mine=3 => by +estimator.mine._target_=module.ClassOrFunction
 @ +estimator.mine.bins=3 => estimator 'mine' has no _target_
 @ +estimator.mine._target_=nowhere.Mine => is it in this folder or installed?
 @ +estimator.mine._target_=math.Mine => module 'math' has no 'Mine'
@@ -99,14 +99,14 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs one after the other
 @ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs estimator
 problem=predictions => problem.predictions.path is missing
 problem=predictions problem.predictions.path=absent.csv => no file absent.csv
-@ n=0 => n is 0; positive integers are needed
+@ n=0 => n is 0; give positive integers
 @ engine=threads => engine is 'threads'; allowed are serial, loky, dask, ray
 @ name='a b' => name is 'a b'
-@ name=records => the folder of the records themselves; choose another
+@ name=records => name is 'records', a folder that the harness uses itself
 @ out= => out is ''
 @ out=[a] => out is ['a']
-@ out=file/below => is a file; a folder is needed
-@ "out='~no_such_user/x'" => which is no path
+@ out=file/below => is a file; give the path of a folder
+@ "out='~no_such_user/x'" => which is not a path
 plan seed => 'seed' has no value; give seed=VALUE
 report @ --foo => there is no flag '--foo'
 report @ => run it first

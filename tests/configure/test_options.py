@@ -84,7 +84,7 @@ def test_what_an_option_is_comes_from_its_template_or_its_row_or_its_file(conf):
         and plain.config["size"] == 3
     )
     assert options.text("problem", "box2_flat_old").splitlines() == [
-        "# made by conf/problem/tables/boxes.yaml: flat, as before",
+        "# defined by conf/problem/tables/boxes.yaml: flat, as before",
         "box2_flat_old:",
         "  _target_: a.Old",
         "  box: [{_target_: a.Flat}]",
@@ -195,7 +195,7 @@ def test_commands_see_what_the_tables_make(cli):
     assert "tuned_kde on the split, the folds and the averages of the authors' code" in text
     text = cli("info", "cifar10_lenet5_kull")[1]
     assert (
-        "# made by conf/problem/tables/networks.yaml" in text
+        "# defined by conf/problem/tables/networks.yaml" in text
         and "random, or file: the authors' order" in text
     )
     lines = cli("list", "problems", "score_ties")[1].splitlines()

@@ -48,7 +48,7 @@ def test_code_named_by_a_file_is_refused_unless_the_command_line_names_it(folder
     given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
     with pytest.raises(
         BadInputError,
-        match=r"estimator.evil._target_ is 'evil_module.Evil' in a .* file.*trust=\[evil_module\]",
+        match=r"estimator.evil._target_ in a .* file names 'evil_module.Evil'.*trust=\[evil_module\]",
     ):
         compose(given)
     assert (
@@ -104,7 +104,7 @@ def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli
     ],
 )
 def test_no_corner_of_a_configuration_names_code(config):
-    with pytest.raises(BadInputError, match="configuration file|a list of modules is needed"):
+    with pytest.raises(BadInputError, match="configuration file|give a list of modules"):
         trust.add_trusted(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
 
 
@@ -114,7 +114,7 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         {"calibrator": {"_target_": ["os.system"]}},
         {"calibrator": [{"_target_": "os.system"}]},
     ):
-        with pytest.raises(BadInputError, match="_target_ is 'os.system' in a configuration file"):
+        with pytest.raises(BadInputError, match="_target_ in a configuration file names 'os.system'"):
             sweeps.points(
                 replace(settings, sweep={"estimator": {"variational_isotonic": parameter}})
             )
@@ -180,7 +180,7 @@ def test_neither_do_choices_of_hydra_s_own(folder, cli):
     code, _, err = cli(f"--config-dir={folder / 'conf'}", "hydra/job_logging=mine", *RUN)
     assert (
         code == 2
-        and "evil_module.Evil' in a configuration file" in err
+        and "in a configuration file names 'evil_module.Evil'" in err
         and not (folder / "RAN").exists()
     )
 

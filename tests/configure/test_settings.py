@@ -15,7 +15,7 @@ from harness.errors import BadInputError
 
 def test_the_class_and_the_file_have_the_same_options():
     assert set(OPTIONS) == set(setting_names())
-    assert set(rules.names_of(Figure, *Role)) == set(defaults()["figure"])
+    assert set(rules.option_names(Figure, *Role)) == set(defaults()["figure"])
     assert {field.name for field in fields(Labels)} == set(defaults()["labels"])
 
 
@@ -93,7 +93,7 @@ def test_limits_need_a_process_of_their_own(name):
 
 def test_lists_of_options_follow_from_the_roles():
     """Each option has one role, from which the lists follow."""
-    by_role = {role: set(rules.names_of(Settings, role)) for role in Role}
+    by_role = {role: set(rules.option_names(Settings, role)) for role in Role}
     assert sum(map(len, by_role.values())) == len(OPTIONS) and set().union(
         *by_role.values()
     ) == set(OPTIONS)
@@ -115,7 +115,7 @@ def test_lists_of_options_follow_from_the_roles():
 
 
 def test_options_of_cells_are_idle_in_a_run_without_cells():
-    with pytest.raises(BadInputError, match="^seed, bootstrap would change nothing"):
+    with pytest.raises(BadInputError, match="^seed, bootstrap would have no effect"):
         record_sources.check(
             Settings.from_dict({"records_of": ["smoke"], "seed": 1, "bootstrap": 20})
         )
@@ -123,5 +123,5 @@ def test_options_of_cells_are_idle_in_a_run_without_cells():
 
 def test_a_rule_says_name_value_and_what_is_allowed():
     with pytest.raises(BadInputError, match="^x is 3; allowed are a, b.$"):
-        rules.one_of("a", "b").check("x", 3)
+        rules.choice("a", "b").check("x", 3)
     Rule("anything", lambda value: True).check("x", None)

@@ -155,7 +155,7 @@ def test_numbers_of_resamples_are_apart(out, tmp_path):
 
 
 def test_values_that_read_alike_are_refused():
-    with pytest.raises(BadInputError, match="holds 1 twice"):
+    with pytest.raises(BadInputError, match="contains 1 twice"):
         sweeps.points(compose([*BASE, "sweep.seed=[1,1.0]"]))
 
 
@@ -268,7 +268,7 @@ def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     ("arguments", "says"),
     [
         (["sweep.estimator.binned15.bins=[]"], "is an empty list"),
-        (["sweep.estimator.binned15.bins=[5,5]"], "holds 5 twice"),
+        (["sweep.estimator.binned15.bins=[5,5]"], "contains 5 twice"),
         (
             ["sweep.estimator.kde.bandwidth=[0.1]"],
             "the estimators of this run are binned15, oracle; add it to estimator=",

@@ -204,7 +204,7 @@ def test_a_run_without_experiment_is_its_own_result_too(cli, out):
     code, text, _ = cli("problem=beta_wavy", "estimator=[binned15]", "n=[50]", "reps=2", "jobs=1")
     assert (
         code == 0
-        and "a run of its own; its results go to" in text
+        and "a run without an experiment; its results go to" in text
         and folders(out)[0].startswith("adhoc-")
     )
     assert "What differs" not in next((out / "variations").glob("*/*.html")).read_text()

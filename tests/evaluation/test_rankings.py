@@ -153,18 +153,18 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
 WRONG = [
     ("l1", "ranking is 'l1'"),
     ({"order": ["a", "b"]}, "ranking.order"),
-    ({"orders": None}, "ranking has neither"),
+    ({"orders": None}, "ranking has no right order"),
     ({"orders": ["a", "b"]}, "ranking.orders is"),
     ({"orders": {"x": "ab"}}, "ranking.orders is"),
     ({"orders": {"x": [1, 2]}}, "ranking.orders is"),
     ({"orders": {"x": ["a"]}}, "ranking.orders is"),
     ({"orders": {"x": ["a", "a"]}}, "ranking.orders is"),
-    ({"orders": {"x": ["a", "z"]}}, "orders.x is .'a', 'z'.; z not among"),
+    ({"orders": {"x": ["a", "z"]}}, "orders.x is .'a', 'z'., but the run has no problem z"),
     *(({"reference": r}, "ranking.reference is") for r in (["l1"], "foo", "ckce")),
     ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
     ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
-    ({"reference": "full", "sets": {"x": ["a", "z"]}}, "sets.x is .'a', 'z'.; z not among"),
-    ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "sets is given without a reference"),
+    ({"reference": "full", "sets": {"x": ["a", "z"]}}, "sets.x is .'a', 'z'., but the run has no problem z"),
+    ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "sets is given, but nothing orders"),
 ]
 
 
@@ -172,7 +172,7 @@ WRONG = [
 def test_a_wrong_ranking_is_one_sentence(ranking, says):
     with pytest.raises(BadInputError, match=says):
         Ranking.from_value(ranking).check_models({"a", "b"})
-    with pytest.raises(BadInputError, match="at least two are needed"):
+    with pytest.raises(BadInputError, match="give at least two problems"):
         Ranking(reference="l1").check_models({"a"})
 
 

@@ -71,10 +71,10 @@ def test_other_records_are_a_variation():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("records_of=smoke", "a list of ids of experiments is needed"),
+        ("records_of=smoke", "give a list of ids of experiments"),
         ("records_of=[smok]", "did you mean 'smoke'"),
         ("records_from=[{pack: a}]", "module.function"),
-        ("records_from=a", "a list is needed"),
+        ("records_from=a", "give a list of"),
         ("records_from=[{pack: nothing, reader: a.b}]", "which does not exist"),
         ("records_from=[{file: /no/such.csv, reader: a.b}]", "neither here nor below"),
     ],
@@ -89,13 +89,13 @@ def test_wrong_options_are_refused_in_one_sentence(option, message, tmp_path):
     ("option", "name"), [("reps=2", "reps"), ("estimator=[binned15]", "estimator")]
 )
 def test_settings_of_cells_without_cells_are_refused(option, name):
-    with pytest.raises(BadInputError, match=f"{name} would change nothing"):
+    with pytest.raises(BadInputError, match=f"{name} would have no effect"):
         Experiment.of(["records_of=[smoke]", option])
 
 
 def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
     """Neither directly nor in a circle."""
-    with pytest.raises(BadInputError, match="smoke names smoke"):
+    with pytest.raises(BadInputError, match="smoke uses smoke"):
         Experiment.of(["experiment=smoke", "records_of=[smoke]"])
     plain = options.option
 
@@ -106,7 +106,7 @@ def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
         return found._replace(config=found.config | {"records_of": ["smoke"]})
 
     monkeypatch.setattr(record_sources, "option", circular)
-    with pytest.raises(BadInputError, match="smoke names arena names smoke"):
+    with pytest.raises(BadInputError, match="smoke uses arena uses smoke"):
         Experiment.of(["experiment=smoke", "records_of=[arena]"])
 
 
