@@ -114,7 +114,9 @@ def test_neither_does_a_sweep_nor_hydra_s_own_node():
         {"calibrator": {"_target_": ["os.system"]}},
         {"calibrator": [{"_target_": "os.system"}]},
     ):
-        with pytest.raises(BadInputError, match="_target_ in a configuration file names 'os.system'"):
+        with pytest.raises(
+            BadInputError, match="_target_ in a configuration file names 'os.system'"
+        ):
             sweeps.points(
                 replace(settings, sweep={"estimator": {"variational_isotonic": parameter}})
             )

@@ -163,7 +163,10 @@ WRONG = [
     *(({"reference": r}, "ranking.reference is") for r in (["l1"], "foo", "ckce")),
     ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
     ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
-    ({"reference": "full", "sets": {"x": ["a", "z"]}}, "sets.x is .'a', 'z'., but the run has no problem z"),
+    (
+        {"reference": "full", "sets": {"x": ["a", "z"]}},
+        "sets.x is .'a', 'z'., but the run has no problem z",
+    ),
     ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "sets is given, but nothing orders"),
 ]
 
