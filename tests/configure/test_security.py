@@ -48,7 +48,7 @@ def test_code_named_by_a_file_is_refused_unless_the_command_line_names_it(folder
     given = [f"hydra.searchpath=['file://{folder / 'conf'}']", "estimator=[evil]", *RUN]
     with pytest.raises(
         BadInputError,
-        match=r"estimator.evil._target_ in a .* file names 'evil_module.Evil'.*trust=\[evil_module\]",
+        match=r"estimator.evil._target_ in .* names 'evil_module.Evil'.*trust=\[evil_module\]",
     ):
         compose(given)
     assert (

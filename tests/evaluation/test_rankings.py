@@ -159,13 +159,13 @@ WRONG = [
     ({"orders": {"x": [1, 2]}}, "ranking.orders is"),
     ({"orders": {"x": ["a"]}}, "ranking.orders is"),
     ({"orders": {"x": ["a", "a"]}}, "ranking.orders is"),
-    ({"orders": {"x": ["a", "z"]}}, "orders.x is .'a', 'z'., but the run has no problem z"),
+    ({"orders": {"x": ["a", "z"]}}, "orders.x is .'a', 'z'., but .* no problem z"),
     *(({"reference": r}, "ranking.reference is") for r in (["l1"], "foo", "ckce")),
     ({"reference": "full", "sets": ["a", "b"]}, "ranking.sets is .'a', 'b'"),
     ({"reference": "full", "sets": {"x": ["a"]}}, "ranking.sets is {'x'"),
     (
         {"reference": "full", "sets": {"x": ["a", "z"]}},
-        "sets.x is .'a', 'z'., but the run has no problem z",
+        "sets.x is .'a', 'z'., but .* no problem z",
     ),
     ({"orders": {"x": ["a", "b"]}, "sets": {"x": ["a", "b"]}}, "sets is given, but nothing orders"),
 ]
