@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """What an option influences. It decides whether the option can be swept, for example."""
+    """Aspect of a run that an option influences. It decides whether the option can be swept, for example."""
 
     CELLS = "which cells are computed"
     OPERATION = "where and how fast the cells are computed"
