@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """Aspect of a run that an option influences. It decides whether the option can be swept, for example."""
+    """Aspect of a run that an option influences.
+
+    It decides, for example, whether the option can be swept.
+    """
 
     CELLS = "which cells are computed"
     OPERATION = "where and how fast the cells are computed"
