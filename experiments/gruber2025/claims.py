@@ -88,7 +88,6 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
         "the risk marks outlying estimates": marks(top, "as published"),
         "the risk marks outlying estimates without dropping": marks(top_right, "corrected"),
         "differences are within the error bars": spread(top),
-        "the risk may not rank the estimators": winners(made),
         "no estimator dominates": dominance(top),
         "ukkr has the least risk on CIFAR-10": lead(made, CIFAR10, "ukkr"),
         "tuned bins have the least risk on CIFAR-100": lead(made, CIFAR100, "bins"),
@@ -352,21 +351,6 @@ def printed_spread(tables, bases, why):
         for rows in tables
     ]
     return exact(max(ratio.max() for ratio in each), (), claims.PAPER, why)
-
-
-def winners(made):
-    """Test the share of halves on which the estimator of least risk wins again, over networks."""
-    again = {}
-    for problem in NETWORKS:
-        whole_rows, many = made(problem)
-        if len(whole_rows) and len(many):
-            again[problem] = many.idxmin(axis=1).eq(whole_rows.idxmin())
-    share = pd.DataFrame(again).astype(float).mean(axis=1)
-    why = (
-        "five estimators on 100 random halves of each of the four networks; 0.9 is ours. The paper "
-        "says may: on LeNet-5 the risk is insensitive (below)"
-    )
-    return claims.estimate_mean(share, made.keys, claims.PAPER, why)
 
 
 def dominance(top):

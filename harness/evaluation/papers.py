@@ -43,6 +43,9 @@ HOW = {
         "the paper's protocol on the part of its data that is available here; missing files are "
         "listed with the command that gets them"
     ),
+    "from the authors' runs": (
+        "averages of rows that the authors publish; the estimates themselves are not computed here"
+    ),
     "a twin": (
         "the paper's protocol on other data or networks: the paper's numbers are shown next to "
         "ours, without a verdict"

@@ -226,3 +226,21 @@ def test_a_published_run_without_a_cell_of_ours_is_not_computed():
     assert whys["WS LGBM (CV)"] == [legacy.NOT_COMPUTED]
     assert whys["TabICLv2 (CV)"] == [legacy.WEIGHTS]
     assert "Isotonic (CV)" not in whys
+
+
+def test_means_over_9_or_11_runs_count_ours_as_often():
+    """Seed 7 counts no time in Figure 1; a mean that the authors took over ten runs stays."""
+    settings = compose(["experiment=berta2026_fig1_legacy"])
+    labels = {"variational_isotonic_berta2026": "Isotonic (CV)", "binned15_mass": "ECE (15 bins)"}
+    rows = [
+        {"key": f"{name}{rep}", "problem": "beta_overconfident_legacy", "notion": "binary",
+         "n": 10_000, "rep": rep, "estimator": name, "estimand": "l1", "value": float(rep)}
+        for name in labels
+        for rep in range(10)
+    ]  # fmt: skip
+    ours = legacy.reproduced(record_frame(rows), settings, "l1")
+    ours = ours[ours["item"].eq("fig1") & ours["value"].notna()]
+    ours = ours.set_index("column").loc[list(labels.values())]
+    assert ours["reps"].to_list() == [9.0, 10.0]
+    assert ours["value"].to_list() == pytest.approx([38 / 9, 4.5])
+    assert len(ours["keys"].iloc[0]) == 9

@@ -72,13 +72,12 @@ def test_the_interval_is_that_of_the_halves():
     assert (worst.low, worst.high) == pytest.approx((40.0 - half, 40.0 + half))
 
 
-def test_a_lead_and_the_winners_on_halves():
+def test_a_lead_on_halves():
     """ukkr (6.11) is 0.02 behind kde; in every second half it has 0.4 more, in the others less."""
     made = both(own.PRINTED, ROOTS, ESTIMATES)
     lead = own.lead(made, own.CIFAR10, "ukkr")
     assert lead.value == pytest.approx(6.09 - 6.11) and "kde" in lead.why
     assert lead.low < 0 < lead.high
-    assert own.winners(made).value == 0.0  # ukkr or 15 bins win the halves, kde all rows
 
 
 def test_ranks_and_shares_count_networks():
