@@ -42,7 +42,7 @@ DISTANCES = {
     ),
     "fourth power": (lambda q, f: ((q - f) ** 4).sum(axis=1), lambda q, f: 4.0 * (q - f) ** 3),
     "weighted": (
-        lambda q, f: ((q - f) ** 2 @ np.array([1.0, 5.0, 0.2])),
+        lambda q, f: (q - f) ** 2 @ np.array([1.0, 5.0, 0.2]),
         lambda q, f: 2.0 * (q - f) * np.array([1.0, 5.0, 0.2]),
     ),
 }
