@@ -1,9 +1,11 @@
 """Estimators: (p, y) -> {estimand: Estimate}.
 
-An estimator is a frozen dataclass whose fields are its mathematics. It is called as `estimator(p,
-y, rng)` on reduced data. For the scalar notions p is (n,) with y in {0, 1}; class-wise, it is
-called once per class, and the harness averages. For canonical p is (n, k) with y in 0..k-1. Its
-class attributes are its properties: `base.EstimatorSpec` lists them and their defaults.
+An estimator is a frozen dataclass. Its fields are its mathematical parameters. Its class attributes
+are its properties; `base.EstimatorSpec` lists them and their defaults.
+
+It is called as `estimator(p, y, rng)` on reduced data. For the scalar notions, p is (n,) with
+labels y in {0, 1}. For the class-wise notion it is called once per class, and the harness averages
+over the classes. For the canonical notion, p is (n, k) with labels y from 0 to k - 1.
 """
 
 from harness.estimators.accuracy import Accuracy, SaturatedShare

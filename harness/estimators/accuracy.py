@@ -16,12 +16,14 @@ class Accuracy:
 
         accuracy = mean 1{argmax_j p_j = y}
 
-    Of equal probabilities the first class counts; a scalar probability of 1/2 predicts class 0.
-    Under top_label, whose outcomes are 1 if the predicted label was right, it is their mean.
+    p is a predicted vector of probabilities and y its outcome. Among equal probabilities, the first
+    class counts as the most probable. A scalar probability of 1/2 predicts class 0. Under the
+    top-label notion, y is 1 if the predicted label was right, and the accuracy is the mean of y.
 
     Notes
     -----
-    Estimand: P(argmax f = Y), between 0 and 1. Unbiased. Cost O(n k).
+    Estimand: the probability that the most probable class is the outcome. Unbiased. Cost: O(n k)
+    for n samples and k classes.
 
     Examples
     --------
@@ -41,7 +43,7 @@ class Accuracy:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, notion: str | None = None
     ) -> dict[str, Estimate]:
-        """Return the accuracy of p (n,) or (n, k); y are outcomes (n,) or class-wise indicators."""
+        """Return the accuracy of p (n,) or (n, k), for outcomes (n,) or class indicators (n, k)."""
         y = np.asarray(y)
         p, y = checked(p, y.argmax(axis=1) if y.ndim == 2 else y)
         if notion == "top_label":
@@ -54,12 +56,16 @@ class Accuracy:
 class SaturatedShare:
     """Top-label accuracy, with the share of confidences that float32 rounds to 1.
 
-        accuracy = mean y,  saturated_share = mean 1{float32(p) = 1}
+        accuracy = mean y
+        saturated_share = mean 1{float32(p) = 1}
+
+    p is the confidence in the predicted label, and y is 1 if that label was right.
 
     Notes
     -----
-    Estimand: P(argmax f = Y), unbiased. The diagnostic `saturated_share` is the share of points at
-    which a Dirichlet kernel has no density. An estimator without clipping drops them. Cost O(n).
+    Estimand: the probability that the predicted label is right. Unbiased. `saturated_share` is a
+    diagnostic: a Dirichlet kernel has no density at a confidence of 1, and an estimator that does
+    not clip drops such samples. Cost: O(n).
 
     Examples
     --------

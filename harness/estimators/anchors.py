@@ -1,4 +1,4 @@
-"""Anchors: scores that are no calibration error, and an oracle that knows the truth."""
+"""Reference values: proper scores, which are no calibration errors, and an oracle."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ class Brier:
 
         brier = 1/n sum_i ||p_i - y_i||^2
 
-    One column for the scalar notions, the sum over the classes for canonical, where y_i is one-hot.
+    p_i is a prediction and y_i its outcome. For the scalar notions both are numbers. For the
+    canonical notion both are vectors, and y_i is one-hot.
 
     Notes
     -----
-    No calibration error: its expectation is l2_squared plus the refinement, and so an upper bound
-    of l2_squared. Unbiased for that expectation, between 0 and 1 (scalar) or 2 (canonical). O(n k).
+    The Brier score is no calibration error. Its expectation is l2_squared plus the refinement, and
+    so an upper bound of l2_squared. The estimate of this expectation is unbiased. It lies between 0
+    and 1 for scalars, and between 0 and 2 for vectors. Cost: O(n k).
 
     References
     ----------
@@ -56,11 +58,13 @@ class LogLossScore:
 
         logloss = -1/n sum_i log p_i(y_i)
 
+    p_i(y_i) is the probability that prediction i gives to its outcome y_i.
+
     Notes
     -----
-    No calibration error: its expectation is kl plus the refinement, and so an upper bound of kl.
-    Unbiased for that expectation, in nats. An outcome of predicted probability 0 makes it infinite,
-    which is recorded as undefined. O(n).
+    The log-loss is no calibration error. Its expectation is kl plus the refinement, and so an upper
+    bound of kl. The estimate of this expectation is unbiased, in nats. It is infinite if an outcome
+    had probability 0, which is recorded as undefined. Cost: O(n).
 
     Examples
     --------
@@ -85,16 +89,20 @@ class LogLossScore:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Oracle that knows the true C = E[Y given p]; only the sampling error of p remains.
+    """Oracle that knows the true C = E[Y given p], so that its only error is the sampling of p.
 
-        value = 1/n sum_i d(p_i, C(p_i)),   d the distance of the estimand
+        value = 1/n sum_i d(p_i, C(p_i))
+
+    d is the distance that defines the estimand.
 
     Notes
     -----
-    Gives every estimand of the notion except the scores. Unbiased; rms and sharpness are slightly
-    low, linf of scalars is from below. Needs a problem that knows its posterior. There is no
-    class-wise notion: the posterior given a whole vector does not determine the one given a single
-    coordinate. O(n k).
+    The oracle returns every estimand of the notion except the proper scores. The values are
+    unbiased, with these exceptions: rms and sharpness are slightly too small, and linf of scalars
+    is a lower bound.
+
+    The problem must know its posterior. The class-wise notion is absent, because E[Y given p] of
+    a whole vector p does not determine E[Y given one coordinate]. Cost: O(n k).
 
     Examples
     --------
@@ -128,7 +136,7 @@ class Oracle:
         p, y = checked(p, y)
         if p.ndim == 1 and getattr(problem, "classes", 2) > 2:
             raise UndefinedError(
-                "the oracle knows E[Y given the whole vector], not given one coordinate"
+                "the oracle knows E[Y given the whole vector], but not E[Y given one coordinate]"
             )
         notion = notion or ("binary" if p.ndim == 1 else "canonical")
         c = posterior(problem, p)

@@ -1,4 +1,4 @@
-"""Application of an estimator to reduced data, and checks of its answer."""
+"""Application of an estimator to reduced data, and checks of the estimates that it returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("point", "lower", "upper", "interval")
 
 
 class WrongAnswerError(BadInputError):
-    """The return value of an estimator is no estimate."""
+    """Error for an estimator that returned something other than valid estimates."""
 
 
 def apply(
@@ -29,37 +29,37 @@ def apply(
     rng: Any,
     problem: Any = None,
 ) -> dict[str, Estimate]:
-    """Apply an estimator to reduced data.
+    """Apply an estimator to reduced data, and return {estimand: Estimate}.
 
-    Class-wise, an estimator of one probability is applied to every class, and the mean over the
-    classes is returned. If it has a `level`, each class gets 1 - (1 - level) / k, so that the means
-    of its bounds hold at `level` together (Bonferroni).
+    Under the class-wise notion, an estimator of scalars is applied to each of the k classes, and
+    the mean over the classes is returned. If the estimator has a `level`, it is applied with the
+    level 1 - (1 - level) / k. Then the means of its bounds hold at `level` (Bonferroni).
 
     Parameters
     ----------
     estimator : Estimator
-        Anything callable as (p, y), (p, y, rng) or (p, y, *, rng), see `EstimatorSpec`.
+        Anything that can be called as (p, y), (p, y, rng) or (p, y, *, rng).
     p, y : ndarray
         Predictions and labels, validated and reduced by `harness.reduce(p, y, notion)`.
     notion : {"binary", "top_label", "classwise", "canonical"}
         The reduction that made p and y.
     rng : numpy.random.Generator
-        The estimator's own stream.
+        The random stream of the estimator.
     problem : Problem, optional
-        Passed to estimators that want it.
+        The problem of the data. It is passed to estimators that declare "problem" in `wants`.
 
     Returns
     -------
     dict of str to Estimate
-        By estimand, with plain floats. The number returned by a bare function becomes {"l1":
-        Estimate(number)}.
+        One estimate per estimand, with plain floats. If a function returns a bare number, the
+        result is {"l1": Estimate(number)}.
 
     Raises
     ------
     WrongAnswerError
-        If the estimator returns something else.
+        If the estimator returns neither a number nor estimates.
     UndefinedError
-        If it returns bounds of single classes, which have no mean.
+        If it returns bounds for single classes. The mean of such bounds is no bound.
 
     Examples
     --------
@@ -80,15 +80,16 @@ def apply(
     per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise UndefinedError(
-            "a mean of bounds over classes is no bound; only points are averaged class-wise"
+            "the estimator returns a bound for each class, and the mean of bounds is no bound"
         )
     return {name: _mean([e[name] for e in per_class], level) for name in per_class[0]}
 
 
 def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
-    """Return the mean of points, and of their bounds if these hold at a common level.
+    """Return the mean over classes of point estimates, and of their bounds if all have them.
 
-    Diagnostics are dropped: they describe single classes.
+    Without a `level`, bounds are dropped. Diagnostics are dropped, too, because they describe
+    single classes.
     """
 
     def mean(name: str) -> float | None:
@@ -103,7 +104,7 @@ def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
 
 
 def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dict[str, Any]) -> Any:
-    """Call the estimator with rng by position, by keyword or not at all, as it allows."""
+    """Call the estimator, passing rng by position, by keyword or not at all (`takes_rng`)."""
     passing = takes_rng(estimator)
     if passing == "keyword":
         return estimator(p, y, rng=rng, **extra)
@@ -111,9 +112,9 @@ def _call(estimator: Estimator, p: ArrayLike, y: ArrayLike, rng: Any, extra: dic
 
 
 def takes_rng(estimator: Any) -> bool | str:
-    """Return True if the estimator takes (p, y, rng), "keyword" if (p, y, *, rng), else False.
+    """Return how an estimator takes rng: True by position, "keyword" by keyword, False not at all.
 
-    A user's function may take (p, y) alone, or (p, y, bins=15).
+    A user's function may be (p, y) or (p, y, bins=15), which take no rng.
     """
     if isinstance(estimator, type) or not dataclasses.is_dataclass(estimator):
         return _takes_rng(estimator)
@@ -128,7 +129,7 @@ _rng_by_class: dict[type, bool | str] = {}
 
 
 def _takes_rng(estimator: Any) -> bool | str:
-    """Return the answer of `takes_rng` from the signature."""
+    """Return the result of `takes_rng` by inspecting the signature of the estimator."""
     try:
         parameters = list(inspect.signature(estimator).parameters.values())
     except (TypeError, ValueError):
@@ -142,13 +143,13 @@ def _takes_rng(estimator: Any) -> bool | str:
 
 
 def _normal(result: Any) -> dict[str, Estimate]:
-    """Return the result of an estimator as {estimand: Estimate}; WrongAnswerError if impossible."""
+    """Convert what an estimator returned to {estimand: Estimate}, or raise WrongAnswerError."""
     if not isinstance(result, dict):
         scalar = not isinstance(result, (list, tuple)) and np.ndim(result) == 0
         if result is None or not (isinstance(result, Estimate) or scalar):
             kind = "None" if result is None else f"a {type(result).__name__}"
             raise WrongAnswerError(
-                f"the estimator returned {kind}; allowed are a float or {{estimand: Estimate}}."
+                f"the estimator returned {kind}; allowed are a float and {{estimand: Estimate}}."
             )
         result = {"l1": result}
     return {
@@ -158,7 +159,7 @@ def _normal(result: Any) -> dict[str, Estimate]:
 
 
 def _sound(name: str, e: Estimate) -> Estimate:
-    """Return the estimate with plain floats; WrongAnswerError if its parts conflict."""
+    """Return an estimate with plain floats. Raise WrongAnswerError if its fields conflict."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))
         diagnostics = {
@@ -176,13 +177,13 @@ def _sound(name: str, e: Estimate) -> Estimate:
     high_missing = e.kind in ("upper", "interval") and high is None
     if low_missing or high_missing:
         raise WrongAnswerError(
-            f"{name} is of kind {e.kind} but low = {low}, high = {high}; "
-            "lower needs low, upper needs high."
+            f"{name} has kind {e.kind}, low {low} and high {high}; a lower bound needs low, an "
+            "upper bound needs high, an interval needs both."
         )
     if e.kind == "upper" and not (e.value == high or math.isnan(e.value)):
         raise WrongAnswerError(
-            f"{name} is an upper bound of value {e.value} and high {high}; they must be equal."
+            f"{name} is an upper bound with value {e.value} and high {high}; both must be equal."
         )
     if low is not None and high is not None and low > high:
-        raise WrongAnswerError(f"{name} has low {low} above high {high}.")
+        raise WrongAnswerError(f"{name} has low {low} above high {high}; low must not exceed high.")
     return e

@@ -15,14 +15,19 @@ from harness.math.notions import checked
 class Auroc:
     """Area under the ROC curve.
 
-        auroc = P(p > p') + P(p = p') / 2   over the pairs of a sample with y = 1 and one with y = 0
+        auroc = P(p > p') + P(p = p') / 2
+
+    p is the prediction of a random sample with y = 1, and p' that of a random sample with y = 0.
 
     Notes
     -----
-    Mann and Whitney's statistic: 1/2 for uninformative predictions, 1 for those that order all
-    pairs. Top-label, the confidences of right and wrong predictions are compared; class-wise it is
-    the mean over one class against the others. Unbiased. UndefinedError unless both outcomes
-    occurred. O(n log n).
+    This is the statistic of Mann and Whitney. It is 1/2 for uninformative predictions, and 1 if
+    every sample with y = 1 has a larger prediction than every sample with y = 0.
+
+    Under the top-label notion, y is 1 if the predicted label was right. Under the class-wise notion
+    the result is the mean over the classes, each against all others.
+
+    Unbiased. UndefinedError unless both outcomes occurred. Cost: O(n log n).
 
     Examples
     --------
@@ -44,10 +49,10 @@ class Auroc:
         zeros = len(y) - ones
         if not (ones and zeros):
             raise UndefinedError(
-                f"all {len(y)} labels are {y[0]}; pairs of both outcomes are needed"
+                f"all {len(y)} labels are {y[0]}; the area needs samples of both outcomes"
             )
         _, group, counts = np.unique(p, return_inverse=True, return_counts=True)
-        # Twice the rank, ties sharing their mean rank: integers, so that nothing is rounded.
+        # Equal p share their mean rank. Twice that rank is an integer, so that nothing is rounded.
         twice_rank = 2 * np.cumsum(counts) - counts + 1
         wins = int(twice_rank[group][y == 1].sum()) - ones * (ones + 1)
         return {"auroc": Estimate(wins / (2 * ones * zeros))}

@@ -1,4 +1,4 @@
-"""Estimators: their interface, properties, return values, and their application to a notion."""
+"""The interface of estimators: what they return, and the properties that they declare."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from harness.math.notions import SCALAR_NOTIONS
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, or a bound.
+    """The estimate of one estimand: a point, a bound or an interval.
 
     Parameters
     ----------
     value : float
-        The estimate, in the unit of its estimand (nothing is multiplied by 100). Of an upper bound
-        it equals `high`.
+        The estimate, in the unit of its estimand (not multiplied by 100). For an upper bound it
+        equals `high`.
     low, high : float, optional
-        Confidence bounds at `level`; None where there is none.
+        Confidence bounds at `level`. None means that there is no such bound.
     level : float, optional
         Confidence level of `low` and `high`, between 0 and 1.
     kind : {"point", "lower", "upper", "interval"}
-        "point": the value is an estimate; it may carry `low` and `high`, its own interval or
-        one-sided bound. "lower" carries `low`, "upper" `high`. "interval" carries both and has no
-        point: its value is a place between the ends, such as the middle, and has no meaningful RMSE
-        and no regret. A bound or interval is never averaged with points.
+        "point": `value` is the estimate. `low` and `high` are optional.
+        "lower": `low` is a lower bound.
+        "upper": `high` is an upper bound.
+        "interval": `low` and `high` are its ends, and `value` is some number between them. It is
+        not meant as an estimate, so that it has no RMSE and no regret.
+        Bounds and intervals are never averaged with points.
     diagnostics : dict of str to float, optional
-        How the estimate was made: the selected bandwidth, the rank of a matrix, the number of
-        non-empty bins.
+        How the estimate was computed, for example the selected bandwidth, the rank of a matrix or
+        the number of non-empty bins.
 
     Examples
     --------
@@ -54,10 +56,12 @@ class Estimate:
 class Estimator(Protocol):
     """Anything that can be called as (p, y, rng) and returns {estimand: Estimate}.
 
-    p is (n,) with y (n,) in {0, 1} for the scalar notions, (n, k) with y (n,) in 0..k-1 for
-    canonical, as returned by `harness.math.notions.reduce`. rng is a numpy Generator, the
-    estimator's own stream. A bare function (p, y) -> float is accepted as well; its value is taken
-    as l1. `EstimatorSpec` lists the properties that an estimator may declare, and their defaults.
+    For the scalar notions p is (n,), with labels y (n,) in {0, 1}. For the canonical notion p is
+    (n, k), with labels y (n,) from 0 to k - 1. `harness.math.notions.reduce` returns such p and y.
+    rng is a numpy Generator, the random stream of the estimator.
+
+    A plain function (p, y) -> float is an estimator, too. Its result is taken as l1.
+    `EstimatorSpec` lists the properties that an estimator may declare, and their defaults.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -65,44 +69,46 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """Properties that an estimator declares about itself; the defaults replace missing attributes.
+    """Properties that an estimator declares as attributes, with a default for missing attributes.
 
     Parameters
     ----------
     notions : tuple of str
-        The notions that it can judge.
+        The notions under which the estimator can be applied.
     estimands : tuple of str, optional
-        The names that it returns; None if unknown.
+        The estimands that it returns. None means that they are unknown.
     determinism : {"exact", "rounding", "statistical"}
-        The same input gives the same bits, the same value to 1e-9, or values that vary with rng.
+        What the same input gives twice. "exact": the same bits. "rounding": the same value up to
+        1e-9. "statistical": values that vary with rng.
     revision : int or tuple
-        Raised when the estimator's numbers change; part of the key of every cell.
+        Number that is raised when the estimates change. It is part of the key of every cell.
     max_n, max_classes : int, optional
-        Cells above the limit are skipped with this reason; None means no limit.
+        Largest numbers of samples and of classes. Larger cells are skipped. None means no limit.
     null_bias : float
-        Largest absolute mean estimate, on calibrated samples of 2,000, that the estimator declares
-        as normal.
+        Largest absolute value of the mean estimate that the estimator allows itself on calibrated
+        samples of n = 2,000.
     wants : tuple of str
-        Keyword arguments it takes in addition to (p, y, rng): "notion", "problem".
+        Keyword arguments in addition to (p, y, rng): "notion" or "problem".
     needs_posterior : bool
-        True if it reads E[Y given p] from the problem; cells of problems that do not know it are
-        skipped.
+        True if the estimator reads E[Y given p] from the problem. Cells of problems that do not
+        know it are skipped.
     seconds : float, optional
-        Rough CPU seconds of a cell of n = 1,000, used to plan a run until there are records.
+        Rough CPU seconds of a cell with n = 1,000. It serves to plan a run before there are
+        records.
     takes_classwise : bool
-        True if it is called once for the class-wise notion, with p (n, k) and indicators y (n, k),
-        and averages by itself.
+        True if the estimator averages over classes by itself. It is then called once for the
+        class-wise notion, with p (n, k) and indicators y (n, k).
     unavailable : str, optional
-        Reason why it cannot run here (weights, a package, a GPU); its cells are skipped with this
-        reason.
+        Reason why the estimator cannot run here, such as a missing package. Its cells are skipped
+        with this reason.
     level : float, optional
-        The confidence level that can be requested: its dataclass field `level`.
+        The confidence level, if the estimator is a dataclass with a field `level`.
     keeps_values_of : str, optional
-        The field that holds another estimator whose values this one returns to the last bit, on the
-        same random stream.
+        The field that holds a wrapped estimator, if this estimator returns the values of the
+        wrapped one, bit by bit and from the same random stream.
     replication_rng : callable, optional
-        rep -> the object passed as rng, instead of the harness's Generator (an author's integer
-        seed).
+        Function of the replication (rep) that returns the object passed as rng, for example the
+        integer seed of a paper's authors. None passes a Generator of the harness.
 
     Examples
     --------
@@ -130,20 +136,23 @@ class EstimatorSpec:
 
     @classmethod
     def of(cls, estimator: Estimator) -> EstimatorSpec:
-        """Return all properties of the estimator."""
+        """Return the properties of an estimator."""
         return cls(
             **{field.name: cls.read(estimator, field.name) for field in dataclasses.fields(cls)}
         )
 
     @classmethod
     def read(cls, estimator: Estimator, name: str) -> Any:
-        """Return one property of the estimator, or its default."""
+        """Return one property of an estimator, or the default of the property."""
         if name == "level":
             return requestable_level(estimator)
         return getattr(estimator, name, getattr(cls, name))
 
     def out_of_range(self, notion: str, n: int, classes: int) -> str | None:
-        """Return why the estimator cannot take such a sample, None if it can."""
+        """Return why the estimator cannot take a sample of n rows and `classes` classes.
+
+        Return None if it can.
+        """
         if notion not in self.notions:
             return f"the estimator has no {notion} notion (it has {', '.join(self.notions)})"
         if self.max_n is not None and n > self.max_n:
@@ -154,11 +163,12 @@ class EstimatorSpec:
 
 
 class Wrapper:
-    """Base of an estimator around another one, its field `estimator`, with the same limits.
+    """Base of an estimator that wraps another estimator, its field `estimator`.
 
-    A subclass overrides the properties in which it differs; `determinism`, `estimands` and
-    `revision` are nearly always among them. `takes_classwise`, `wants` and `level` belong to the
-    wrapper alone, because only the wrapper is called.
+    The wrapper has the properties of the wrapped estimator, except for those that a subclass
+    overrides; these are nearly always `determinism`, `estimands` and `revision`. The properties
+    `takes_classwise`, `wants` and `level` are not taken over, because the harness calls the wrapper
+    only.
     """
 
     estimator: Any
@@ -210,7 +220,7 @@ class Wrapper:
 
 
 def requestable_level(estimator: Any) -> float | None:
-    """Return the dataclass field `level` of an estimator, None if it has none."""
+    """Return the field `level` of an estimator that is a dataclass. Return None without one."""
     fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
     if not any(f.name == "level" and f.init for f in fields):
         return None
@@ -219,7 +229,7 @@ def requestable_level(estimator: Any) -> float | None:
 
 
 def is_positive(value: Any) -> bool:
-    """Return True for a positive, finite number other than True."""
+    """Return True for a positive, finite number. The boolean True does not count as a number."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return False
     real: Any = value
@@ -227,7 +237,7 @@ def is_positive(value: Any) -> bool:
 
 
 def check_level(level: float) -> None:
-    """Raise BadInputError unless `level` is a confidence level."""
+    """Raise BadInputError unless `level` is a number between 0 and 1."""
     if not (isinstance(level, numbers.Real) and 0.0 < level < 1.0):
         raise BadInputError(
             f"level is {level!r}; a number between 0 and 1 is needed, such as 0.95."
@@ -255,21 +265,25 @@ def check_callable(estimator: object) -> None:
 
 
 def generator(rng: Any, purpose: str = "decides the folds") -> np.random.Generator:
-    """Return rng, or a Generator of an integer seed; BadInputError if it is None."""
+    """Return a Generator from a Generator or an integer seed. Raise BadInputError for None.
+
+    `purpose` completes the sentence "a numpy Generator, which ..." of the message.
+    """
     if rng is None:
         raise BadInputError(f"rng is missing; give a numpy Generator, which {purpose}.")
     return np.random.default_rng(rng)
 
 
 def posterior(problem: Any, p: np.ndarray) -> Any:
-    """Return E[Y given p] of a problem; BadInputError if the problem does not know it."""
+    """Return E[Y given p] of a problem. Raise BadInputError if the problem does not know it."""
     if not hasattr(problem, "posterior"):
         raise BadInputError(
-            "problem is missing or has no known posterior; give problem= with a posterior(p)."
+            "problem is missing or does not know E[Y given p]; give a problem with a method "
+            "posterior(p)."
         )
     return problem.posterior(p)
 
 
 def is_finite(e: Estimate) -> bool:
-    """Return True if the value and the bounds that exist are finite."""
+    """Return True if the value of an estimate is finite, and so are its bounds if it has any."""
     return all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))

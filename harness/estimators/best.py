@@ -1,6 +1,6 @@
-"""Our own estimators: a stack of calibrators as a lower bound, and a learned point estimate.
+"""Estimators of this project: a lower bound by stacked calibrators, and a learned estimate.
 
-See BEST_NOTES.md.
+BEST_NOTES.md describes how they were developed.
 """
 
 from __future__ import annotations
@@ -23,38 +23,46 @@ from harness.math.notions import checked, one_hot
 
 FOLDS = 5
 MIN_SAMPLES = 20  # with fewer, cross-fitting is uninformative
-# Up to the first size the network alone is used, from the second on the stack alone.
+# Up to the first number of samples, only the network is used; from the second on, only the stack.
 LEARNED_SAMPLES = 1e4, 1e6
-MAX_MATRIX_CLASSES = 30  # with more, matrix scaling takes minutes
-# A lower end below this multiple of the value is the rounding error of 0.
+MAX_MATRIX_CLASSES = 30  # with more classes, matrix scaling takes minutes
+# A lower end below this multiple of the value is 0 up to rounding.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class BestLower:
-    """Lower bound in expectation from a stack of calibrators.
+    """Lower bound, in expectation, from the gain by a stack of calibrators.
 
-        value = mean over held-out samples i of  loss_f(f_i, y_i) - loss_f(q(f_i), y_i),
-        q = (1 - sum w) f + sum_m w_m q_m
+        value = mean over held-out samples i of  loss(f_i, y_i) - loss(q(f_i), y_i)
+        q = (1 - sum_m w_m) f + sum_m w_m q_m
+
+    f_i is a prediction and y_i its label. q_m is the recalibration map of calibrator m = 1, ..., M,
+    and w_m its weight in the stack q. The identity has the remaining weight.
 
     Parameters
     ----------
     calibrators : tuple of calibrators
-        Stacked with the identity. Those whose `max_n` or `max_classes` a sample exceeds are left
-        out, and `StructuredMatrixScaling` above 30 classes; UndefinedError if none is left.
+        The calibrators of the stack. A calibrator is left out if the sample exceeds its `max_n` or
+        `max_classes`, or if it is `StructuredMatrixScaling` and there are more than 30 classes. If
+        all are left out, the estimate is undefined.
     folds : int
-        At least 3. The maps that judge a fold are fitted on the others, and so are their weights w.
+        Number of folds, at least 3. Maps and weights are fitted on the folds that they are not
+        applied to.
     level : float
         Confidence level of the bound `low`.
 
     Notes
     -----
-    The expectation is at most the error of the loss, as in `Variational`: neither maps nor weights
-    see the labels of the fold that they judge. The weights w >= 0, with sum at most 1, minimise the
-    squared error of nested held-out predictions: those of fold u by maps fitted without u and v.
-    The weights cost O(M / n) of squared error, and no calibrator's failure hurts. All losses come
-    from one fit. Cost: K (K + 1) / 2 fits of every calibrator (15 for five folds, three times as
-    many as Variational).
+    The expectation is at most the calibration error of the loss, as in `Variational`, because
+    neither the maps nor the weights of a fold use the labels of that fold.
+
+    The weights of fold v satisfy w >= 0 and sum w <= 1. They minimise the squared error of held-out
+    predictions in the other folds u, by maps that were fitted without the folds u and v. Choosing
+    the weights costs O(M / n) in squared error, and a calibrator that fails gets a weight near 0.
+
+    All losses use the same fits. Cost: K (K + 1) / 2 fits of every calibrator with K folds; these
+    are 15 fits for five folds, three times as many as in `Variational`.
 
     References
     ----------
@@ -87,11 +95,11 @@ class BestLower:
     def __post_init__(self) -> None:
         if int(self.folds) != self.folds or self.folds < 3:
             raise BadInputError(
-                f"folds is {self.folds}; an integer of at least 3 is needed, as folds are left "
-                "out in pairs."
+                f"folds is {self.folds}, but folds are left out in pairs; give an integer of at "
+                "least 3."
             )
         if not self.calibrators:
-            raise BadInputError("calibrators is empty; give at least one.")
+            raise BadInputError("calibrators is empty; give at least one calibrator.")
         object.__setattr__(self, "calibrators", tuple(self.calibrators))
         self._variational()
 
@@ -105,8 +113,8 @@ class BestLower:
 
     @property
     def seconds(self) -> float:
-        each = sum(CalibratorSpec.of(calibrator).seconds for calibrator in self.calibrators)
-        return self.folds * (self.folds + 1) / 2 * each
+        seconds = sum(CalibratorSpec.of(calibrator).seconds for calibrator in self.calibrators)
+        return self.folds * (self.folds + 1) / 2 * seconds
 
     def __call__(
         self,
@@ -131,7 +139,7 @@ class BestLower:
 
 
 def _takes(calibrator: Calibrator, p: np.ndarray) -> bool:
-    """Return True if the calibrator accepts predictions of this shape."""
+    """Return True if the calibrator can be fitted to as many samples and classes as p has."""
     spec = CalibratorSpec.of(calibrator)
     classes = 2 if p.ndim == 1 else p.shape[1]
     if isinstance(calibrator, StructuredMatrixScaling) and classes > MAX_MATRIX_CLASSES:
@@ -143,43 +151,51 @@ def _takes(calibrator: Calibrator, p: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Best:
-    """Learned combination of cheap estimates: the Bayes estimate under a broad prior.
+    """Learned combination of cheap estimates: an approximate Bayes estimate under a broad prior.
 
-        value = sum_j w_j(x) T_j + s / sqrt(n) h(x)
+        value = sum_j w_j(x) T_j + u h(x)
 
-    T_j are the held-out and in-sample estimates of six to nine recalibration maps and of their
-    stack, binned and debiased ones, and 0. x describes the sample: differences of the T_j in units
-    of the noise, size, spread of the predictions. w >= 0 with sum 1, and |h| <= 1, come from a
-    small stored network.
+    T_j are candidate estimates: the held-out and in-sample estimates of six to nine recalibration
+    maps and of their stack, binned and debiased estimates, and 0. x are features of the sample: its
+    size, the spread of the predictions, and differences of the T_j in units of the noise. u is one
+    unit of noise, of order 1 / sqrt(n) for n samples. A small network, which is stored, returns the
+    weights w_j >= 0 of sum 1 and the correction h with |h| <= 1.
 
     Parameters
     ----------
     repeats : int
-        Number of random partitions in five folds over which the estimate is averaged.
+        Number of random partitions into five folds over which the estimate is averaged.
     level : float
         Level of the interval [low, high].
 
     Notes
     -----
-    It is no bound. It is nearly unbiased under the prior, too high if the miscalibration is too
-    small to be detected, and too low if the map is rougher than the sample resolves. The interval
-    is calibrated on simulations that the network has not seen (99 % of them; other levels by the
-    normal law's quantiles) and holds over the prior, not for every distribution.
+    The value is no bound. It is nearly unbiased on average over the prior. It is too large if the
+    miscalibration is too small to be detected, and too small if E[Y given p] is rougher than n
+    samples can resolve.
 
-    With fewer than 20 samples the value is the error of the mean, with the interval of all possible
-    values. Between 10^4 and 10^6 samples the network gives way to the stack, whose limit is the
-    error itself if one of its maps can find it. The interval then spans both answers, and its
-    measured coverage is in harness/judging/coverage.csv. Class-wise, values and ends are averaged
-    over classes before the lower end is clipped at 0: of 100 calibrated classes some have an end
-    above 0.
+    The interval holds on average over the prior, not for every distribution. Its 95 % ends were
+    calibrated on simulations that the network was not trained on. Other levels follow by the
+    quantiles of the normal law.
 
-    Cost: O(repeats n k) and sorting. One repeat takes 10 ms at n = 1,000, and 0.25 s at n = 10,000,
-    k = 10, where it needs 45 times the memory of p.
+    The method depends on the number of samples:
+
+    * Below 20, the value is the error of the mean, and the interval contains all possible values.
+    * Between 10^4 and 10^6, the value moves from the network to the stack of the maps. The stack
+      converges to the error if one of its maps can represent E[Y given p]. The interval covers both
+      values. Its measured coverage is in harness/judging/coverage.csv.
+
+    Under the class-wise notion, values and ends are averaged over the classes first, and then the
+    lower end is clipped at 0. The other order would give calibrated predictions a lower end above
+    0, because some of their classes have one by chance.
+
+    Cost: O(repeats n k log n) for k classes. One repeat takes 10 ms at n = 1,000. At n = 10,000 and
+    k = 10, it takes 0.25 s and 45 times the memory of p.
 
     References
     ----------
-    harness/estimators/BEST_NOTES.md; benchmarks/train_best.py, which simulates and trains. No
-    paper.
+    No paper. harness/estimators/BEST_NOTES.md describes the estimator, and benchmarks/train_best.py
+    simulates samples and trains the network.
 
     Examples
     --------
@@ -221,7 +237,7 @@ class Best:
         estimates = {}
         for name, (value, low, high) in ends.items():
             value = float(min(value, largest[name]))
-            low = float(np.clip(low, 0.0, value))  # only now, after averaging over classes
+            low = float(np.clip(low, 0.0, value))  # after the average over classes (see Notes)
             high = float(max(min(high, largest[name]), value))
             estimates[name] = Estimate(value, low, high, self.level)
         return estimates
@@ -229,7 +245,7 @@ class Best:
     def _ends(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> dict[str, tuple[float, float, float]]:
-        """Return {estimand: (value, low, high)} of scalars or vectors; low may be negative."""
+        """Return {estimand: (value, low, high)} for p (n,) or (n, k). low may be negative."""
         p, y = checked(p, y)
         ends = _error_of_means(p, y) if len(p) < MIN_SAMPLES else self._learned(p, y, rng)
         for name, (value, low, high) in ends.items():
@@ -239,7 +255,7 @@ class Best:
     def _learned(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> dict[str, tuple[float, float, float]]:
-        """Return {estimand: (value, low, high)} by the network, averaged over partitions."""
+        """Return {estimand: (value, low, high)} averaged over random partitions."""
         kind = "scalar" if p.ndim == 1 else "vector"
         first, last = np.log(LEARNED_SAMPLES)
         share = float(np.clip((np.log(len(p)) - first) / (last - first), 0.0, 1.0))
@@ -249,7 +265,9 @@ class Best:
             ingredients = compute_ingredients(p, y, assign_folds(y, FOLDS, False, rng), rng, shared)
             answers = learned.evaluate(kind, ingredients)
             limits = ingredients.limits
-            parts.append({name: _moved(*x, limits[name], share) for name, x in answers.items()})
+            parts.append(
+                {name: _move_to_stack(*x, limits[name], share) for name, x in answers.items()}
+            )
         wider = ndtri((1.0 - self.level) / 2.0) / ndtri(0.025)
         combined = {}
         for name in parts[0]:
@@ -259,14 +277,18 @@ class Best:
 
 
 def _largest_values(vectors: bool) -> dict[str, float]:
-    """Return the largest possible value of each estimand."""
+    """Return the largest possible value of each estimand, for vectors or for scalars."""
     if vectors:
         return {"l1": 2.0, "l2_squared": 2.0, "rms": 2.0**0.5, "l2": 2.0**0.5}
     return {"l1": 1.0, "l2_squared": 1.0, "rms": 1.0}
 
 
 def _error_of_means(p: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, float, float]]:
-    """Return {estimand: (value, low, high)} of the mean residual, with all possible values."""
+    """Return {estimand: (value, low, high)} for very small samples.
+
+    The value is the norm of the mean of y - p. The interval [low, high] contains all possible
+    values.
+    """
     largest = _largest_values(p.ndim == 2)
     gap = np.atleast_1d(((y if p.ndim == 1 else one_hot(y, p.shape[1])) - p).mean(axis=0))
     square = (gap**2).sum()
@@ -276,14 +298,17 @@ def _error_of_means(p: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, floa
     return {name: (float(value), 0.0, largest[name]) for name, value in values.items()}
 
 
-def _moved(
+def _move_to_stack(
     value: float, below: float, above: float, limit: float, share: float
 ) -> tuple[float, float, float]:
-    """Return (value, below, above) after the network has given way to the stack by `share`.
+    """Return (value, below, above) after moving an estimate towards the value of the stack.
 
-    The interval is the hull of the network's interval and of the same interval around the moved
-    value. The network was trained on at most 7,000 rows, and the stack's limit is too high for
-    calibrated predictions: neither is right alone.
+    The interval is [value - below, value + above]. `limit` is the value of the stack. The value
+    moves by `share` of the distance, from 0 to 1. The new interval contains both the interval of
+    the network and the same interval around the moved value.
+
+    Neither value alone is right for large samples: the network was trained on at most 7,000 rows,
+    and the stack overestimates the error of calibrated predictions.
     """
     moved = value + share * (limit - value)
     return moved, max(moved - value, 0.0) + below, max(value - moved, 0.0) + above

@@ -18,32 +18,35 @@ RULES = ("width", "mass")
 
 @dataclass(frozen=True)
 class AdaptiveClasswise:
-    """Bins of equal mass for every class, on predictions above a threshold (ACE and TACE).
+    """Binned error of every class on bins of equal mass, above a threshold (ACE and TACE).
 
-        1/k sum_j sum_b (n_jb / n_j) |mean p in bin b of class j - share of class j|
+        1/k sum_j sum_b (n_jb / n_j) |mean p_j in bin b - share of outcome j in bin b|
 
-    over the n_j predictions p_j >= threshold of class j.
+    p_j is the predicted probability of class j = 1, ..., k. Only the n_j predictions with
+    p_j >= threshold count, of which n_jb are in bin b.
 
     Parameters
     ----------
     bins : int
-        Per class, of equal counts; equal p are never separated.
+        Number of bins per class, of equal counts. Equal p are never separated.
     threshold : float
-        0 takes all predictions (ACE), 0.01 is that of the authors (TACE). A class whose predictions
-        are all smaller counts as 0, as in the authors' code.
+        0 takes all predictions; this is ACE. The authors use 0.01 for TACE. A class without
+        predictions of at least the threshold counts as 0, as in the authors' code.
 
     Notes
     -----
-    Estimand: without a threshold l1, classwise. With one its own, `tace`; its limit is the mean
-    over classes of E[|p_j - C_j| given p_j >= threshold], larger than l1 if most predictions are
-    small. Biased upwards by noise and downwards by gaps that cancel in a bin, as `Binned`.
-    UndefinedError if no prediction reaches the threshold. O(k n log bins).
+    Estimand: class-wise l1 if the threshold is 0, else `tace`. The limit of `tace` is the mean over
+    the classes of E[|p_j - C_j| given p_j >= threshold], with C_j = P(Y = j given p_j). It is
+    larger than l1 if most predictions are small.
+
+    Biased upwards by noise, and downwards by gaps that cancel in a bin, as `Binned`. UndefinedError
+    if no prediction reaches the threshold. Cost: O(k n log bins).
 
     References
     ----------
-    Nixon et al. (2019), Measuring calibration in deep learning, CVPR Workshops. Bins that differ by
-    one sample are weighted by size, as in the authors' code; in the text all bins have the same
-    weight.
+    Nixon et al. (2019), Measuring calibration in deep learning, CVPR Workshops. Sizes of bins may
+    differ by one sample. Bins are weighted by their size, as in the authors' code; in the paper's
+    text all bins have the same weight.
 
     Examples
     --------
@@ -66,7 +69,7 @@ class AdaptiveClasswise:
         check_bins(self.bins)
         if not 0.0 <= self.threshold < 1.0:
             raise BadInputError(
-                f"threshold is {self.threshold!r}; a number of at least 0 and below 1 is needed."
+                f"threshold is {self.threshold!r}; give a number of at least 0 and below 1."
             )
 
     @property
@@ -74,7 +77,7 @@ class AdaptiveClasswise:
         return ("tace",) if self.threshold > 0.0 else ("l1",)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the error of predictions p (n, k) for indicators y (n, k)."""
+        """Return the error of predictions p (n, k), for class indicators y (n, k)."""
         p, y = np.asarray(p), np.asarray(y)
         columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
         kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
@@ -88,23 +91,26 @@ class AdaptiveClasswise:
 
 @dataclass(frozen=True)
 class AverageBinned:
-    """Mean gap of bins that all have the same weight: the average calibration error.
+    """Average calibration error: the mean gap of the bins, all with the same weight.
 
-        ace_average = 1/B sum_b |mean p in b - mean y in b|   over the B bins that are not empty
+        ace_average = 1/B sum_b |mean p in b - mean y in b|
+
+    The sum runs over the B bins that are not empty.
 
     Parameters
     ----------
     bins : int
-        Number of bins; empty ones do not count.
+        Number of bins, empty bins included.
     rule : {"width", "mass"}
-        As in `Binned`.
+        Bins of equal width or of equal counts, as in `Binned`.
 
     Notes
     -----
-    Estimand: its own, `ace_average`. With many bins of equal width it is the mean of |p - C| over p
-    uniform on the support, instead of over the predictions. Biased upwards by the noise of bins
-    with few samples, which have full weight: by far more than `Binned`, and falling only as fast as
-    the smallest bins grow. O(n log B).
+    Estimand: `ace_average`. With many bins of equal width it is the mean of |p - E[Y given p]| over
+    p uniform on the range of the predictions, not over their distribution.
+
+    Biased upwards by the noise of bins with few samples, because these have full weight. The bias
+    is far larger than that of `Binned`, and falls only as the smallest bins grow. Cost: O(n log B).
 
     References
     ----------
@@ -130,7 +136,7 @@ class AverageBinned:
         check_choice("rule", self.rule, RULES)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the mean gap of predictions p (n,) for outcomes y (n,)."""
+        """Return the mean gap of predictions p (n,), for outcomes y (n,)."""
         p, y = checked(p, y)
         _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
         return {
@@ -142,23 +148,23 @@ class AverageBinned:
 
 @dataclass(frozen=True)
 class CubeRootBins(Wrapper):
-    """Binned estimator with ceil(n^(1/3)) bins.
+    """Binned estimator whose number of bins is ceil(n^(1/3)), for n samples.
 
     Parameters
     ----------
     estimator : Estimator
-        Anything with a field `bins`, such as `Binned` or `Debiased`; its other fields are kept.
+        An estimator with a field `bins`, such as `Binned` or `Debiased`. Its other fields are kept.
 
     Notes
     -----
-    Estimands and cost: those of the estimator. For the plug-in estimator of l2_squared, the bias
-    from noise (bins / n) and from cancellation in a bin (1 / bins^2) are then of the same order,
-    n^(-2/3).
+    Estimands and cost are those of the wrapped estimator. The plug-in estimator of l2_squared has
+    two biases: by noise, of order bins / n, and by cancellation in a bin, of order 1 / bins^2. With
+    n^(1/3) bins both are of order n^(-2/3).
 
     References
     ----------
-    scikit-learn's n_bins="cube_root" (its pull request 33856, not yet in version 1.9.1; calibration
-    errors: 34261).
+    n_bins="cube_root" of scikit-learn (pull requests 33856 and, for calibration errors, 34261; not
+    yet in version 1.9.1).
 
     Examples
     --------
@@ -174,7 +180,7 @@ class CubeRootBins(Wrapper):
         return (1, self.inner.revision)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
-        """Return the estimates for predictions p (n,) and outcomes y (n,)."""
+        """Return the estimates of the wrapped estimator, for predictions p (n,) and outcomes y."""
         return dict(dataclasses.replace(self.estimator, bins=cube_root(len(p)))(p, y, rng))
 
 

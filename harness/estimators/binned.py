@@ -1,4 +1,4 @@
-"""Plug-in estimators on bins: within a bin the outcome frequency replaces C."""
+"""Plug-in estimators on bins: in each bin, the mean outcome replaces E[Y given p]."""
 
 from __future__ import annotations
 
@@ -23,25 +23,31 @@ RULES = ("width", "mass", "kmeans")
 class Binned:
     """Plug-in estimator on bins: in each bin, the mean outcome replaces C = E[Y given p].
 
-        l1 = sum_b (n_b / n) |mean p in b - mean y in b|
+        gap_b      = mean p in b - mean y in b
+        l1         = sum_b (n_b / n) |gap_b|
+        l2_squared = sum_b (n_b / n) gap_b^2
+        rms        = sqrt(l2_squared)
+        linf       = max_b |gap_b|
 
-    and likewise l2_squared and, for vectors, l2; rms is the root of l2_squared; linf = max_b
-    |gap_b| for scalars, and the weighted mean of max_j |gap_bj| for vectors.
+    n_b of the n samples are in bin b. For vectors of k probabilities, y is one-hot, |.| is the
+    1-norm, and gap_b^2 is the squared 2-norm. There is also l2, with the 2-norm. linf is then the
+    mean of max_j |gap_bj|, weighted by n_b / n, with j = 1, ..., k.
 
     Parameters
     ----------
     bins : int
-        Number of bins; empty ones do not count.
+        Number of bins, B. Some of them may be empty.
     rule : {"width", "mass", "kmeans"}
-        "width": [j/B, (j+1)/B), the last one closed, so that p = 0 and p = 1 count. "mass": equal
-        counts, equal p never separated. "kmeans": the clusters of k-means, the only rule for
-        vectors, with a random start.
+        "width": bin j is [j/B, (j+1)/B), and the last bin is closed.
+        "mass": bins have equal counts, but equal p are never separated.
+        "kmeans": bins are the clusters of k-means, with a random start. This is the only rule for
+        vectors.
 
     Notes
     -----
-    Biased upwards by the noise of the bin means, about sqrt(2 B / (pi n)) s for l1 near calibration
-    (s^2 the mean of C (1 - C)), and downwards by gaps that cancel inside a bin. O(n log B); kmeans
-    O(n B k) per iteration.
+    Biased upwards by the noise of the bin means: near calibration by about sqrt(2 B / (pi n)) s for
+    l1, where s^2 is the mean of C (1 - C). Biased downwards by gaps that cancel inside a bin. Cost:
+    O(n log B), or O(n B k) per iteration of k-means.
 
     References
     ----------
@@ -76,7 +82,7 @@ class Binned:
 
     @property
     def null_bias(self) -> float:
-        # k-means also serves vectors, whose many bin means are noisier.
+        # With k-means p may be a vector, whose bin means have more noise in total.
         return 0.3 if self.rule == "kmeans" else 0.05
 
     def __call__(
@@ -97,7 +103,7 @@ class Binned:
         }
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the settings that `tuned` tries (gruber2025, Appendix B)."""
+        """Return the numbers of bins that `Tuned` tries by default (gruber2025, Appendix B)."""
         return {"bins": tuple(range(5, 101, 5))}
 
     def products(
@@ -108,10 +114,10 @@ class Binned:
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator | None = None,
     ) -> Iterator[list[ResidualGram]]:
-        """Yield, for every setting, the residual products at each array of `points`.
+        """Yield, for every setting {field: value}, the residual products at each of `points`.
 
-        The feature of a prediction is the mean of p - y over the fitted samples of its bin
-        (gruber2025, Section 4.1).
+        The bins are fitted to predictions p and labels y. The feature of a point is the mean of
+        p - y in its bin, and products are inner products of features (gruber2025, Section 4.1).
         """
         for setting in settings:
             binned = dataclasses.replace(self, **setting)
@@ -122,26 +128,29 @@ class Binned:
 
 @dataclass(frozen=True)
 class Debiased:
-    """Binned squared error without the variance of the bins' outcome frequencies.
+    """Binned squared error, minus the variance of the mean outcomes of the bins.
 
         l2_squared = sum_b (n_b / n) [(mean p - mean y)^2 - mean y (1 - mean y) / (n_b - 1)]
+
+    n_b of the n samples are in bin b, and means are over the samples of bin b.
 
     Parameters
     ----------
     bins : int
-        Number of bins; those of a single sample count 0.
+        Number of bins. A bin with a single sample counts as 0.
     rule : {"width", "mass", "kmeans"}
-        As in `Binned`.
+        How the bins are formed, as in `Binned`.
 
     Notes
     -----
-    Unbiased, except for bins of one sample, for sum_b P(b) (E[p given b] - E[y given b])^2, which
-    is at most l2_squared; may be negative. O(n log B).
+    The estimate is unbiased for sum_b P(b) (E[p given b] - E[y given b])^2, except for bins of one
+    sample. This sum is at most l2_squared. The estimate may be negative. Cost: O(n log B) for B
+    bins.
 
     References
     ----------
-    Kumar, Liang and Ma (2019), NeurIPS, Definition 5.1, with the prediction in place of the
-    recalibrated value of its bin.
+    Kumar, Liang and Ma (2019), NeurIPS, Definition 5.1. Here the mean prediction of a bin stands in
+    place of its recalibrated value.
 
     Examples
     --------
@@ -170,9 +179,10 @@ class Debiased:
 
 
 def debiased_squares(sizes: np.ndarray, mean_p: np.ndarray, mean_y: np.ndarray) -> float:
-    """Return the squared error of bins without the noise of their outcome frequencies.
+    """Return the binned squared error minus the variance of the mean outcomes, as in `Debiased`.
 
-    Bins of a single sample count 0.
+    The arguments (bins,) are the numbers of samples and the means of p and y in each bin. A bin
+    with a single sample counts as 0.
     """
     noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
     term = np.where(sizes > 1, (mean_p - mean_y) ** 2 - noise, 0.0)
@@ -180,7 +190,7 @@ def debiased_squares(sizes: np.ndarray, mean_p: np.ndarray, mean_y: np.ndarray) 
 
 
 def check_binning(bins: int, rule: str) -> None:
-    """Raise BadInputError unless these are a number of bins and one of RULES."""
+    """Raise BadInputError unless `bins` is a positive integer and `rule` is one of RULES."""
     check_choice("rule", rule, RULES)
     check_bins(bins)
 
@@ -193,7 +203,7 @@ def check_bins(bins: int) -> None:
 def bin_means(
     p: np.ndarray, y: np.ndarray, bins: int, rule: str, rng: np.random.Generator | int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sizes of the non-empty bins and the means of scalars p and outcomes y in them."""
+    """Return (sizes, mean p, mean y) of the bins that are not empty, for scalars p and labels y."""
     if rule == "kmeans":
         assign_bins, count = partition(p, bins, rule, rng)
         sizes, mean_p, mean_y = _means(assign_bins(p), count, p[:, None], y[:, None])
@@ -209,16 +219,16 @@ def bin_means(
 def partition(
     p: np.ndarray, bins: int, rule: str, rng: np.random.Generator | int | None = None
 ) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
-    """Return a function from predictions to bin numbers, and the number of bins.
+    """Return a function that maps predictions to bin numbers, and the number of bins.
 
-    The rule is fitted on p, (n,) or (for kmeans) (n, k).
+    The bins are fitted to p, which is (n,), or (n, k) for the rule "kmeans".
     """
     if rule == "kmeans":
         assign_bins, count = kmeans.fit(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: assign_bins(x if x.ndim == 2 else x[:, None])), count
     if p.ndim != 1:
         raise BadInputError(
-            f"p has shape {p.shape}, but rule {rule!r} cuts one probability; use rule='kmeans'."
+            f"p has shape {p.shape}, but rule {rule!r} needs shape (n,); use rule='kmeans'."
         )
     edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
@@ -227,9 +237,9 @@ def partition(
 def bin_residuals(
     p: np.ndarray, y: np.ndarray, assign_bins: Callable[[np.ndarray], np.ndarray], count: int
 ) -> np.ndarray:
-    """Return the mean of p - y in every bin, (bins, 1) or (bins, k).
+    """Return the mean of p - y in every bin, (count, 1) or (count, k).
 
-    An empty bin gets the mean over all samples.
+    `assign_bins` maps p to bin numbers below `count`. An empty bin gets the mean over all samples.
     """
     u, index = residuals(p, y), assign_bins(p)
     sizes = np.bincount(index, minlength=count)
@@ -243,7 +253,10 @@ def bin_residuals(
 def _means(
     index: np.ndarray, count: int, p: np.ndarray, y: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sizes of the non-empty bins, and the means of the columns of p and y in them."""
+    """Return (sizes, mean p, mean y) of the bins that are not empty, for p and y (n, columns).
+
+    `index` (n,) is the bin number of each row, below `count`.
+    """
     sizes = np.bincount(index, minlength=count)
     used = sizes > 0
     mean_p, mean_y = (

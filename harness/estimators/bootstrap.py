@@ -1,4 +1,4 @@
-"""Sampling error of any estimator, from its own values on halves of the sample."""
+"""Confidence intervals for any estimator, from its values on random halves of the sample."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ from harness.estimators.resampled_interval import (
 )
 
 FORMS = ("half", "pivotal")
-# Bias of the whole per difference of half and whole, if it falls as 1 / sqrt(n).
+# If the bias falls as 1 / sqrt(n): bias on all rows, divided by bias on a half minus bias on all.
 SLOW_BIAS_FACTOR = 1.0 / (math.sqrt(2.0) - 1.0)
 
 
 @dataclass(frozen=True)
 class Bootstrap(ResampledInterval):
-    """Estimates of another estimator, unchanged, with an interval from random halves of the rows.
+    """The estimates of another estimator, with an interval from random halves of the rows.
 
-    Every point estimate without a bound of its own gets an interval for the population quantity.
-    With theta the value on all n rows, theta_b that on a random half of them, drawn without
-    replacement, and z the normal quantile at (1 + level) / 2,
+    The values of the estimates are unchanged. Every point estimate without a bound gets an interval
+    for the population quantity:
 
-        d_b = theta_b - theta   (times sqrt(half / (n - half)), which is 1 for even n)
+        theta     the value on all n rows
+        theta_b   the value on a random half of the rows, drawn without replacement
+        d_b       theta_b - theta, times sqrt(half / (n - half)), which is 1 for even n
+        z         the normal quantile at (1 + level) / 2
+
         half:     [theta - larger bias - z sd(d), theta - smaller bias + z sd(d)],
-                  the two biases mean(d) and 2.41 mean(d)
-        pivotal:  theta - quantiles of d at (1 - level) / 2 and (1 + level) / 2
+                  where the two biases are mean(d) and 2.41 mean(d)
+        pivotal:  [theta - Q((1 + level) / 2), theta - Q((1 - level) / 2)], Q the quantiles of d
 
     Parameters
     ----------
@@ -48,30 +51,40 @@ class Bootstrap(ResampledInterval):
     level : float
         Confidence level of the intervals.
     form : {"half", "pivotal"}
-        "half" also sets `low` of a calibration error to 0, unless theta exceeds all but at most one
-        of the values on 4 / (1 - level) - 1 = 79 samples of calibrated labels, Y ~ p, at the same
-        predictions. This is an exact test of calibration at (1 - level) / 2. "pivotal" omits the
-        test: it is narrower by 5 to 25 %, and right only far from calibration (for l1 by binned15
-        on beta_calibrated, n = 500, it covers 36 %).
+        Which of the two formulas. "half" also tests calibration, at the level (1 - level) / 2, and
+        sets the lower end of a calibration error to 0 unless calibration is rejected. The test
+        draws labels Y ~ p for the given predictions, 4 / (1 - level) - 1 times (79 times at
+        level 0.95). It rejects if at most one of the values on these labels is as large as theta.
+        The test is exact. "pivotal" has no test. Its intervals are narrower by 5 to 25 %, but right
+        only far from calibration: for l1 by binned15 on beta_calibrated, n = 500, it covers 36 %.
 
     Notes
     -----
-    **Why halves.** Over the halves d spreads as theta does over samples: for a mean, by s /
-    sqrt(n). Resampling with replacement fails: ties enlarge the plug-in error of a debiased
-    estimate, and copies of a row appear on both sides of a cross-fit. A pivotal interval of
-    debiased15 then covers 53 % instead of 95 % (beta_wavy, n = 500), and a percentile interval of
-    binned15 1 %. The mean of d is the bias of theta if that is O(1 / n), which doubles in a half.
-    If it is O(1 / sqrt(n)), as that of a plug-in distance near calibration, the bias is 1 /
-    (sqrt(2) - 1) = 2.41 times the mean of d.
+    **Why halves.** d varies over the halves as theta varies over samples: for a mean, both have the
+    same standard deviation. Resampling with replacement has two defects. Repeated rows enlarge the
+    plug-in error of a debiased estimate, and copies of a row appear on both sides of a cross-fit.
+    On beta_wavy with n = 500, a pivotal interval of debiased15 then covers 53 % instead of 95 %,
+    and a percentile interval of binned15 covers 1 %.
 
-    **Coverage.** The interval covers the limit of the estimator as n grows. That is the true
-    error if its bins, bandwidth or calibrator resolve it. A bias that n does not remove is
-    invisible to any resampling, and then coverage of the truth falls with n. Intervals of
-    calibration errors are clipped at 0, and the value of a biased estimator may lie outside its
-    interval. Measured coverage of the truth at 95 %, form "half" with 200 resamples, in % (300
-    samples: +- 1.3 at 95; * 150 samples, 100 resamples: +- 1.8; ** 100 and 100: +- 2.2). Coverage
-    of the estimator's own limit is in brackets (beta_wavy: 0.0336 for l1 of 15 bins, 0.0401 the
-    truth):
+    **Why two biases.** If the bias of theta is O(1 / n), a half has twice the bias, and mean(d) is
+    the bias. If it is O(1 / sqrt(n)), as that of a plug-in distance near calibration, the bias is
+    1 / (sqrt(2) - 1) = 2.41 times mean(d).
+
+    **Coverage.** The interval covers the limit of the estimator as n grows. This limit is the true
+    error if the bins, bandwidth or calibrator of the estimator can resolve it. No resampling can
+    see a bias that remains as n grows; coverage of the truth then falls with n. Intervals of
+    calibration errors are clipped at 0. The value of a biased estimator may lie outside its
+    interval.
+
+    The table has the measured coverage of the truth at level 95 %, in %, by form "half".
+
+        entry   samples   resamples   standard error at 95 %
+        plain       300         200   1.3
+        *           150         100   1.8
+        **          100         100   2.2
+
+    The coverage of the limit of the estimator is in brackets. On beta_wavy the limit of l1 by 15
+    bins is 0.0336, and the truth is 0.0401.
 
                                        n  beta_calibrated  beta_overconfident   beta_wavy
         binned15 l1                  500               98           95          98
@@ -91,19 +104,24 @@ class Bootstrap(ResampledInterval):
           (stratified folds: no bound)
           l2_squared                500*              100           94          92
 
-    For l1 by binned15 on dirichlet3_calibrated and _overconfident, n = 500: class-wise 96 and 93,
-    top-label 97 on the first (100 samples, 60 resamples: +- 2.2).
+    For l1 by binned15 at n = 500 (100 samples, 60 resamples, standard error 2.2): class-wise
+    coverage is 96 % on dirichlet3_calibrated and 93 % on dirichlet3_overconfident. Top-label
+    coverage is 97 % on dirichlet3_calibrated.
 
-    **Rows** are drawn for all classes together (class-wise: an interval of the mean over the
-    classes, no Bonferroni). There is no interval with fewer than 20 rows, if more than 5 % of the
-    halves have no finite value, or if the values do not vary at all. The streams are spawned from
-    rng after the estimator has used it.
+    **Rows.** Under the class-wise notion, rows are drawn for all classes together, and the interval
+    is for the mean over the classes. There is no interval with fewer than 20 rows, if more than 5 %
+    of the halves have no finite value, or if all values are equal. The random streams of the halves
+    and of the test are spawned from rng after the estimator has used it.
 
-    **Diagnostics.** resamples; bootstrap_se, the spread of d, and bootstrap_bias, its mean (form
-    half); undefined_resamples, the halves that the estimator calls undefined or refuses, or where
-    its value is not finite.
+    **Diagnostics.**
 
-    **Cost.** `resamples` calls on n / 2 rows and, if an error is positive, up to 79 on n.
+        resamples             number of halves
+        bootstrap_se          standard deviation of d (form "half")
+        bootstrap_bias        mean of d (form "half")
+        undefined_resamples   number of halves without a finite value
+
+    **Cost.** `resamples` calls of the estimator on n / 2 rows. If an error is positive, form "half"
+    needs up to 79 more calls on n rows, at level 0.95.
 
     References
     ----------
@@ -126,7 +144,7 @@ class Bootstrap(ResampledInterval):
     level: float = 0.95
     form: str = "half"
 
-    stream_count = 2  # for the halves and for the calibrated labels
+    stream_count = 2  # one stream for the halves, one for the calibrated labels
 
     def __post_init__(self) -> None:
         check_callable(self.estimator)
@@ -136,15 +154,15 @@ class Bootstrap(ResampledInterval):
 
     @property
     def seconds(self) -> float:
-        """Halves cost about half of a call; those of the test of 0 are whole."""
+        """CPU seconds of a cell: a half costs about half of a call, a draw of the test a call."""
         calls = 1.0 + self.resamples / 2 + (self._null_draws if self.form == "half" else 0)
         return calls * self._inner_seconds
 
     @property
     def _null_draws(self) -> int:
-        """Draws for which a rank test that allows one exceedance has size (1 - level) / 2 exactly.
+        """Number of draws of the test of calibration, 79 at level 0.95.
 
-        79 at level 0.95.
+        With this number, the test that allows one draw as large as theta has size (1 - level) / 2.
         """
         return math.ceil(4.0 / (1.0 - self.level) - 1e-9) - 1
 
@@ -166,15 +184,18 @@ class Bootstrap(ResampledInterval):
             }
             for name in self._like_calibrated(sample, null, positive):
                 interval, diagnostics = ends[name]
-                assert interval is not None  # the interval of a positive lower end
+                assert interval is not None  # `positive` names only estimands with an interval
                 ends[name] = (0.0, interval[1]), diagnostics
         return ends
 
     def _interval(self, value: float, values: list[float], n: int) -> End:
-        """Return the interval of one estimand (None without one) and its diagnostics."""
+        """Return (interval or None, diagnostics) of one estimand.
+
+        `value` is the estimate on all n rows, `values` are the finite estimates on the halves.
+        """
         usable, diagnostics = self._usable(value, values, int(self.resamples))
         if not usable:
-            if is_complete(values, int(self.resamples)):  # no half differs
+            if is_complete(values, int(self.resamples)):  # all values are equal
                 diagnostics["bootstrap_se"] = 0.0
             return None, diagnostics
         half = n // 2
@@ -193,10 +214,11 @@ class Bootstrap(ResampledInterval):
     def _like_calibrated(
         self, sample: Sample, rng: np.random.Generator, values: Mapping[str, float]
     ) -> list[str]:
-        """Return the names of the values that calibrated labels Y ~ p reach as well.
+        """Return the names of the values for which the test does not reject calibration.
 
-        More than one of `_null_draws` draws is at least as large. A draw without a value counts as
-        larger.
+        The test draws labels Y ~ p for the predictions p of the sample, `_null_draws` times. It
+        does not reject if at least two draws give a value that is as large. A draw without a finite
+        value counts as larger.
         """
         larger = dict.fromkeys(values, 0)
         for _ in range(self._null_draws):

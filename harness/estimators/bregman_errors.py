@@ -1,4 +1,4 @@
-"""Bregman calibration errors from predictions and estimated posteriors."""
+"""Bregman calibration errors from predictions p and estimates of E[Y given p]."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ def check_form(form: str) -> None:
 
 
 def check_generators(generators: Sequence[Bregman]) -> None:
-    """Raise BadInputError unless all are Bregman objects named bregman_<name>."""
+    """Raise BadInputError unless all generators are Bregman objects named bregman_<name>."""
     for generator in generators:
         if not isinstance(generator, Bregman):
             raise BadInputError(
-                f"generators holds {generator!r}; harness.math.divergences.Bregman is needed."
+                f"generators holds {generator!r}; give objects of harness.math.divergences.Bregman."
             )
         if not USER_DEFINED.fullmatch(generator.name):
             raise BadInputError(
-                f"generators holds the name {generator.name!r}; bregman_<name> is needed."
+                f"generators holds a Bregman object named {generator.name!r}; name it "
+                "bregman_<name>."
             )
 
 
 def estimand_names(
     form: str, norms: Sequence[float], generators: Sequence[Bregman]
 ) -> tuple[str, ...]:
-    """Return the estimands that `bregman_errors` gives, for any notion."""
+    """Return the names of all estimands that `bregman_errors` returns under any notion.
+
+    `form`, `norms` and `generators` are arguments of `bregman_errors`.
+    """
     used = [g.name for g in (SQUARED, ENTROPY, *generators)]
     direct = ["rms", "l1", *(norm_name(p) for p in norms if p != 1.0)] if form == "direct" else []
     parts = [f"{part}_{name}" for part in ("refinement", "sharpness") for name in used]
@@ -53,9 +57,24 @@ def bregman_errors(
     generators: Sequence[Bregman] = (),
     floor: float = PREDICTION_FLOOR,
 ) -> dict[str, float]:
-    """Return all estimands from predictions p, estimates `ratio` of C and outcomes y.
+    """Return {estimand: value} from predictions p, estimates `ratio` of E[Y given p] and labels y.
 
-    p: (n,) or (n, k); ratio: (n, 1) or (n, k).
+    Parameters
+    ----------
+    p : array (n,) or (n, k)
+        Predictions of scalars or of vectors.
+    ratio : array (n, 1) or (n, k)
+        Estimates of E[Y given p] for scalars or for vectors.
+    y : array (n,)
+        Labels.
+    form : {"direct", "risk"}
+        The formula of the error, as in `DirichletKernel`.
+    norms : sequence of float
+        The norms p of the errors l<p>, for form "direct".
+    generators : sequence of Bregman
+        Convex functions in addition to the squared norm and the negative entropy.
+    floor : float
+        p is clipped to [floor, 1 - floor] for generators that need the interior of the simplex.
     """
     scalar = p.ndim == 1
     g, r = two_columns(p), two_columns(ratio[:, 0]) if scalar else ratio
@@ -64,7 +83,7 @@ def bregman_errors(
     values = {}
     if form == "direct":
         gap = p - ratio[:, 0] if scalar else p - ratio
-        for order in (1.0,) if scalar else norms:  # all norms of a scalar agree
+        for order in (1.0,) if scalar else norms:  # all norms of a scalar are equal
             norm = np.abs(gap) if scalar else p_norm(gap, order)
             values[norm_name(order)] = float(norm.mean())
     for generator in (SQUARED, ENTROPY, *generators):

@@ -1,4 +1,4 @@
-"""Conditional kernel calibration error: the distance between two conditional mean operators."""
+"""Conditional kernel calibration error: the distance of two conditional mean operators."""
 
 from __future__ import annotations
 
@@ -21,79 +21,97 @@ from harness.estimators.residual_kernels import (
 from harness.math.low_rank import pivoted_cholesky
 
 METHODS = ("auto", "cholesky", "low_rank", "features")
-CHOLESKY_FASTEST_UP_TO = 500  # up to so many samples Cholesky is the fastest method
+CHOLESKY_FASTEST_UP_TO = 500  # number of samples up to which Cholesky is the fastest method
 # With two columns and more samples than this, a nearly exact low rank is faster than Cholesky.
 EXACT_RANK_FROM = 200
 EXACT_RANK = 40
 EXACT_RESIDUAL = 1e-13
 EXACT_ACCURACY = 1e-11
 CHOLESKY_MAX_N = 10_000
-AUTO_CHOLESKY_MAX_N = 4000  # up to so many samples "auto" may hold an n x n matrix
+AUTO_CHOLESKY_MAX_N = 4000  # number of samples up to which "auto" may use an n x n matrix
 
 
 @dataclass(frozen=True)
 class CKCE:
-    """Conditional kernel calibration error: the distance of two conditional mean operators.
+    """Conditional kernel calibration error: the squared distance of two conditional mean operators.
 
-    They are the operators of the outcome and of draws from the prediction, both given the
-    prediction f.
+    One operator maps a prediction f to the conditional mean of the outcome Y given f. The other
+    maps f to the conditional mean of a label Z that is drawn from f. Both are estimated by ridge
+    regression on f:
 
-        ckce = ||C^_{Y|f} - C^_{Z|f}||_HS^2 = tr(R' A K A R),   A = (K + c I)^-1,   R = e_y - f
+        ckce = ||C_{Y|f} - C_{Z|f}||_HS^2 = tr(R' A K A R)
+        A    = (K + c I)^-1,   c = ridge n
+        K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2))
 
-        K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)),   c = ridge n
-
-    Both operators are ridge regressions on f; labels are compared by 1{y = y'}. p (n,) counts as
-    the two columns (1 - p, p).
+    There are n predictions f_i of k classes, with labels y_i. The rows of R (n, k) are the
+    residuals r_i = e_{y_i} - f_i, with the one-hot vector e_{y_i} of the label. Scalar predictions
+    p (n,) count as the two columns (1 - p, p).
 
     Parameters
     ----------
     gamma : float or str
-        A number, or a rule of `kernels.median_distance` on the predictions at hand (the paper says
-        "the median heuristic").
+        Bandwidth of the kernel: a number, or a rule of `kernels.median_distance`. A rule is applied
+        to the predictions of the sample. The paper says "the median heuristic".
     ridge : float, optional
-        The regularisation; None is n^-1/4 (Sections 2.3, 3.2 and 5).
+        Regularisation of both regressions. None takes n^(-1/4) (Sections 2.3, 3.2 and 5).
     method : {"auto", "cholesky", "low_rank", "features"}
-        Solver of the equations, see below.
+        Solver of the equations, see Notes.
     kernel : {"linear_rbf", "kronecker"}
-        K as above, or 1{f_i = f_j} (Appendix A), where ckce = sum_g ||sum_{i in g} r_i||^2 / (n_g +
-        c)^2 over the distinct predictions.
+        "linear_rbf" is K as above. "kronecker" is K_ij = 1{f_i = f_j} (Appendix A), which gives
+        ckce = sum_g ||sum_{i in g} r_i||^2 / (n_g + c)^2, where group g consists of the n_g samples
+        with one predicted value.
     features : int
-        Number of random Fourier features of "features".
+        Number of random Fourier features, for the method "features".
     accuracy : float
-        Relative error that "low_rank" may have.
+        Largest relative error of the method "low_rank".
 
     Notes
     -----
-    **Bias.** At least 0, and too large by noise: for a calibrated model the expectation given f is
-    sum_i [A K A]_ii (1 - ||f_i||^2), the diagnostic noise_floor. Too small by the ridge, which
-    multiplies the difference in a direction of eigenvalue s by s / (s + c). Values therefore depend
-    on n, gamma and the law of f; only those of one n and one rule can be compared. If all f are
-    equal, ckce is kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, whatever gamma.
+    **Bias.** Noise makes ckce too large: for a calibrated model, its expectation given the
+    predictions is sum_i [A K A]_ii (1 - ||f_i||^2). This is the diagnostic noise_floor. The ridge
+    makes ckce too small: in a direction with the eigenvalue s of K, it multiplies the difference of
+    the operators by s / (s + c). Values therefore depend on n, on gamma and on the law of f.
+    Compare only values with the same n and the same rule. If all predictions are equal to f, then
+    ckce = kappa / (kappa + ridge)^2 ||mean r||^2 with kappa = ||f||^2 + 1, for any gamma.
 
-    **Methods.** "cholesky" decomposes K + c I: O(n^3) with an n x n matrix, for n up to 10,000.
-    "low_rank": O(n r^2) and O(n^2 k) per product with K, memory O(n (k + r)), for a rank r of at
-    most 256. "features": K by random Fourier features from rng, O(n (k + 2 features)^2) (Appendix
-    B). "auto" uses a low rank above 500 samples, and above 200 samples of two columns if a rank of
-    40 leaves out at most 1e-13 of the trace; otherwise Cholesky. If a tiny ridge keeps the low rank
-    from its accuracy, it uses Cholesky up to 4,000 samples and raises UndefinedError above.
+    **Methods.**
 
-    **Accuracy of the low rank.** The RBF part is L L' + E by pivoted Cholesky, E >= 0 of trace e =
-    n residual; F = [f, L], and P = (F F' + c I)^-1 in closed form. X = P R solves the equations of
-    K - E, and tr(X' (K - E) X) misses ckce by at most e (1 + e / c)^2 ||X||^2: along K - E + t E,
-    with A and W = A R there, the derivative is -tr(W' E (I - 2 c A) W). If that is too much,
-    conjugate gradients with the preconditioner P reduce S = R - (K + c I) X. As the solution is X +
-    A S,
+        method       how                                 operations              memory
+        cholesky     decomposes K + c I, n <= 10,000     O(n^3)                  O(n^2)
+        low_rank     pivoted Cholesky of rank r <= 256   O(n r^2), and O(n^2 k)  O(n (k + r))
+                                                         per product with K
+        features     random Fourier features from rng    O(n (k + 2 features)^2)
+                     (Appendix B)
+
+    "auto" uses Cholesky up to 500 samples and a low rank above. With two columns, it uses a low
+    rank already above 200 samples, if rank 40 leaves out at most 1e-13 of the trace. If the ridge
+    is too small for the accuracy of the low rank, "auto" uses Cholesky up to 4,000 samples, and
+    raises UndefinedError above.
+
+    **Accuracy of the low rank.** Pivoted Cholesky writes the Gaussian part of K as L L' + E, where
+    E >= 0 has the trace e. With F = [f, L], the inverse P = (F F' + c I)^-1 is cheap. X = P R
+    solves the equations of K - E, and tr(X' (K - E) X) differs from ckce by at most e (1 + e / c)^2
+    ||X||^2. (Along K - E + t E, with A of that matrix and W = A R, the derivative in t is
+    -tr(W' E (I - 2 c A) W).)
+
+    If this error is too large, conjugate gradients with the preconditioner P improve X, reducing
+    S = R - (K + c I) X. The exact solution is X + A S, so that
 
         ckce = tr(X' K X) + 2 tr(X' (I - c P) S)
         up to  2 min(||X||, e ||P X||) ||S|| + ||S||^2 / (4 c),
 
-    because c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end when this bound,
-    with rounding, is at most `accuracy` of ckce, or 1e-12 of the largest possible value, ||R||^2 /
-    (4 c). The heavy ridge makes a few products enough, for any rank.
+    because c (P - A) = c A E P and s / (s + c)^2 <= 1 / (4 c). The iterations end when this bound
+    (plus rounding) is at most `accuracy` times ckce, or 1e-12 of the largest possible value,
+    ||R||^2 / (4 c). With the default ridge a few products with K are enough, for any rank.
 
-    **Diagnostics.** gamma, ridge; rank, residual (the trace of E relative to that of K's RBF part),
-    products, error (the bound above); noise_floor, if it is cheap (low_rank: to first order in E,
-    within 1 %).
+    **Diagnostics.**
+
+        gamma, ridge   the numbers that were used
+        rank           number of columns of F
+        residual       trace of E relative to the trace of the Gaussian part of K
+        products       number of products with K
+        error          the bound of the error above
+        noise_floor    see Bias; absent where it would be expensive, within 1 % for "low_rank"
 
     References
     ----------
@@ -122,14 +140,14 @@ class CKCE:
         check_gamma(self.gamma)
         if not (self.ridge is None or is_positive(self.ridge)):
             raise BadInputError(
-                f"ridge is {self.ridge!r}; a positive number, or null for n^-1/4, is needed."
+                f"ridge is {self.ridge!r}; give a positive number, or null for n^(-1/4)."
             )
         check_choice("method", self.method, METHODS)
         check_choice("kernel", self.kernel, KERNELS)
         if self.kernel == "kronecker" and self.method != "auto":
             raise BadInputError(
-                f"method is {self.method!r}; the kernel kronecker has a closed form and allows "
-                "only auto."
+                f"method is {self.method!r}, but the kernel kronecker has a closed form; give "
+                "method auto."
             )
         check_integer("features", self.features)
         if not (is_positive(self.accuracy) and self.accuracy < 1.0):
@@ -152,7 +170,7 @@ class CKCE:
         n = len(q)
         ridge = n**-0.25 if self.ridge is None else float(self.ridge)
         c = n * ridge
-        spread = 1.0 - np.einsum("ij,ij->i", q, q)  # E ||r||^2 given f of a calibrated model
+        spread = 1.0 - np.einsum("ij,ij->i", q, q)  # E[||r||^2 given f] for a calibrated model
         if self.kernel == "kronecker":
             group, sums, sizes = group_sums(q, r)
             value = float(((sums / (sizes + c)[:, None]) ** 2).sum())
@@ -175,7 +193,11 @@ class CKCE:
         spread: np.ndarray,
         rng: np.random.Generator | None,
     ) -> tuple[float, dict[str, float]]:
-        """Return the value and the diagnostics of the kernel linear_rbf."""
+        """Return ckce and its diagnostics for the kernel linear_rbf.
+
+        q and r (n, k) are predictions and residuals; c = ridge n. `spread` (n,) holds
+        E[||r||^2 given the prediction] for a calibrated model.
+        """
         if self.method == "features":
             system = System(fourier_features(q, gamma, int(self.features), rng), c)
             return system.primal(r), {
@@ -198,8 +220,8 @@ class CKCE:
             return by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
-                f"{MAX_PRODUCTS} products do not reach an accuracy of {self.accuracy:g} (bound "
-                f"{diagnostics['error']:.2g}): the ridge is too small for rank "
-                f"{diagnostics['rank']}"
+                f"{MAX_PRODUCTS} products with the kernel matrix do not reach the relative "
+                f"accuracy {self.accuracy:g} (absolute error up to {diagnostics['error']:.2g}), "
+                f"because the ridge is too small for rank {diagnostics['rank']}"
             )
         return value, diagnostics

@@ -1,4 +1,8 @@
-"""Solvers of the equations of `CKCE`: Cholesky, low rank, random features."""
+"""Solvers for the equations of `CKCE`: by Cholesky, by a low rank, and by random features.
+
+All compute ckce = tr(R' A K A R) with A = (K + c I)^-1. The docstring of `CKCE` defines K, R and c,
+and the decomposition of K into F F' + E.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,20 @@ from harness.estimators.residual_kernels import rbf_rate, times
 from harness.math.kernels import TILE_ROWS, rbf
 from harness.math.low_rank import LowRank, pivoted_cholesky
 
-NOISE_FLOOR_MAX_N = 2000  # up to so many samples the noise floor may cost another n^3
+NOISE_FLOOR_MAX_N = 2000  # number of samples up to which the noise floor may cost another n^3
 MAX_PIVOTS = 256
-# Up to 30 classes, a product with K costs no more than pivots beyond 150.
+# With at most 30 classes, a product with K costs no more than the pivots from 151 to 256.
 FEW_CLASSES, FEW_PIVOTS = 30, 150
 MAX_PRODUCTS = 50
 BLOCK_ROWS = 4096
-SMALL_REST = 0.005  # below this share of c, one wide product usually corrects the missing trace
+# If the trace of E is below this share of c, one product with K usually corrects the result.
+SMALL_REST = 0.005
 NEGLIGIBLE_SHARE = 1e-12  # absolute accuracy, relative to the largest value ||R||^2 / (4 c)
 
 
 @dataclass(frozen=True)
 class System:
-    """The matrix F F' + c I, F = features (n, d), inverted in d dimensions."""
+    """The matrix F F' + c I with F = `features` (n, d), inverted in d dimensions."""
 
     features: np.ndarray
     c: float
@@ -44,13 +49,13 @@ class System:
         return (b - self.features @ self._inner(self.features.T @ b)) / self.c
 
     def primal(self, r: np.ndarray) -> float:
-        """Return tr(R' A F F' A R) = ||(F' F + c I)^-1 F' R||^2."""
+        """Return ckce for K = F F', which is ||(F' F + c I)^-1 F' R||^2."""
         return float((self._inner(self.features.T @ r) ** 2).sum())
 
     def trace(self, weights: np.ndarray) -> float:
-        """Return tr(A F F' A diag(w)) for w (n,) >= 0.
+        """Return tr(A F F' A diag(w)) for A = (F F' + c I)^-1 and weights w (n,) >= 0.
 
-        It equals tr(M^-1 F' diag(w) F M^-1), M = F' F + c I.
+        It is computed as tr(M^-1 F' diag(w) F M^-1) with M = F' F + c I.
         """
         d = self.features.shape[1]
         gram = np.zeros((d, d))
@@ -64,9 +69,11 @@ class System:
 def by_cholesky(
     q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray
 ) -> tuple[float, dict[str, float]]:
-    """Return the value and diagnostics by decomposing K + c I.
+    """Return ckce and its diagnostics, by decomposing K + c I.
 
-    Needs one n x n matrix, and another one for the noise floor.
+    This needs memory for one n x n matrix, and for a second one if the noise floor is computed.
+    q and r (n, k) are predictions and residuals. `spread` (n,) is E[||r||^2 given the prediction]
+    for a calibrated model.
     """
     n = len(q)
     matrix = np.empty((n, n))
@@ -77,7 +84,7 @@ def by_cholesky(
     matrix.flat[:: n + 1] += c
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
     w = cho_solve(factor, r, check_finite=False)
-    value = np.vdot(w, times(q, gamma, w))  # not w'(r - c w), which cancels where c is large
+    value = np.vdot(w, times(q, gamma, w))  # w'(r - c w) would lose digits where c is large
     diagnostics = {"rank": n, "residual": 0.0}
     if n <= NOISE_FLOOR_MAX_N:
         lower = np.tril(dpotri(factor[0], lower=1)[0])
@@ -95,10 +102,11 @@ def by_low_rank(
     accuracy: float,
     low: LowRank | None = None,
 ) -> tuple[float | None, dict[str, float]]:
-    """Return the value and diagnostics by a low rank (see `CKCE`).
+    """Return ckce and its diagnostics, by a low rank (see `CKCE`).
 
-    The value is None if the accuracy is not reached. low: the pivoted Cholesky decomposition,
-    computed if None.
+    The value is None if the relative error `accuracy` is not reached. `low` is the pivoted Cholesky
+    decomposition of the Gaussian part of K; None computes it. q and r (n, k) are predictions and
+    residuals. `spread` (n,) is E[||r||^2 given the prediction] for a calibrated model.
     """
     if low is None:
         max_rank = FEW_PIVOTS if q.shape[1] <= FEW_CLASSES else MAX_PIVOTS
@@ -130,16 +138,20 @@ def by_low_rank(
 
 
 def acceptable_error(value: float, r: np.ndarray, c: float, accuracy: float) -> float:
-    """Return the largest acceptable error bound."""
+    """Return the largest absolute error that is accepted for a value of ckce.
+
+    It is `accuracy` times the value, or 1e-12 of the largest possible value, ||R||^2 / (4 c).
+    """
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
 def _corrected(
     q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, missing_trace: float
 ) -> tuple[float, float]:
-    """Return the value and a bound of its error, of third order in E (see `CKCE`).
+    """Return ckce corrected by one product with K, and a bound of its error.
 
-    Uses one product with X = P R and Y = P X together.
+    The error is of third order in E (see `CKCE`). The product applies K to x = P R and y = P x
+    together.
     """
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
@@ -156,9 +168,8 @@ def _corrected(
         - c * np.vdot(z, z)
     )
     norm_x, norm_s, norm_t, norm_z = (np.linalg.norm(v) for v in (x, s, t, z))
-    rounding = (
-        np.finfo(float).eps * 4.0 * len(x) * norm_x**2
-    )  # of the products, K being at most 2 n
+    # The norm of K is at most 2 n, which bounds the rounding error of its products.
+    rounding = np.finfo(float).eps * 4.0 * len(x) * norm_x**2
     return value, missing_trace * norm_z * (norm_z + 2.0 * norm_s / c + 2.0 * norm_t) + rounding
 
 
@@ -171,15 +182,16 @@ def _refined(
     missing_trace: float,
     accuracy: float,
 ) -> tuple[float, float, int]:
-    """Return the value, a bound of its error, and the number of products with K.
+    """Return ckce, a bound of its error, and the number of products with K.
 
-    Preconditioned conjugate gradients from x, all columns together.
+    Preconditioned conjugate gradients start from x and treat all columns together. They end when
+    the bound is acceptable, or after MAX_PRODUCTS products.
     """
     c, products = system.c, 1
     direction, before = np.zeros_like(x), np.ones(x.shape[1])
     kx = times(q, gamma, x)
     s = r - kx - c * x
-    value, error = _judged(x, kx, s, system, missing_trace)
+    value, error = _value_and_error(x, kx, s, system, missing_trace)
     while error > acceptable_error(value, r, c, accuracy) and products < MAX_PRODUCTS:
         z = system.solve(s)
         now = np.einsum("ij,ij->j", z, s)
@@ -187,18 +199,18 @@ def _refined(
         k_direction = times(q, gamma, direction)
         m_direction = k_direction + c * direction
         curved = np.einsum("ij,ij->j", direction, m_direction)
-        # A column without residual does not move.
+        # A column whose residual is 0 stays as it is.
         step = np.divide(now, curved, out=np.zeros_like(now), where=curved > 0.0)
         x, kx, s = x + step * direction, kx + step * k_direction, s - step * m_direction
         before, products = np.where(now > 0.0, now, 1.0), products + 1
-        value, error = _judged(x, kx, s, system, missing_trace)
+        value, error = _value_and_error(x, kx, s, system, missing_trace)
     return value, error, products
 
 
-def _judged(
+def _value_and_error(
     x: np.ndarray, kx: np.ndarray, s: np.ndarray, system: System, missing_trace: float
 ) -> tuple[float, float]:
-    """Return the value and a bound of its error from X, K X and the residual S."""
+    """Return ckce and a bound of its error from X, K X and the residual S = R - (K + c I) X."""
     px, size = system.solve(x), np.linalg.norm(x)
     # The norm of K is at most 2 n, which bounds the rounding error of its products.
     off = np.linalg.norm(s) + np.finfo(float).eps * 2.0 * len(x) * size

@@ -1,4 +1,4 @@
-"""P-values of any estimator, from its values on labels that are drawn from the predictions."""
+"""Test of calibration by any estimator, from its values on labels drawn from the predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.estimators.resampled_interval import (
     Sample,
     finite_values,
     no_statistic,
-    own_streams,
+    spawn_streams,
 )
 
 MIN_LABELS = 19  # smallest number of draws for which a p-value can be 0.05
@@ -27,40 +27,51 @@ class Consistency(Resampling):
     """Test of calibration by any estimator: its value compared with values on calibrated labels.
 
         p_value = (1 + #{b: T_b >= T}) / (resamples + 1)
-        T_b: the value at the same p with labels Y_b ~ p
+
+    T is the value of the estimator on the sample. T_b, b = 1, ..., resamples, is its value for the
+    same predictions p with labels Y_b that are drawn from p.
 
     Parameters
     ----------
     estimator : estimator
-        Its value is the test statistic, which is large for miscalibrated predictions.
+        The estimator that gives T. Its values should be large for miscalibrated predictions.
     statistic : str
-        Which of its estimands.
+        The estimand of the estimator that is used as T.
     resamples : int
-        Number of draws of labels, at least 19. If level (resamples + 1) is an integer, as with 99
-        and 0.05, the size is exact up to ties.
+        Number of draws of labels, at least 19. A test at a given level has exactly this size, up to
+        ties, if level (resamples + 1) is an integer. For the level 0.05, 99 is such a number.
 
     Notes
     -----
-    Null hypothesis: Y given p is distributed as p says. Then T and all T_b are exchangeable given
-    p, and P(p_value <= level) <= level for every n and every estimator, biased or not. Equal values
-    count against rejection, and so do labels for which the estimator has no value. Class-wise,
-    labels are drawn from the whole vector, so that the hypothesis is canonical calibration;
-    top-label, the correctness of the top class is drawn from the confidence. Power is that of the
-    statistic. Debiasing it does not help by itself, because the null values share the bias.
+    **Hypothesis.** Y given p has the distribution p. Then T and all T_b are exchangeable given p,
+    and P(p_value <= level) <= level for every n and every estimator, biased or not. Ties count
+    against rejection, and so do labels for which the estimator has no value.
 
-    Measured percentage of p-values of at most 0.05, with 99 draws. Each entry has n = 200, then
-    n = 1,000. It comes from 100 samples (standard error 2.2 points at 5 %, 5 points at 50 %).
-    Columns with * have 63 or 64 samples (6 points at 50 %).
+    Under the class-wise notion, labels are drawn from the whole vector, so that the hypothesis is
+    canonical calibration. Under the top-label notion, the correctness of the top class is drawn
+    from the confidence.
+
+    **Power.** It depends on the estimator. To debias the estimator does not raise it by itself,
+    because T_b has the same bias as T.
+
+    The table has the measured percentage of p-values of at most 0.05, with 99 draws. Each entry has
+    two numbers, for n = 200 and for n = 1,000. An entry comes from 100 samples; its standard error
+    is 2.2 points at 5 % and 5 points at 50 %. Entries in the column with * come from 63 or 64
+    samples; their standard error is 6 points at 50 %.
 
                                     beta_calibrated  beta_shifted  beta_wavy*
         binned15 l1                            4, 4        13, 23      16, 67
         binned15_mass l1                       9, 1         9, 19      11, 57
         debiased15 l2_squared                  4, 3         4, 19       5, 27
 
-    **Diagnostics.** statistic, its value; null_mean and null_sd, of the values at drawn labels;
-    resamples; undefined_resamples.
+    **Diagnostics.**
 
-    **Cost.** `resamples` + 1 calls on n rows.
+        statistic             T
+        null_mean, null_sd    mean and standard deviation of the T_b
+        resamples             number of draws of labels
+        undefined_resamples   number of draws for which the estimator has no value
+
+    **Cost.** `resamples` + 1 calls of the estimator on n rows.
 
     References
     ----------
@@ -107,8 +118,8 @@ class Consistency(Resampling):
             raise BadInputError(no_statistic(self.statistic, estimates))
         value = estimates[self.statistic].value
         if not math.isfinite(value):
-            raise UndefinedError(f"the statistic {self.statistic} is {value}, which has no p-value")
-        (stream,) = own_streams(parent, 1)
+            raise UndefinedError(f"the statistic {self.statistic} is {value}; it must be finite")
+        (stream,) = spawn_streams(parent, 1)
         null_values = []
         for _ in range(int(self.resamples)):
             drawn = finite_values(self, sample.calibrated(stream), stream)

@@ -1,4 +1,4 @@
-"""CORP: the score split by isotonic regression into miscalibration, discrimination, uncertainty."""
+"""CORP: decomposition of proper scores by isotonic regression."""
 
 from __future__ import annotations
 
@@ -14,28 +14,37 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class Corp:
-    """Gain in mean score by isotonic recalibration, and the other two parts of the score (CORP).
+    """Miscalibration, discrimination and uncertainty: the three parts of a mean score (CORP).
 
         mean S(p, y) = MCB - DSC + UNC
-        MCB = mean S(p, y) - mean S(q, y),   DSC = UNC - mean S(q, y),   UNC = mean S(mean y, y)
+        MCB = mean S(p, y) - mean S(q, y)     miscalibration: the gain by recalibration
+        DSC = UNC - mean S(q, y)              discrimination
+        UNC = mean S(mean y, y)               uncertainty: the score of the mean outcome
 
-    with q the isotonic regression of y on p (pool adjacent violators), for the Brier score S(p, y)
-    = (p - y)^2 and the log-loss.
+    q is the isotonic regression of the outcomes y on the predictions p, by pooling adjacent
+    violators. The score S is the Brier score (p - y)^2 or the log-loss.
 
     Notes
     -----
-    Estimands: MCB is l2_squared (Brier score) and kl (log-loss, in nats); DSC is
-    sharpness_l2_squared and sharpness_kl, UNC uncertainty_l2_squared and uncertainty_kl, the score
-    of the constant E Y. q is fitted on the rows that it judges, so that MCB and DSC are biased
-    upwards, by a term of order n^(-2/3) where E[Y given p] rises. Where it is not monotone, both
-    miss the gain of non-monotone functions. All but kl are finite: kl is infinite (undefined) if an
-    outcome occurred whose prediction was 0. No part is negative. O(n log n).
+    Estimands, the log-loss in nats:
+
+        part   Brier score              log-loss
+        MCB    l2_squared               kl
+        DSC    sharpness_l2_squared     sharpness_kl
+        UNC    uncertainty_l2_squared   uncertainty_kl
+
+    MCB and DSC are biased upwards, because q is fitted to the rows on which it is evaluated. The
+    bias is of order n^(-2/3) where E[Y given p] rises. Where E[Y given p] falls, MCB and DSC are
+    too small, because q is monotone.
+
+    No part is negative. kl is infinite, and recorded as undefined, if an outcome occurred whose
+    predicted probability was 0. Cost: O(n log n).
 
     References
     ----------
     Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
-    classifiers, PNAS 118(8), e2016191118; the estimands of DSC and UNC: popordanoska2024, Section
-    3.
+    classifiers, PNAS 118(8), e2016191118. popordanoska2024, Section 3, defines the estimands of DSC
+    and UNC.
 
     Examples
     --------
@@ -55,7 +64,7 @@ class Corp:
     null_bias = 0.03
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the parts of the scores of predictions p (n,) for outcomes y (n,)."""
+        """Return the parts of both scores, for predictions p (n,) and outcomes y (n,)."""
         p, y = checked(p, y)
         values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
         hits = np.bincount(index, y, len(values))
@@ -66,8 +75,8 @@ class Corp:
             original, recalibrated, unc = (
                 float(score(x, hits, counts).sum() / len(p)) for x in (values, fit, constant)
             )
-            # q is optimal among non-decreasing functions of p, which include p and the constant.
-            # Only rounding could make a part negative.
+            # q is optimal among non-decreasing functions of p, and p itself and the constant are
+            # such functions. So only rounding could make a part negative.
             parts = max(original - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc
             estimates |= dict(
                 zip((name, f"sharpness_{name}", f"uncertainty_{name}"), map(Estimate, parts))

@@ -1,4 +1,4 @@
-"""Squared error over bins from pairs of residuals, with an asymptotic confidence interval."""
+"""Binned squared error from pairs of residuals, with an asymptotic confidence interval."""
 
 from __future__ import annotations
 
@@ -14,38 +14,47 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class DebiasedInterval:
-    """Squared error over bins from pairs of samples, with an asymptotic confidence interval.
+    """Binned squared error from pairs of samples, with an asymptotic confidence interval.
 
-        l2_squared = t = 1/n sum_b sum_{i != j in b} r_i r_j / (n_b - 1),   r = y - p
+        l2_squared = t = 1/n sum_b sum_{i != j in b} r_i r_j / (n_b - 1),   r_i = y_i - p_i
 
-    With m_b, q_b the means of r and r^2 in bin b and w_b = n_b / n, the standard error is s =
-    sqrt(v / n), v = sum_b w_b (4 m_b^2 q_b - 3 m_b^4) - (sum_b w_b m_b^2)^2, and z_a is the normal
-    quantile of 1 - a. For t+ = max(t, 0), a = 1 - level, the interval is
+    n_b of the n samples are in bin b. The interval for the level 1 - a is, with t+ = max(t, 0),
 
         high = t+ + z_{a/2} s
-        low = t+ - z_{a/2} s  if t+ >= 2 z_{a/2} s,   t+ / 2  if t+ is between 2 z_a s and that,
-              else max(t+ - z_a s, 0)
+        low  = 0                     if t < z_a s_0
+               t+ - z_{a/2} s        else if t+ >= 2 z_{a/2} s
+               t+ / 2                else if t+ >= 2 z_a s
+               max(t+ - z_a s, 0)    else
 
-    and low = 0 if t < z_a s_0, s_0 the standard deviation of t under calibration: then t is of
-    order 1 / n and not normal about 0 with the deviation s. Given the predictions s_0^2 = 2 / n^2
-    sum_b sum_{i != j in b} c_i c_j / (n_b - 1)^2, c = p (1 - p).
+    where
+
+        z_a   = quantile of the standard normal law at 1 - a
+        s     = sqrt(v / n), the standard error of t
+        v     = sum_b w_b (4 m_b^2 q_b - 3 m_b^4) - (sum_b w_b m_b^2)^2
+        w_b   = n_b / n; m_b and q_b are the means of r and r^2 in bin b
+        s_0^2 = 2 / n^2 sum_b sum_{i != j in b} c_i c_j / (n_b - 1)^2,   c_i = p_i (1 - p_i)
+
+    s_0 is the standard deviation of t under calibration, given the predictions. Under calibration
+    t is of order 1 / n, and its law is not normal with the deviation s.
 
     Parameters
     ----------
     bins : int
-        Number of bins; those of a single sample count 0.
+        Number of bins. A bin with a single sample counts as 0.
     rule : {"width", "mass", "kmeans"}
-        As in `Binned`; the paper's bins are of equal width.
+        How the bins are formed, as in `Binned`. The paper uses equal widths.
     level : float
         Asymptotic coverage 1 - a of the interval.
 
     Notes
     -----
-    Unbiased, except for bins of one sample, for sum_b P(b) E[r given b]^2, which is at most
-    l2_squared. The interval is for that quantity as well: with few bins its coverage of l2_squared
-    falls as n grows. The value may be negative, and then lies below its interval. The paper uses
-    for s_0 its limit for uniformly filled bins. The last bin is closed (a p of 1 is in no bin of
-    the authors'). O(n log B).
+    Except for bins of one sample, t is unbiased for the quantity sum_b P(b) E[r given b]^2, which
+    is at most l2_squared. The interval is for this quantity, too. With few bins, its coverage of
+    l2_squared falls as n grows. A negative value lies below its interval.
+
+    There are two differences from the paper. The paper uses the limit of s_0 for uniformly filled
+    bins. In the authors' code no bin contains p = 1; here the last bin does. Cost: O(n log B) for B
+    bins.
 
     References
     ----------
@@ -108,17 +117,21 @@ class DebiasedInterval:
 
 
 def pair_mean(sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray, n: int) -> float:
-    """Return 1/n sum_b (S_b^2 - Q_b) / (n_b - 1), the mean product of pairs of residuals.
+    """Return 1/n sum_b (S_b^2 - Q_b) / (n_b - 1), the estimate of `DebiasedInterval`.
 
-    S and Q are the sums of residuals and of their squares in the bins; bins of fewer than two
-    samples count 0.
+    The arguments (bins,) are the number of samples in each bin, n_b, the sum of their residuals,
+    S_b, and the sum of the squared residuals, Q_b. Bins with fewer than two samples count as 0.
     """
     used = sizes > 1
     return float(((sums[used] ** 2 - squares[used]) / (sizes[used] - 1)).sum() / n)
 
 
 def variance(sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> float:
-    """Return n times the asymptotic variance of `pair_mean` if the bins' errors are not all 0."""
+    """Return n times the asymptotic variance of `pair_mean` for miscalibrated predictions.
+
+    The arguments (bins,) are the number of samples, the sum of residuals and the sum of squared
+    residuals in each bin.
+    """
     used = sizes > 0
     w, m, q = sizes[used] / sizes.sum(), sums[used] / sizes[used], squares[used] / sizes[used]
     return max(float(w @ (4.0 * m**2 * q - 3.0 * m**4) - (w @ m**2) ** 2), 0.0)
@@ -127,7 +140,8 @@ def variance(sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> float:
 def null_deviation(sizes: np.ndarray, variances: np.ndarray, squares: np.ndarray, n: int) -> float:
     """Return the standard deviation of `pair_mean` under calibration, given the predictions.
 
-    `variances` and `squares` are the sums in the bins of c = p (1 - p) and of c^2.
+    `sizes` (bins,) are the numbers of samples in the bins. `variances` and `squares` (bins,) are
+    the sums of c = p (1 - p) and of c^2 in the bins.
     """
     used = sizes > 1
     products = np.maximum(variances[used] ** 2 - squares[used], 0.0)

@@ -31,55 +31,63 @@ from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
 RISK_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 15), 0.2, 0.4, 0.6, 0.8, 1.0])
-LIKELIHOOD_MAX_POINTS = 2000  # of more scalars, the likelihood uses so many, spaced by rank
+LIKELIHOOD_MAX_POINTS = 2000  # largest number of scalars at which the likelihood is evaluated
 RULES = ("likelihood", "risk")
 
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """Bregman calibration errors with a Dirichlet kernel regression of the outcome instead of C.
+    """Bregman calibration errors from a Dirichlet kernel regression of the outcome.
 
         r_i = sum_{j != i} k(f_i; f_j) e_{y_j} / sum_{j != i} k(f_i; f_j)
-        direct:  mean D_F(r_i, f_i)             (eq. 9); with it l<p> = mean ||r_i - f_i||_p
-        risk:    mean F(r_i) + mean [D_F(e_{y_i}, f_i) - F(e_{y_i})]
-                                                (eq. 14): the proper score minus the refinement
 
-    k is the Dirichlet kernel (`kernels.dirichlet_sums`; for scalars the Beta kernel on (1 - f, f)),
-    F = ||.||^2 for l2_squared (scalars: of one column), the negative entropy for kl.
+        direct:  mean_i D_F(r_i, f_i)                                          (eq. 9)
+        risk:    mean_i F(r_i) + mean_i [D_F(e_{y_i}, f_i) - F(e_{y_i})]       (eq. 14)
+
+    f_i is one of n predictions of k classes, y_i its label and e_{y_i} the one-hot vector of the
+    label. r_i estimates E[Y given f_i]. k(.; .) is the Dirichlet kernel of bandwidth b; for scalars
+    it is the Beta kernel on (1 - f, f). D_F is the Bregman divergence of a convex function F: the
+    squared norm for l2_squared, the negative entropy for kl. The direct form also gives
+    l<p> = mean_i ||r_i - f_i||_p. The risk form is the mean proper score minus the refinement. For
+    scalars, l2_squared is the error of one column.
 
     Parameters
     ----------
     bandwidth : float or {"likelihood", "risk"}
-        A number or a rule. "likelihood": of 55 values, the one of largest leave-one-out likelihood
-        of the predictions, sum_i log mean_{j != i} k(f_i; f_j) (of more than 2,000 scalars, i runs
-        over 2,000 evenly spaced in rank). "risk": of 20 values, the one of smallest mean
-        calibration-estimation risk in five-fold cross-validation, whose folds come from rng
-        (gruber2025, eq. 20).
+        A number or a rule.
+        "likelihood" maximises the leave-one-out likelihood of the predictions,
+        sum_i log mean_{j != i} k(f_i; f_j), over 55 values. For more than 2,000 scalars, i runs
+        over 2,000 of them, evenly spaced in rank.
+        "risk" minimises the mean calibration-estimation risk (gruber2025, eq. 20) in five-fold
+        cross-validation, over 20 values. rng draws the folds.
     form : {"direct", "risk"}
         Which of the two formulas.
     norms : list of float
-        The norms p of `l<p>`, of the direct form.
+        The norms p of l<p>, for the direct form.
     generators : list of Bregman
-        Further convex functions F (`harness.math.divergences`), for scalars on two columns.
+        Further convex functions F (`harness.math.divergences`). For scalars they are applied to
+        both columns.
     floor : float
-        Inside the kernel, and where grad F needs it, f is clipped to [floor, 1 - floor], as in the
-        paper.
+        f is clipped to [floor, 1 - floor] in the kernel, and where the gradient of F needs it, as
+        in the paper.
 
     Notes
     -----
-    For every F also `refinement_<name>` = mean F(e_y) - mean F(r) and `sharpness_<name>` = mean
-    F(r) - F(mean e_y).
+    **Estimands.** For every F there are also refinement_<name> = mean F(e_y) - mean F(r) and
+    sharpness_<name> = mean F(r) - F(mean e_y).
 
-    Biased upwards by the variance of r, O(1 / (n b^((k-1)/2))). Smoothing first lowers the direct
-    form and then takes it towards the distance from the mean outcome. It raises the risk form,
-    which has the bias of the refinement, usually a larger one, and may be negative. The likelihood
-    depends on the predictions alone: if they crowd at the vertices, or are equal (saturated
-    confidences), its bandwidth is far too small. UndefinedError for a single sample.
+    **Bias.** Upwards by the variance of r, of order 1 / (n b^((k-1)/2)). As the bandwidth grows,
+    the direct form first falls, and then tends to the distance of f from the mean outcome. The risk
+    form rises with the bandwidth. It has the bias of the refinement, which is usually larger, and
+    may be negative.
 
-    Scalars: O(n) per bandwidth and about 1 / sqrt(b) intervals, with r to a certified 1e-10
-    (`math.beta_sums`; all pairs where those are cheaper). Vectors: O(n^2 k) per bandwidth, in
-    blocks; bandwidths that are halves of each other share exponentials, small ones see only near
-    pairs (`math.near_pairs`).
+    The rule "likelihood" uses the predictions only. If they crowd at the vertices of the simplex,
+    or many are equal, its bandwidth is far too small. A single sample raises UndefinedError.
+
+    **Cost.** For scalars O(n) per bandwidth and interval, with about 1 / sqrt(b) intervals and a
+    certified error of r of at most 1e-10 (`math.beta_sums`); sums over all pairs where they are
+    cheaper. For vectors O(n^2 k) per bandwidth, in blocks. Bandwidths that are halves of each other
+    share exponentials, and small bandwidths need only near pairs (`math.near_pairs`).
 
     References
     ----------
@@ -134,7 +142,7 @@ class DirichletKernel:
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
-            raise UndefinedError("leaving one sample out of one leaves none")
+            raise UndefinedError("there is only one sample; leave-one-out needs at least two")
         b = self.chosen_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
         values = bregman_errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
@@ -145,14 +153,17 @@ class DirichletKernel:
     def chosen_bandwidth(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> float:
-        """Return the given bandwidth, or that of the rule; the first of equally good ones."""
+        """Return the field `bandwidth`, or the bandwidth that its rule selects for p and y.
+
+        Among equally good bandwidths the smallest is selected.
+        """
         if self.bandwidth == "likelihood":
             return LIKELIHOOD_GRID[int(self.log_likelihoods(p, LIKELIHOOD_GRID).argmax())]
         if self.bandwidth == "risk":
             grid = {"bandwidth": RISK_GRID}
             if len(p) < 10:
                 raise UndefinedError(
-                    f"the risk of five folds needs 10 samples, and there are {len(p)}"
+                    f"the rule risk needs at least 10 samples for five folds; there are {len(p)}"
                 )
             risks = validation_risks(
                 self, grid_settings(grid), p, y, assign_folds(y, 5, False, rng), rng
@@ -161,7 +172,11 @@ class DirichletKernel:
         return float(self.bandwidth)
 
     def log_likelihoods(self, p: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
-        """Return sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)] for every bandwidth."""
+        """Return the leave-one-out log-likelihood of the predictions p for every bandwidth.
+
+        It is sum_i log [1 / (n - 1) sum_{j != i} k(f_i; f_j)]. For more than 2,000 scalars, i runs
+        over 2,000 of them, evenly spaced in rank.
+        """
         rows = np.arange(len(p))
         if p.ndim == 1 and len(p) > LIKELIHOOD_MAX_POINTS:
             p = np.sort(p)
@@ -172,7 +187,10 @@ class DirichletKernel:
         return density.sum(axis=1)
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the settings that `tuned` tries: the grid, or the given bandwidth."""
+        """Return the bandwidths that `Tuned` tries by default.
+
+        These are 20 values, or only the field `bandwidth` if that is a number.
+        """
         return {"bandwidth": RISK_GRID if self.bandwidth in RULES else (float(self.bandwidth),)}
 
     def products(
@@ -183,10 +201,10 @@ class DirichletKernel:
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator | None = None,
     ) -> Iterator[list[ResidualGram]]:
-        """Yield, for every setting (a bandwidth), the residual products at each array of `points`.
+        """Yield, for every setting {"bandwidth": b}, the residual products at each of `points`.
 
-        Features are f - E^[Y | f] of a kernel regression on (p, y). Nothing is left out, because
-        the points are other samples (gruber2025, Section 4.1).
+        The feature of a point x is x minus the kernel regression of y on p at x (gruber2025,
+        Section 4.1). No sample is left out, because the points must be other samples than p.
         """
         bandwidths = self._bandwidths(settings)
         ratios = [self._ratios(x, p, y, bandwidths) for x in points]
@@ -201,10 +219,10 @@ class DirichletKernel:
         fold: np.ndarray,
         points: Sequence[np.ndarray] = (),
     ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
-        """Yield as `selection.fold_products`, sharing work between the folds.
+        """Yield what `selection.fold_products` yields, for all folds together.
 
-        The kernel sums of scalars come from the same intervals for all folds; vectors share
-        normalisers.
+        The folds share work: the intervals of the kernel sums for scalars, the normalisers of the
+        kernel for vectors.
         """
         bandwidths = self._bandwidths(settings)
         held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]
@@ -230,7 +248,7 @@ class DirichletKernel:
         sample, _ = distinct(t, np.stack([others, others * y[:, None]], axis=2))
         theta, index = np.unique(np.log(z[:, 1]) - np.log(z[:, 0]), return_inverse=True)
         slow = [b for b in bandwidths if not (fast and beta_sums.cheaper(len(x), len(p), b))]
-        # NaN where it is not needed: the fit without a fold at samples of other folds.
+        # NaN where the fit without a fold is not needed: at the samples of the other folds.
         by_pairs = np.full((len(slow), len(x), len(held_out)), np.nan)
         for j, rows in enumerate(held_out if slow else ()):
             rows = np.concatenate([rows, np.arange(len(p), len(x))])
@@ -247,11 +265,11 @@ class DirichletKernel:
                 yield j, i, ResidualGram(gaps[rows, j, None]), at_points
 
     def _bandwidths(self, settings: Sequence[dict[str, Any]]) -> list[float]:
-        """Return the bandwidths of the settings, which must be numbers."""
+        """Return the bandwidth of each setting. Raise BadInputError if one is not a number."""
         bandwidths = [dataclasses.replace(self, **setting).bandwidth for setting in settings]
         rule = next((b for b in bandwidths if isinstance(b, str)), None)
         if rule is not None:
-            raise BadInputError(f"bandwidth is {rule}; a setting of a grid needs a number.")
+            raise BadInputError(f"bandwidth is {rule} in a setting of a grid; give a number.")
         return [b for b in bandwidths if not isinstance(b, str)]
 
     def _clipped(self, p: np.ndarray) -> np.ndarray:
@@ -266,9 +284,11 @@ class DirichletKernel:
         leave_one_out: bool = False,
         constants: Sequence[np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return E^[Y | x], (b, m, 1) for scalars, (b, m, k) for vectors.
+        """Return the kernel regression of y on p at the points x, for each bandwidth.
 
-        constants: the normalisers of vectors p, if known.
+        The shape is (bandwidths, points, 1) for scalars, (bandwidths, points, k) for vectors. With
+        `leave_one_out`, x is p, and sample i does not count at point i. `constants` are the
+        normalisers of the kernel at vectors p, for each bandwidth; None computes them.
         """
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
@@ -281,10 +301,11 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class BinningKernel:
-    """`DirichletKernel` with bins for a kernel: k(f; f') = 1 in the same bin, else 0.
+    """`DirichletKernel` with a binning kernel: k(f; f') is 1 in the same bin, else 0.
 
-        r_i = mean outcome of the other points of the bin of f_i
-              (of all others, for a point alone in its bin)
+        r_i = mean outcome of the other samples in the bin of f_i
+
+    If f_i is alone in its bin, r_i is the mean outcome of all other samples.
 
     Parameters
     ----------
@@ -295,9 +316,9 @@ class BinningKernel:
 
     Notes
     -----
-    Unlike a binned plug-in it compares r_i with f_i instead of the mean of f in the bin. It
-    therefore does not converge to the error at a fixed number of bins. O(n log bins);
-    UndefinedError for a single sample.
+    `Binned` compares the mean outcome of a bin with the mean prediction of the bin. This estimator
+    compares it with each prediction f_i. With a fixed number of bins, it therefore does not
+    converge to the calibration error. Cost: O(n log bins). A single sample raises UndefinedError.
 
     References
     ----------
@@ -333,7 +354,7 @@ class BinningKernel:
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         if len(p) < 2:
-            raise UndefinedError("leaving one sample out of one leaves none")
+            raise UndefinedError("there is only one sample; leave-one-out needs at least two")
         index = np.searchsorted(width_edges(self.bins), p, side="right")
         others = np.bincount(index)[index] - 1
         hits = np.bincount(index, y)[index] - y

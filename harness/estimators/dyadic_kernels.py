@@ -1,4 +1,4 @@
-"""Compiled loops over dyadic bins, for T-Cal and the interval calibration error."""
+"""Compiled loops over bins of many widths, for `TCal` and `IntervalCE`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,30 @@ def squared_sums(
     levels: np.ndarray,
     totals: np.ndarray,
 ) -> None:
-    """Set totals[i, l] to the sum over bins b of level l of weights_b (sum over the bin of r_i)^2.
+    """Write weighted sums of the squared sums of residuals in bins to `totals`.
 
-    r: (rows, n), which is overwritten; starts, ends, weights: (bins,) of all levels, those of level
-    l from levels[l] to levels[l + 1]; totals: (rows, len(levels) - 1). O(n + bins) per row.
+        totals[i, l] = sum over the bins b of level l of weights[b] (sum of r[i] in bin b)^2
+
+    Parameters
+    ----------
+    r : array (rows, n)
+        Residuals, which are overwritten.
+    starts, ends, weights : arrays (bins,)
+        Bin b consists of the columns starts[b] to ends[b] - 1 of r.
+    levels : array (number of levels + 1,)
+        The bins levels[l] to levels[l + 1] - 1 form level l.
+    totals : array (rows, number of levels)
+        The result.
+
+    Notes
+    -----
+    Cost: O(n + bins) per row.
     """
     rows, n = r.shape
     for i in range(rows):
         row = r[i]
         last = 0.0
-        for j in range(n):  # sums of the preceding residuals, in place
+        for j in range(n):  # replace each residual by the sum of the residuals before it
             last, row[j] = last + row[j], last
         for level in range(len(levels) - 1):
             total = 0.0
@@ -36,10 +50,10 @@ def squared_sums(
 
 @njit(cache=True)
 def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
-    """Return sum_j (t_(j+1) - t_j) |sum of the residuals of p in [t_j, t_j + width)|.
+    """Return the integral over t of |sum of the residuals of the p in [t, t + width)|.
 
-    The t are the places where a p enters or leaves the window. p: (n,), sorted; sums: (n + 1,), of
-    the first residuals. O(n).
+    p (n,) is sorted, and sums[i] is the sum of the first i residuals, for i = 0, ..., n. The
+    integrand changes only where a p enters or leaves the window. Cost: O(n).
     """
     n = len(p)
     entered, left = 0, 0

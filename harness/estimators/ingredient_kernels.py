@@ -1,4 +1,4 @@
-"""Compiled isotonic regressions without each fold and on all samples, and statistics of a map."""
+"""Compiled isotonic regressions, and statistics of a recalibration map, for `Best`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from numba import njit
 
 @njit(cache=True)
 def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
-    """Return held-out and in-sample levels (2, n) at the sorted p (n,) for `hits` (n,) in {0, 1}.
+    """Return held-out and in-sample isotonic regressions of `hits` (n,) on sorted p (n,).
 
-    A regression is linear between the places where it was fitted and constant beyond them. Levels
-    are quotients of counts, without the rounding of means of means, so that they equal a prediction
-    where they should.
+    Row 0 of the result (2, n) has the held-out values: at p_i, the regression on all folds but that
+    of sample i. Row 1 has the in-sample values, of the regression on all samples. A regression is
+    linear between the p that it was fitted to and constant beyond them.
+
+    Values are quotients of counts. The means of pooled means would have rounding errors, and not be
+    equal to a prediction where they should be.
     """
     n = len(p)
     out = np.empty((2, n))
     place, fitted = np.empty(n), np.empty(n)
     size, hit, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for left_out in range(folds + 1):
-        # Pool the groups of equal p outside the fold into blocks of increasing level.
+        # Pool the groups of equal p outside the fold into blocks of increasing mean.
         places, blocks, i = 0, 0, 0
         while i < n:
             stop, group_size, group_hit = i, 0, 0
@@ -38,14 +41,14 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
                 blocks += 1
                 places += 1
             i = stop
-        # Give every place the level of its block.
+        # Give every place the mean of its block.
         j = 0
         for block in range(blocks):
             level = hit[block] / size[block]
             while j <= end[block]:
                 fitted[j] = level
                 j += 1
-        # Interpolate at the points of the fold; the last pass is in-sample, at all points.
+        # Interpolate at the points of the fold. The last pass is in-sample: all points count.
         row = 0 if left_out < folds else 1
         j = 0
         for i in range(n):
@@ -66,10 +69,10 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
 def isotonic_columns(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, folds: int, orders: np.ndarray
 ) -> np.ndarray:
-    """Return `isotonic_folds` (2, n, k) of every column of p (n, k) against 1{y = j}.
+    """Return held-out and in-sample isotonic regressions (2, n, k) of every class against the rest.
 
-    Rows are divided by their sum (1/k if all entries are 0). orders (k, n): the order of each
-    column.
+    Column j of p (n, k) is regressed on 1{y = j} by `isotonic_folds`. Each resulting vector is
+    divided by its sum; a vector of zeros becomes 1/k. orders[j] (n,) sorts column j.
     """
     n, k = p.shape
     out = np.empty((2, n, k))
@@ -98,9 +101,10 @@ def isotonic_columns(
 
 @njit(cache=True)
 def moved(q: np.ndarray, p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return sums over rows of |d|_1, <sign d, r>, |d|^2, <d, r>, |d|, <d / |d|, r> for d = q - p.
+    """Return six sums over the rows of d = q - p and of residuals r, for q, p and r (n, k).
 
-    q, p, r: (n, k).
+    The sums are of |d|_1, <sign d, r>, |d|^2, <d, r>, |d| and <d / |d|, r>, in this order, where
+    |.| is the 2-norm.
     """
     sums = np.zeros(6)
     for i in range(len(p)):

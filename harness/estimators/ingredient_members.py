@@ -1,4 +1,8 @@
-"""Parts that the ingredients of scalars and of vectors share."""
+"""Ingredients of the learned estimate, and functions to compute them for scalars and vectors.
+
+A member is a method of fitting a recalibration map q. It is fitted without each fold and on all
+samples, and has held-out and in-sample predictions.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,26 @@ import numpy as np
 from harness.estimators.ingredient_kernels import moved
 from harness.estimators.stacking import convex_weights
 
-FLOOR = 1e-7  # floor of probabilities in logarithms: float32 resolves no finer near 1
-NEWTON = 7  # at most so many Newton steps
+FLOOR = 1e-7  # smallest probability in logarithms; float32 resolves no smaller steps near 1
+NEWTON = 7  # largest number of Newton steps
 
 
 @dataclass(frozen=True)
 class Ingredients:
-    """Ingredients of the learned estimate.
+    """Ingredients of the learned estimate `Best`, computed from one sample.
 
     Parameters
     ----------
     candidates : dict of str to ndarray
-        Candidate values of each estimand, in the same order for all samples of one kind.
+        Candidate estimates of each estimand. Their order is the same for all scalar samples, and
+        for all vector samples.
     limits : dict of str to float
-        Estimate of each estimand for large samples: the stack's, between its held-out lower bound
-        and its own claim.
+        The estimate of each estimand for large samples. It is the mean of two estimates by the
+        stack of all members: the held-out gain, and the held-out distance of q from p.
     units : dict of str to float
-        Unit of noise of each estimand.
+        The typical size of the noise of each estimand.
     features : ndarray
-        Features without unit.
+        Features of the sample for the network, without a unit.
     """
 
     candidates: dict[str, np.ndarray]
@@ -41,25 +46,42 @@ class Ingredients:
 def normal_equations(
     x: np.ndarray, residual: np.ndarray, held_out: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return grams x'x and sides x'r without each fold and of all, and those of each fold."""
+    """Return the normal equations of linear regressions without each of K folds and on all samples.
+
+    x (n, d) are features and `residual` (n,) or (n, columns) the targets r. `held_out` selects the
+    samples of each fold; its last entry is None.
+
+    Returns
+    -------
+    grams, sides : arrays (K + 1, d, d) and (K + 1, d, ...)
+        x'x and x'r over the samples outside each fold, and at last over all samples.
+    fold_grams, fold_sides : arrays (K, d, d) and (K, d, ...)
+        x'x and x'r over the samples of each fold.
+    """
     grams = np.array([x[h].T @ x[h] for h in held_out[:-1]])
     sums = np.array([x[h].T @ residual[h] for h in held_out[:-1]])
     return *without_each(grams, sums), grams, sums
 
 
 def without_each(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums over all folds but one, followed by those over all."""
+    """Return the sums over all folds but one, for each fold, followed by the sum over all folds.
+
+    The arguments have one entry per fold on the first axis.
+    """
     gram, side = (np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
     return gram, side
 
 
 def training_masks(fold: np.ndarray) -> np.ndarray:
-    """Return masks (K + 1, n): the training samples of the map of each fold, and all samples."""
+    """Return masks (K + 1, n) of training samples: those outside each fold, and at last all."""
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
 
 
 def assembled(fitted: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
-    """Return held-out and in-sample predictions (2, n, ...) of a member from those of each fit."""
+    """Return held-out and in-sample predictions (2, n, ...) of a member.
+
+    `fitted` (K + 1, n, ...) are the predictions of its fits without each fold and on all samples.
+    """
     out = np.array([fitted[-1], fitted[-1]])
     for h, q in zip(held_out[:-1], fitted):
         out[0, h] = q[h]
@@ -69,7 +91,24 @@ def assembled(fitted: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
 def evaluate_members(
     members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, float], float]:
-    """Return candidates and limits by estimand, and the mean squared residual of the stack."""
+    """Return candidate estimates from the predictions of all members and of their stack.
+
+    Parameters
+    ----------
+    members : sequence of arrays (2, n) or (2, n, k)
+        Held-out and in-sample predictions of each member.
+    p, y : arrays (n,) or (n, k)
+        Predictions, and outcomes as 0 and 1.
+
+    Returns
+    -------
+    candidates : dict of str to ndarray
+        Candidate estimates of each estimand; those of the stack are last.
+    limits : dict of str to float
+        As in `Ingredients`.
+    v : float
+        Mean squared residual of the held-out predictions of the stack.
+    """
     members = list(members)
     weights = convex_weights(p, y, np.array([m[0] for m in members]))
     stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
@@ -101,7 +140,11 @@ def combine(
     n: int,
     law: Sequence[float],
 ) -> Ingredients:
-    """Combine candidates, units and features into `Ingredients`."""
+    """Return the `Ingredients` of a sample of size n.
+
+    `candidates`, `limits` and `v` are as returned by `evaluate_members`. `law` are features of the
+    distribution of the predictions.
+    """
     units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
     typical = np.median(candidates["l2_squared"])
     units["l2_squared"] = v / n + 2.0 * np.sqrt(max(typical, 0.0) * v / n)

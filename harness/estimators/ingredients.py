@@ -1,14 +1,17 @@
 """Cheap statistics of a sample from one cross-fit of simple recalibration maps, for `Best`.
 
-A member is a method of fitting a map q. Every member is fitted without each fold, and on all
-samples. Its held-out and in-sample predictions give
+A member is a method of fitting a recalibration map q to predictions p and outcomes y. Every member
+is fitted without each fold, and on all samples. Its held-out predictions give four statistics, and
+so do its in-sample predictions:
 
     gain1 = mean <sign(q - p), y - p>      plug1 = mean |q - p|_1
-    gain2 = mean |p - y|^2 - |q - y|^2     plug2 = mean |q - p|^2      (vectors: also the 2-norm)
+    gain2 = mean |p - y|^2 - |q - y|^2     plug2 = mean |q - p|^2
 
-A held-out gain is a lower bound in expectation. An in-sample gain is too high by about as much, so
-that their mean is nearly free of the member's own noise. All linear members share one Gram matrix
-per fold.
+For vectors there are also a gain and a distance in the 2-norm. A held-out gain is a lower bound of
+the error, in expectation. An in-sample gain is too large by about as much as the held-out gain is
+too small, so that their mean is nearly free of the noise of the fit.
+
+All linear members share one Gram matrix per fold.
 """
 
 from __future__ import annotations
@@ -27,10 +30,11 @@ def compute_ingredients(
     rng: np.random.Generator,
     shared: Scalars | Vectors | None = None,
 ) -> Ingredients:
-    """Return the ingredients of a sample: p (n,) with y in {0, 1}, or p (n, k) with y in 0..k-1.
+    """Return the ingredients of a sample for one partition into folds.
 
-    `fold` runs from 0 to K - 1. `shared` is the result of `fold_independent(p, y)`, computed once
-    for several partitions of one sample.
+    p is (n,) with labels y in {0, 1}, or (n, k) with labels y from 0 to k - 1. `fold` (n,) numbers
+    the folds from 0. `shared` is the result of `fold_independent(p, y)`, which can be computed once
+    for several partitions; None computes it.
     """
     shared = fold_independent(p, y) if shared is None else shared
     if isinstance(shared, Scalars):
@@ -39,5 +43,5 @@ def compute_ingredients(
 
 
 def fold_independent(p: np.ndarray, y: np.ndarray) -> Scalars | Vectors:
-    """Return the parts that do not depend on the folds: orders, bases of functions, statistics."""
+    """Return the statistics of a sample that do not depend on the folds."""
     return Scalars(p, y) if p.ndim == 1 else Vectors(p, y)

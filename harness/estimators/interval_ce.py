@@ -1,4 +1,4 @@
-"""Interval calibration error."""
+"""Interval calibration error: a binned error over random bins plus the width of the bins."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class IntervalCE:
-    """Interval calibration error: binned error over randomly placed bins plus their width.
+    """Interval calibration error: binned error over randomly placed bins, plus their width.
 
-        interval_ce = min over w = 1, 1/2, 1/4 ... > smallest of
-                      w + E_u sum_j |1/n sum over p_i in bin j of (p_i - y_i)|
+        interval_ce = min_w [ w + E_u sum_j |1/n sum over p_i in bin j of (p_i - y_i)| ]
 
-    with the bins [j w - u, (j + 1) w - u) and u uniform on [0, w).
+    p_i are the n predictions and y_i their outcomes. The width w is 1, 1/2, 1/4, ... Bin j is
+    [j w - u, (j + 1) w - u), with a shift u that is uniform on [0, w).
 
     Parameters
     ----------
     smallest : float
-        Widths stop above it.
+        Only widths above this number are tried.
 
     Notes
     -----
-    Estimates an upper bound of the distance to the nearest calibrated prediction, E|p - q| over
-    calibrated q; no distance of p and C. Biased upwards by the width and the noise of the bins: w +
-    about sqrt(2 / (pi n w)) s at the best w for calibrated predictions, of order n^(-1/3), s^2 the
-    mean of C (1 - C). The expectation over u is exact, computed as the integral of the window sums'
-    absolute values over the place of the window (relplot draws 100 places). The diagnostic `width`
-    is the best w. O(n log n) per width.
+    The estimand is an upper bound of the distance from calibration, the smallest E|p - q| over
+    calibrated predictions q. It is no distance between p and C = E[Y given p].
+
+    Biased upwards by the width and the noise of the bins. For calibrated predictions the value is
+    about w + sqrt(2 / (pi n w)) s at the best w, where s^2 is the mean of C (1 - C). This is of
+    order n^(-1/3).
+
+    The expectation over u is exact: it is an integral over the position of a window. The package
+    relplot averages 100 random shifts. The diagnostic `width` is the best w. Cost: O(n) per width,
+    after a sort.
 
     References
     ----------
@@ -58,14 +62,14 @@ class IntervalCE:
     def __post_init__(self) -> None:
         if not (is_positive(self.smallest) and 1e-9 <= self.smallest < 1.0):
             raise BadInputError(
-                f"smallest is {self.smallest!r}; a width of at least 1e-9 and below 1 is needed."
+                f"smallest is {self.smallest!r}; give a width of at least 1e-9 and below 1."
             )
 
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        order = np.argsort(p)  # the order of ties does not matter: they enter and leave together
+        order = np.argsort(p)  # equal p enter and leave a window together, in any order
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)
         best, width, w = np.inf, 1.0, 1.0
         while w > self.smallest:
@@ -77,10 +81,10 @@ class IntervalCE:
 
 
 def shifted_error(p: np.ndarray, sums: np.ndarray, width: float) -> float:
-    """Return E over a uniform shift of sum_bins |sum of residuals in the bin|.
+    """Return the binned error sum_b |sum of residuals in bin b|, averaged over a uniform shift.
 
-    p: (n,), sorted; sums: (n + 1,) of the first residuals. It is the integral over t of |sum over p
-    in [t, t + width)| divided by the width. The integrand is constant between the places p and p -
-    width.
+    p (n,) is sorted, and sums[i] is the sum of the first i residuals, for i = 0, ..., n. The
+    average is the integral over t of |sum of the residuals of the p in [t, t + width)|, divided by
+    the width.
     """
     return dyadic_kernels.shifted_error(p, sums, width) / width

@@ -1,4 +1,4 @@
-"""Calibration error of scalars by kernel densities of all predictions and of those with y = 1."""
+"""Calibration error of scalar predictions from kernel densities."""
 
 from __future__ import annotations
 
@@ -12,33 +12,41 @@ from harness.math.notions import checked
 
 GRID = np.linspace(-0.6, 1.6, 2**14)
 STEP = GRID[1] - GRID[0]
-NOTHING = 1e-6  # smaller densities count as 0, as in the authors' code
+SMALLEST_DENSITY = 1e-6  # smaller densities count as 0, as in the authors' code
 
 
 @dataclass(frozen=True)
 class KDETopLabel:
-    """Calibration error from kernel densities of the predictions: Bayes' rule instead of bins.
+    """Calibration error from kernel densities of the predictions, by Bayes' rule instead of bins.
 
-        l1 = int |x - c(x)| f(x) dx / int f(x) dx,    c(x) = min(1, mean(y) f_1(x) / f(x))
+        l1         = int |x - c(x)| f(x) dx / int f(x) dx
+        l2_squared = int (x - c(x))^2 f(x) dx / int f(x) dx
+        c(x)       = min(1, mean(y) f_1(x) / f(x))
 
-    and l2_squared with the square. f and f_1 are the densities of all p and of those with y = 1, by
-    the triweight kernel (1 - u^2)^3, mirrored at 0 and 1. They are computed on 2^14 points of
-    [-0.6, 1.6], between which each sample is split linearly, as in the authors' code.
+    f is the density of all predictions p, and f_1 that of the predictions with y = 1. c estimates
+    C = E[Y given p]. The kernel is the triweight kernel (1 - u^2)^3, mirrored at 0 and 1. Densities
+    are computed on a grid of 2^14 points in [-0.6, 1.6]. Each sample is divided linearly between
+    the two nearest points of the grid, as in the authors' code.
 
     Parameters
     ----------
     bandwidth : float, optional
-        Standard deviation of the kernel (a third of its reach). By default the authors' sd(p with y
-        = 1) (2 n)^(-1/5).
+        Standard deviation of the kernel, which is a third of its reach. None takes the authors'
+        rule (2 n)^(-1/5) times the standard deviation of the p with y = 1.
 
     Notes
     -----
-    Biased downwards by smoothing C over the bandwidth and upwards by its noise. The mirrors flatten
-    C at 0 and 1, which is a further error if predictions crowd there. A bandwidth below the step of
-    the grid is raised to it, and the deviation of all p is used if no y is 1; the authors' code has
-    no value there. Theirs also repeats the last integrand where no density is left; here it is 0.
-    The values are at most 1e-6 apart, more only if all densities end at once. Diagnostic:
-    bandwidth. O(n + 2^14).
+    Biased downwards because C is smoothed over the bandwidth, and upwards by the noise of c. The
+    mirrors flatten C at 0 and 1, which is a further error if predictions crowd there.
+
+    Differences from the authors' code:
+
+    * A bandwidth below the step of the grid is raised to the step. If no y is 1, the standard
+      deviation of all p is used. The authors' code has no value in both cases.
+    * Where the density is 0, the integrand is 0. The authors' code repeats the last integrand. The
+      values differ by at most 1e-6, except if all densities end at the same point.
+
+    The diagnostic is `bandwidth`. Cost: O(n + 2^14).
 
     References
     ----------
@@ -65,8 +73,8 @@ class KDETopLabel:
             is_positive(self.bandwidth) and self.bandwidth <= 1.0
         ):
             raise BadInputError(
-                f"bandwidth is {self.bandwidth!r}; "
-                "a positive number of at most 1 is needed, or null for the rule."
+                f"bandwidth is {self.bandwidth!r}; give a positive number of at most 1, or null "
+                "for the authors' rule."
             )
 
     def __call__(
@@ -78,7 +86,7 @@ class KDETopLabel:
         inside = (GRID > 0.0) & (GRID < 1.0)
         x = GRID[inside]
         density, density_of_ones = (mass(q, width)[inside] / len(p) for q in (p, p[y == 1]))
-        seen = np.maximum(density, density_of_ones / max(y.mean(), 1 / len(p))) > NOTHING
+        seen = np.maximum(density, density_of_ones / max(y.mean(), 1 / len(p))) > SMALLEST_DENSITY
         c = np.minimum(
             np.divide(density_of_ones, density, out=np.zeros_like(x), where=seen & (density > 0.0)),
             1.0,
@@ -93,7 +101,10 @@ class KDETopLabel:
 
 
 def mass(p: np.ndarray, width: float) -> np.ndarray:
-    """Return len(p) times the mirrored kernel density of p on GRID; only [0, 1] is valid."""
+    """Return len(p) times the mirrored kernel density of p on GRID, which is valid on [0, 1].
+
+    `width` is the standard deviation of the kernel.
+    """
     from scipy.signal import convolve  # slow to import
 
     both = np.concatenate([-p[p < 0.5], p, 2.0 - p[p >= 0.5]])

@@ -1,8 +1,8 @@
-"""Calibration errors as distances of mean embeddings.
+"""Calibration errors that are distances of mean embeddings: SKCE, UCME and MMCE.
 
-All share the residuals R = e_y - f (products of rows of R, never the four terms e.e - e.f - f.e +
-f.f, which cancel for nearly certain predictions) and the kernel k(f, f') = f.f' + exp(-||f - f'||^2
-/ (2 gamma^2)) of moskvichev2025.
+SKCE and UCME use the kernel k(f, f') = f.f' + exp(-||f - f'||^2 / (2 gamma^2)) of moskvichev2025.
+They multiply residuals r = e_y - f, where e_y is the one-hot vector of the label. Multiplying out
+to the four terms e.e - e.f - f.e + f.f would cancel for nearly certain predictions.
 """
 
 from __future__ import annotations
@@ -31,41 +31,48 @@ from harness.math.notions import checked
 
 FORMS = ("unbiased", "biased", "block")
 METHODS = ("exact", "features")
-COMPLETE_TRACE = 1e-12  # relative trace that a low rank may leave out of a sum over all pairs
-BLOCK_ENTRIES = 1 << 20  # numbers in a batch of blocks (8 MB)
+COMPLETE_TRACE = 1e-12  # share of the trace of K that a low rank may leave out
+BLOCK_ENTRIES = 1 << 20  # largest number of entries in a batch of blocks (8 MB)
 
 
 @dataclass(frozen=True)
 class SKCE:
-    """Squared kernel calibration error.
+    """Squared kernel calibration error, the squared norm of a mean embedding.
 
-        skce = ||E (e_Y - f) k(f, .)||^2
+        skce    = ||E (e_Y - f) k(f, .)||^2
+        h_ij    = k(f_i, f_j) <r_i, r_j>,   r_i = e_{y_i} - f_i
+        k(f, g) = f.g + exp(-||f - g||^2 / (2 gamma^2))
 
-    It is estimated from h_ij = k(f_i, f_j) <r_i, r_j>, r = e_y - f. Labels are compared by
-    1{y = y'}, and k(f, f') = f.f' + exp(-||f - f'||^2 / (2 gamma^2)). This is JKCE of
-    moskvichev2025, eq. 7.
+    f_i is one of n predictions of k classes, y_i its label and e_{y_i} the one-hot vector of the
+    label. The estimate is a mean of h_ij. It is JKCE of moskvichev2025, eq. 7.
 
     Parameters
     ----------
     gamma, kernel, features
         As in `CKCE`.
     form : {"unbiased", "biased", "block"}
-        "unbiased": the mean of h_ij over i != j, negative at times. "biased": over all i and j, at
-        least 0, too large by about E k(f, f) ||r||^2 / n. "block": over the pairs within disjoint
-        random blocks, unbiased in O(n blocksize) with more spread.
+        "unbiased": the mean of h_ij over i != j. It is unbiased, and may be negative.
+        "biased": the mean over all i and j. It is at least 0, and too large by about
+        E k(f, f) ||r||^2 / n.
+        "block": the mean over the pairs inside disjoint random blocks. It is unbiased with more
+        variance, and costs O(n blocksize).
     blocksize : int
-        Samples of a block; those of an incomplete block are left out. 2 is the linear estimator of
-        Widmann et al. (2019).
+        Number of samples of a block. The samples of an incomplete block are left out. 2 gives the
+        linear estimator of Widmann et al. (2019).
     method : {"exact", "features"}
-        The kernel itself, or random Fourier features.
+        "exact" uses the kernel itself, "features" random Fourier features.
 
     Notes
     -----
-    Equal predictions, unbiased: kappa (||sum r||^2 - sum ||r_i||^2) / (n (n - 1)), kappa = ||f||^2
-    + 1. Sums over all pairs use a low rank if that leaves out at most 1e-12 of K's trace, as for
-    scalars (an error of at most 2e-12 mean ||r||^2), and tiles otherwise, O(n^2 k). UndefinedError
-    for fewer samples than the form needs. diagnostics: gamma; rank of the features; for blocks
-    their number, left_out and standard_error.
+    If all predictions are equal to f, the unbiased form is
+    (||f||^2 + 1) (||sum r_i||^2 - sum ||r_i||^2) / (n (n - 1)).
+
+    Sums over all pairs use a low rank if that leaves out at most 1e-12 of the trace of the kernel
+    matrix, as it does for scalars. The error is then at most 2e-12 mean ||r||^2. Otherwise they are
+    computed in tiles, O(n^2 k). A sample that is too small for the form raises UndefinedError.
+
+    Diagnostics: `gamma`; `rank`, the number of features; for the form "block" also `blocks`, their
+    number, `left_out`, the number of unused samples, and `standard_error`.
 
     References
     ----------
@@ -97,11 +104,11 @@ class SKCE:
         check_choice("kernel", self.kernel, KERNELS)
         if self.method == "features" and (self.form == "block" or self.kernel == "kronecker"):
             raise BadInputError(
-                "method is 'features'; blocks and the kernel kronecker allow only exact."
+                "method is 'features'; give 'exact' for the form block and the kernel kronecker."
             )
         if self.form == "block" and self.kernel == "kronecker":
             raise BadInputError(
-                "form is 'block'; with the kernel kronecker, unbiased and biased are allowed."
+                "form is 'block'; give 'unbiased' or 'biased' for the kernel kronecker."
             )
         check_integer("blocksize", self.blocksize, 2)
         check_integer("features", self.features)
@@ -116,7 +123,7 @@ class SKCE:
         q, r = on_columns(p, y)
         n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
         if n < least:
-            raise UndefinedError(f"{least} samples are needed, and there are {n}")
+            raise UndefinedError(f"form {self.form} needs at least {least} samples; there are {n}")
         if self.kernel == "kronecker":
             sums = group_sums(q, r)[1]
             return self._from_sums((sums * sums).sum(), (r * r).sum(), n, {"rank": len(sums)})
@@ -131,14 +138,17 @@ class SKCE:
     def _from_sums(
         self, total: float, diagonal: float, n: int, diagnostics: dict[str, float]
     ) -> dict[str, Estimate]:
-        """Return the estimate from sum_ij h_ij and sum_i h_ii."""
+        """Return the estimate from `total`, the sum of h_ij, and `diagonal`, the sum of h_ii."""
         value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
         return {"skce": Estimate(float(value), diagnostics=diagnostics)}
 
     def _total(
         self, q: np.ndarray, r: np.ndarray, gamma: float, rng: np.random.Generator | None
     ) -> tuple[float, int]:
-        """Return sum_ij k(f_i, f_j) <r_i, r_j>, and the rank of the features (0 without them)."""
+        """Return sum_ij k(f_i, f_j) <r_i, r_j>, and the number of features (0 without features).
+
+        q and r (n, k) are predictions and residuals.
+        """
         if self.method == "features":
             f = fourier_features(q, gamma, int(self.features), rng)
             return ((f.T @ r) ** 2).sum(), f.shape[1]
@@ -153,7 +163,10 @@ class SKCE:
 def _by_blocks(
     q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.random.Generator | None
 ) -> Estimate:
-    """Return the mean over blocks of the mean of h_ij over the pairs of a block."""
+    """Return the mean over random blocks of the mean of h_ij over the pairs of a block.
+
+    q and r (n, k) are predictions and residuals; `size` is the number of samples of a block.
+    """
     rng = generator(rng, "draws the blocks")
     count, k = len(q) // size, q.shape[1]
     order = rng.permutation(len(q))[: count * size].reshape(count, size)
@@ -174,24 +187,27 @@ def _by_blocks(
 
 @dataclass(frozen=True)
 class UCME:
-    """Squared, unnormalised calibration mean embedding at random places.
+    """Unnormalised calibration mean embedding (UCME), squared, at random places.
 
         ucme = 1/J sum_j [1/n sum_i k(f_i, t_j) (1{y_i = c_j} - f_i(c_j))]^2
 
-    with t_j uniform on the simplex, c_j uniform among the classes, and the kernel of `SKCE`. The
-    paper leaves the choice of the places to the user.
+    f_i is one of n predictions of k classes, f_i(c) its probability of class c, and y_i its label.
+    The places j = 1, ..., J are pairs of a point t_j and a class c_j. t_j is uniform on the simplex
+    and c_j uniform among the classes; the paper leaves this choice to the user. k(., .) is the
+    kernel of `SKCE`.
 
     Parameters
     ----------
     gamma : float or str
         As in `CKCE`.
     places : int
-        J, drawn from rng.
+        Number of places, J, which are drawn from rng.
 
     Notes
     -----
-    Estimates the mean square over the places of a function that is 0 if f is calibrated; too large
-    by the variance of the mean, O(1 / n). p (n,) counts as two columns. O(n J k).
+    The term in brackets estimates a function of the place that is 0 if f is calibrated. Its square
+    is too large by the variance of the mean, O(1 / n). Scalar predictions p (n,) count as the two
+    columns (1 - p, p). Cost: O(n J k).
 
     References
     ----------
@@ -229,9 +245,10 @@ class UCME:
 
 
 def at_places(q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma: float) -> float:
-    """Return the mean square over places of the mean of k(f_i, t_j) r_i(c_j).
+    """Return the mean over places j of the square of mean_i k(f_i, t_j) r_i(c_j).
 
-    The places are t (J, k) with classes c (J,).
+    q and r (n, k) are predictions f_i and residuals r_i. The places are points t (J, k) with
+    classes c (J,).
     """
     kernel = q @ t.T + rbf(q, t, rbf_rate(gamma))
     return float(((kernel * r[:, c]).mean(axis=0) ** 2).mean())
@@ -239,22 +256,23 @@ def at_places(q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma:
 
 @dataclass(frozen=True)
 class MMCE:
-    """Maximum mean calibration error of scalars.
+    """Maximum mean calibration error (MMCE) of scalars.
 
-        mmce = sqrt(1/n^2 sum_ij u_i u_j exp(-|f_i - f_j| / width)),   u = y - f
+        mmce = sqrt(1/n^2 sum_ij u_i u_j exp(-|f_i - f_j| / width)),   u_i = y_i - f_i
 
-    the norm, not squared, of E (Y - f) k(f, .) for the Laplace kernel. In the paper f is a
-    confidence and y its correctness.
+    f_i is one of n predictions and y_i its outcome. This is the norm (not squared) of
+    E (Y - f) k(f, .) for the Laplace kernel k. In the paper, f is the confidence in the predicted
+    label, and y is 1 if that label is right.
 
     Parameters
     ----------
     width : float
-        Of the kernel, at least 0.002; the paper's is 0.4.
+        Width of the kernel, at least 0.002. The paper uses 0.4.
 
     Notes
     -----
-    Biased upwards: for a calibrated model, E mmce^2 is mean f (1 - f) / n. From sums over the
-    sorted f, O(n log n).
+    Biased upwards: for a calibrated model, E mmce^2 = E f (1 - f) / n. The double sum is computed
+    from cumulative sums over the sorted f. Cost: O(n log n).
 
     References
     ----------
@@ -284,12 +302,13 @@ class MMCE:
         p, y = checked(p, y)
         if p.ndim != 1:
             raise BadInputError(
-                f"p has shape {p.shape}; mmce needs one probability per sample, (n,)."
+                f"p has shape {p.shape}, but mmce takes one probability per sample; give p of "
+                "shape (n,)."
             )
         order = np.argsort(p)
         p, u = p[order], (y - p)[order]
-        # sum_{j < i} u_j exp(-(p_i - p_j) / width) from cumulative sums. growth is at most
-        # exp(500).
+        # Cumulative sums give sum_{j < i} u_j exp(-(p_i - p_j) / width). Since width >= 0.002,
+        # growth is at most exp(500).
         growth = np.exp(p / self.width)
         before = np.cumsum(u * growth) / growth - u
         return {"mmce": Estimate(float(np.sqrt(max((u * (u + 2.0 * before)).sum(), 0.0)) / len(p)))}

@@ -1,4 +1,4 @@
-"""Properties of tempered Dirichlet problems: limits of kernel estimators, and another truth."""
+"""Numbers of tempered Dirichlet problems: limits of kernel estimators, and a second truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.math.quadrature import gauss_legendre
 
 @dataclass(frozen=True)
 class _ProblemProperty:
-    """Class-wise numbers of the problem alone, whatever the sample."""
+    """Base of estimators whose values depend on the problem only, not on the sample."""
 
     notions = ("classwise",)
     estimands = ("kl", "l2_squared")
@@ -27,25 +27,32 @@ class _ProblemProperty:
 
 @dataclass(frozen=True)
 class KernelLimit(_ProblemProperty):
-    """Limit of the Dirichlet kernel estimator of a fixed bandwidth as n grows, for two classes.
+    """Limit of `DirichletKernel` with a fixed bandwidth as n grows, for two classes.
 
         direct:  E D_F(r_h(f), f)
         risk:    E D_F(r_h(f), f) - E <grad F(f), C - r_h(f)>
         r_h(g) = E[k_h(g; f) C] / E[k_h(g; f)]
 
+    f is a random prediction, C = E[Y given f], and k_h the Dirichlet kernel with the bandwidth h.
+    D_F is the Bregman divergence of F: the squared norm for l2_squared, the negative entropy for
+    kl.
+
     Parameters
     ----------
-    form : str
-        direct or risk.
+    form : {"direct", "risk"}
+        Which of the two formulas.
     bandwidth : float
         h, positive.
 
     Notes
     -----
-    The leave-one-out regression r(g) tends to the smoothed truth r_h(g), so that the limit is not
-    the calibration error. The squared error is of both columns, (1 - f, f), and so twice that of
-    one. Gauss quadrature of order 4 over the log-odds of s, whose law for Dir(1, 1) is logistic.
-    UndefinedError except for tempered draws of Dir(1, 1). Its cost does not depend on n.
+    The kernel regression of `DirichletKernel` tends to r_h, a smoothed version of C. The limit is
+    therefore not the calibration error. The squared error is the sum over both columns (1 - f, f),
+    which is twice the error of one column.
+
+    The problem must be a tempered draw of Dir(1, 1); any other problem raises UndefinedError. The
+    log-odds of Dir(1, 1) have a logistic law, over which the expectations are computed by Gauss
+    quadrature of order 4. The cost does not depend on n.
 
     Examples
     --------
@@ -66,7 +73,9 @@ class KernelLimit(_ProblemProperty):
         self, p: object, y: object, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
         if not hasattr(problem, "prediction_power") or problem.classes != 2 or problem.alpha != 1.0:
-            raise UndefinedError("the limit is known only for tempered draws of Dir(1, 1)")
+            raise UndefinedError(
+                "the limit is known only for problems that are tempered draws of Dir(1, 1)"
+            )
         values = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
         return {name: Estimate(float(values[self.form, name])) for name in self.estimands}
 
@@ -79,9 +88,10 @@ def limits(
     panels: int = 600,
     reach: float = 22.0,
 ) -> dict[tuple[str, str], float]:
-    """Return {(form, estimand): limit of `KernelLimit`} by quadrature over the log-odds.
+    """Return {(form, estimand): value of `KernelLimit`} by quadrature over the log-odds.
 
-    There are `panels` panels in [-reach, reach].
+    `truth_power` and `prediction_power` are fields of the problem. The quadrature divides the
+    log-odds from -reach to reach into `panels` panels.
     """
     x, weights = gauss_legendre(np.linspace(-reach, reach, panels + 1), 4)
     weights = weights * expit(x) * expit(-x)
@@ -111,16 +121,18 @@ def limits(
 
 @dataclass(frozen=True)
 class TruthOfVector(_ProblemProperty):
-    """Class-wise error against the conditional mean given the whole vector, instead of one column.
+    """Class-wise error against the probability given the whole vector, instead of one column.
 
         (1 / k) sum_j E d(f_j, C_j),   C_j = P(Y = j given f)
 
+    f = (f_1, ..., f_k) is a random prediction, and d is the distance that defines the estimand.
+
     Notes
     -----
-    The class-wise notion uses E[Y_j given f_j], which knows less, so that its errors are smaller
-    (equal for two classes). The squared error is of both columns, (1 - f_j, f_j), and so twice that
-    of one. The diagnostic `error` is that of the quadrature. UndefinedError except for tempered
-    Dirichlet problems. Its cost does not depend on n.
+    The class-wise notion uses P(Y = j given f_j) instead of C_j. Its errors are smaller, and equal
+    for two classes. The squared error is the sum over both columns (1 - f_j, f_j), which is twice
+    the error of one column. The diagnostic `error` is the error of the quadrature. A problem that
+    is not a tempered Dirichlet problem raises UndefinedError. The cost does not depend on n.
 
     Examples
     --------

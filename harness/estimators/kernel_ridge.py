@@ -22,13 +22,14 @@ from harness.math.shifted import shifted_solutions
 
 FOLDS = 5
 SVD_MAX_RANK = 200
-# From so many dimensions per right-hand side, a Krylov space is faster than all eigenvectors.
+# With at least 48 times as many dimensions as right-hand sides, a Krylov space is faster than all
+# eigenvectors.
 KRYLOV_MIN_SHARE = 48
-FEW_DIMENSIONS = 50  # up to so many, products with the whole matrix are as cheap as with a low rank
+FEW_DIMENSIONS = 50  # up to this rank, products with the whole matrix are as cheap as low-rank ones
 LARGEST_TERM = 100.0  # largest term of a signed sum of low rank, relative to the sum
 KINDS = ("kkr", "ukkr")
-POWERS = {"kkr": 1.5, "ukkr": 0.75}
-# (kind, scalar) -> the paper's grid (Appendix B); the power of n is that of the authors' code.
+POWERS = {"kkr": 1.5, "ukkr": 0.75}  # c = ridge n^power, as in the authors' code
+# The paper's grid of ridges (Appendix B) for (kind, True for scalars).
 GRIDS = {
     ("kkr", True): tuple(10.0**-e for e in range(1, 18, 2)),
     ("ukkr", True): tuple(10.0**-e for e in range(1, 10)),
@@ -42,50 +43,59 @@ class KernelRidge:
     """Squared calibration error by a kernel ridge regression of products of residuals.
 
         l2_squared = mean of h(f, f) over held-out samples
-        h a regression of <u, u'> on (f, f'),   u = f - e_Y (scalars: f - Y)
+        rms        = sqrt(max(l2_squared, 0))
 
-    With the RBF kernel k(x, x') = exp(-gamma ||x - x'||^2), K = Q diag(l) Q' on the n training
-    samples, and their residuals U (n, d):
+    f is a prediction, and u its residual: f minus the one-hot vector of the label, or f - y for
+    scalars. The function h(p, p') estimates E[<u, u'> given f = p, f' = p'] for two independent
+    samples. There are two regressions:
 
         kkr:   h(p, p') = k(p)' Q (Q' U U' Q / (l_a l_b + c)) Q' k(p'),   c = ridge n^1.5
                (eqs. 28 to 31)
         ukkr:  h(p, p') = <g(p), g(p')>,   g(p) = U' (K + c I)^-1 k(p),   c = ridge n^0.75
                (eq. 32)
 
-    that is, lambda = ridge n^-0.5 and ridge n^-0.25 in the paper. rms is the root, 0 for a negative
-    estimate.
+    The rows of U (n, d) are the residuals of the n training samples. K (n, n) is the RBF kernel
+    k(x, x') = exp(-gamma ||x - x'||^2) on their predictions, with the eigenvalues l_a and the
+    eigenvectors Q. k(p) (n,) is the kernel between p and these predictions. The matrix in brackets
+    is divided entry by entry. The paper's lambda is ridge n^-0.5 for kkr and ridge n^-0.25 for
+    ukkr.
 
     Parameters
     ----------
     kind : {"kkr", "ukkr"}
-        "kkr" regresses on all pairs at once and is not positive semi-definite, so that estimates
+        "kkr" regresses on all pairs at once. Its h is not positive semi-definite, so that estimates
         can be negative.
     gamma : float
-        Of the RBF kernel.
+        Parameter of the RBF kernel.
     ridge : float or "risk"
-        A number, or the one of smallest mean risk (eq. 20) in five-fold cross-validation over the
-        paper's grid.
+        A number, or "risk" to select from the paper's grid the ridge with the smallest mean risk
+        (eq. 20) in five-fold cross-validation.
     tolerance : float
-        Share of K's trace that its low-rank decomposition may leave out.
+        Share of the trace of K that the low-rank decomposition of K may leave out.
     max_rank : int
-        Largest number of pivots of that decomposition.
+        Largest rank of that decomposition.
 
     Notes
     -----
-    The estimate uses the held-out samples of the same folds that select the ridge (`Tuned` sets
-    samples aside for it). A large ridge shrinks h to 0, a small one adds the variance of U: bias
-    downwards, then upwards.
+    **Folds.** The estimate uses the held-out samples of the folds that select the ridge. `Tuned`
+    estimates on separate samples.
 
-    K enters by its pivoted Cholesky decomposition, which is exact to rounding if `max_rank` pivots
-    reach `tolerance` (scalars need about 15). With many classes they may not. Then h is that of a
-    kernel K - E, E positive semi-definite with the trace `residual` relative to K's, which changes
-    the result if the ridge's c is not far above the omitted eigenvalues. A ridge below about 1e-16
-    n^0.5 has no effect, because rounding of K is larger.
+    **Bias.** A large ridge shrinks h to 0, which is a bias downwards. A small ridge adds the
+    variance of U, which is a bias upwards.
 
-    diagnostics: rank and residual, the largest of the folds; ridge and risk of the selected
-    setting. O(n r^2) per fold and r^2 (r + d) per ridge at most, for rank r; no n x n matrix.
-    "ukkr" of a rank above 200 and 48 d solves for its ridges to 1e-13 in one Krylov space
-    (`math.shifted`) if that is enough, without eigenvectors.
+    **Accuracy.** K is replaced by its pivoted Cholesky decomposition. This is exact up to rounding
+    if a rank of at most `max_rank` reaches `tolerance`; scalars need a rank of about 15. With many
+    classes the rank may be too small. Then h is that of a kernel K - E with E >= 0, whose trace
+    relative to that of K is the diagnostic `residual`. This changes the result unless c is far
+    above the omitted eigenvalues. A ridge below about 1e-16 n^0.5 has no effect, because rounding
+    of K is larger.
+
+    **Diagnostics.** `rank` and `residual` are the largest of the folds. `ridge` and `risk` are
+    those of the selected setting.
+
+    **Cost.** O(n r^2) per fold and O(r^2 (r + d)) per ridge, for rank r; no n x n matrix. If r is
+    above 200 and 48 d, "ukkr" solves for all ridges in one Krylov space to 1e-13 (`math.shifted`),
+    without eigenvectors, unless the space gets too large.
 
     References
     ----------
@@ -118,7 +128,7 @@ class KernelRidge:
         if not is_positive(self.gamma):
             raise BadInputError(f"gamma is {self.gamma!r}; a positive number is needed.")
         if not (self.ridge == "risk" or is_positive(self.ridge)):
-            raise BadInputError(f"ridge is {self.ridge!r}; a positive number, or risk, is needed.")
+            raise BadInputError(f"ridge is {self.ridge!r}; give a positive number, or risk.")
         if not (is_positive(self.tolerance) and self.tolerance < 1.0):
             raise BadInputError(
                 f"tolerance is {self.tolerance!r}; a number between 0 and 1 is needed."
@@ -131,7 +141,7 @@ class KernelRidge:
         p, y = checked(p, y)
         if len(p) < 2 * FOLDS:
             raise UndefinedError(
-                f"{FOLDS} folds of at least 2 samples need {2 * FOLDS}, and there are {len(p)}"
+                f"{FOLDS} folds of 2 samples need {2 * FOLDS} samples; there are {len(p)}"
             )
         settings = grid_settings(self.search_space(p.ndim == 1))
         fold, u = assign_folds(y, FOLDS, False, rng), residuals(p, y)
@@ -153,7 +163,7 @@ class KernelRidge:
         }
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the settings that `tuned` tries: the ridge grid, or only the given ridge."""
+        """Return the ridges that `Tuned` tries by default: the paper's grid, or only the field."""
         return {"ridge": GRIDS[self.kind, scalar] if self.ridge == "risk" else (float(self.ridge),)}
 
     def products(
@@ -164,10 +174,11 @@ class KernelRidge:
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator | None = None,
     ) -> Iterator[list[ResidualGram]]:
-        """Yield, for every setting (ridge, gamma), the residual products at each array of `points`.
+        """Yield, for every setting of ridge and gamma, the residual products at each of `points`.
 
-        They are fitted on (p, y), with one decomposition or one Krylov space for all ridges. Their
-        diagnostics are the rank and the residual trace of the decomposition.
+        h is fitted to predictions p and labels y, with one decomposition or one Krylov space for
+        all ridges of one gamma. The diagnostics of the products are the rank and the residual trace
+        of the decomposition.
         """
         estimators = [dataclasses.replace(self, **setting) for setting in settings]
         ridges: dict[float, set[float]] = {}
@@ -185,7 +196,7 @@ class KernelRidge:
     def _fit(
         self, p: np.ndarray, y: np.ndarray, points: Sequence[np.ndarray], ridges: Sequence[float]
     ) -> Callable[[float], list[ResidualGram]]:
-        """Return a function from a ridge to the residual products at each of `points`."""
+        """Return a function that maps a ridge to the residual products at each of `points`."""
         kernel = pivoted_cholesky(p, self.gamma, self.tolerance, self.max_rank)
         diagnostics = {"rank": float(kernel.factor.shape[1]), "residual": kernel.residual}
         u, scale = residuals(p, y), len(p) ** POWERS[self.kind]
@@ -198,7 +209,8 @@ class KernelRidge:
                 gram, kernel.factor.T @ u, [ridge * scale for ridge in ridges]
             )
             if solutions is not None:
-                # k(p)' L^-T X replaces phi(p)' X: there are fewer columns to solve for than points.
+                # phi(p)' X is computed as k(p)' (L^-T X), because X has fewer columns than there
+                # are points.
                 weights = solve_triangular(
                     kernel.triangle, np.column_stack(solutions), lower=True, trans="T"
                 )
@@ -212,7 +224,7 @@ class KernelRidge:
             eigenvalues, rotation = _from_gram(gram)
         else:
             eigenvalues, rotation = _spectrum(kernel.factor)
-        # Otherwise use all eigenvectors, which serve every ridge.
+        # Otherwise use all eigenvectors, which are the same for every ridge.
         z = rotation.T @ (kernel.factor.T @ u)
         features = [kernel.features(x) @ rotation for x in points]
         target = z @ z.T if self.kind == "kkr" else np.empty(0)
@@ -236,11 +248,11 @@ class KernelRidge:
 
 
 def _spectrum(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the non-zero eigenvalues l of the kernel matrix, and eigenvectors V.
+    """Return the eigenvalues l and eigenvectors V of factor' factor = V diag(l) V'.
 
-    factor' factor = V diag(l) V'. With few columns small eigenvalues have full accuracy, for the
-    smallest ridges on scalars. With many they are accurate to 1e-16 of the largest, as the ridges
-    of vectors need.
+    With at most 200 columns, small eigenvalues have full relative accuracy, as the smallest ridges
+    for scalars need. With more columns, the errors are 1e-16 of the largest eigenvalue, which is
+    enough for the ridges of vectors; eigenvalues that are 0 up to rounding are left out.
     """
     if factor.shape[1] <= SVD_MAX_RANK:
         _, singular, right = np.linalg.svd(np.linalg.qr(factor, mode="r"))
@@ -249,18 +261,22 @@ def _spectrum(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues above rounding of a Gram matrix, and their eigenvectors."""
+    """Return the eigenvalues of a Gram matrix that exceed its rounding error, and eigenvectors.
+
+    `gram` is overwritten.
+    """
     eigenvalues, rotation = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
-    seen = eigenvalues > eigenvalues[-1] * np.finfo(float).eps
-    return eigenvalues[seen], rotation[:, seen]
+    kept = eigenvalues > eigenvalues[-1] * np.finfo(float).eps
+    return eigenvalues[kept], rotation[:, kept]
 
 
 def _signed_maps(
     eigenvalues: np.ndarray, z: np.ndarray, c: float
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return h(p, p') = phi' (Z Z' * G) phi' as signed inner products of d q features.
+    """Return the matrix (Z Z') * G as a signed sum M diag(s) M' of low rank.
 
-    G_ab = 1 / (l_a l_b + c). Returns maps (r, d q) and signs; None if that saves nothing.
+    The product * is entry by entry, and G_ab = 1 / (l_a l_b + c) for the eigenvalues l (r,). Z is
+    (r, d). Returns M (r, d q) and the signs s (d q,), or None if d q is not below r.
     """
     r, d = z.shape
     vectors = _signed_factors(eigenvalues, c, (r - 1) // (2 * d)) if r > FEW_DIMENSIONS else None
@@ -271,18 +287,20 @@ def _signed_maps(
 
 
 def _signed_factors(eigenvalues: np.ndarray, c: float, most: int) -> np.ndarray | None:
-    """Return v (r, q) with G = sum_j (-1)^j v_j v_j', None if q would exceed `most`.
+    """Return v (r, q) with G = sum_j (-1)^j v_j v_j', for G_ab = 1 / (l_a l_b + c).
 
-    It holds to rounding of D G D, D = diag(sqrt(l)). As 1 / (l_a l_b + c) is a Cauchy matrix,
-    elimination with the pivot k leaves of G_ab the part - s_a s_b G_ab with s_a = sqrt(c) (l_a -
-    l_k) / (l_a l_k + c). These are products alone, in which nothing cancels, O(r) per pivot. For c
-    >= max l^2 all |s| <= 1; below, terms of opposite sign can exceed G, and the result is None if
-    they would cost more than two digits.
+    l (r,) are the eigenvalues. The equation holds up to the rounding of D G D with
+    D = diag(sqrt(l)). The result is None if q would exceed `most`, or if terms of opposite sign
+    would cost more than two digits, which can only happen for c < max l^2.
+
+    G is a Cauchy matrix. Elimination with the pivot k therefore leaves -s_a s_b G_ab of the entry
+    G_ab, with s_a = sqrt(c) (l_a - l_k) / (l_a l_k + c). This is a product, in which nothing
+    cancels. Cost: O(r) per pivot.
     """
     root, s = np.sqrt(eigenvalues), np.ones_like(eigenvalues)
     factors: list[np.ndarray] = []
     top = eigenvalues.max()
-    # Maximum of x / (x^2 + c) for x up to top.
+    # The maximum of x / (x^2 + c) over 0 <= x <= top.
     largest = top / (top**2 + c) if top**2 < c else 0.5 / np.sqrt(c)
     while True:
         remaining = (root * s) ** 2 / (eigenvalues**2 + c)

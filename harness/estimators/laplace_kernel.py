@@ -1,4 +1,4 @@
-"""Kernel calibration error with the Laplace kernel, exact in n log n."""
+"""Kernel calibration error with the Laplace kernel, computed exactly in O(n log n)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
 from harness.math.notions import checked
 
-LEAST_WIDTH = 0.01  # exp(1 / width) is finite
+LEAST_WIDTH = 0.01  # exp(1 / width) is finite for this width
 
 
 @dataclass(frozen=True)
@@ -20,23 +20,26 @@ class LaplaceKCE:
         laplace_kce = sqrt(1/n^2 sum_{i,j} r_i r_j k(p_i, p_j))
         laplace_kce_squared = 1/(n (n - 1)) sum_{i != j} r_i r_j k(p_i, p_j)
 
-    with r = y - p: the root of the sum over all pairs, and the mean over pairs of different
-    samples.
+    p_i is one of n predictions, y_i its outcome, and r_i = y_i - p_i.
 
     Parameters
     ----------
     width : float
-        At least 0.01; 1 is the authors'.
+        Width of the kernel, at least 0.01. The authors use 1.
 
     Notes
     -----
-    The population value is the largest E (y - p) g(p) over g in the unit ball of the kernel's
-    space. It is 0 only for calibrated predictions and of the same order as the distance from
-    calibration up to powers, but no distance of p and C. laplace_kce is at least 0 and biased
-    upwards, near calibration about (mean p (1 - p) / n)^(1/2). laplace_kce_squared is unbiased,
-    negative at times, and undefined (NaN) for one sample. Exact: after sorting, the double sum
-    factors into products of running sums of r exp(p / width) and r exp(-p / width). relplot uses
-    the mean over 10 n random pairs. O(n log n).
+    **Estimand.** The population value is the largest E (y - p) g(p) over the functions g in the
+    unit ball of the Hilbert space of the kernel. It is 0 only for calibrated predictions. Powers of
+    the distance from calibration bound it from both sides. It is no distance between p and
+    E[Y given p].
+
+    **Bias.** laplace_kce is at least 0 and biased upwards; near calibration it is about
+    sqrt(mean p (1 - p) / n). laplace_kce_squared is unbiased and may be negative. It is undefined
+    (NaN) for one sample.
+
+    **Cost.** O(n log n). After sorting, the double sum is a sum of products of cumulative sums of
+    r exp(p / width) with r exp(-p / width). The package relplot averages 10 n random pairs instead.
 
     References
     ----------
@@ -75,5 +78,5 @@ class LaplaceKCE:
         before = np.append(0.0, np.cumsum(r * scale)[:-1])  # sums over the preceding samples
         pairs, diagonal = 2.0 * float((r / scale) @ before), float(r @ r)
         squared = pairs / (n * (n - 1)) if n > 1 else float("nan")
-        root = float(np.sqrt(max(pairs + diagonal, 0.0))) / n  # only rounding can make it negative
+        root = float(np.sqrt(max(pairs + diagonal, 0.0))) / n  # rounding may make the sum negative
         return {"laplace_kce": Estimate(root), "laplace_kce_squared": Estimate(squared)}

@@ -1,6 +1,7 @@
-"""A small network that weights candidate estimates by the features of a sample.
+"""The network of `Best`, which weights candidate estimates by features of the sample.
 
-benchmarks/train_best.py trains it.
+It is an ensemble of small networks, one ensemble for scalars and one for vectors.
+benchmarks/train_best.py trains them, and best_weights.npz stores their arrays.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from harness.estimators.ingredient_members import Ingredients
 
 WEIGHTS = "best_weights.npz"
 LARGEST_SHIFT = 1.0  # largest correction of the weighted mean, in units of noise
-SMALLEST_SCALE = 0.1  # smallest error scale, in units of noise
+SMALLEST_SCALE = 0.1  # smallest predicted size of the error, in units of noise
 
 
 @lru_cache(maxsize=4)
 def model(kind: str) -> dict[str, np.ndarray]:
-    """Return the stored arrays of the "scalar" or "vector" network."""
+    """Return {name: array} of the stored ensemble of a kind, "scalar" or "vector"."""
     with (
         resources.files("harness.estimators").joinpath(WEIGHTS).open("rb") as file,
         np.load(file) as stored,
@@ -33,7 +34,7 @@ def model(kind: str) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=4)
 def members(kind: str) -> list[dict[str, np.ndarray]]:
-    """Return the arrays of each network in the ensemble."""
+    """Return {name: array} of each network in the ensemble of a kind, "scalar" or "vector"."""
     net = model(kind)
     count = sum(name.startswith("first.") for name in net)
     return [
@@ -43,14 +44,20 @@ def members(kind: str) -> list[dict[str, np.ndarray]]:
 
 
 def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, float, float]]:
-    """Evaluate the network of "scalar" or "vector" `Ingredients`.
+    """Return the estimates of the ensemble of a kind, "scalar" or "vector".
+
+    Parameters
+    ----------
+    kind : {"scalar", "vector"}
+        The kind of the predictions.
+    ingredients : Ingredients
+        Candidate estimates, units of noise and features of the sample.
 
     Returns
     -------
     dict
-        {estimand: (value, below, above)}: the estimate, and the distances of the ends of its 95 %
-        interval. value - below may be negative: a caller that moves the value moves the interval
-        too, and clips it at 0 afterwards.
+        {estimand: (value, below, above)}. The 95 % interval is [value - below, value + above]. Its
+        lower end may be negative. The caller clips it at 0, after it has moved the value.
     """
     net, parts = model(kind), members(kind)
     x = ((ingredients.features - net["centre"]) / net["spread"])[None]
@@ -76,7 +83,21 @@ def hidden_layer(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
 def weighted_mean(
     w: dict[str, np.ndarray], name: str, h: np.ndarray, candidates: np.ndarray, unit: np.ndarray
 ) -> np.ndarray:
-    """Return the weighted mean of the candidates plus the correction, (samples,)."""
+    """Return the weighted mean of the candidates plus the correction, (samples,), by one network.
+
+    Parameters
+    ----------
+    w : dict of str to ndarray
+        Arrays of the network.
+    name : str
+        The estimand.
+    h : array (samples, hidden units)
+        Activations of the last hidden layer.
+    candidates : array (samples, candidates)
+        Candidate estimates.
+    unit : array (samples,)
+        Unit of noise, in which the correction is measured.
+    """
     z = h @ w[f"weigh_{name}"] + w[f"weigh_{name}_shift"]
     e = np.exp(z - z.max(axis=1, keepdims=True))
     share = e / e.sum(axis=1, keepdims=True)
@@ -85,6 +106,10 @@ def weighted_mean(
 
 
 def error_scale(net: dict[str, np.ndarray], m: int, name: str, h: np.ndarray) -> np.ndarray:
-    """Return the predicted size of the error, in units of noise, (samples,)."""
+    """Return the size of the error that network `m` predicts, in units of noise, (samples,).
+
+    `net` are the arrays of the ensemble, `name` is the estimand, and `h` (samples, hidden units)
+    are the activations of the last hidden layer.
+    """
     z = np.column_stack([np.ones(len(h)), h]) @ net[f"scale_{name}.{m}"]
     return SMALLEST_SCALE + np.exp(np.clip(z, -4.0, 6.0))

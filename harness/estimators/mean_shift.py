@@ -1,4 +1,4 @@
-"""Mean distance by which a perturbation moves the scores of a problem."""
+"""Mean distance between the perturbed and the original scores of a problem."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ class MeanShift:
 
         l1 = E|S - S0|
 
+    S is the perturbed score and S0 the original score.
+
     Notes
     -----
-    It bounds the change of the L1 calibration error by the perturbation. The diagnostic `h` is the
-    perturbation's width. UndefinedError if the problem is not perturbed. It uses the problem and no
-    sample, so that its cost does not depend on n.
+    The distance bounds the change of the L1 calibration error by the perturbation. The diagnostic
+    `h` is the bandwidth of the perturbation. A problem without perturbed scores raises
+    UndefinedError. The value depends on the problem only, so that the cost does not depend on n.
 
     Examples
     --------

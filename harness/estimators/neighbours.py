@@ -1,4 +1,4 @@
-"""Sharpness from nearest neighbours."""
+"""Lower bound of the sharpness from nearest neighbours."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from harness.math.notions import checked, one_hot
 
 @dataclass(frozen=True)
 class NeighbourSharpness:
-    """Variance of the outcome that its nearest neighbours explain, a lower bound of the sharpness.
+    """Lower bound of the sharpness: the variance of the outcome that nearest neighbours explain.
 
-        sum_j ybar_j (1 - ybar_j) - mean_i ||e(y_i) - m_i||^2
+        sharpness_l2_squared = sum_j s_j (1 - s_j) - mean_i ||e_{y_i} - m_i||^2
 
-    m_i is the mean of e(y_l) over the neighbours l of i.
+    y_i is the label of sample i and e_{y_i} its one-hot vector. s_j is the share of class j among
+    the labels. m_i is the mean of the one-hot vectors over the neighbours of sample i.
 
-    Neighbours are nearest in the log-odds against the last class: the activations themselves, if p
-    is a softmax of them and of a 0. Ties are broken by the order of the rows. No bandwidth is
-    needed.
+    The distance of two samples is the 2-norm of the difference of their log-odds against the last
+    class. Equally distant samples are chosen by the order of the rows.
 
     Parameters
     ----------
     neighbours : int
         Number of neighbours.
     max_rows : int
-        Only the first so many samples are used.
+        Number of samples that are used, the first ones.
 
     Notes
     -----
-    No prediction has a smaller expected Brier score than E[Y given p], so that in expectation the
-    difference is at most the sharpness. O(max_rows^2 k). UndefinedError if a sample has too few
-    others.
+    No prediction from p has a smaller expected Brier score than E[Y given p]. So the expectation is
+    at most the sharpness. UndefinedError if there are no more than `neighbours` samples. Cost:
+    O(max_rows^2 k) for k classes.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class NeighbourSharpness:
         p, y = (a[: self.max_rows] for a in checked(p, y))
         if len(y) <= self.neighbours:
             raise UndefinedError(
-                f"{self.neighbours} neighbours are needed, and there are {len(y) - 1} other samples"
+                f"a sample needs {self.neighbours} neighbours; there are {len(y) - 1} other samples"
             )
         log_p = np.log(np.maximum(p, np.finfo(float).tiny))
         z = log_p[:, :-1] - log_p[:, -1:]

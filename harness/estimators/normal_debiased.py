@@ -1,4 +1,4 @@
-"""Binned L1 error without the excess that normal noise of the outcome frequencies adds."""
+"""Binned L1 error, minus the excess that is expected from noise of the mean outcomes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class NormalDebiased:
-    """Binned L1 error minus its expected excess under normal noise of the outcome frequencies.
+    """Binned L1 error, minus its expected excess under normal noise of the mean outcomes.
 
-        l1 = 2 e - sum_b w_b E|N(g_b, s_b^2)|,    e = sum_b w_b |g_b|,
-        g = mean y - mean p,    s^2 = mean y (1 - mean y) / n_b
+        l1  = 2 e - sum_b w_b E|N(g_b, s_b^2)|
+        e   = sum_b w_b |g_b|
+        g_b = mean y - mean p,   s_b^2 = mean y (1 - mean y) / n_b
+
+    e is the plug-in error. n_b of the n samples are in bin b, w_b = n_b / n, and means are over the
+    samples of bin b. N(g, s^2) is a normal variable with the mean g and the variance s^2, for which
+
         E|N(g, s^2)| = s sqrt(2 / pi) exp(-g^2 / (2 s^2)) + g erf(g / (s sqrt 2))
 
     Parameters
@@ -25,15 +30,17 @@ class NormalDebiased:
     bins : int
         Number of bins.
     rule : {"width", "mass", "kmeans"}
-        As in `Binned`; the authors' are of equal mass.
+        How the bins are formed, as in `Binned`. The authors use equal mass.
 
     Notes
     -----
-    Less biased than the plug-in, but not unbiased: if a bin's error is 0, 2 - sqrt 2 = 0.59 of the
-    plug-in's excess remains, because the noise is measured around the noisy gap. Biased downwards
-    by gaps that cancel in a bin. Between e - sum_b w_b s_b sqrt(2 / pi) and e, so that it may be
-    negative. The authors use the mean of 1,000 normal resamples instead of the closed form, and
-    refuse bins of one sample, which are accepted here (s = 0). O(n log B).
+    The bias upwards is smaller than that of the plug-in error. If the true gap of a bin is 0, a
+    share 2 - sqrt 2 = 0.59 of the excess remains, because the noise is simulated around the
+    observed gap. Gaps that cancel in a bin are a bias downwards. The value lies between
+    e - sum_b w_b s_b sqrt(2 / pi) and e, so that it may be negative.
+
+    The authors average 1,000 normal resamples instead of using the closed form. They refuse bins of
+    one sample, which are accepted here, with s_b = 0. Cost: O(n log B) for B bins.
 
     References
     ----------
@@ -71,7 +78,10 @@ class NormalDebiased:
 
 
 def folded_mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return E|N(mean, deviation^2)|, elementwise; a deviation of 0 is allowed."""
+    """Return E|X| for normal variables X of given means and standard deviations, elementwise.
+
+    A deviation of 0 gives |mean|.
+    """
     ratio = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0.0)
     normal = deviation * np.sqrt(2.0 / np.pi) * np.exp(-(ratio**2) / 2.0) + mean * erf(
         ratio / np.sqrt(2.0)

@@ -1,4 +1,4 @@
-"""Interval of the difference of two models, from variational estimates on the same folds."""
+"""Confidence interval for the difference of the calibration errors of two models."""
 
 from __future__ import annotations
 
@@ -30,38 +30,45 @@ def paired_difference(
 
         value = mean over held-out samples of  contribution(first) - contribution(second)
 
+    The contribution of a sample is the loss of its prediction minus the loss of its recalibrated
+    prediction, as in `Variational`.
+
     Parameters
     ----------
     p_first, p_second : array_like of shape (n,) or (n, k)
-        Predictions of the two models on the same samples.
+        Predictions of the two models for the same samples.
     y : array_like of shape (n,)
-        The labels, common to both.
+        Labels of the samples.
     rng : numpy.random.Generator or int
-        Source of the folds; both models are cross-fitted on the same partitions.
+        Source of the folds. Both models are cross-fitted on the same folds.
     estimator : Variational, optional
-        Must have several folds that are not stratified.
+        The estimator that is applied to both models. It must have several folds that are not
+        stratified. None takes `Variational()`.
     notion : {"binary", "top_label", "canonical"}
-        The reduction that is judged.
+        The notion under which both models are judged.
     level : float
         Confidence level of the interval.
 
     Returns
     -------
     dict of str to Estimate
-        By estimand, with low and high; without them if a loss is infinite, or a fold too small.
+        One estimate per estimand. It has `low` and `high`, unless a loss is infinite or a fold has
+        too few samples.
 
     Raises
     ------
     BadInputError
-        If the predictions do not fit together, or no paired interval exists (classwise, one fold,
-        stratified folds).
+        If the predictions of the models have different shapes, or if the notion or the estimator
+        allows no paired interval.
 
     Notes
     -----
-    The interval is that of a mean of paired differences (`half_width`), asymptotic in the size of a
-    fold. It covers the difference that the fitted maps reveal: E[contribution] of each model is at
-    most its error, and a difference of two lower bounds is no bound of the difference of the
-    errors.
+    The interval is that for a mean of paired differences (`fold_confidence.half_width`). It is
+    asymptotic in the size of a fold.
+
+    The interval covers the difference of the expected contributions. The expected contribution of a
+    model is a lower bound of its calibration error. A difference of two lower bounds is no bound of
+    the difference of the errors.
 
     Examples
     --------
@@ -74,15 +81,15 @@ def paired_difference(
     estimator = estimator or Variational()
     if not isinstance(estimator, Variational):
         raise BadInputError(
-            f"estimator is a {type(estimator).__name__}; a paired interval needs a variational one."
+            f"estimator is a {type(estimator).__name__}; give a harness.estimators.Variational."
         )
     check_level(level)
     first, y_first = reduce(p_first, y, notion)
     second, y_second = reduce(p_second, y, notion)
     if first.shape != second.shape:
         raise BadInputError(
-            f"p_second reduces to shape {second.shape}, p_first to {first.shape}; "
-            "they must be equal."
+            f"p_second reduces to shape {second.shape}, but p_first to {first.shape}; give "
+            "predictions of equal shape."
         )
     obstacles = {
         "classwise": notion == "classwise",
@@ -103,7 +110,7 @@ def paired_difference(
         seed = as_seed(stream)
         sides = []
         for p, labels in ((first, y_first), (second, y_second)):
-            # Both models' fits draw the same random numbers.
+            # The fits of both models draw the same random numbers.
             q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))
             sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
@@ -112,7 +119,7 @@ def paired_difference(
     for name, terms in differences.items():
         values = [float(x.mean()) for x, _ in terms]
         e = Estimate(float(np.mean(values)), diagnostics=split_sd(values))
-        # An outcome that a model calls impossible has an infinite loss.
+        # A loss is infinite if an outcome had probability 0.
         if all(np.isfinite(x).all() for x, _ in terms):
             half = float(np.mean([fold_confidence.half_width(x, fold, level) for x, fold in terms]))
             if not math.isnan(half):

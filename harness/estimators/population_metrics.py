@@ -1,4 +1,4 @@
-"""Population values of CKCE, JKCE and ECE, with which estimates are compared."""
+"""Population values of CKCE, JKCE and ECE, as references for their estimates."""
 
 from __future__ import annotations
 
@@ -21,28 +21,38 @@ from harness.math.two_class_laws import (
     same,
 )
 
-SIZES = (100, 1000, 10_000, 10**6, 10**8)  # CKCE on points is computed with their ridges n^(-1/4)
+SIZES = (100, 1000, 10_000, 10**6, 10**8)  # n of the ridges n^(-1/4) of CKCE for laws on points
 # Ridges and bandwidth of CKCE under a covariate shift.
 RIDGES, GAMMA = (0.1, 0.01, 1e-4, 1e-6, 1e-8), 0.5
-PIECES = 24  # panels of the quadrature over x
-THIRDS = np.array([-1.0, 1.0]) * np.log(2.0) / 5.0  # where sigma(5 x) is 1/3 and 2/3
+PIECES = 24  # number of panels of the quadrature over x
+THIRDS = np.array([-1.0, 1.0]) * np.log(2.0) / 5.0  # the x at which sigma(5 x) is 1/3 and 2/3
 
 
 @dataclass(frozen=True)
 class PopulationMetrics:
-    """CKCE, JKCE and ECE of the law that a sample comes from, instead of the sample.
+    """CKCE, JKCE and ECE of the law that a sample comes from.
 
-        l1 = ECE = E ||f - C||_1,  C = E[Y given f]
+        l1 = ECE = E ||f - C||_1
+
+    f is a random prediction, Y its one-hot outcome and C = E[Y given f].
 
     Notes
     -----
-    Known for problems on points (`harness.problems.Points`: exact sums) and for covariate shifts
-    (`harness.problems.CovariateShift`: quadrature over x); undefined for others. y is not used. The
-    diagnostics hold every metric by name. On points: with the kernel 1{p = q} and, as "kernel of
-    Section 3.2", the linear plus Gaussian one. Under a shift: with the ridge of n and the
-    population's median distance, CKCE also by ridge at the bandwidth 0.5. "ECE, thirds" is the
-    limit of the estimator of ECE with three intervals per class. Cost O(m^3) in the m points or
-    nodes, once per law and n.
+    The values are known for two classes of problems; any other problem raises UndefinedError:
+
+    * `harness.problems.Points`, by exact sums.
+    * `harness.problems.CovariateShift`, by quadrature over x.
+
+    The sample is not used, except for its size n. The diagnostics hold every metric by name.
+
+    * On points, CKCE and JKCE use the kernel 1{p = q}. "kernel of Section 3.2" marks the values
+      with the linear plus Gaussian kernel.
+    * Under a covariate shift, they use the linear plus Gaussian kernel, with the population median
+      of the distances as bandwidth and the ridge n^(-1/4). CKCE is also given for several ridges at
+      the bandwidth 0.5.
+    * "ECE, thirds" is the limit of the estimator of ECE with three intervals per class.
+
+    Cost: O(m^3) for m points or nodes, once per law and n.
 
     Examples
     --------
@@ -67,23 +77,23 @@ class PopulationMetrics:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
-        """Return the metrics of the law `problem`, with the ridge of len(y) samples."""
+        """Return the metrics of `problem`, with the ridge n^(-1/4) for n = len(y)."""
         if hasattr(problem, "arrays"):
             values = point_metrics(problem)
         elif hasattr(problem, "nodes"):
             values = shift_metrics(problem, len(y))
         else:
             raise UndefinedError(
-                "population values are known for laws on points and for covariate shifts"
+                "population values are known only for laws on points and for covariate shifts"
             )
         return {"l1": Estimate(values["ECE"], diagnostics=values)}
 
 
 @lru_cache(maxsize=64)
 def point_metrics(problem: Any) -> dict[str, float]:
-    """Return {metric: value} of a law on points, with the ridges of `SIZES`."""
+    """Return {metric: value} of a law on points, with CKCE for the ridge of every n in SIZES."""
     w, p, c = problem.arrays()
-    # The bandwidth is the distance of the two predictions.
+    # The bandwidth is the distance between the two predictions of the law.
     plain = linear_and_gaussian(np.sqrt(2.0) * np.ptp(problem.predictions))
     values = {
         "CKCE": ckce(w, p, c, same, [0.0])[0],
@@ -101,10 +111,9 @@ def point_metrics(problem: Any) -> dict[str, float]:
 
 @lru_cache(maxsize=64)
 def shift_metrics(problem: Any, n: int) -> dict[str, float]:
-    """Return {metric: value} at one location of a covariate shift.
+    """Return {metric: value} of a covariate shift, as described in `PopulationMetrics`.
 
-    With the ridge of n and the median distance, and CKCE by ridge at a fixed bandwidth. ECE is the
-    true one, 'ECE, thirds' the limit of the estimator's bins.
+    n determines the ridge n^(-1/4) of CKCE.
     """
     x, w = problem.nodes(PIECES, THIRDS)
     p, c = expit(problem.model_slope * x), expit(problem.truth_slope * x)

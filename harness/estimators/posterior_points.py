@@ -1,4 +1,4 @@
-"""Predictions of a sample with the true probabilities there, for a figure of a problem."""
+"""Predictions of a sample with their true probabilities, for a figure of a problem."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from harness.estimators.base import Estimate, posterior
 
 @dataclass(frozen=True)
 class PosteriorPoints:
-    """First predictions f of a sample, and the true probabilities c = P(Y = 1 given f) there.
+    """The first predictions of a sample, with their true probabilities.
 
-        l2_squared = 1/m sum_{i < m} (f_i - c_i)^2
+        l2_squared = 1/m sum_{i < m} (f_i - c_i)^2,   c_i = P(Y = 1 given f_i)
 
     Parameters
     ----------
     count : int
-        The number m of predictions that are kept; fewer if the sample is smaller.
+        Number m of predictions that are kept, or fewer if the sample is smaller.
 
     Notes
     -----
-    Estimand: l2_squared, unbiased, without using y. The diagnostics `f <i>` and `c <i>` are the
-    points of a plot of the true recalibration map. Needs a problem that knows its posterior. Cost
-    O(m).
+    Estimand: l2_squared. Unbiased; the labels are not used. The diagnostics `f <i>` and `c <i>` are
+    the predictions and the true probabilities, for a plot of the true recalibration map. The
+    problem must know its posterior. Cost: O(m).
 
     Examples
     --------
@@ -48,7 +48,7 @@ class PosteriorPoints:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: object = None, problem: Any = None
     ) -> dict[str, Estimate]:
-        """Return the points of predictions p (n,) that `problem` drew."""
+        """Return l2_squared and the points, for predictions p (n,) that `problem` drew."""
         f = np.asarray(p[: self.count])
         c = posterior(problem, f)
         points = {

@@ -1,4 +1,4 @@
-"""Bins of a reliability diagram, class by class, kept in the diagnostics of a record."""
+"""Bins of reliability diagrams, which are stored in the diagnostics of a record."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class ReliabilityBins:
-    """L1 error over bins of equal width, with the content of a reliability diagram.
+    """L1 error over bins of equal width, with the data of a reliability diagram.
 
-        sum_b (n_b / n) |mean p in b - share of y in b|
+        l1 = sum_b (n_b / n) |mean p in b - mean y in b|
+
+    n_b of the n samples are in bin b.
 
     Parameters
     ----------
     bins : int
-        Number of bins (a, b] of equal width; p = 0 belongs to the first.
+        Number of bins (a, b] of equal width. p = 0 belongs to the first bin.
 
     Notes
     -----
-    Estimand: l1, class-wise the mean over the classes. Biased upwards by noise of the shares and
-    downwards by gaps that cancel in a bin, as `Binned`, whose bins are closed on the other side.
-    The diagnostics of a class j and a non-empty bin b are named `<j>/<b>/count`, `<j>/<b>/mean` (of
-    the predictions) and `<j>/<b>/share` (of the class); j is 0 for the other notions. Cost O(n k).
+    Estimand: l1; under the class-wise notion, the mean over the classes. Biased upwards by the
+    noise of the mean outcomes, and downwards by gaps that cancel in a bin. `Binned` has bins [a, b)
+    instead.
+
+    The diagnostics of class j and bin b, if the bin is not empty, are `<j>/<b>/count`, the number
+    of samples, `<j>/<b>/mean`, the mean of p, and `<j>/<b>/share`, the mean of y. For the other
+    notions, j is 0. Cost: O(n k) for k classes.
 
     Examples
     --------
@@ -51,7 +56,7 @@ class ReliabilityBins:
         check_bins(self.bins)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the error of p for outcomes y, both (n,), or (n, k) for indicators (n, k)."""
+        """Return the error of p for outcomes y, both (n,), or both (n, k) class-wise."""
         p, y = np.asarray(p), np.asarray(y)
         if p.ndim == 1:
             p, y = p[:, None], y[:, None]
@@ -74,16 +79,17 @@ class ReliabilityBins:
 
 @dataclass(frozen=True)
 class FirstClassBins(ReliabilityBins):
-    """`ReliabilityBins` of the probability of class 0, instead of every class of a vector.
+    """`ReliabilityBins` for the probability of class 0 of a vector.
 
     Parameters
     ----------
     bins : int
-        Number of bins (a, b] of equal width; 0 belongs to the first.
+        Number of bins (a, b] of equal width. A probability of 0 belongs to the first bin.
 
     Notes
     -----
-    Estimand: l1 of the first coordinate. Bias and diagnostics as of `ReliabilityBins`. Cost O(n).
+    Estimand: l1 of the probability of class 0, against the outcome "the label is 0". The bias and
+    the diagnostics are those of `ReliabilityBins`. Cost: O(n).
 
     Examples
     --------

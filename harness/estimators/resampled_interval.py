@@ -1,4 +1,4 @@
-"""Parts that all wrappers which evaluate an estimator on other samples share."""
+"""Bases of the wrappers that evaluate an estimator on resampled data, and their functions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from harness.math import estimands
 from harness.math.notions import one_hot
 
 OWN_REVISION = 1
-MIN_ROWS = 20  # with fewer rows (or resamples), resampling is uninformative
-MAX_UNDEFINED_SHARE = 0.05  # largest share of resamples without a value that leaves an interval
-SAME = 1e-12  # relative difference up to which values are equal but for the order of a sum
-SECONDS = 1e-3  # assumed cost of an estimator that declares none
+MIN_ROWS = 20  # smallest number of rows, and of resamples, for which resampling is informative
+MAX_UNDEFINED_SHARE = 0.05  # with more resamples without a finite value, there is no interval
+SAME = 1e-12  # largest relative difference of two values that are equal up to rounding
+SECONDS = 1e-3  # assumed CPU seconds of an estimator that does not declare its `seconds`
 
-# An interval (None without one) and diagnostics.
+# A pair (interval, diagnostics). The interval (low, high) is None if there is none.
 End: TypeAlias = tuple[tuple[float, float] | None, dict[str, float]]
 
 
@@ -40,7 +40,11 @@ class Sample:
 
     @classmethod
     def of(cls, p: np.ndarray, y: np.ndarray, notion: str | None, problem: Any) -> Sample:
-        """Return the sample; without a notion, that of the shapes (scalars are binary)."""
+        """Make a sample. `notion=None` derives the notion from the shapes of p and y.
+
+        Scalars p (n,) are binary. Vectors p (n, k) are canonical with labels y (n,), and class-wise
+        with indicators y (n, k).
+        """
         if notion is None and np.ndim(p) == 1:
             notion = "binary"
         elif notion is None:
@@ -52,19 +56,16 @@ class Sample:
         return self.p, self.y, self.notion
 
     def rows(self, rows: np.ndarray) -> Sample:
-        """Return the sample of some rows."""
+        """Return a sample of the rows with the given numbers."""
         return replace(self, p=self.p[rows], y=self.y[rows])
 
     def calibrated(self, rng: np.random.Generator) -> Sample:
-        """Return the sample with labels drawn from the predictions."""
+        """Return a sample with the same predictions and labels that are drawn from them."""
         return replace(self, y=calibrated_labels(self.p, self.y, rng))
 
 
 class Resampling(Wrapper):
-    """Base of wrappers that evaluate an estimator on other samples as well.
-
-    The values are the estimator's own, computed on its own stream.
-    """
+    """Base of wrappers that evaluate an estimator on the sample and on resampled data."""
 
     determinism = "statistical"
     wants = ("notion", "problem")
@@ -72,7 +73,7 @@ class Resampling(Wrapper):
 
     @property
     def revision(self) -> tuple[Any, ...]:
-        """Changes with the revision of the wrapped estimator."""
+        """The revisions of the wrapper and of the wrapped estimator."""
         return (OWN_REVISION, self.inner.revision)
 
     @property
@@ -82,7 +83,10 @@ class Resampling(Wrapper):
     def _applied(
         self, sample: Sample, rng: np.random.Generator | None
     ) -> tuple[dict[str, Estimate], np.random.Generator | int]:
-        """Return the estimator's own estimates, and rng."""
+        """Return the estimates of the wrapped estimator on the sample, and rng.
+
+        Raise BadInputError if rng is None.
+        """
         if rng is None:
             raise BadInputError("rng is missing; give a numpy Generator, which draws the samples.")
         return apply(self.estimator, *sample.data, rng, sample.problem), rng
@@ -90,7 +94,7 @@ class Resampling(Wrapper):
     def _on_rows(
         self, sample: Sample, rng: np.random.Generator, draws: Iterable[np.ndarray]
     ) -> dict[str, list[float]]:
-        """Return {estimand: finite values} over draws, which are arrays of row numbers."""
+        """Return {estimand: finite values on the draws}. A draw is an array of row numbers."""
         values: dict[str, list[float]] = {}
         for rows in draws:
             for name, value in finite_values(self, sample.rows(rows), rng).items():
@@ -99,19 +103,20 @@ class Resampling(Wrapper):
 
 
 class ResampledInterval(Resampling):
-    """Base of wrappers that give an interval to points without a bound of their own.
+    """Base of wrappers that add an interval to the point estimates of an estimator.
 
-    A subclass computes the intervals in `_ends`; all other estimates are returned unchanged.
+    A subclass computes the intervals in `_ends`. Values are unchanged, and so are estimates that
+    already have a bound.
     """
 
     level: float
     keeps_values_of = "estimator"
-    stream_count = 1  # Generators that `_ends` gets
+    stream_count = 1  # number of Generators that are passed to `_ends`
 
     def _ends(
         self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
     ) -> dict[str, End]:
-        """Return {estimand: (interval or None, diagnostics)} for the values of `points`."""
+        """Return {estimand: (interval or None, diagnostics)} for `points`, {estimand: value}."""
         raise NotImplementedError
 
     def __call__(
@@ -131,7 +136,7 @@ class ResampledInterval(Resampling):
             for name in points:
                 estimates[name] = with_diagnostics(estimates[name], {"resamples": 0.0})
             return estimates
-        streams = own_streams(parent, self.stream_count)
+        streams = spawn_streams(parent, self.stream_count)
         for name, (ends, diagnostics) in self._ends(points, sample, *streams).items():
             e = with_diagnostics(estimates[name], diagnostics)
             if ends is not None:
@@ -144,7 +149,11 @@ class ResampledInterval(Resampling):
     def _usable(
         self, value: float, values: list[float], count: int
     ) -> tuple[bool, dict[str, float]]:
-        """Return True if values on `count` samples determine an interval, and diagnostics."""
+        """Return whether the values on `count` resamples determine an interval, and diagnostics.
+
+        They do if at most 5 % of the resamples have no finite value, and if the values differ.
+        `value` is the estimate on the sample, `values` are the finite estimates on the resamples.
+        """
         diagnostics = {"resamples": float(count)}
         if len(values) < count:
             diagnostics["undefined_resamples"] = float(count - len(values))
@@ -153,14 +162,15 @@ class ResampledInterval(Resampling):
 
 
 def is_complete(values: list[float], count: int) -> bool:
-    """Return True if at most 5 % of `count` samples have no finite value."""
+    """Return True if `values`, the finite ones of `count` resamples, are at least 95 % of them."""
     return len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * count
 
 
 def finite_values(wrapper: Wrapper, sample: Sample, rng: np.random.Generator) -> dict[str, float]:
-    """Return the finite values of a wrapper's estimator on a resample.
+    """Return {estimand: value} of the wrapped estimator on a resample, without infinite values.
 
-    There are none if the estimator raises an error of values: a half may lack a class.
+    The result is {} if the estimator raises UndefinedError, ValueError or ArithmeticError: a
+    resample may, for example, lack a class.
     """
     seeds = wrapper.replication_rng
     stream = rng if seeds is None else seeds(int(rng.integers(2**31 - 1)))
@@ -172,7 +182,10 @@ def finite_values(wrapper: Wrapper, sample: Sample, rng: np.random.Generator) ->
 
 
 def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
-    """Return the names of the finite points without a bound; a p-value gets no interval."""
+    """Return the names of the estimates that get an interval.
+
+    These are finite point estimates without a bound. A p-value gets no interval.
+    """
     return [
         name
         for name, e in estimates.items()
@@ -182,14 +195,18 @@ def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
 
 
 def is_error(name: str) -> bool:
-    """Return True if the estimand is a calibration error: at least 0, and 0 under calibration."""
+    """Return True if the estimand is a calibration error, which is at least 0.
+
+    A calibration error is 0 under calibration; sharpness and refinement are not.
+    """
     return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
 
 
 def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return labels drawn from the predictions, in the shape of y.
 
-    Bernoulli(p) for p (n,), else classes from the rows of p, one-hot if y is (n, k).
+    For p (n,) they are 1 with probability p. For p (n, k) they are classes with the probabilities
+    in the rows of p; these labels are one-hot if y is (n, k).
     """
     if p.ndim == 1:
         return (rng.random(len(p)) < p).astype(np.int64)
@@ -198,11 +215,11 @@ def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) ->
     return one_hot(drawn, p.shape[1]).astype(np.int64) if y.ndim == 2 else drawn
 
 
-def own_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Generator]:
-    """Return streams for a wrapper itself.
+def spawn_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Generator]:
+    """Return `count` random streams for a wrapper, spawned from the rng of its estimator.
 
-    They are spawned after the estimator's call, so that the estimator's own children are the same
-    as without the wrapper.
+    The wrapper calls this function after it has called the estimator. Streams that the estimator
+    spawns are then the same as without the wrapper.
     """
     if isinstance(rng, (int, np.integer)):
         rng = np.random.default_rng([int(rng), 200])
@@ -210,10 +227,13 @@ def own_streams(rng: np.random.Generator | int, count: int) -> list[np.random.Ge
 
 
 def with_diagnostics(e: Estimate, diagnostics: dict[str, float]) -> Estimate:
-    """Return the estimate with these diagnostics added to its own."""
+    """Return the estimate with further diagnostics."""
     return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})
 
 
 def no_statistic(name: str, names: Collection[str]) -> str:
-    """Return the message about a statistic that an estimator does not return."""
-    return f"statistic is {name!r}, which the estimator does not return; it has {', '.join(names)}."
+    """Return the message about a statistic that is none of the estimands `names`."""
+    return (
+        f"statistic is {name!r}, which the estimator does not return; give one of "
+        f"{', '.join(names)}."
+    )

@@ -1,4 +1,4 @@
-"""Bootstrap of rows by the textbook methods, for comparison; `Bootstrap` is recommended."""
+"""Textbook bootstrap intervals by resampling rows, for comparison with `Bootstrap`."""
 
 from __future__ import annotations
 
@@ -29,45 +29,56 @@ FORMS = ("percentile", "basic", "bca")
 
 @dataclass(frozen=True)
 class RowBootstrap(ResampledInterval):
-    """Estimates of another estimator, unchanged, with the bootstrap interval of resampled rows.
+    """The estimates of another estimator, with the bootstrap interval of resampled rows.
 
-    theta is the value on the n rows, theta_b that on n rows drawn from them with replacement, Q the
-    quantiles of the theta_b, a = (1 - level) / 2:
+    The values of the estimates are unchanged. With
+
+        theta     the value on the n rows of the sample
+        theta_b   the value on n rows drawn from them with replacement, b = 1, ..., B
+        Q         the quantiles of the theta_b
+        a         (1 - level) / 2
+
+    the intervals are
 
         percentile:  [Q(a), Q(1 - a)]
         basic:       [2 theta - Q(1 - a), 2 theta - Q(a)]
-        bca:         [Q(a_low), Q(a_high)],
-                     a_low = Phi(z0 + (z0 + z_a) / (1 - c (z0 + z_a))), a_high with z_(1-a)
+        bca:         [Q(level of z_a), Q(level of z_{1-a})],
+                     level of z = Phi(z0 + (z0 + z) / (1 - c (z0 + z)))
 
-    Phi(z0) is the share of theta_b below theta. Equal ones count half, and (share B + 1/2) / (B +
-    1) keeps z0 finite. c = sum d^3 / (6 (sum d^2)^(3/2)) is the acceleration, d the jackknife's
-    mean less its values.
+    Phi is the normal distribution function, and z_a its quantile at a. The bias z0 and the
+    acceleration c are
+
+        Phi(z0) = (S + 1/2) / (B + 1), where S of the theta_b are below theta; ties count half
+        c       = sum d^3 / (6 (sum d^2)^(3/2)), where d are the mean of the jackknife values minus
+                  each of them
 
     Parameters
     ----------
     estimator : estimator
         The wrapped estimator.
     resamples : int
-        Number of samples, at least 20.
+        Number of resamples, B, at least 20.
     level : float
         Confidence level of the intervals.
     form : {"percentile", "basic", "bca"}
-        Type of the interval.
+        Which of the three formulas.
     groups : int
-        The jackknife of bca leaves out one of so many random groups of rows at a time (single rows
-        if n is smaller). Its acceleration has a standard error of about 0.4 / groups.
+        Number of random groups of rows for the jackknife of "bca", which leaves out one group at a
+        time. If n is smaller, it leaves out single rows. The standard error of c is about
+        0.4 / groups.
 
     Notes
     -----
     **These intervals are for comparison and should not be trusted.** Resampling with replacement
-    repeats rows. A plug-in error then grows once more by the noise that already biases it, and
-    copies of a row appear on both sides of a cross-fit. Near calibration the percentile interval
-    lies above theta, which already lies above the truth. The basic interval mirrors it, and is
-    right if the bias on a resample equals that of the sample. `Bootstrap` explains why halves do
-    better. In any case the interval covers the limit of the estimator as n grows.
+    repeats rows. This adds to the noise that already biases a plug-in error, and puts copies of a
+    row on both sides of a cross-fit. Near calibration theta is above the truth, and the percentile
+    interval is above theta. The basic interval mirrors the percentile interval. It is right if the
+    bias of theta_b against theta equals the bias of theta against the truth. `Bootstrap` explains
+    why halves are better. All intervals are for the limit of the estimator as n grows.
 
-    Measured coverage of the truth at 95 %, 200 resamples, in % (200 samples: +- 1.5 at 95, +- 3.5
-    at 50), as percentile / basic / bca:
+    The table has the measured coverage of the truth at level 95 %, in %, as percentile / basic /
+    bca. It is from 200 samples with 200 resamples each; the standard error is 1.5 at 95 % and 3.5
+    at 50 %.
 
                                        n  beta_calibrated  beta_overconfident        beta_wavy
         binned15 l1                  500      0 / 32 /  0         84 / 91 / 89      2 / 90 / 19
@@ -76,19 +87,26 @@ class RowBootstrap(ResampledInterval):
                                    2,000      0 /100 /  0         92 / 92 / 93     68 / 79 / 68
         debiased15 l2_squared        500     92 /100 / 99         94 / 81 / 83     97 / 51 / 53
 
-    None of the three is right everywhere. bca is the narrowest where it is wrong: for l1 by
-    binned15 on beta_calibrated, n = 500, it is 0.014 wide (percentile 0.047; basic, clipped at 0,
-    0.044).
+    None of the three is right everywhere. bca is narrowest where it is wrong. For l1 by binned15 on
+    beta_calibrated with n = 500, the widths are:
 
-    Errors are clipped at 0; the value of a biased estimator may lie outside its interval. There is
-    no interval with fewer than 20 rows, if more than 5 % of the samples have no finite value, or if
-    the values do not vary. Points that have a bound already keep it. Class-wise, rows are drawn for
-    all classes together.
+        bca          0.014
+        percentile   0.047
+        basic        0.044 (clipped at 0)
 
-    **Diagnostics.** resamples, undefined_resamples, share_below (of theta_b below theta, as above),
-    acceleration (bca).
+    Ends of intervals for calibration errors are clipped at 0. The value of a biased estimator may
+    lie outside its interval. There is no interval with fewer than 20 rows, if more than 5 % of the
+    resamples have no finite value, or if all values are equal. Estimates that already have a bound
+    keep it. Under the class-wise notion, rows are drawn for all classes together.
 
-    **Cost.** `resamples` calls on n rows, with bca `groups` more.
+    **Diagnostics.**
+
+        resamples             B
+        undefined_resamples   number of resamples without a finite value
+        share_below           Phi(z0)
+        acceleration          c, for "bca"
+
+    **Cost.** `resamples` calls of the estimator on n rows, and `groups` more for "bca".
 
     References
     ----------
@@ -136,9 +154,9 @@ class RowBootstrap(ResampledInterval):
         }
 
     def _jackknife(self, sample: Sample, rng: np.random.Generator) -> dict[str, list[float]]:
-        """Return {estimand: values without one group of rows}.
+        """Return {estimand: values, each on the sample without one group of rows}.
 
-        Estimands that are missing in more than 5 % of them are left out.
+        An estimand that has no finite value for more than 5 % of the groups is left out.
         """
         n = len(sample.p)
         order = rng.permutation(n)
@@ -147,7 +165,11 @@ class RowBootstrap(ResampledInterval):
         return {name: v for name, v in values.items() if is_complete(v, len(groups))}
 
     def _interval(self, value: float, values: list[float], left_out: list[float]) -> End:
-        """Return the interval of one estimand (None without one) and its diagnostics."""
+        """Return (interval or None, diagnostics) of one estimand.
+
+        `value` is the estimate on the sample, `values` are those on the resamples, and `left_out`
+        are the jackknife values of "bca".
+        """
         usable, diagnostics = self._usable(value, values, int(self.resamples))
         if not usable or (self.form == "bca" and not left_out):
             return None, diagnostics
@@ -166,9 +188,9 @@ class RowBootstrap(ResampledInterval):
 
 
 def bca_acceleration(left_out: np.ndarray) -> float:
-    """Return c = sum d^3 / (6 (sum d^2)^(3/2)), d = mean - value of the jackknife.
+    """Return the acceleration of BCa from jackknife values, 0 if all values are equal.
 
-    0 if the values do not vary.
+    It is sum d^3 / (6 (sum d^2)^(3/2)), where d are the mean of the values minus each value.
 
     Examples
     --------
@@ -181,9 +203,9 @@ def bca_acceleration(left_out: np.ndarray) -> float:
 
 
 def bca_levels(levels: np.ndarray, z0: float, acceleration: float) -> np.ndarray:
-    """Return the levels at which BCa takes the quantiles, instead of `levels`.
+    """Return the levels at which BCa takes quantiles, in place of `levels`.
 
-    They are unchanged for z0 = 0 and no acceleration.
+    For a bias z0 = 0 and an acceleration of 0 the levels are unchanged.
 
     Examples
     --------

@@ -450,7 +450,7 @@ def test_a_setting_needs_a_number():
         (DirichletKernel(), {"bandwidth": ("risk",)}),
         (KernelRidge(), {"gamma": (0.5,)}),
     ):
-        with pytest.raises(BadInputError, match="a setting of a grid needs a number"):
+        with pytest.raises(BadInputError, match="in a setting of a grid"):
             Tuned(estimator, grid)(p, y, default_rng(0))
 
 
