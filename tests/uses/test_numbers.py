@@ -336,7 +336,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
     BINNING: {
         (
             "200 rows a calibrated model gets {:.2f}. That is more than the Wide ResNet, which is "
-            "not calibrated, gets on as many ({:.2f})"
+            "not calibrated, gets on as many rows ({:.2f})"
         ): lambda: [
             stored.generated(BINNING, name, 1)
             for name in (
@@ -382,8 +382,8 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
     ),
     BINNING: (
         "cuts [0, 1] into 15 bins", "√(C (1 - C) / m)", "√(2 B / (π n))", "√(C (1 - C))",
-        "mean of 15 bins", "20 of the arena's samples",
-        "near 1 has", "below that of 15 bins", "what 0.02 is worth",
+        "by 15 bins of equal width", "20 of the arena's samples",
+        "near 1 has", "below that of 15 bins", "compares 0.02 with the noise",
     ),
     DIFFERENCES: (
         "1 / (1 - q)", "1 / √(1 - q)", "With 3 and 10 classes",
@@ -407,9 +407,9 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "exactly 0 or 1", "brier = l2_squared +", "the probability of class 1", "p ≥ 1",
         "y in {0, 1}", "y in 0 … k - 1",
         "multiplied by 100", "E C (1 - C)", "ȳ (1 - ȳ)",
-        "an outcome 1 has the larger prediction than an outcome 0",
+        "an outcome 1 has a larger prediction than an outcome 0",
         "distance from 0", "predictions 0.1, 0.4, 0.7, 0.8 of class 1, outcomes 0, 1, 0, 1",
-        "with the seed 0", "hence 0;",
+        "with the seed 0", "so it gives 0;",
         "one sample as 0", "say [0, 1]:",
     ),
     LOWER: (
@@ -424,7 +424,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "a regret of 1 is bad", "truth is 0, an estimator that always says 0", "20 samples.",
         "A regret of 1.15 and one of 1.20", "at most 5 %", "n is 200 to 5,000.", "at 100 rows",
         "covers at least 97 %",
-        "have 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05",
+        "worst with 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05",
         "have 2, 3, 10 or 100 classes",
         "share of 95 % intervals", "by 40 draws or 100.",
         # binomial: 0.048 for 35 of 40
@@ -432,7 +432,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
     ),
     WHICH: (
         "all the cases in which it says 0.8", "anything from 0 to 0.4",
-        "the probability of class 1, with how often class 1",
+        "the probability of class 1, with the frequency of class 1",
         "top-label error is 0 and", "15 bins of equal width", "E C (1 - C)", "ȳ (1 - ȳ)",
         ", 15 bins (", "an estimate of 0.02",
     ),
