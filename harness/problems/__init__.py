@@ -1,23 +1,28 @@
-"""Problems: a distribution of (p, y), with truth where it is known.
+"""Problems: distributions of (p, y), with their truth where it is known.
 
-A problem is a frozen dataclass with
+A problem is a frozen dataclass with these methods. n is the sample size and k the number of
+classes:
 
-    sample(n, rng) -> (p, y)          p (n,) or (n, k); a small n is a prefix of a larger n
-    truth(estimand, notion)           Truth, a number (taken as exact) or None
-    posterior(p) -> C = E[Y given p]  if known; the oracle uses it
+    sample(n, rng) -> (p, y)          p (n,) or (n, k), y (n,); with the same rng, a small sample is
+    a
+                                      prefix of a larger one
+    truth(estimand, notion)           a Truth, a number (taken as exact), or None if unknown
+    posterior(p) -> C = E[Y given p]  if known; the oracle estimator uses it
 
 `harness.problems.base.ProblemSpec` lists all attributes that a problem may declare, with their
 defaults: `notions`, `classes`, `version`, `default_n`, `n_max`, `unavailable` and others.
 
-Some are for bounds that assume a property of eta(p) = E[Y given p]. `variation` is its total
-variation on [0, 1], or a bound on it. `perturbation` is the width h of the sech perturbation of the
-scores (harness.math.sech_noise). quadrature(width, order) gives the law of the scores to
-harness.problems.Perturbed.
+Some attributes serve bounds that assume a property of eta(p) = E[Y given p]:
+
+* `variation`: the total variation of eta on [0, 1], or a bound on it.
+* `perturbation`: the width h of the sech perturbation of the scores (harness.math.sech_noise).
+* `quadrature(width, order)`: the distribution of the scores, which harness.problems.Perturbed uses.
 
 `stream` names a random stream that several problems share (harness.problems.Paired), so that
 compared models get the same samples.
 
-A family of problems has only members() -> {id: problem}. In a run it is replaced by its members.
+A family of problems has only a method members() -> {id: problem}. A run replaces the family by its
+members.
 """
 
 from harness.problems.base import Truth

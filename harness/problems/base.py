@@ -31,20 +31,24 @@ class Problem(Protocol):
 
 @runtime_checkable
 class Family(Protocol):
-    """A name for several problems, by which a run replaces it."""
+    """Several problems under a single name. A run replaces the family by its members."""
 
     def members(self) -> Mapping[str, Any] | None:
-        """Return {id: problem}, or None if this is a single problem after all."""
+        """Return {id: problem}, or None if this object is a single problem after all."""
         ...
 
 
 def list_members(problem: object) -> Mapping[str, Any] | None:
-    """Return {id: problem} of a family of problems; None for a single problem."""
+    """Return the members of a family as {id: problem}, or None for a single problem."""
     return problem.members() if isinstance(problem, Family) else None
 
 
 def _attribute(name: str, default: Any, convert: Callable[[Any], Any] | None = None) -> Any:
-    """Return a property that reads an attribute of the problem when it is first needed."""
+    """Return a property that reads an attribute of the problem at the first access.
+
+    `default` replaces a missing attribute, and `convert` is applied to an existing or default
+    value.
+    """
 
     def read(spec: ProblemSpec) -> Any:
         value = getattr(spec.problem, name, default)
@@ -56,7 +60,7 @@ def _attribute(name: str, default: Any, convert: Callable[[Any], Any] | None = N
 class ProblemSpec:
     """Attributes that a problem may declare, with their defaults.
 
-    An attribute is read when it is first needed, because some problems must open a file.
+    An attribute is read at the first access only, because some problems must open a file for it.
     """
 
     def __init__(self, problem: object) -> None:
@@ -64,6 +68,7 @@ class ProblemSpec:
 
     @classmethod
     def of(cls, problem: object) -> ProblemSpec:
+        """Return the spec of a problem."""
         return cls(problem)
 
     #: All notions under which the problem can be judged.
@@ -76,20 +81,20 @@ class ProblemSpec:
 
     #: Number of classes.
     classes: int = _attribute("classes", 2, int)
-    #: Number, or tuple of numbers, that is raised when draws or truths change.
+    #: Number, or tuple of numbers. It is raised when the samples or truths of the problem change.
     version: Any = _attribute("version", 0)
-    #: Values that identify the problem together with its class; None: its fields do.
+    #: Values that identify the problem, together with its class. None uses the dataclass fields.
     fingerprint: dict[str, Any] | None = _attribute("fingerprint", None)
     #: Default sample size of a run, or a tuple of sizes.
     default_n: Any = _attribute("default_n", 1000)
     #: Default number of replications of a run.
     default_reps: int = _attribute("default_reps", 10, int)
-    #: Number of available samples; None: unlimited.
+    #: Number of available samples; None if there is no limit.
     n_max: int | None = _attribute("n_max", None)
 
     @cached_property
     def sizes(self) -> tuple[int, ...] | None:
-        """Sample sizes for which the problem exists; None: all up to `n_max`."""
+        """Sample sizes for which the problem exists; None means all sizes up to `n_max`."""
         sizes = getattr(self.problem, "sizes", None)
         return None if sizes is None else tuple(np.atleast_1d(sizes).tolist())
 
@@ -97,22 +102,23 @@ class ProblemSpec:
     unavailable: str | None = _attribute("unavailable", None)
     #: True if samples are rows of a file, drawn without replacement.
     rows_of_a_file: bool = _attribute("rows_of_a_file", False, bool)
-    #: For a file: one line on how it was read.
+    #: For a file, one line that says how it was read.
     described: str | None = _attribute("described", None)
     #: Names of the classes.
     names: tuple[str, ...] | None = _attribute("names", None)
-    #: True if p (n,) are confidences and y tells if the predicted class was right.
+    #: True if p (n,) holds confidences and y is 1 where the predicted class was right.
     top_label: bool = _attribute("top_label", False, bool)
-    #: 16 hexadecimal digits that seed the random streams; None: the key of the problem.
+    #: 16 hexadecimal digits that seed the random streams; None uses the key of the problem.
     content: str | None = _attribute("content", None)
-    #: Name of a random stream that is shared with other problems; None: not shared.
+    #: Name of a random stream that is shared with other problems; None if it is not shared.
     stream: str | None = _attribute("stream", None)
-    #: Map of rep to the `rng` of `sample` (an author's integer seed); None: a Generator.
+    #: Function from the replication number to the `rng` of `sample`, such as an author's integer
+    #: seed. None gives `sample` a numpy Generator.
     replication_rng: Callable[[int], Any] | None = _attribute("replication_rng", None)
-    #: Map of p to E[Y given p], of the shape of p; None if it is unknown.
+    #: Function from p to E[Y given p], with the shape of p; None if it is unknown.
     posterior: Callable[[NDArray[Any]], NDArray[Any]] | None = _attribute("posterior", None)
-    #: Map of (width, order) to a quadrature over the law of the scores: scores, their probabilities
-    #: and their posteriors.
+    #: Function from (width, order) to a quadrature over the distribution of the scores. It returns
+    #: scores, their probabilities and their posteriors.
     quadrature: Callable[..., Any] | None = _attribute("quadrature", None)
     #: Total variation of E[Y given p] on [0, 1], or a bound on it; None if unknown.
     variation: float | None = _attribute("variation", None)
@@ -124,7 +130,7 @@ CALIBRATED = "calibrated by construction"
 
 
 class Generated:
-    """Base of a problem that is drawn from a law without limit, with unperturbed scores."""
+    """Base of problems that draw unlimited samples from a distribution."""
 
     default_n = 1000
     default_reps = 10
@@ -137,9 +143,10 @@ class Generated:
         return False
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
-        """Return the true value of an estimand; None if it is unknown or not of this notion.
+        """Return the true value of an estimand, or None if it is unknown.
 
-        Raises BadInputError if the notion has no such estimand.
+        The result is also None if the problem does not have the notion. BadInputError if the notion
+        does not have the estimand.
         """
         notion = notion or ProblemSpec.of(self).default_notions[0]
         if notion not in ProblemSpec.of(self).notions:
@@ -150,7 +157,11 @@ class Generated:
         return self.compute_truth(estimand, notion)
 
     def compute_truth(self, estimand: str, notion: str) -> Truth | None:
-        """Compute the true value of a valid estimand of one of the problem's notions."""
+        """Return the true value of an estimand; subclasses define it.
+
+        `truth` calls it with a valid estimand and a notion of the problem, unless the value is 0 by
+        construction.
+        """
         raise NotImplementedError
 
     @property
@@ -163,16 +174,22 @@ class Generated:
 
 
 class TwoClasses(Generated):
-    """Base of a generated problem of two classes: p (n,) predicts P(Y = 1), C = curve(p)."""
+    """Base of generated problems of two classes with the calibration curve C = curve(p).
+
+    p (n,) predicts P(Y = 1), and C = P(Y = 1 given p).
+    """
 
     classes = 2
 
     def curve(self, p: NDArray[Any]) -> NDArray[Any]:
-        """Return P(Y = 1 given p), (n,)."""
+        """Return P(Y = 1 given p) for p (n,)."""
         raise NotImplementedError
 
     def posterior(self, p: NDArray[Any]) -> NDArray[Any]:
-        """Return C = E[Y given p]: P(Y = 1 given p) for p (n,), both columns for p (n, 2)."""
+        """Return C = E[Y given p] with the shape of p.
+
+        For p (n,) this is P(Y = 1 given p); for p (n, 2) it has both columns.
+        """
         if p.ndim == 1:
             return self.curve(p)
         c = self.curve(p[:, 1])
@@ -180,7 +197,10 @@ class TwoClasses(Generated):
 
 
 def draw_labels(c: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw labels y (n,) with P(Y = 1) = c (n,), or P(Y = j) = c[:, j] for c (n, k)."""
+    """Draw labels y (n,) from their probabilities c.
+
+    For c (n,), P(Y = 1) = c and y is 0 or 1. For c (n, k), P(Y = j) = c[:, j] and y is in 0..k-1.
+    """
     u = rng.random(len(c))
     if c.ndim == 1:
         return (u < c).astype(np.int64)
@@ -193,10 +213,10 @@ def _inherited(name: str) -> Any:
 
 
 class Wrapper:
-    """Base of a problem that changes another one, its field `problem`.
+    """Base of problems that change another problem, which is their field `problem`.
 
-    A subclass inherits the attributes of the inner problem. Exceptions are posterior, truths and
-    attributes of files, which the change may invalidate.
+    Attributes of the inner problem are inherited, except its posterior, its truths and the
+    attributes of files. The change may invalidate these.
     """
 
     problem: Any
@@ -209,7 +229,7 @@ class Wrapper:
 
     @property
     def version(self) -> Any:
-        """Raised with the version of the inner problem, because the draws are its draws."""
+        """Pair of a number and the version of the inner problem, because samples depend on both."""
         return (1, self.wrapped.version)
 
     unavailable: Any = _inherited("unavailable")
@@ -226,18 +246,18 @@ class Wrapper:
 
 @dataclass(frozen=True)
 class Truth:
-    """Value of an estimand on a problem, with its error.
+    """True value of an estimand on a problem, with its numerical error.
 
     Parameters
     ----------
     value : float
-        The population quantity, in the unit of harness.math.estimands: a probability, its square,
-        or nats; never percent.
+        The population quantity in the unit of harness.math.estimands: a probability, a squared
+        probability, or nats. It is never in percent.
     error : float
-        Absolute error: one standard error for random points, a bound for quadrature, 0 for a closed
-        form.
+        Absolute error: one standard error for values from random points, a bound for quadrature, 0
+        for a closed form.
     method : str
-        Method of computation.
+        How the value was computed.
 
     Examples
     --------
@@ -251,9 +271,9 @@ class Truth:
 
 
 def find_truth(problem: Any, estimand: str, notion: str) -> Truth | None:
-    """Return the truth of an estimand on a problem.
+    """Return the true value of an estimand on a problem, or None if it is unknown.
 
-    A problem may return a plain number, which is taken as exact. None and NaN mean unknown.
+    A problem may return a plain number, which is taken as exact. NaN means unknown, like None.
 
     Parameters
     ----------
@@ -270,7 +290,8 @@ def find_truth(problem: Any, estimand: str, notion: str) -> Truth | None:
     Raises
     ------
     BadInputError
-        If the problem returns anything else, or a user's problem raises an error.
+        If the problem returns neither a number, a Truth nor None, or if a user's problem raises an
+        error.
 
     Examples
     --------
@@ -301,7 +322,7 @@ def find_truth(problem: Any, estimand: str, notion: str) -> Truth | None:
             raise ValueError(f"error is {uncertainty}")
     except (TypeError, ValueError) as error:
         raise BadInputError(
-            f"{call} is {repr(answer)[:200]}; return a number, "
+            f"{call} returns {repr(answer)[:200]}; return a number, "
             "harness.Truth(value, error >= 0, method), or None if the value is unknown."
         ) from error
     return None if math.isnan(value) else Truth(value, stated_error(uncertainty), str(truth.method))
@@ -316,11 +337,13 @@ def integral(
     c_rest: NDArray[Any],
     weights: NDArray[Any] | None,
 ) -> float:
-    """Integrate an estimand of two classes over the nodes p of a quadrature.
+    """Return an estimand of two classes, integrated over the nodes of a quadrature.
 
-    `rest` = 1 - p and `c_rest` = 1 - c must have full relative accuracy. Both classes have the same
-    error, so the class-wise value is the binary one. Logarithmic estimands need the complements
-    where p rounds to 1, so they are computed on the two columns (the same quantity).
+    `p` (m,) are the nodes, `c` = P(Y = 1 given p), and `weights` (m,) the weights of the nodes. The
+    complements `rest` = 1 - p and `c_rest` = 1 - c must have full relative accuracy.
+
+    Both classes have the same error, so the class-wise value equals the binary value. Logarithmic
+    estimands are computed on both columns, because they need the complements where p rounds to 1.
     """
     if notion == "canonical" or estimand in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
         return estimands.value(

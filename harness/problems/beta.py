@@ -1,4 +1,4 @@
-"""Predictions p ~ Beta(a, b) with P(Y = 1 given p) = g*(p); truths by quadrature."""
+"""Binary problems with Beta-distributed predictions, whose truths come from quadrature."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from harness.problems.maps import Identity
 from harness.problems.search import crossings, maximum
 
 METHOD = "Gauss-Legendre quadrature"
-SMALLEST_SHAPE = 0.06  # below, predictions outside the range of floating point carry weight
+# With smaller shapes, predictions outside the range of floating point have a noticeable weight.
+SMALLEST_SHAPE = 0.06
 
 
 @dataclass(frozen=True)
 class Beta(TwoClasses):
-    """Scalar predictions of a beta law, with a calibration map.
+    """Beta-distributed predictions of two classes, with any calibration map g*.
 
         p ~ Beta(a, b),  Y given p ~ Bernoulli(g*(p))
 
     Parameters
     ----------
     a, b : float
-        Shapes of the law, positive.
+        Shapes of the Beta distribution, positive.
     map : harness.problems.maps
-        g*, from [0, 1] to [0, 1].
+        The calibration map g*, from [0, 1] to [0, 1].
 
     Examples
     --------
@@ -46,10 +47,12 @@ class Beta(TwoClasses):
 
     Notes
     -----
-    Truths: every estimand of the binary, class-wise and canonical notions (canonical on the columns
-    1 - p, p), by Gauss-Legendre quadrature in t with p = sin(t)^2. Errors are about 1e-14, and 1e-9
-    for the supremum `linf`. None for a or b below 0.06, where predictions outside the range of
-    floating point carry weight.
+    Truths are known for every estimand of the binary, class-wise and canonical notions (canonical
+    on the columns 1 - p, p). They come from Gauss-Legendre quadrature in t with p = sin(t)^2. The
+    error is about 1e-14, and 1e-9 for the supremum `linf`.
+
+    There is no truth if a or b is below 0.06. Predictions outside the range of floating point then
+    have a noticeable weight.
 
     References
     ----------
@@ -75,7 +78,7 @@ class Beta(TwoClasses):
         return p, draw_labels(self.curve(p), rng_y)
 
     def curve(self, p: np.ndarray) -> np.ndarray:
-        """Return P(Y = 1 given p) = map(p), clipped to [0, 1] as in the authors' code."""
+        """Return P(Y = 1 given p) = map(p), clipped to [0, 1] as in the code of berta2026."""
         return np.clip(self.map(p), 0.0, 1.0)
 
     @property
@@ -107,11 +110,12 @@ class Beta(TwoClasses):
 
 @lru_cache(maxsize=64)
 def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return nodes p, 1 - p and weights with sum_i w_i u(p_i) = E u(p).
+    """Return nodes p, 1 - p and weights w of a quadrature with sum_i w_i u(p_i) = E u(p).
 
-    p = sin^2 t turns Beta(1/2, 1/2) into the uniform law on (0, pi/2). Panels shrink geometrically
-    towards both ends, where maps like p^0.4 are not smooth, and towards the kinks of g*, where
-    1 - g* may vanish. Panels end where g* crosses the diagonal.
+    The quadrature runs over t with p = sin^2 t, which turns Beta(1/2, 1/2) into the uniform
+    distribution on (0, pi/2). Panels shrink geometrically towards both ends, where maps such as
+    p^0.4 are not smooth. They also shrink towards the kinks of the map g*, where 1 - g* may vanish.
+    Panels end where g*(p) = p.
     """
     a, b = problem.a, problem.b
     middle = np.pi / 4
@@ -135,9 +139,9 @@ def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _crossings(problem: Beta) -> list[float]:
-    """Return interior points where g*(p) = p, between which |p - g*(p)| is smooth.
+    """Return the interior points where g*(p) = p, between which |p - g*(p)| is smooth.
 
-    Return none if there are 200 or more: g* is then the identity on an interval.
+    With 200 points or more, g* is the identity on an interval, and the result is empty.
     """
 
     def gap(p: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Scores of a known law, possibly with atoms, and P(Y = 1 given s) = g*(s)."""
+"""Binary problems with any calibration map and a known distribution of the scores."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harness.problems.maps import Identity, ScalarMap
 METHOD = "Gauss-Legendre quadrature"
 WIDTH = 1 / 64  # width of a panel: half a period of the fastest map in conf/problem
 
-# scores, their probabilities, posteriors
+# scores (m,), their probabilities (m,) and their posteriors (m,)
 Quadrature: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 Atoms: TypeAlias = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class BetaLaw:
-    """Scores s ~ Beta(a, b) with a bounded density; a = b = 1 is the uniform law.
+    """Beta-distributed scores with a bounded density; a = b = 1 is the uniform distribution.
 
     Parameters
     ----------
     a, b : float
-        At least 1 (harness.problems.Beta takes smaller ones).
+        Shapes, at least 1. For smaller shapes use harness.problems.Beta.
 
     Examples
     --------
@@ -47,16 +47,17 @@ class BetaLaw:
         if not (self.a >= 1 and self.b >= 1):
             raise BadInputError(
                 f"BetaLaw has a={self.a}, b={self.b}; both must be at least 1 "
-                "(the problem Beta takes smaller ones)."
+                "(the problem Beta accepts smaller values)."
             )
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return rng.random(n) if self.a == self.b == 1.0 else rng.beta(self.a, self.b, n)
 
     def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes s and weights with sum_i w_i u(s_i) = E u(s).
+        """Return nodes s and weights w of a quadrature with sum_i w_i u(s_i) = E u(s).
 
-        u must be smooth between the edges, which span [0, 1].
+        The function u must be smooth between the `edges`, which span [0, 1]. `order` is the number
+        of nodes per panel.
         """
         s, weight = gauss_legendre(edges, order)
         return s, weight * np.exp(
@@ -66,14 +67,16 @@ class BetaLaw:
 
 @dataclass(frozen=True)
 class TwoNormals:
-    """Calibrated scores of two normal classes, saturated if the classes are far apart.
+    """Calibrated scores of two normally distributed classes.
 
         s = P(Y = 1 given x) = sigma(d x),  x given y ~ N(d (y - 1/2), 1),  P(Y = 1) = 1/2
+
+    sigma is the logistic function. If d is large, most scores are close to 0 or 1.
 
     Parameters
     ----------
     separation : float
-        Distance d of the two means in standard deviations, positive.
+        Distance d of the two means, in standard deviations; positive.
 
     Examples
     --------
@@ -95,10 +98,10 @@ class TwoNormals:
         return expit(self.separation * (self.separation * side + rng_x.standard_normal(n)))
 
     def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes and weights as BetaLaw.nodes.
+        """Return nodes s and weights w of a quadrature with sum_i w_i u(s_i) = E u(s).
 
-        The quadrature is in x, where the density is smooth, up to 9 standard deviations beyond the
-        means.
+        The function u must be smooth between the `edges`, which span [0, 1]. The quadrature runs
+        over x, where the density is smooth, up to 9 standard deviations beyond the means.
         """
         d = self.separation
         inner = edges[(edges > 0.0) & (edges < 1.0)]
@@ -115,12 +118,14 @@ class TwoNormals:
 
 @dataclass(frozen=True)
 class Float32:
-    """Scores rounded to 32 bits, like those of networks: above 1 - 2^-25 they are 1.
+    """Scores that are rounded to 32 bits, like those of networks.
+
+    Scores above 1 - 2^-25 become 1.
 
     Parameters
     ----------
     law : BetaLaw or TwoNormals
-        Law of the scores before rounding.
+        Distribution of the scores before rounding.
 
     Examples
     --------
@@ -136,7 +141,10 @@ class Float32:
         return rounded32(self.law.draw(n, rng))
 
     def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes and weights as BetaLaw.nodes; a panel ends where scores become 1."""
+        """Return nodes s and weights w of a quadrature with sum_i w_i u(s_i) = E u(s).
+
+        A panel ends where scores become 1.
+        """
         s, weight = self.law.nodes(np.union1d(edges, 1.0 - 2.0**-25), order)
         return rounded32(s), weight
 
@@ -147,7 +155,10 @@ def rounded32(p: np.ndarray) -> np.ndarray:
 
 
 def checked_atoms(atoms: Any) -> Atoms:
-    """Return atoms, pairs (value, probability), as floats; refuse values outside [0, 1]."""
+    """Return atoms as pairs of floats (value, probability); BadInputError if they are invalid.
+
+    Values must lie in [0, 1]. Probabilities must be positive, with a sum of at most 1.
+    """
     try:
         pairs = tuple((float(value), float(weight)) for value, weight in atoms)
     except (TypeError, ValueError):
@@ -165,13 +176,13 @@ def checked_atoms(atoms: Any) -> Atoms:
 
 
 def atom_weight(atoms: Atoms) -> float:
-    """Return the probability of all atoms together, 1 if it is 1 to rounding."""
+    """Return the total probability of the atoms; a sum within 1e-12 of 1 becomes 1."""
     total = float(sum(weight for _, weight in atoms))
     return 1.0 if total >= 1.0 - 1e-12 else total
 
 
 def draw_atoms(atoms: Atoms, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the value of an atom for n samples; NaN for samples outside the atoms."""
+    """Draw n scores that are atoms, (n,); NaN marks samples that are not atoms."""
     values, weights = np.array(atoms).T
     ends = np.cumsum(weights)
     if atom_weight(atoms) == 1.0:
@@ -181,18 +192,18 @@ def draw_atoms(atoms: Atoms, n: int, rng: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BinaryProblem(TwoClasses):
-    """Scores of a law, possibly with atoms, and a calibration map.
+    """Scores of two classes with any distribution and any calibration map g*.
 
-        s ~ law, or one of the atoms with its probability;  Y given s ~ Bernoulli(g*(s))
+        s ~ law, or an atom with its probability;  Y given s ~ Bernoulli(g*(s))
 
     Parameters
     ----------
     map : harness.problems.maps
-        g*, from [0, 1] to [0, 1].
+        The calibration map g*, from [0, 1] to [0, 1].
     law : BetaLaw, TwoNormals or Float32 of one of them
-        Law of the scores outside the atoms.
+        Distribution of the scores that are not atoms.
     atoms : sequence of (value, probability)
-        Scores with a positive probability; the probabilities sum to at most 1.
+        Scores with a positive probability. The probabilities sum to at most 1.
 
     Examples
     --------
@@ -206,12 +217,12 @@ class BinaryProblem(TwoClasses):
 
     Notes
     -----
-    Truths: every estimand except the supremum `linf`, of the binary, class-wise and canonical
-    notions, by Gauss-Legendre quadrature to about 1e-13. Panels end where the map or |s - g*(s)| is
-    not smooth. None if the value is infinite.
+    Truths are known for every estimand of the binary, class-wise and canonical notions, except the
+    supremum `linf`. They come from Gauss-Legendre quadrature, to about 1e-13. Panels end where the
+    map or |s - g*(s)| is not smooth. An infinite value gives None.
 
-    `variation` is the total variation of g* on all of [0, 1], which bounds for E[Y given s] of
-    bounded variation may assume. `quadrature` gives the law of the scores to
+    `variation` is the total variation of g* on all of [0, 1]. Bounds may use it if they assume that
+    E[Y given s] has bounded variation. `quadrature` gives the distribution of the scores to
     harness.problems.Perturbed.
 
     References
@@ -255,9 +266,10 @@ class BinaryProblem(TwoClasses):
     def quadrature(
         self, width: float = WIDTH, order: int = 16, splits: tuple[float, ...] = ()
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return scores s, their probabilities w and posteriors c of a quadrature.
+        """Return scores s, their probabilities w and their posteriors c.
 
-        sum_i w_i u(s_i, c_i) = E u(s, C) if u is smooth on the scale `width` between the splits.
+        sum_i w_i u(s_i, c_i) = E u(s, C), if the function u is smooth on the scale `width` between
+        the `splits`. `order` is the number of nodes per panel.
         """
         panels = np.linspace(0.0, 1.0, int(np.ceil(1.0 / min(width, WIDTH))) + 1)
         s, weight = self.law.nodes(unit_edges(panels, self.map.kinks, splits), order)
@@ -279,9 +291,10 @@ class BinaryProblem(TwoClasses):
 
 
 def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature) -> Truth | None:
-    """Compute a truth by two quadratures (s, w, c); its error is their difference.
+    """Return a truth from two quadratures, each a tuple of scores, probabilities and posteriors.
 
-    None for a supremum and for an infinite value.
+    The value comes from `fine`; its error is the difference from `coarse`. The result is None for a
+    scalar supremum and for an infinite value.
     """
     if notion != "canonical" and estimand == "linf":
         return None
@@ -296,7 +309,7 @@ def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature)
 
 @lru_cache(maxsize=64)
 def _crossings(g: ScalarMap) -> tuple[float, ...]:
-    """Return points inside smooth pieces of g where g(s) = s."""
+    """Return the points inside the smooth pieces of g where g(s) = s."""
     return tuple(
         crossing
         for low, high in _pieces(g)
@@ -306,10 +319,10 @@ def _crossings(g: ScalarMap) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def _variation(g: ScalarMap) -> float:
-    """Return the total variation of g on [0, 1], to 9 digits.
+    """Return the total variation of g on [0, 1], rounded to 9 digits.
 
-    Sum the steps between the extrema of every smooth piece (found on a grid, then refined), and the
-    jumps between pieces.
+    It is the sum of the steps between the extrema of every smooth piece, and of the jumps between
+    pieces. Extrema are located on a grid and refined.
     """
     total, before = float(getattr(g, "spikes", 0.0)), None
     for low, high in _pieces(g):
@@ -330,9 +343,9 @@ def _variation(g: ScalarMap) -> float:
 
 
 def _pieces(g: ScalarMap) -> list[tuple[float, float]]:
-    """Return the intervals between the kinks, shortened by 1e-12 at each kink.
+    """Return the intervals between the kinks of g, shortened by 1e-12 at each kink.
 
-    At a jump itself, rounding would select the value of either side.
+    At a jump, rounding decides which side's value g returns.
     """
     edges = np.unique([0.0, 1.0, *(k for k in g.kinks if 0.0 < k < 1.0)])
     return [(a + 1e-12 * (a > 0.0), b - 1e-12 * (b < 1.0)) for a, b in zip(edges, edges[1:])]

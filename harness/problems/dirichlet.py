@@ -1,4 +1,4 @@
-"""Predictions p ~ Dirichlet(alpha 1_k) with E[one-hot Y given p] = g*(p)."""
+"""Problems with Dirichlet-distributed predictions and any elementwise calibration map."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from harness.math.quadrature import beta_law, halving
 from harness.problems.base import Generated, Truth, draw_labels, integral
 from harness.problems.maps import Identity
 
-RANDOMISATIONS = 16  # scrambled Sobol sets, whose spread gives the standard error of a truth
+# Number of scrambled Sobol sets. Their spread gives the standard error of a truth.
+RANDOMISATIONS = 16
 
 
 @dataclass(frozen=True)
 class Dirichlet(Generated):
-    """Vectors of a symmetric Dirichlet law, with a calibration map.
+    """Probability vectors of a symmetric Dirichlet distribution, with a calibration map g*.
 
         p ~ Dir(alpha 1_k),  P(Y = j given p) = g*(p)_j
 
     Parameters
     ----------
     classes : int
-        k, at least 2.
+        Number k of classes, at least 2.
     alpha : float
-        Concentration, positive: small values give confident predictions.
+        Concentration, positive. Small values give confident predictions.
     map : harness.problems.maps
-        g*, an elementwise function followed by normalisation (Identity, Power, Harmonic).
+        The calibration map g*, an elementwise function followed by normalisation (Identity, Power,
+        Harmonic).
 
     Examples
     --------
@@ -46,12 +48,15 @@ class Dirichlet(Generated):
 
     Notes
     -----
-    Truths. Canonical: the mean over 16 scrambled Sobol sets of 2^15 points, with its standard
-    error. Class-wise and top-label truths condition on one number t: E[Y_j given p_j = t] and
-    E[Y_top given max p = t] are means over the direction of the other coordinates, (1 - t)
-    Dir(alpha 1_(k-1)), over Sobol points inside a quadrature over t.
+    Canonical truths are means over 16 scrambled Sobol sets of 2^15 points, with the standard error
+    over the sets.
 
-    The law with the map Power is a case of TemperedDirichlet, which draws other samples because it
+    Class-wise and top-label truths condition on a single number t: E[Y_j given p_j = t] and E[Y_top
+    given max p = t]. Given t, the other entries of p are (1 - t) times a vector with the
+    distribution Dir(alpha 1_(k-1)). The conditional mean is the mean over Sobol points of this
+    vector. A quadrature integrates over t.
+
+    With the map Power, TemperedDirichlet has the same distribution. Its samples differ, because it
     uses logarithms of gamma variates.
 
     References
@@ -93,7 +98,10 @@ class Dirichlet(Generated):
 
 @lru_cache(maxsize=256)
 def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str, Truth]:
-    """Return the truths of `extra`, or of all named estimands, which share the points."""
+    """Return the truths of the estimands `extra`, or of all named estimands if it is empty.
+
+    All estimands share the same Sobol points.
+    """
     wanted = extra or estimands.names(notion)
     values_of_set = _canonical_values if notion == "canonical" else _conditional_values
     per_set = np.array([values_of_set(problem, notion, wanted, r) for r in range(RANDOMISATIONS)])
@@ -103,7 +111,7 @@ def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str
         half = np.array(
             [_conditional_values(problem, notion, wanted, r, 9, 6) for r in range(RANDOMISATIONS)]
         )
-        # add the bias of ratios, O(1 / points), and the error of the node spacing
+        # Add the bias of ratios, O(1 / points), and the error of the node spacing.
         errors = errors + np.abs(means - half.mean(axis=0))
         method = "quadrature over the conditioning probability, " + method
     return {name: Truth(float(m), float(e), method) for name, m, e in zip(wanted, means, errors)}
@@ -112,6 +120,7 @@ def _truths(problem: Dirichlet, notion: str, extra: tuple[str, ...]) -> dict[str
 def _canonical_values(
     problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int
 ) -> list[float]:
+    """Return the canonical estimands `wanted` on Sobol set number r."""
     f = _dirichlet_points(problem.classes, problem.alpha, 15, r)
     c = problem.posterior(f)
     return [estimands.value(name, f, c, notion) for name in wanted]
@@ -125,7 +134,11 @@ def _conditional_values(
     log2_points: int = 10,
     order: int = 8,
 ) -> list[float]:
-    """Integrate d(t, E[Y given t]) over t = p_1 (class-wise) or t = max p (top-label)."""
+    """Return the class-wise or top-label estimands `wanted` on Sobol set number r.
+
+    They are integrals of d(t, E[Y given t]), with t = p_1 for class-wise and t = max p for
+    top-label. `order` is the number of nodes per panel of t.
+    """
     k, alpha = problem.classes, problem.alpha
     rest = _dirichlet_points(k - 1, alpha, log2_points, r)
     largest = rest.max(axis=1)
@@ -152,9 +165,10 @@ def _conditional_values(
 def _one_coordinate_nodes(
     alpha: float, k: int, order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a quadrature for t ~ Beta(alpha, (k-1) alpha), split at 1/j.
+    """Return nodes t, 1 - t and weights of a quadrature for t ~ Beta(alpha, (k - 1) alpha).
 
-    The coordinate is an angle with t = sin^2; panels shrink towards both ends.
+    Panels are split at t = 1/j for j = 1, ..., k. They are angles with t = sin^2, and shrink
+    towards both ends.
     """
     a, b = alpha, (k - 1) * alpha
     graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))
@@ -168,11 +182,14 @@ def _one_coordinate_nodes(
 
 
 def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
-    """Return 2^log2_points scrambled Sobol points, mapped to Dir(alpha 1_k) by gamma quantiles."""
+    """Return points (2^log2_points, k) with the distribution Dir(alpha 1_k).
+
+    They are scrambled Sobol points of set number r, mapped by gamma quantiles.
+    """
     from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
-    # alpha = 1/2 is a chi-square with one degree of freedom
+    # With alpha = 1/2, twice a gamma variate is chi-square with one degree of freedom.
     g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)
     g = np.maximum(g, np.finfo(float).tiny)
     return g / g.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Files of predictions in a folder as a family of problems."""
+"""Family of problems that reads each file of predictions in a folder."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ PARTS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class PredictionFiles:
-    """Family with one Predictions per matching file of a folder, in the order of their names.
+    r"""Family with one Predictions problem per matching file of a folder.
 
-    Ids are `<name>/<file without ending>`, followed by `/<part>` if a part is given. Random streams
-    are seeded by ids and checksums. Without files the family is a single problem,
-    `<name>/absent[/<part>]`, whose cells are skipped.
+    Members are in the order of the file names. Ids are `<name>/<file without ending>`, followed by
+    `/<part>` if a part is chosen. Random streams depend on ids and checksums. If there are no
+    files, the family is a single problem with the id `<name>/absent` or `<name>/absent/<part>`,
+    whose cells are skipped.
 
     Parameters
     ----------
     folder : str
-        Searched in the working folder, below CALHARNESS_DATA and in the project's cache folder.
+        Folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache
+        folder.
     pattern : str
         Pattern of file names.
     part : {"train", "val", "test"}, optional
-        Reads the arrays `<part>_logits` and `<part>_labels` of every file.
+        Read the arrays `<part>_logits` and `<part>_labels` of every file.
     probabilities, logits, labels : str, optional
-        Names of the arrays if there is no `part`, as in Predictions.
+        Names of the arrays, as in Predictions, if no `part` is chosen.
     name : str, optional
-        First part of the ids; by default the last part of the folder.
+        First part of the ids. By default it is the last part of the folder.
     source : str, optional
-        How to get the files; part of the message if they are absent.
+        How to get the files. It appears in the message if they are absent.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("resnet.csv", "vgg.csv"):
-    ...     _ = (folder / name).write_text("p,y\\n0.2,0\\n0.7,1\\n")
+    ...     _ = (folder / name).write_text("p,y\n0.2,0\n0.7,1\n")
     >>> list(PredictionFiles(str(folder), pattern="*.csv", name="nets").members())
     ['nets/resnet', 'nets/vgg']
     """
@@ -62,9 +64,7 @@ class PredictionFiles:
 
     def __post_init__(self) -> None:
         if not self.folder:
-            raise BadInputError(
-                "folder is missing; the folder that holds the files of predictions is needed."
-            )
+            raise BadInputError("folder is missing; give the folder with the files of predictions.")
         if self.part is not None and self.part not in PARTS:
             raise BadInputError(f"part is {self.part!r}; allowed are {', '.join(PARTS)} and null.")
         if self.part is not None and (self.probabilities or self.logits or self.labels):
@@ -74,7 +74,7 @@ class PredictionFiles:
             )
 
     def members(self) -> dict[str, Any]:
-        """Return {id: Predictions}, or one absent problem."""
+        """Return {id: Predictions problem}, or a single absent problem if there are no files."""
         name = self.name or Path(self.folder).name
         end = f"/{self.part}" if self.part else ""
         paths = self.paths()
@@ -84,8 +84,8 @@ class PredictionFiles:
         duplicates = [stem for stem in stems if stems.count(stem) > 1]
         if duplicates:
             raise BadInputError(
-                f"{paths[0].parent} has several files {duplicates[0]}.*; "
-                "ids are the names without endings."
+                f"{paths[0].parent} has several files {duplicates[0]}.*; their ids would be equal, "
+                "because ids have no endings. Rename them."
             )
         arrays = self.probabilities, self.logits, self.labels
         if self.part:
@@ -96,7 +96,7 @@ class PredictionFiles:
         }
 
     def paths(self) -> list[Path]:
-        """Return the matching files of the first folder that has any."""
+        """Return the paths of the matching files, from the first folder that has any."""
         for folder in self._folders():
             paths = sorted(folder.glob("*")) if folder.is_dir() else []
             paths = [p.resolve() for p in paths if p.is_file() and self._matches(p.name)]
@@ -105,9 +105,11 @@ class PredictionFiles:
         return []
 
     def _matches(self, name: str) -> bool:
+        """Return True if a file name matches the pattern and is not hidden."""
         return not name.startswith(".") and fnmatch.fnmatchcase(name, self.pattern)
 
     def _folders(self) -> list[Path]:
+        """Return the folders that are searched, in this order."""
         folder, data = Path(self.folder).expanduser(), os.environ.get("CALHARNESS_DATA")
         if folder.is_absolute():
             return [folder]
@@ -118,6 +120,7 @@ class PredictionFiles:
         ]
 
     def _absent(self) -> str:
+        """Return a clause that says where files were searched and how to get them."""
         text = (
             f"there are no files {self.folder}/{self.pattern} here, "
             "below CALHARNESS_DATA or in the cache folder"
@@ -127,12 +130,12 @@ class PredictionFiles:
 
 @dataclass(frozen=True)
 class AbsentFiles:
-    """Problem whose files are absent: its cells are skipped with the reason.
+    """Problem whose files are absent, so that its cells are skipped.
 
     Parameters
     ----------
     reason : str
-        Reason, and how to get the files.
+        Why the files are absent, and how to get them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Calibration maps that `Fitted` fits to the rows of a file."""
+"""Fit the kinds of calibration maps that the problem `Fitted` chooses from."""
 
 from __future__ import annotations
 
@@ -11,39 +11,48 @@ from harness.math.notions import one_hot
 from harness.math.softmax import softmax
 
 MAPS = ("temperature", "vector", "matrix", "isotonic", "curves", "curves_of_vector")
-LEAST = 1e-6  # smaller probabilities are raised to this: an exact 0 does not say how small it was
-MATRIX_CLASSES = 30  # up to this many classes the k (k + 1) coefficients of a matrix are fitted
-RIDGE = 1e-4
-GRID = np.arange(-14.0, 14.0 + 1e-9, 0.05)  # logits of a confidence
-WIDTH = 0.4  # width of the kernel, in logits
-PSEUDO = 30.0  # weight, in samples, of the curve of all classes in the curve of one class
+LEAST = 1e-6  # smaller probabilities are raised to this value, because maps need their logarithm
+MATRIX_CLASSES = 30  # a matrix has k (k + 1) coefficients; it is fitted up to this many classes
+RIDGE = 1e-4  # penalty that draws the coefficients of `vector` to the identity
+GRID = np.arange(-14.0, 14.0 + 1e-9, 0.05)  # logits of the confidence, at which curves are stored
+WIDTH = 0.4  # standard deviation of the smoothing kernel of `curves`, in logits
+# Each class's curve is a mean with the curve of all classes, which counts as this many samples.
+PSEUDO = 30.0
 
 
 def mean_log_likelihood(q: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean of log q_y for probabilities q (n, k) and labels y (n,)."""
     return float(np.log(np.maximum(q[np.arange(len(y)), y], LEAST)).mean())
 
 
 def _logs(p: np.ndarray) -> np.ndarray:
+    """Return the logarithms of probabilities, which are first raised to at least 1e-6."""
     return np.log(np.maximum(p, LEAST))
 
 
 def _temperature(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
+    """Fit a temperature to probabilities p (n, k) and labels y (n,)."""
     q = Temperature().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _matrix(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
+    """Fit structured matrix scaling to probabilities p (n, k) and labels y (n,)."""
     q = StructuredMatrixScaling().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _isotonic(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
+    """Fit the mean of isotonic regression and of a temperature to p (n, k) and labels y (n,)."""
     isotonic, temperature = Isotonic().fit(p, y), _temperature(p, y)
     return lambda x: (isotonic(x) + temperature(x)) / 2.0
 
 
 def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit softmax(w_j log p_j + b_j) by the mean log-loss, with a ridge to w = 1, b = 0."""
+    """Fit the map softmax(w_j log p_j + b_j) by the mean log-loss.
+
+    A ridge penalty draws the coefficients to w = 1 and b = 0.
+    """
     z, (n, k) = _logs(p), p.shape
     rows, hit = np.arange(n), one_hot(y, k)
     mean_hit_logs, shares = (z * hit).sum(axis=0) / n, hit.mean(axis=0)
@@ -66,7 +75,10 @@ def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
 
 
 def _curves(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit accuracy as a function of the logit of the confidence, one curve per predicted class."""
+    """Fit the accuracy as a smooth function of the confidence, one curve per predicted class.
+
+    Other classes share the remaining probability in their original proportions.
+    """
     k = p.shape[1]
     top, t = p.argmax(axis=1), p.max(axis=1)
     hit = (top == y).astype(np.float64)
@@ -93,7 +105,7 @@ def _curves(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
         low = np.minimum(place.astype(np.int64), len(GRID) - 2)
         share = place - low
         right = (1.0 - share) * table[top, low] + share * table[top, low + 1]
-        c = np.array(np.maximum(x, 1e-12))  # so that the others of a one-hot row are equal
+        c = np.array(np.maximum(x, 1e-12))  # in a one-hot row, all other classes become equal
         c[rows, top] = 0.0
         c *= ((1.0 - right) / c.sum(axis=1))[:, None]
         c[rows, top] = right
@@ -103,13 +115,17 @@ def _curves(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
 
 
 def _logit(t: np.ndarray) -> np.ndarray:
+    """Return the logits of confidences t, clipped to the range of GRID."""
     return np.clip(np.log(t) - np.log(np.maximum(1.0 - t, LEAST / 10)), GRID[0], GRID[-1])
 
 
 def fit_map(
     name: str, p: np.ndarray, y: np.ndarray, fitted_maps: dict[str, CalibrationMap]
 ) -> CalibrationMap:
-    """Fit a kind of map on p and y; reuse and extend `fitted_maps`, fitted on the same sample."""
+    """Return the map of kind `name` (one of MAPS), fitted to probabilities p and labels y.
+
+    `fitted_maps` caches the maps that were fitted to the same sample, by kind.
+    """
     if name == "curves_of_vector":
         first = fit_map("vector", p, y, fitted_maps)
         second = _curves(first(p), y)

@@ -1,4 +1,7 @@
-"""Vectors whose largest probability is wrong by any curve; truths are one-dimensional integrals."""
+"""Problems of several classes whose top label has any accuracy curve.
+
+Their truths are one-dimensional integrals.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,42 @@ from harness.problems.search import Curve, crossings
 from harness.problems.top_law import Nodes, TopLaw, share_moments
 
 METHOD = "Gauss-Legendre quadrature over the largest probability"
-SMOOTH = 1e-10  # error of the quadrature, added to the difference of two orders
+SMOOTH = 1e-10  # error of the quadrature, added to the difference between two orders
 POINTS, BLOCK = 1 << 16, 1 << 13  # draws for a sampled truth, and draws in memory at a time
-TO = ("others", "runner_up", "partner")
+RECEIVERS = ("others", "runner_up", "partner")
 
 
 @dataclass(frozen=True)
 class MovedMass(Generated):
-    """Vectors whose top label is right with probability g(t) instead of t, for any curve g.
+    """Probability vectors whose top label is right with probability g(t) instead of t.
 
-        p ~ law,  a = argmax p,  t = p_a,  C_a = g(t),  g = map if a is in `tops`, else `elsewhere`
+        p ~ law,  a = argmax p,  t = p_a,  P(Y = a given p) = g(t)
 
-    The mass t - g(t) goes to (or comes from) the others, in proportion to their probabilities. Or
-    all of it goes to the runner-up, or to the partner of a: 0 and 1, 2 and 3, ... are pairs. No
-    temperature, no matrix and no map of each class alone can represent this.
+    The curve g is `map` if the top class a is in `tops`, and `elsewhere` otherwise. The probability
+    t - g(t) moves to other classes (or comes from them), depending on `to`. No temperature, no
+    matrix and no map of each single class can represent this miscalibration.
 
     Parameters
     ----------
     law : TopLaw
-        Law of the predictions.
+        Distribution of the predictions.
     map, elsewhere : harness.problems.maps
-        Scalar maps of [1/k, 1] to [0, 1].
+        Scalar maps from [1/k, 1] to [0, 1], with k the number of classes.
     tops : (first, end), optional
-        `map` applies if one of the classes first, ..., end - 1 is on top. None: always.
+        `map` applies if one of the classes first, ..., end - 1 is on top. None means all classes.
     to : {"others", "runner_up", "partner"}
-        Receives the mass. The last two can only receive, so the maps must not be above the
-        diagonal.
+        Which classes receive the moved probability:
+
+        * others: all other classes, in proportion to their probabilities.
+        * runner_up: the class with the second largest probability.
+        * partner: the other class of a pair; the pairs are 0 and 1, 2 and 3, and so on.
+
+        The runner-up and the partner can only receive probability, so the maps must not lie above
+        the diagonal.
     tail : float
-        In [0, 1]. Makes the other classes more alike: C_j = (1 - tail) p_j + tail (1 - t) / (k -
-        1). Allowed only if both maps are the identity, so that the top label is calibrated.
+        Number in [0, 1] that makes the other classes more alike: C_j = (1 - tail) p_j + tail (1 -
+        t) / (k - 1), with C = E[one-hot Y given p]. It is allowed only if both maps are the
+        identity, so that the top label is calibrated.
 
     Examples
     --------
@@ -59,20 +69,28 @@ class MovedMass(Generated):
 
     Notes
     -----
-    Truths. t and a are independent, so E[right given t] is the mean of the two maps, weighted
-    by the shares of the classes. Every top-label estimand except the supremum is an integral over
-    t. With d = t - g(t), so are the canonical l1 = 2 E|d|, linf = E|d|, top_class_* and l2_squared.
-    The latter is 2 E d^2 if one class receives the mass, else E d^2 (1 + s), where s is the mean
-    sum of squares of the shares of the others given t:
+    Top-label truths, except the supremum, are integrals over t. t and a are independent, so E[right
+    given t] is the mean of the two maps, weighted by the probabilities of the top classes.
+
+    The following canonical truths are integrals too, with d = t - g(t). For l2_squared, one class
+    receives the mass in the first case, all other classes in the second:
+
+        l1            2 E|d|
+        linf          E|d|
+        l2_squared    2 E d^2, or E d^2 (1 + s)
+        top_class_*   as for the top-label notion
+
+    s is the mean sum of squares of the shares that the other classes have in 1 - t, given t. u and
+    v are those of TopLaw:
 
         s = (1 + v^2 ((k - 1) E sum u_j^2 - 1)) / (k - 1)
 
-    Errors of the quadrature are about 1e-10, and 1e-6 with 32 bits. There, all others are 0 and
-    have equal shares if 1 - t is below 2^-150. Up to 2^-140 their shares are few steps of 2^-149,
-    and s is a mean over draws.
+    The error is about 1e-10, and 1e-6 with float32. With float32, the other classes are all 0 if 1
+    - t is below 2^-150, and then count as equal shares. Between 2^-150 and 2^-140 their shares are
+    a few steps of 2^-149, and s is a mean over draws.
 
-    Other canonical truths are means over 65,536 draws of a fixed stream, with their standard error.
-    None if the value is infinite, like kl if p = 1 is wrong.
+    Other canonical truths are means over 65,536 draws of a fixed random stream, with their standard
+    error. An infinite value gives None, such as kl if p = 1 is wrong.
     """
 
     law: Any = field(default_factory=TopLaw)
@@ -87,15 +105,18 @@ class MovedMass(Generated):
 
     @property
     def version(self) -> int:
-        """2 with 32 bits: version 1 of l2_squared used wrong shares if all others were 0."""
+        """2 with float32, else 1.
+
+        With float32, version 1 used wrong shares in l2_squared if all other classes were 0.
+        """
         return 2 if self.law.float32 else 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, TopLaw):
             raise BadInputError(f"law is {self.law!r}; a TopLaw is needed.")
         k = self.classes
-        if self.to not in TO:
-            raise BadInputError(f"to is {self.to!r}; allowed are {', '.join(TO)}.")
+        if self.to not in RECEIVERS:
+            raise BadInputError(f"to is {self.to!r}; allowed are {', '.join(RECEIVERS)}.")
         if self.tops is not None:
             object.__setattr__(self, "tops", tuple(self.tops))
             whole = len(self.tops) == 2 and all(isinstance(j, int) for j in self.tops)
@@ -145,7 +166,7 @@ class MovedMass(Generated):
 
     @property
     def share(self) -> float:
-        """Probability that `map` applies."""
+        """Probability that the top class is in `tops`, so that `map` applies."""
         first, end = self.tops or (0, self.classes)
         return float(self.law.shares[first:end].sum()) if end - first < self.classes else 1.0
 
@@ -183,11 +204,11 @@ class MovedMass(Generated):
         return c
 
     def curve(self, t: np.ndarray) -> np.ndarray:
-        """Return the probability that the top label is right given t."""
+        """Return the probability that the top label is right, given its confidence t (m,)."""
         return np.clip(self.share * self.map(t) + (1.0 - self.share) * self.elsewhere(t), 0.0, 1.0)
 
     def top_nodes(self, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
-        """Return t and its probabilities, of the quadrature."""
+        """Return nodes t and their probabilities of a quadrature over the largest probability."""
         nodes = self.law.nodes(_splits(self), order)
         return nodes.t, nodes.weight
 
@@ -196,7 +217,7 @@ class MovedMass(Generated):
             return None
         right = all(isinstance(g, Identity) for g in self.maps)
         if right and estimands.is_distance(estimand) and not (self.tail and notion == "canonical"):
-            # with 32 bits the rows sum to 1 +- 1e-7
+            # With float32, rows sum to 1 only within 1e-7.
             return Truth(0.0, 1e-6 if self.law.float32 else 0.0, CALIBRATED)
         if notion == "top_label":
             return None if estimand == "linf" else self._quadrature(self._top_label, estimand)
@@ -215,7 +236,7 @@ class MovedMass(Generated):
         return integral(estimand, "top_label", nodes.t, nodes.rest, c, 1.0 - c, nodes.weight)
 
     def _is_integral(self, estimand: str) -> bool:
-        """Return True if the canonical truth is an integral over t."""
+        """Return True if the canonical truth of the estimand is an integral over t."""
         integrals = {"l1", "l2_squared", "rms"}
         if not self.tail:
             integrals.add("linf")
@@ -224,9 +245,10 @@ class MovedMass(Generated):
         return estimand in integrals or estimand.startswith("top_class_")
 
     def _canonical(self, estimand: str, nodes: Nodes) -> float:
-        """Return a mean over t and the two maps.
+        """Return the canonical truth of an estimand, integrated over the nodes t.
 
-        sum_j |C_j - p_j| and similar sums are functions of d = t - g(t) and of moments of u.
+        Sums such as sum_j |C_j - p_j| depend only on d = t - g(t) and on moments of the other
+        shares.
         """
         t, rest, weight, v, squares_of_shares = nodes
         if self.tail and not estimand.startswith("top_class_"):
@@ -254,7 +276,11 @@ class MovedMass(Generated):
 
 @lru_cache(maxsize=256)
 def _splits(problem: MovedMass) -> tuple[float, ...]:
-    """Return points t where a map is not smooth, or a map or their mean crosses the diagonal."""
+    """Return the points t where the integrands are not smooth.
+
+    These are the kinks of the maps, and the points where a map or the mean of both maps crosses the
+    diagonal.
+    """
     k = problem.classes
     kinks = [t for g in problem.maps for t in getattr(g, "kinks", ()) if 1.0 / k < t < 1.0]
     edges = np.unique([1.0 / k, 1.0, *kinks])
@@ -265,19 +291,23 @@ def _splits(problem: MovedMass) -> tuple[float, ...]:
 
 
 def _crossings(g: Curve, edges: np.ndarray) -> list[float]:
-    """Return points between the edges where g(t) = t."""
+    """Return the points between the edges where g(t) = t."""
     points: list[float] = []
     for low, high in zip(edges, edges[1:]):
-        # at a jump itself, rounding would select the value of either side
+        # Stay off the edges: at a jump, rounding decides which side's value is returned.
         t = np.linspace(low + 1e-12, high - 1e-12, 2001)
-        # gaps up to 1e-13 are the rounding of a map that is the diagonal there
+        # Where the map is the diagonal, rounding causes gaps of up to 1e-13.
         points += crossings(lambda t: g(t) - t, t, xtol=1e-15, smallest=1e-13)
     return points
 
 
 @lru_cache(maxsize=64)
 def _sampled(problem: MovedMass, extra: tuple[str, ...]) -> dict[str, Truth]:
-    """Return canonical truths as means over draws, without those that have infinite values."""
+    """Return canonical truths as means over draws; infinite values are left out.
+
+    `extra` names the estimands. If it is empty, all named estimands that are not integrals are
+    computed.
+    """
     wanted = extra or tuple(name for name in estimands.CANONICAL if not problem._is_integral(name))
     rng, parts = np.random.default_rng(20_240_914), []
     points = POINTS if problem.classes <= 10 else POINTS // 4
@@ -299,6 +329,10 @@ def _sampled(problem: MovedMass, extra: tuple[str, ...]) -> dict[str, Truth]:
 
 
 def _pointwise(name: str, f: np.ndarray, c: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Return the terms of a canonical estimand, (n,), for predictions f and posteriors c.
+
+    `centre` (k,) is E C, which sharpness needs.
+    """
     if name.startswith("sharpness_"):
         return estimands.pointwise(
             name.removeprefix("sharpness_"), np.broadcast_to(centre, c.shape), c, "canonical"

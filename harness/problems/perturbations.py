@@ -1,4 +1,4 @@
-"""Families of problems: the same predictions under several widths of the perturbation."""
+"""Families of problems: the same predictions, perturbed with several widths."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from harness.problems.transforms.perturbed import Perturbed
 
 @dataclass(frozen=True)
 class Perturbations:
-    """Family: a problem under several widths of the sech perturbation (see Perturbed).
+    """Family of a problem under several widths of the sech perturbation (see Perturbed).
 
     Parameters
     ----------
     problem : Problem or Family
-        A problem gives the members `<name>/h2^-6` and so on. A family gives every member unchanged,
-        `<id>`, and perturbed, `<id>/h2^-6`. A member that cannot run here is not perturbed. A
-        family whose files are absent gives one problem `<name>`, whose cells are skipped.
+        A problem gives the members `<name>/h2^-6` and so on. A family gives each of its members
+        unchanged, as `<id>`, and perturbed, as `<id>/h2^-6`. Members that cannot run here are not
+        perturbed. If the files of a family are absent, there is a single member `<name>`, whose
+        cells are skipped.
     widths : sequence of float
-        Widths h, positive and distinct.
+        Widths h of the perturbation, positive and distinct.
     notion : {"binary", "top_label"}
-        Notion under which scores are perturbed.
+        Notion to which predictions are reduced before scores are perturbed.
     name : str
         First part of the ids.
 
@@ -48,11 +49,12 @@ class Perturbations:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
-        """Return {id: the unchanged problem, or Perturbed}."""
+        """Return {id: problem}, with unchanged and perturbed problems."""
         try:
             members = list_members(self.problem)
         except BadInputError as error:
-            # the files are absent; without the paths, the reason and its key are equal everywhere
+            # The files are absent. Remove the paths from the reason, so that the key of the problem
+            # is the same on every machine.
             reason = re.sub(", looked for at [^;]*;", ";", str(error)).rstrip(".")
             return {self.name: AbsentFiles(reason)}
         if members is None:
@@ -70,12 +72,16 @@ class Perturbations:
 
 @dataclass(frozen=True)
 class PerturbedNetworks:
-    """Family: networks trained with and without the perturbation.
+    """Family of networks that were trained with or without the perturbation.
 
-    `calharness data make perturbed_networks` trains them. Every file gives three kinds of members:
-    `<name>/<file>`, the scores of the plain network; `<name>/<file>/h2^-6`, these scores perturbed
-    with that width; `<name>/<file>/aware_h2^-6`, the network trained with that width, perturbed
-    with it. Without files the family is one problem whose cells are skipped.
+    `calharness data make perturbed_networks` trains them. Each file gives three kinds of members:
+
+    * `<name>/<file>`: scores of the network that was trained without perturbation.
+    * `<name>/<file>/h2^-6`: these scores, perturbed with width 2^-6.
+    * `<name>/<file>/aware_h2^-6`: scores of a network that was trained with this width, perturbed
+      with the same width.
+
+    If there are no files, the family is a single problem whose cells are skipped.
 
     Parameters
     ----------
@@ -104,7 +110,7 @@ class PerturbedNetworks:
         _check(self.widths)
 
     def members(self) -> dict[str, Any]:
-        """Return {id: Predictions, or Perturbed}, or one absent problem."""
+        """Return {id: problem}, or a single absent problem if there are no files."""
         problems = {}
         options = {"labels": "labels", "name": self.name, "source": self.source}
         files = PredictionFiles(self.folder, self.pattern, probabilities="plain", **options)
@@ -120,6 +126,7 @@ class PerturbedNetworks:
 
 
 def _check(widths: tuple[float, ...]) -> None:
+    """Raise BadInputError unless the widths are positive, finite and distinct by name."""
     if (
         not widths
         or not all(isinstance(h, Real) and 0.0 < h < inf for h in widths)
@@ -129,9 +136,9 @@ def _check(widths: tuple[float, ...]) -> None:
 
 
 def parts_of_id(name: str) -> tuple[str, bool, float]:
-    """Split the id of a member into the id of the predictions, `aware` and the width h.
+    """Return the parts of a member's id: the id of the predictions, `aware`, and the width h.
 
-    `aware` is true if the network was trained with the perturbation. h is NaN without perturbation.
+    `aware` is True if the network was trained with the perturbation. h is NaN without perturbation.
 
     Examples
     --------

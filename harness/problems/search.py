@@ -1,4 +1,4 @@
-"""Roots and maxima of functions of one number, which truths by quadrature need."""
+"""Find roots and extrema of functions of a single number, for truths by quadrature."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ Curve: TypeAlias = Callable[[np.ndarray], np.ndarray]
 def crossings(
     function: Curve, grid: np.ndarray, xtol: float = 2e-12, smallest: float = 0.0
 ) -> list[float]:
-    """Find a root in every interval of the grid in which the function changes sign.
+    """Return one root for every interval of a grid in which a function changes sign.
 
     Parameters
     ----------
     function : callable
-        Maps (m,) to (m,).
+        Function from (m,) to (m,).
     grid : array (m,)
         Ascending points.
     xtol : float
         Absolute error of the roots.
     smallest : float
-        Skip an interval if |function| is at most this at both of its ends: the sign is rounding.
+        Skip an interval if |function| is at most this at both ends, because the sign is then
+        rounding.
 
     Returns
     -------
     list of float
-        The roots in ascending order, without grid points that are exact roots.
+        Roots in ascending order. Grid points that are exact roots are not included.
 
     Examples
     --------
@@ -47,7 +48,7 @@ def crossings(
 
 
 def minimum(function: Curve, low: float, high: float) -> float:
-    """Return the minimum of a smooth function (m,) -> (m,) between two numbers."""
+    """Return the smallest value of a smooth function from (m,) to (m,) between `low` and `high`."""
     return float(
         minimize_scalar(
             lambda t: function(np.array([t]))[0],
@@ -59,7 +60,10 @@ def minimum(function: Curve, low: float, high: float) -> float:
 
 
 def maximum(function: Curve, grid: np.ndarray) -> float:
-    """Return the maximum of a function (m,) -> (m,): the largest value on the grid, refined."""
+    """Return the largest value of a function from (m,) to (m,) on the range of a grid.
+
+    The maximum on the grid is refined between the neighbouring grid points.
+    """
     values = function(grid)
     i = int(values.argmax())
     low, high = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]

@@ -1,4 +1,4 @@
-"""Law of probability vectors, defined by the law of the largest entry."""
+"""Distribution of probability vectors that is defined by the distribution of the largest entry."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from harness.errors import BadInputError
 from harness.math.quadrature import beta_law, halving
 from harness.problems.binary import checked_atoms, draw_atoms, rounded32
 
-# share of the room below the largest probability that the others may use; a tie with the second
-# would make the top label ambiguous
+# Other classes may use at most this share of the gap below the largest probability. A tie would
+# make the top label ambiguous.
 KEPT = 0.98
-SATURATED = 2.0**-25  # 1 - p below which a float32 is 1
-VANISHED = 2.0**-150  # up to here a float32 rounds to 0
-COARSE = 2.0**-140  # up to here its rounding changes the shares of a sum by more than 1e-6
-DRAWS = 1 << 14  # numbers drawn for a mean over rounded shares
+SATURATED = 2.0**-25  # if 1 - p is below this, p rounds to 1 in float32
+VANISHED = 2.0**-150  # numbers up to this round to 0 in float32
+COARSE = 2.0**-140  # below this, float32 rounding changes shares of a sum by more than 1e-6
+DRAWS = 1 << 14  # number of random numbers for a mean over rounded shares
 
 
 @dataclass(frozen=True)
 class TopLaw:
-    """Law of probability vectors, defined by the law of the largest entry.
+    """Distribution of probability vectors, defined by the distribution of the largest entry t.
 
-        t = max p = 1/k + (1 - 1/k) B,  B ~ Beta(a, b), or one of the atoms with its probability
-        top class   ~  decay^j, j = 0..k-1, independent of t
-        the others  =  (1 - t) ((1 - v) / (k - 1) + v u),  u ~ Dir(alpha 1_(k-1))
+        t = max p = 1/k + (1 - 1/k) B,  B ~ Beta(a, b), or an atom with its probability
+        P(top class = j) proportional to decay^j, j = 0, ..., k - 1, independent of t
+        other entries = (1 - t) ((1 - v) / (k - 1) + v u),  u ~ Dir(alpha 1_(k-1))
 
-    v = 1 if all others then stay below t (always for t > 1/2). Otherwise v leaves 2 % of the room
-    below t.
+    v is 1 if all other entries then stay below t, which holds for t > 1/2. Otherwise v is reduced
+    so that the largest possible other entry stays below t.
 
     Parameters
     ----------
     classes : int
-        k, at least 3.
+        Number k of classes, at least 3.
     a, b : float
-        Shapes of the law of the largest probability: b below 1 is nearly one-hot, a = b = 1 is
-        uniform.
+        Shapes of the distribution of the largest entry. b below 1 gives nearly one-hot vectors, and
+        a = b = 1 the uniform distribution.
     alpha : float
-        Concentration of the others: small values give one clear runner-up.
+        Concentration of the other entries. Small values give one clear runner-up.
     decay : float
-        In (0, 1]. With 1 all classes are on top equally often; smaller values make the last classes
-        rare.
+        Number in (0, 1]. With 1, all classes are on top equally often. Smaller values make the last
+        classes rare.
     atoms : sequence of (t, probability)
-        Largest probabilities with a positive probability; the probabilities sum to at most 1. The
-        others are then equal, so each is an atom of the vector for each class.
+        Largest entries with a positive probability; the probabilities sum to at most 1. The other
+        entries of such a vector are equal.
     float32 : bool
-        If true, the vectors are rounded to 32 bits, where many of them are one-hot.
+        If True, vectors are rounded to 32 bits, where many of them are one-hot.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class TopLaw:
 
     @property
     def shares(self) -> np.ndarray:
-        """Probability of each class to be on top, (k,)."""
+        """Probability of each class to be the top class, (k,)."""
         weights = self.decay ** np.arange(self.classes, dtype=np.float64)
         return weights / weights.sum()
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw vectors, (n, k)."""
+        """Draw n probability vectors, (n, k)."""
         rng_t, rng_atom, rng_class, rng_rest = rng.spawn(4)
         k, rows = self.classes, np.arange(n)[:, None]
         rest = (1.0 - 1.0 / k) * rng_t.beta(self.b, self.a, n)  # 1 - t: exact if t rounds to 1
@@ -114,19 +114,20 @@ class TopLaw:
         return rounded32(p) if self.float32 else p
 
     def spread(self, t: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return v(t), the spread of the others."""
+        """Return v, the spread of the other entries, for t and `rest` = 1 - t."""
         k = self.classes
         with np.errstate(divide="ignore", over="ignore"):
             return np.minimum(1.0, KEPT * ((k - 1) * t / rest - 1.0) / (k - 2))
 
     def nodes(self, splits: Sequence[float], order: int) -> Nodes:
-        """Return a quadrature over the law of t, for functions smooth between the splits.
+        """Return a quadrature over the largest entry t, for functions smooth between the splits.
 
-        The atoms are the last nodes.
+        The last nodes are the atoms. `order` is the number of nodes per panel.
         """
         k = self.classes
-        # panels in angles from t = 1, split where v becomes 1 and where a float32 becomes 1
-        free = ((k - 2) / KEPT + 1.0) / (k - 1)  # t / (1 - t) from which on v is 1
+        # Panels are angles, starting at t = 1. Panels end where v becomes 1 and where t rounds to 1
+        # in float32.
+        free = ((k - 2) / KEPT + 1.0) / (k - 1)  # v is 1 if t / (1 - t) is at least this
         ends = np.array([*splits, free / (1.0 + free), 1.0 - SATURATED])
         ends = np.arcsin(np.sqrt((1.0 - ends[(ends > 1.0 / k) & (ends < 1.0)]) * k / (k - 1.0)))
         angles = np.union1d(np.linspace(0.0, np.pi / 2, 129), ends)
@@ -153,10 +154,11 @@ class TopLaw:
         return Nodes(t, rest, np.concatenate([weights, atom_weights]), v, squares)
 
     def squares(self, rest: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return E sum_j s_j^2, where s_j are the shares of the others in `rest` = 1 - t.
+        """Return E sum_j s_j^2 for each node, with s_j the shares of the other entries in 1 - t.
 
-        It follows from moments of u. With 32 bits, where rounding changes the shares, it is a mean
-        over draws of u from a fixed stream; shares are equal if all others round to 0.
+        `rest` is 1 - t and `v` the spread of the other entries. The result follows from moments of
+        u. With float32, where rounding changes the shares, it is a mean over draws of u from a
+        fixed random stream. Shares are equal if all other entries round to 0.
         """
         others = self.classes - 1
         means = 1.0 / others + v**2 * share_moments(self)[1]
@@ -174,10 +176,20 @@ class TopLaw:
 
 
 class Nodes(NamedTuple):
-    """Quadrature over the largest probability t.
+    """Quadrature over the largest entry t of a probability vector; all arrays have shape (m,).
 
-    `rest` is 1 - t, `v` the spread of the others, `squares` the mean sum of squares of their
-    shares.
+    Parameters
+    ----------
+    t : ndarray
+        Largest entry.
+    rest : ndarray
+        1 - t.
+    weight : ndarray
+        Weights of the nodes.
+    v : ndarray
+        Spread of the other entries (see TopLaw).
+    squares : ndarray
+        Mean sum of squares of the shares of the other entries in 1 - t.
     """
 
     t: np.ndarray
@@ -189,9 +201,10 @@ class Nodes(NamedTuple):
 
 @lru_cache(maxsize=64)
 def share_moments(law: TopLaw) -> tuple[float, float]:
-    """Return E sum_j |u_j - 1/m| and E sum_j (u_j - 1/m)^2 for u ~ Dir(alpha 1_m), m = k - 1.
+    """Return E sum_j |u_j - 1/m| and E sum_j (u_j - 1/m)^2 for u ~ Dir(alpha 1_m).
 
-    Each u_j ~ Beta(alpha, (m - 1) alpha).
+    m = k - 1 is the number of other classes. Each u_j has the distribution Beta(alpha, (m - 1)
+    alpha).
     """
     m, alpha = law.classes - 1, law.alpha
     squares = (alpha + 1.0) / (m * alpha + 1.0) - 1.0 / m

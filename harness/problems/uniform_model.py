@@ -1,4 +1,4 @@
-"""Uniform predictions on a test set of balanced classes, without a file."""
+"""Problem with uniform predictions and balanced labels, without randomness and without a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.errors import BadInputError
 
 @dataclass(frozen=True)
 class UniformModel:
-    """Uniform predictions of a marginal model on a balanced test set.
+    """Uniform predictions on a test set with balanced classes.
 
         p_i = (1/k, ..., 1/k),  y_i = i mod k,  i = 0, ..., n - 1
 
@@ -20,14 +20,14 @@ class UniformModel:
     classes : int
         Number k of classes, at least 2.
     rows : int
-        Size of the test set; smaller samples are prefixes.
+        Size of the test set. Smaller samples are prefixes of it.
 
     Notes
     -----
-    Nothing is random. If n is a multiple of k, the residuals sum to 0, so CKCE = ECE = 0 and the
-    unbiased SKCE with the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) is
-    -(1 + 1/k)(1 - 1/k) / (n - 1). There is no truth, because the rows are not a sample of a law.
-    `Uniform` has the same predictions with the labels of another problem.
+    Nothing is random. If n is a multiple of k, the residuals sum to 0, so CKCE and ECE are 0. The
+    unbiased SKCE with the kernel p . q + exp(-||p - q||^2 / (2 gamma^2)) is then -(1 + 1/k)(1 -
+    1/k) / (n - 1). There is no truth, because the rows are not a random sample. `Uniform` has the
+    same predictions with the labels of another problem.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class UniformModel:
 
     @property
     def n_max(self) -> int:
-        """All rows."""
+        """Number of rows of the test set."""
         return self.rows
 
     default_n = n_max
@@ -66,5 +66,5 @@ class UniformModel:
         return np.broadcast_to(1.0 / self.classes, (n, self.classes)), np.arange(n) % self.classes
 
     def truth(self, estimand: str, notion: str | None = None) -> None:
-        """Return None: there is no truth."""
+        """Return None, because there is no truth."""
         return None

@@ -1,4 +1,7 @@
-"""Downloads that resume. The caller compares the checksum before a file is used."""
+"""Download files and resume partial downloads.
+
+The caller must compare the checksum before it uses a file.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any
 from harness.common.escaping import escape
 
 BLOCK_BYTES = 1 << 20
-LARGEST = 1 << 36  # bytes that a file of unknown size may have
+LARGEST = 1 << 36  # largest accepted number of bytes if the size of the file is unknown
 
 
 def download(
@@ -23,29 +26,34 @@ def download(
     note: Callable[[int], None] = lambda received: None,
     size: int | None = None,
 ) -> str | None:
-    """Download `url` into `partial`, and resume at the end of what that file already holds.
+    """Download `url` into the file `partial`, continuing at the end of its present content.
 
     Parameters
     ----------
     url : str
+        Address of the file.
     partial : path
-        The file that grows.
+        File that receives the data. It is created if it does not exist.
     note : callable
-        Called with the number of bytes received so far, after every block.
+        Called after every block with the number of bytes received so far.
     size : int, optional
-        Bytes of the file, None if unknown. A longer answer is refused.
+        Size of the file in bytes, None if unknown. A longer answer is refused.
 
     Returns
     -------
     str or None
-        The sha256 that the server states (a hub states it on its redirect, as X-Linked-ETag).
+        The sha256 that the server states, or None. A hub states it on its redirect, as
+        X-Linked-ETag.
 
     Raises
     ------
     OSError
-        If there is no answer, or a shorter one than announced; what came is kept for the next
-        attempt. Also if the answer is too long, or if the server redirects from https to another
-        protocol; then nothing is kept.
+        In these cases:
+
+        * The server does not answer, or sends less than it announced. The data so far are kept for
+          the next attempt.
+        * The answer is longer than `size`, or the server redirects from https to another protocol.
+          The partial file is then not used.
     """
     start = partial.stat().st_size if partial.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
@@ -53,7 +61,7 @@ def download(
     try:
         answer = urllib.request.build_opener(redirects).open(request, timeout=60)
     except urllib.error.HTTPError as error:
-        # 416: the server has nothing after `start`, so the partial file may be complete or too long
+        # 416: the server has no data after `start`, so the partial file may be complete or too long
         if error.code != 416 or not start:
             raise
         partial.unlink()
@@ -81,7 +89,7 @@ def download(
             ) from error
     if start > most:
         partial.unlink()
-        raise OSError(f"the server sends more than the {most:,} bytes that the file has")
+        raise OSError(f"the server sends more than the expected {most:,} bytes")
     if expected is not None and start != expected:
         raise OSError(f"the connection ended after {start:,} of {expected:,} bytes")
     stated = (redirects.linked, answer.headers.get("X-Linked-ETag"), answer.headers.get("ETag"))
@@ -90,7 +98,7 @@ def download(
 
 
 def failure_text(error: BaseException) -> str:
-    """Return why a download failed.
+    """Return a clause that says why a download failed.
 
     >>> failure_text(urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")))
     'connection refused'
@@ -104,7 +112,10 @@ def failure_text(error: BaseException) -> str:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow redirects, except from https to another protocol, and keep their checksum."""
+    """Handler that follows redirects, except from https to another protocol.
+
+    It stores the checksum that a redirect states.
+    """
 
     linked: str | None = None
 

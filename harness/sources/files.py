@@ -1,6 +1,7 @@
-"""Prediction files: npz, csv, parquet, or published logits -> (probabilities, labels).
+"""Read files of predictions into probabilities and labels.
 
-Bytes become named arrays here; `sources.forms` says what the arrays mean.
+The formats are npz, csv, tsv, parquet and the published formats of logits. This module turns bytes
+into named arrays; `sources.forms` interprets the arrays.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from harness.sources import forms
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
-ROOMY = 1 << 28  # bytes that any file may unpack to
-RATIO = 100  # larger files may unpack to this many times their size
+SAFE_BYTES = 1 << 28  # every file may unpack to this many bytes
+RATIO = 100  # a file may unpack to more bytes, up to this many times its size
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -37,10 +38,12 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
     Parameters
     ----------
     path : path
-        .npz, .csv (also .tsv, and either with .gz) or .parquet with arrays or columns by name; .p
-        or .pkl with ((logits, labels) of validation, (logits, labels) of test); .safetensors with
-        logits_test and labels_test, or logits_val and labels_val; or a folder with nll_logits.npy
-        and nll_labels.npy.
+        One of these:
+
+        * .npz, .csv, .tsv (both also with .gz) or .parquet: named arrays or columns.
+        * .p or .pkl: ((logits, labels) of validation, (logits, labels) of test).
+        * .safetensors: logits_test and labels_test, or logits_val and labels_val.
+        * A folder with nll_logits.npy and nll_labels.npy.
     split : {"test", "validation"}
         Part of a pickle or safetensors file.
     **options
@@ -48,13 +51,19 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
 
     Returns
     -------
-    tuple
-        p, y, one line on how the file was read, and names of the classes or None.
+    p : ndarray (n,) or (n, k)
+        Probabilities.
+    y : ndarray (n,)
+        Labels 0..k-1.
+    text : str
+        One line that says how the file was read.
+    names : tuple of str, or None
+        Names of the classes.
 
     Raises
     ------
     BadInputError
-        If the file cannot be used; the message names the remedy.
+        If the file cannot be used. The message says what to change.
     """
     path = Path(path)
     if not path.is_dir() and path.stat().st_size == 0:
@@ -65,12 +74,18 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
 
 
 def arrays(path: str | Path, split: str = "test") -> Arrays:
-    """Return all arrays or columns of a file by name, of one part if it has two."""
+    """Return all arrays or columns of a file by name.
+
+    `split` chooses the part ("test" or "validation") of a file that has two parts.
+    """
     return _named_arrays(Path(path), split)[0]
 
 
 def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
-    """Return the arrays of a file or folder by name, and notes on the format."""
+    """Return the arrays of a file or folder by name, and notes on the format.
+
+    `split` chooses the part ("test" or "validation") of a file that has two parts.
+    """
     kind = "" if path.is_dir() else _kind(path)
     if kind in PICKLES:
         return published.read_parts(path)[split], []
@@ -78,8 +93,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
         return _tensors(path, split), []
     if split != "test":
         raise BadInputError(
-            f"split is {split!r}, but {path.name} has one part; {', '.join((*PICKLES, TENSORS))} "
-            "have two."
+            f"split is {split!r}, but {path.name} has only one part; leave split out. Only "
+            f"{', '.join((*PICKLES, TENSORS))} files have two parts."
         )
     if path.is_dir():
         return published.read_folder(path), []
@@ -99,29 +114,31 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
             f"{message}{_remedy(error, kind)}."
         ) from error
     raise BadInputError(
-        f"{path.name} ends in {kind or 'nothing'}; allowed are .npz, .csv and .parquet, "
-        f"and of published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy."
+        f"{path.name} has the ending {kind or '(none)'}; allowed are .npz, .csv and .parquet, and "
+        f"for published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy files."
     )
 
 
 def _kind(path: Path) -> str:
-    """Return the ending that names the format, in small letters: .csv, .csv.gz."""
+    """Return the ending that names the format, in lower case, such as .csv or .csv.gz."""
     endings = [ending.lower() for ending in path.suffixes]
     return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
 
 def _remedy(error: Exception, kind: str) -> str:
+    """Return a clause that says how to repair a file that cannot be read, or ""."""
     if isinstance(error, UnicodeDecodeError):
         return "; save it as UTF-8"
     if "allow_pickle" in str(error):
-        return "; save names as text, labels.astype(str), and numbers as numbers"
-    return "; write it anew, frame.to_parquet('preds.parquet')" if kind == ".parquet" else ""
+        return "; save names as text (labels.astype(str)) and numbers as numbers"
+    return "; write it again with frame.to_parquet('preds.parquet')" if kind == ".parquet" else ""
 
 
 # Formats
 
 
 def _tensors(path: Path, split: str) -> Arrays:
+    """Return the arrays of one part of a safetensors file, without the ending of their names."""
     end = {"test": "_test", "validation": "_val"}[split]
     tensors = published.read_safetensors(path)
     chosen = {name: values for name, values in tensors.items() if name.endswith(end)}
@@ -133,10 +150,11 @@ def _tensors(path: Path, split: str) -> Arrays:
 
 
 def _npz(path: Path) -> Arrays:
+    """Return the arrays of an npz file by name."""
     if not zipfile.is_zipfile(path):
         raise BadInputError(
-            f"{path} cannot be read as .npz: it is no archive, or not the whole of one; "
-            "np.savez('preds.npz', probs=p, labels=y) writes one."
+            f"{path} cannot be read as .npz: it is not a complete archive. Write it again, for "
+            "example with np.savez('preds.npz', probs=p, labels=y)."
         )
     with zipfile.ZipFile(path) as archive:
         _refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
@@ -144,23 +162,22 @@ def _npz(path: Path) -> Arrays:
         named = {name: archive[name] for name in archive.files}
     for name, values in named.items():
         if not isinstance(values, np.ndarray):  # a member without numpy's signature comes as bytes
-            raise BadInputError(
-                f"{path}: {name} is damaged, no array; write the file anew with np.savez."
-            )
+            raise BadInputError(f"{path}: {name} is damaged; write the file again with np.savez.")
     return named
 
 
 def _parquet(path: Path) -> Arrays:
-    # of a damaged file, metadata.row_group(i).column(j) would end the process
+    # Do not call metadata.row_group(i).column(j): with a damaged file it ends the process.
+    """Return the columns of a parquet file by name."""
     metadata = pq.read_metadata(path)
     _refuse_bomb(path, 8 * metadata.num_rows * metadata.num_columns, 10 * RATIO)
     return _columns(pd.read_parquet(path), path)
 
 
 def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
-    """Read a table of text, and return notes on its separators.
+    """Read a text table; return its columns by name and notes on its separators.
 
-    The first line names the columns. Numbers are read to the last bit.
+    The first line must name the columns. Numbers are read to the last bit.
     """
     if kind.endswith(".gz"):
         _refuse_bomb(path, _unpacked_bytes(path))
@@ -181,8 +198,9 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
     frame = pd.read_csv(path, **options)
     if not isinstance(frame.index, pd.RangeIndex):
         raise BadInputError(
-            f"{path} has more values than names of columns, {frame.shape[1]}, in its rows; "
-            "decimal commas need semicolons between the columns, and row numbers a name."
+            f"{path} names {frame.shape[1]} columns, but its rows hold more values. Separate "
+            "columns by semicolons if numbers have decimal commas, and name the column of row "
+            "numbers if there is one."
         )
     if separator == ",":
         return _columns(frame, path), []
@@ -194,7 +212,7 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
 
 
 def _check_header(header: str, separator: str, path: Path) -> None:
-    """Raise BadInputError if the first line does not name at least two columns."""
+    """Raise BadInputError unless `header`, the first line, names at least two columns."""
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
     names = [name.strip() for name in names]
     start = repr(header.strip()[:60])
@@ -203,7 +221,9 @@ def _check_header(header: str, separator: str, path: Path) -> None:
             f"{path} has one column, {start}; separate columns by commas, semicolons or tabs."
         )
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise BadInputError(f"{path} names two columns {twice!r}; give each a name of its own.")
+        raise BadInputError(
+            f"{path} names two columns {twice!r}; give each column a different name."
+        )
     if all(_is_number(name) for name in names):
         raise BadInputError(
             f"{path} begins with numbers, {start}; its first line must name the columns."
@@ -228,25 +248,28 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     )
 
 
-# Archives that unpack to much more than their size
+# Compressed files that unpack to much more than their size
 
 
 def _refuse_bomb(path: Path, unpacked: int, ratio: int = RATIO) -> None:
-    """Refuse a small file that unpacks to a huge one. Nothing of it is ever written to the disk."""
-    if unpacked > max(ROOMY, ratio * path.stat().st_size):
+    """Raise BadInputError if a file would unpack to more than `ratio` times its size.
+
+    `unpacked` is the number of bytes after unpacking. Files that unpack to at most 256 MB are
+    accepted. The check writes nothing to disk.
+    """
+    if unpacked > max(SAFE_BYTES, ratio * path.stat().st_size):
         raise BadInputError(
-            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size, which "
-            "no "
-            "predictions do; write it anew, without compression."
+            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size; write "
+            "it again without compression."
         )
 
 
 def _unpacked_bytes(path: Path) -> int:
-    """Return the bytes in a .gz, counted up to the limit."""
+    """Return the number of bytes in a .gz file, counted until it exceeds the limit."""
     size = path.stat().st_size
     count = 0
     with gzip.open(path) as file:
-        while (block := file.read(1 << 20)) and count <= max(ROOMY, RATIO * size):
+        while (block := file.read(1 << 20)) and count <= max(SAFE_BYTES, RATIO * size):
             count += len(block)
     return count
 
@@ -255,7 +278,7 @@ def _unpacked_bytes(path: Path) -> int:
 
 
 def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
-    """Return the columns of a data frame by name; a column of lists becomes a matrix."""
+    """Return the columns of a data frame as arrays by name; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
     return {
@@ -265,6 +288,7 @@ def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
 
 
 def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
+    """Return a column of a data frame as an array; lists of numbers become the rows of a matrix."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
         numbers: NDArray[Any] = column.to_numpy()
         return numbers
@@ -272,8 +296,8 @@ def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:
     if isinstance(values[0], (list, np.ndarray)):
         if len({np.shape(value) for value in values}) > 1:
             raise BadInputError(
-                f"{path}: {name} holds lists of different lengths; one number per class and row is "
-                "needed."
+                f"{path}: {name} holds lists of different lengths; each list needs one number per "
+                "class."
             )
         return np.stack(list(values))
     return values

@@ -1,8 +1,9 @@
-"""Published logits in their authors' formats: pickles of arrays, safetensors, folders of npy files.
+"""Read published logits: pickles of arrays, safetensors files and folders of npy files.
 
-A pickle is a program, and none of it is run here. Only the opcodes that an array needs are let
-through. Objects that describe an array stand for numpy's functions, and the description is checked
-before an array is made of it. No type or function is ever looked up by a name in a pickle.
+A pickle is a program, and this module does not run it. Only the opcodes that an array needs are
+accepted. Where a pickle names a function of numpy, a harmless object of this module takes its place
+and stores a description of the array. The description is checked before the array is built. No type
+or function is ever looked up by its name in a pickle.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from numpy.typing import NDArray
 from harness.common.data_files import FOLDER_FILES
 from harness.errors import BadInputError
 
-LARGEST = 1 << 30  # bytes of a pickle or safetensors file, which are read as a whole
-LONGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors format
-# the opcodes that an array needs; no dictionaries and sets, as a small nest of tuples can take for
-# ever to hash
+LARGEST = 1 << 30  # most bytes of a pickle or safetensors file, which is read as a whole
+LONGEST_HEADER = 100_000_000  # most bytes of a header, by the safetensors format
+# The opcodes that an array needs. Dictionaries and sets are excluded, because hashing a small file
+# of nested tuples can take forever.
 OPCODES = frozenset(
     """PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL REDUCE BUILD EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3
     EMPTY_LIST LIST APPEND APPENDS NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4
@@ -45,16 +46,15 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class RefusedPickleError(Exception):
-    """A pickle asks for something else than an array. The message says for what."""
+    """A pickle that needs more than arrays. The message names what it asks for."""
 
 
 def read_parts(path: str | Path) -> dict[str, Arrays]:
-    """Read a pickle of Kull et al. (2019).
+    """Read a pickle of the form ((logits, labels) of validation, (logits, labels) of test).
 
-    It holds ((logits, labels) of validation, (logits, labels) of test).
-
-    Protocols 0 to 5 are read, also of Python 2. Arrays hold integers, floats of at most 8 bytes or
-    booleans, in either byte order and memory order. Labels may be a list of integers.
+    Kull et al. (2019) publish their logits in this form. Protocols 0 to 5 are read, including those
+    of Python 2. Arrays may hold integers, booleans, or floats of at most 8 bytes, in any byte order
+    and memory order. Labels may also be a list of integers.
 
     Returns
     -------
@@ -64,22 +64,22 @@ def read_parts(path: str | Path) -> dict[str, Arrays]:
     Raises
     ------
     BadInputError
-        If the pickle asks for anything else: another function or type, a subclass, arrays of
-        objects or records, persistent ids, dictionaries, a memo larger than its content, another
-        layout. The message names it.
+        If the pickle asks for anything else, for example another function, a subclass, arrays of
+        objects, persistent ids, dictionaries, or a memo that is larger than the content. The
+        message names the request.
     """
     path = Path(path)
     data = _whole(path)
     try:
-        program, other = _allowed_program(data)
-        # loading what comes before `other` may refuse an earlier request
+        program, refused = _allowed_program(data)
+        # Load first: the allowed opcodes may contain an earlier request that is refused.
         value = _Unpickler(io.BytesIO(program), encoding="latin1").load()
-        if other:
-            raise RefusedPickleError(other)
+        if refused:
+            raise RefusedPickleError(refused)
         return _parts(value)
     except RefusedPickleError as asked:
         raise BadInputError(
-            f"{path} asks for {asked}; of a pickle only pairs of numpy arrays of numbers are read."
+            f"{path} asks for {asked}; a pickle may hold only pairs of numpy arrays of numbers."
         ) from None
     except Exception as error:
         message = " ".join(str(error).split())[:200]
@@ -89,6 +89,7 @@ def read_parts(path: str | Path) -> dict[str, Arrays]:
 
 
 def _parts(value: Any) -> dict[str, Arrays]:
+    """Return the arrays of both parts of an unpickled value, or raise RefusedPickleError."""
     pairs = value if _is_pair(value) else ()
     if not (pairs and all(map(_is_pair, pairs))):
         raise RefusedPickleError(
@@ -103,6 +104,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> NDArray[Any]:
+    """Return an unpickled value as an array; RefusedPickleError unless it holds numbers."""
     if type(value) is _Array:
         return value.to_array()
     if type(value) is list and value and all(type(label) is int for label in value):
@@ -111,9 +113,9 @@ def _numbers(value: Any) -> NDArray[Any]:
 
 
 def _allowed_program(data: bytes) -> tuple[bytes, str | None]:
-    """Return the opcodes up to the first that an array does not need, and that opcode or None.
+    """Return the opcodes of a pickle before the first forbidden opcode, and that opcode's name.
 
-    Frames are left out, and STOP is added at the end.
+    The name is None if all opcodes are allowed. Frames are dropped, and STOP is added at the end.
     """
     stream, stored = io.BytesIO(data), 0
     kept: list[bytes] = []
@@ -135,9 +137,12 @@ def _allowed_program(data: bytes) -> tuple[bytes, str | None]:
             return b"".join([*kept, b"N."]), _line(name)
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
             stored += 1
-            # the memo is a table of that many places, so a large number would take all memory
+            # The memo is a table with a slot for every number up to this one. A large number would
+            # use up the memory.
             if argument is not None and not 0 <= argument <= stored:
-                raise RefusedPickleError(f"place {argument} of a memo that holds {stored - 1}")
+                raise RefusedPickleError(
+                    f"slot {argument} of a memo that holds {stored - 1} objects"
+                )
         if opcode.name != "FRAME":
             kept.append(data[start : stream.tell()])
         if opcode.name == "STOP":
@@ -147,7 +152,10 @@ def _allowed_program(data: bytes) -> tuple[bytes, str | None]:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that imports nothing: numpy's names stand for the descriptions below."""
+    """Unpickler that imports nothing.
+
+    Names of numpy functions give functions of this module, which describe arrays.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         place, _, last = module.rpartition(".")
@@ -170,7 +178,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Function:
-    """A function that a pickle may call, without a state that opcodes could change."""
+    """Function that a pickle may call. Opcodes cannot change its state."""
 
     __slots__ = ("make",)
 
@@ -197,18 +205,20 @@ class _Type:
         self.text, self.order = text, "="
 
     def __setstate__(self, state: Any) -> None:
-        # version, byte order; subarray, names, fields, size, alignment, flags of other types
+        # The state holds: version, byte order, subarray, names, fields, size, alignment, flags.
+        # Plain numbers use only the first two.
         is_plain = type(state) is tuple and state[2:] == (None, None, None, -1, -1, 0)
         if not (is_plain and state[1] in ("<", ">", "|", "=")):
             raise RefusedPickleError("an array whose type is not of plain numbers")
         self.order = state[1]
 
     def to_dtype(self) -> np.dtype[Any]:
+        """Return the described dtype."""
         return np.dtype(self.order + self.text)
 
 
 class _Array:
-    """Description of a numpy.ndarray: shape, type, memory order, bytes."""
+    """Description of a numpy.ndarray: its shape, type, memory order and bytes."""
 
     __slots__ = ("shape", "type", "order", "axes", "data")
 
@@ -224,6 +234,7 @@ class _Array:
         self.order = "F" if fortran else "C"
 
     def to_array(self) -> NDArray[Any]:
+        """Return the described array; RefusedPickleError if the description is inconsistent."""
         if type(self.type) is not _Type:
             raise RefusedPickleError("an array without a type")
         if type(self.data) not in (bytes, bytearray, str):
@@ -243,50 +254,57 @@ class _Array:
 
 
 def _ndarray(*arguments: Any) -> Any:
+    """Refuse a call of numpy.ndarray; a pickle may only name it as a type."""
     raise RefusedPickleError("numpy.ndarray as a function")
 
 
 def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
+    """Return an empty array description, in place of numpy's `_reconstruct`."""
     if not (type(kind) is _Function and kind.make is _ndarray):
         raise RefusedPickleError("an array of a type that is not numpy.ndarray")
     return _Array()
 
 
 def _scalar(kind: Any, data: Any = None) -> _Array:
+    """Return the description of a scalar, in place of numpy's `scalar`."""
     return _Array((), kind, "C", data)
 
 
 def _frombuffer(data: Any, kind: Any, shape: Any, order: Any, axes: Any = None) -> _Array:
+    """Return the description of an array in a buffer, in place of numpy's `_frombuffer`."""
     if order not in ("C", "F", "K"):
         raise RefusedPickleError("an array of an unknown memory order")
     return _Array(shape, kind, "C" if order == "K" else order, data, axes)
 
 
 def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
-    """Stand for _codecs.encode: Python 3 writes bytes as latin1 text into protocols 0 to 2."""
+    """Return the text as latin1 bytes, in place of _codecs.encode.
+
+    Python 3 writes bytes as latin1 text in protocols 0 to 2.
+    """
     if not (type(text) is str and encoding == "latin1"):
-        raise RefusedPickleError("_codecs.encode of other things than text in latin1")
+        raise RefusedPickleError("_codecs.encode with anything but latin1 text")
     return text.encode("latin1")
 
 
 def read_safetensors(path: str | Path) -> Arrays:
-    """Read the tensors of a safetensors file. bfloat16 becomes float32.
+    """Read the tensors of a safetensors file by name. bfloat16 becomes float32.
 
-    The format: 8 bytes with the length of a JSON header {name: {dtype, shape, data_offsets}}, the
-    header, the data.
+    The file consists of 8 bytes with the length of the header, a JSON header {name: {dtype, shape,
+    data_offsets}}, and the data.
 
     Raises
     ------
     BadInputError
-        If the header is broken, or the tensors do not cover the data without gap and overlap.
+        If the header is broken, or if the tensors leave gaps in the data or overlap.
     """
     path = Path(path)
     data = _whole(path)
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
         raise BadInputError(
-            f"{path} is no safetensors file: its header of {length:,} bytes does not fit into "
-            f"{len(data):,} bytes."
+            f"{path} is not a valid safetensors file: a header of {length:,} bytes does not fit "
+            f"into the {len(data):,} bytes of the file."
         )
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
@@ -311,7 +329,7 @@ def read_safetensors(path: str | Path) -> Arrays:
         fits = fits and first == end and last - first == math.prod(shape) * dtype.itemsize
         if not fits or start + last > len(data):
             raise BadInputError(
-                f"{path}: {name} of shape {shape} and type {kind} does not lie at {first} to "
+                f"{path}: {name} of shape {shape} and type {kind} does not fit bytes {first} to "
                 f"{last} of the data."
             )
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
@@ -321,12 +339,14 @@ def read_safetensors(path: str | Path) -> Arrays:
         end = last
     if start + end != len(data):
         raise BadInputError(
-            f"{path}: {len(data) - start - end:,} bytes follow the tensors of the safetensors file."
+            f"{path}: {len(data) - start - end:,} unused bytes follow the tensors of the "
+            "safetensors file."
         )
     return arrays
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as a dictionary; ValueError if a name occurs twice."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ValueError("a name occurs twice")
@@ -334,7 +354,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_folder(path: str | Path) -> Arrays:
-    """Read a folder of Rahimi et al. (2020): nll_logits.npy (n, k) and nll_labels.npy (n, 1)."""
+    """Read nll_logits.npy (n, k) and nll_labels.npy (n, 1) from a folder.
+
+    Rahimi et al. (2020) publish their logits in this form.
+    """
     arrays = {}
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
         try:
@@ -348,6 +371,7 @@ def read_folder(path: str | Path) -> Arrays:
 
 
 def _whole(path: Path) -> bytes:
+    """Return all bytes of a file; BadInputError if there are too many."""
     size = path.stat().st_size
     if size > LARGEST:
         raise BadInputError(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
@@ -355,5 +379,5 @@ def _whole(path: Path) -> bytes:
 
 
 def _line(text: str) -> str:
-    """Return at most 100 characters of a text in the file, printable and on one line."""
+    """Return the first 100 characters of a text from a file, as printable ASCII on one line."""
     return ascii(text)[1:-1][:100]

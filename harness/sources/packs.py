@@ -1,6 +1,6 @@
 """Packs: published data files with checksum, size, licence and citation (data/packs.yaml).
 
-Nothing is fetched unasked.
+No file is downloaded unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -19,30 +19,37 @@ from harness.common.paths import EXPERIMENTS, PACKS
 from harness.errors import BadInputError, system_sentence
 from harness.sources.download import download, failure_text
 
-NAME_WIDTH = 40  # of names in listings
+NAME_WIDTH = 40  # width of the column of names in listings
 
 
 @dataclass(frozen=True)
 class Pack:
-    """One published file.
+    """One published file, as data/packs.yaml describes it.
 
     Parameters
     ----------
     name : str
+        Name of the pack.
     path : str
-        Path below CALHARNESS_DATA. A path below experiments/ or data/ is of a file that comes with
-        the package, or with its repository.
+        Path below CALHARNESS_DATA. A path that begins with experiments/ or data/ belongs to a file
+        that comes with the package or its repository.
     sha256 : str or None
-        None: no checksum is known. The user's file is taken as it is, and its checksum is shown.
+        Checksum. None if no checksum is known: the user's file is then accepted, and its checksum
+        is shown.
     bytes : int or None
+        Size of the file.
     licence, citation : str
+        Licence and citation of the data.
     urls : tuple of str
-        Tried in this order. Empty: not published as such; `note` says how to get it.
+        Addresses, tried in this order. Empty if the file is not published as a single file; `note`
+        then says how to get it.
     note : str
+        Remark for the user.
     group : str
-        Packs of a group are fetched together.
+        Name of a group of packs that are downloaded together.
     rows, validation_rows, classes : int, optional
-        Sizes of a file of predictions (`rows` of the test part), known without the file.
+        Number of test rows, validation rows and classes in a file of predictions. They are known
+        without the file.
     repository, commit : str
         Source of the content.
     """
@@ -68,7 +75,7 @@ class Pack:
         return self.path.startswith(("experiments/", "data/"))
 
     def path_below(self, base: Path | None) -> Path:
-        """Return the path of the file, below `base` unless it comes with the package."""
+        """Return the path of the file below `base`, or in the package if the file comes with it."""
         if self.is_shipped:
             folder, _, name = self.path.partition("/")
             return (EXPERIMENTS if folder == "experiments" else PACKS.parent) / name
@@ -76,7 +83,7 @@ class Pack:
 
     @property
     def is_here(self) -> bool:
-        """True if the file is there, below CALHARNESS_DATA or in the package."""
+        """True if the file exists, below CALHARNESS_DATA or in the package."""
         base = os.environ.get("CALHARNESS_DATA")
         return (self.is_shipped or bool(base)) and self.path_below(
             Path(base or "").expanduser()
@@ -94,14 +101,17 @@ class Pack:
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
-    """Return all packs by name, of data/packs.yaml or of another listing."""
+    """Return all packs by name, from data/packs.yaml or from another listing."""
     path = listing or PACKS
     return dict(_read_packs(path, path.stat().st_mtime_ns))
 
 
 @lru_cache(maxsize=2)
 def _read_packs(listing: Path, modified: int) -> dict[str, Pack]:
-    """Read a listing, once for each time of change."""
+    """Return the packs of a listing; a cached result is used until the listing changes.
+
+    `modified` is the time of its last change, which is part of the cache key.
+    """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     entries = yaml.load(listing.read_text(), loader) or {}
     return {
@@ -111,26 +121,27 @@ def _read_packs(listing: Path, modified: int) -> dict[str, Pack]:
 
 
 def packs_at(path: str) -> tuple[Pack, ...]:
-    """Return the packs of predictions at a path of the listing.
+    """Return the packs that a problem with this path reads.
 
-    They are one pack, the two of a folder of npy files, or none.
+    The result has one pack for a file of predictions, two for a folder of npy files, and none for
+    an unknown path.
     """
     return tuple(pack for pack in packs().values() if pack.rows and _problem_path(pack) == path)
 
 
 def checksums() -> frozenset[str]:
-    """Return the sha256 of every pack that has one."""
+    """Return the set of the sha256 of all packs that have one."""
     return frozenset(pack.sha256 for pack in packs().values() if pack.sha256)
 
 
 def _problem_path(pack: Pack) -> str:
-    """Return the path of a problem on this pack: the file, or the folder of its npy files."""
+    """Return the path by which a problem reads this pack: the file, or the folder of npy files."""
     parent, _, name = pack.path.rpartition("/")
     return parent if name in FOLDER_FILES else pack.path
 
 
 def folder() -> Path:
-    """Return the folder that CALHARNESS_DATA names.
+    """Return the data folder that the environment variable CALHARNESS_DATA names.
 
     Raises
     ------
@@ -139,10 +150,7 @@ def folder() -> Path:
     """
     given = os.environ.get("CALHARNESS_DATA")
     if not given:
-        raise BadInputError(
-            "CALHARNESS_DATA is not set; it names the folder where data files lie or are fetched "
-            "to."
-        )
+        raise BadInputError("CALHARNESS_DATA is not set; set it to the folder for data files.")
     return Path(given).expanduser()
 
 
@@ -150,7 +158,10 @@ def folder() -> Path:
 
 
 def verify(chosen: list[Pack], base: Path) -> int:
-    """Print one line per pack. Return 1 if a file has another checksum, else 0."""
+    """Print the state of each pack. Return 1 if a file has the wrong checksum, else 0.
+
+    `base` is the folder with the data files.
+    """
     wrong = 0
     for pack in chosen:
         path = pack.path_below(base)
@@ -168,22 +179,22 @@ def verify(chosen: list[Pack], base: Path) -> int:
 
 
 def fetch(pack: Pack, base: Path) -> Path:
-    """Download a pack unless it is there, and return its path.
+    """Download a pack into the folder `base` unless it exists, and return its path.
 
-    A partial file is resumed. The file is kept only if its sha256 matches.
+    A partial download is resumed. The file is kept only if its sha256 matches.
 
     Raises
     ------
     BadInputError
-        If the file cannot be fetched, or if another file is in its place.
+        If the download fails, or if a different file has this path.
     """
     path = pack.path_below(base)
     if path.is_file():
         if pack.sha256 is None or sha256(path) == pack.sha256:
             return path
         raise BadInputError(
-            f"{path} has sha256 {sha256(path)}, expected {pack.sha256}; it is left as it is: "
-            "move it away to fetch again."
+            f"{path} has sha256 {sha256(path)}, but {pack.sha256} is expected; move the file away "
+            "to fetch it again."
         )
     if pack.sha256 is None:
         raise BadInputError(
@@ -216,7 +227,7 @@ def fetch(pack: Pack, base: Path) -> Path:
 
 
 def fetch_all(chosen: list[Pack], base: Path) -> int:
-    """Fetch several packs and list the failures at the end. Return 1 if there are any, else 0."""
+    """Download several packs and list the failures at the end. Return 1 if any failed, else 0."""
     problems = []
     for number, pack in enumerate(chosen, 1):
         print(f"  {number} of {len(chosen)}: {pack.name}", file=sys.stderr)
@@ -230,13 +241,16 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
         print(f"  {problem}", file=sys.stderr)
     state = "complete"
     if problems:
-        state = f"{len(problems):,} could not be fetched; the same command tries again"
+        state = f"{len(problems):,} could not be fetched; run the same command to try again"
     print(f"  {len(chosen):,} files, {state}")
     return int(bool(problems))
 
 
 def _print_progress(received: int, size: int | None) -> None:
-    """Write the progress of a download over the previous line."""
+    """Print the progress of a download on the current line of the terminal.
+
+    `received` is the number of bytes so far, `size` the size of the file or None.
+    """
     end = "\n" if received == size else ""
     whole = "?" if size is None else f"{size / 1e6:.1f}"
     text = f"\r  {received / 1e6:.1f} of {whole} MB"

@@ -1,14 +1,17 @@
-"""Repositories in TabRepo's layout: stored predictions of many models on many data sets.
+"""Read repositories in TabRepo's layout: stored predictions of many models on many data sets.
 
-<root>/configs.parquet                    problem_type of every data set, fold and config
-<root>/model_predictions/<dataset>/<fold>/
-    metadata.json                         models (row order), pred_val_shape, pred_test_shape, dtype
-    pred-val.dat, pred-test.dat           C-order arrays (models, rows) or (models, rows, classes)
-    label-val.csv.zip, label-test.csv.zip   columns: row of the original table, label
+    <root>/configs.parquet                    problem_type of every data set, fold and config
+    <root>/model_predictions/<dataset>/<fold>/
+        metadata.json                         models in row order, dtype, pred_val_shape and
+                                              pred_test_shape
+        pred-val.dat, pred-test.dat           C-order arrays (models, rows) or
+                                              (models, rows, classes)
+        label-val.csv.zip, label-test.csv.zip columns: row of the original table, label
 
-"val" are out-of-fold predictions of bagged models on the training rows of an outer fold, "test"
-those on its held-out rows. Tasks may have different models, and in another order. In folder names,
-'_' stands for '.'.
+A task is one outer fold of one data set. The "val" files hold out-of-fold predictions of bagged
+models on the training rows of the fold, the "test" files predictions on its held-out rows. Tasks
+may have different models, or the same models in another order. Folder names have '_' in place of
+'.'.
 """
 
 from __future__ import annotations
@@ -40,13 +43,13 @@ FILES = (
     "metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip",
 )  # fmt: skip
 VALIDATION_FILES = ("metadata.json", "pred-val.dat", "label-val.csv.zip")
-# stored in 16 or 32 bits, rows sum to 1 within 1e-3; rows beyond this are no probabilities
+# Rows stored in 16 or 32 bits sum to 1 within 1e-3. Rows beyond this tolerance are refused.
 ROW_SUM_TOLERANCE = 1e-2
 T = TypeVar("T")
 
 
 def _cached(read: Callable[[Path], T]) -> Callable[[Path], T]:
-    """Cache what is read of a file, until its time of change or its size changes."""
+    """Return `read` with a cache that is refreshed if the time or the size of the file changes."""
 
     @lru_cache(maxsize=512)  # Table 1 has 190 tasks
     def read_once(path: Path, stamp: tuple[int, int]) -> T:
@@ -60,12 +63,12 @@ def _cached(read: Callable[[Path], T]) -> Callable[[Path], T]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return the time of change and the size of a file."""
+    """Return the time of change and the size of a file; BadInputError if it is absent."""
     try:
         status = os.stat(path)
     except OSError:
         raise BadInputError(
-            f"{path} is not there; every task needs {', '.join(FILES)}, and the repository "
+            f"{path} is missing; every task needs {', '.join(FILES)}, and the repository needs "
             "configs.parquet."
         ) from None
     return status.st_mtime_ns, status.st_size
@@ -75,29 +78,39 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 class Metadata(NamedTuple):
-    """Content of a task's metadata.json: models by row, shapes of the two arrays, their type."""
+    """Content of the metadata.json of a task.
+
+    Parameters
+    ----------
+    models : tuple of str
+        Names of the models, in the order of the rows of the predictions.
+    shapes : dict
+        Shapes of the arrays of predictions, by part ("val", "test").
+    dtype : numpy dtype
+        Type of these arrays.
+    """
 
     models: tuple[str, ...]
     shapes: dict[str, tuple[int, ...]]
     dtype: np.dtype[Any]
 
     def bytes(self, part: str) -> int:
-        """Return the size of pred-<part>.dat."""
+        """Return the size of pred-<part>.dat in bytes."""
         return int(np.prod(self.shapes[part])) * self.dtype.itemsize
 
 
 @_cached
 def read_metadata(path: Path) -> Metadata:
-    """Read and check a task's metadata.json."""
+    """Read and check the metadata.json of a task."""
     try:
         content = json.loads(Path(path).read_text())
-        # hundreds of tasks have the same names of models
+        # Interning saves memory: hundreds of tasks have the same names of models.
         models = tuple(sys.intern(str(name)) for name in content["models"])
         dtype = np.dtype(content["dtype"])
         shapes = {part: tuple(int(s) for s in content[f"pred_{part}_shape"]) for part in PARTS}
     except (ValueError, KeyError, TypeError) as error:
         raise BadInputError(
-            f"{path} is no metadata of predictions ({type(error).__name__}: {error})."
+            f"{path} is not valid metadata of predictions ({type(error).__name__}: {error})."
         ) from error
     if dtype not in (np.float16, np.float32, np.float64):
         raise BadInputError(
@@ -105,20 +118,20 @@ def read_metadata(path: Path) -> Metadata:
         )
     if len(set(models)) != len(models):
         raise BadInputError(
-            f"{path} names a model twice; every row of predictions needs a name of its own."
+            f"{path} names a model twice; every row of predictions needs a different name."
         )
     for part, shape in shapes.items():
         if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
             raise BadInputError(
-                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; [models, "
-                "rows(, classes)] is needed."
+                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; the shape "
+                "must be [models, rows] or [models, rows, classes]."
             )
     return Metadata(models, shapes, dtype)
 
 
 @_cached
 def read_labels(path: Path) -> NDArray[Any]:
-    """Read the labels of a label-<part>.csv.zip."""
+    """Read the labels of a file label-<part>.csv.zip, shape (n,)."""
     try:
         frame = pd.read_csv(path, index_col=0, compression="zip")
         labels: NDArray[Any] = frame.iloc[:, 0].to_numpy()
@@ -131,7 +144,7 @@ def read_labels(path: Path) -> NDArray[Any]:
 
 @_cached
 def read_problem_types(path: Path) -> dict[str, str]:
-    """Read {data set: problem_type} of a configs.parquet."""
+    """Return {folder name of a data set: problem_type} from a configs.parquet."""
     try:
         frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
     except Exception as error:
@@ -143,16 +156,16 @@ def read_problem_types(path: Path) -> dict[str, str]:
 
 
 def check_file(path: Path, name: str, metadata: Metadata | None) -> None:
-    """Raise BadInputError if a file does not fit its task's metadata.
+    """Raise BadInputError if a file does not fit the metadata of its task.
 
     Parameters
     ----------
     path : path
-        The file, under any name.
+        Where the file lies, under any name.
     name : str
-        Its name among FILES.
+        Its name in the layout, one of FILES.
     metadata : Metadata or None
-        None for the metadata themselves.
+        Metadata of the task. None if the file is the metadata.json.
     """
     if metadata is None:
         read_metadata(path)
@@ -165,20 +178,22 @@ def check_file(path: Path, name: str, metadata: Metadata | None) -> None:
 
 
 def _check_size(path: Path, metadata: Metadata, part: str) -> None:
+    """Raise BadInputError if the size of a file of predictions does not fit its metadata."""
     size = _stamp(path)[1]
     if size != metadata.bytes(part):
         raise BadInputError(
-            f"{path} has {size:,} bytes; shape {list(metadata.shapes[part])} in {metadata.dtype} "
-            f"has {metadata.bytes(part):,}."
+            f"{path} has {size:,} bytes, but shape {list(metadata.shapes[part])} in "
+            f"{metadata.dtype} needs {metadata.bytes(part):,}."
         )
 
 
 def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str) -> None:
+    """Raise BadInputError if the number of labels differs from the number of predicted rows."""
     rows = metadata.shapes[part][1]
     if len(labels) != rows:
         raise BadInputError(
-            f"{path} has {len(labels)} labels for {rows} rows of predictions; they must be equally "
-            "many."
+            f"{path} has {len(labels)} labels for {rows} rows of predictions; the numbers must be "
+            "equal."
         )
 
 
@@ -187,13 +202,16 @@ def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str
 
 @dataclass(frozen=True)
 class Repository:
-    """A folder in TabRepo's layout, or one that holds a single such folder as results/<context>.
+    """A folder of stored predictions in TabRepo's layout.
 
-    predict_val and predict_test return float64 probabilities: (n,) of class 1 for two classes,
-    (n, k) for more. Rows of the latter are divided by their sum, which storage in 16 or 32 bits
-    leaves up to 1e-3 off 1 (beyond 1e-2 they are refused). labels_val and labels_test return (n,)
-    int64 labels 0..k-1. Only the row of the wanted model is read from disk. Regression data sets
-    are listed, but have no class probabilities.
+    `root` is the folder that contains model_predictions, or a folder that contains exactly one such
+    folder as results/<context>. A task is a data set and an outer fold; a config is a model.
+
+    Predictions are float64 probabilities: shape (n,) of class 1 for two classes, shape (n, k) for
+    more. Storage in 16 or 32 bits leaves row sums up to 1e-3 from 1, so each row is divided by its
+    sum. Sums more than 1e-2 from 1 raise BadInputError. Labels are int64, shape (n,), 0..k-1. Only
+    the row of the requested model is read from disk. Regression data sets are listed, but have no
+    class probabilities.
     """
 
     root: Path
@@ -202,13 +220,13 @@ class Repository:
         root = _root(Path(self.root).expanduser())
         if root is None:
             raise BadInputError(
-                f"root is {self.root}, but there is no folder model_predictions in it, nor in its "
-                "results/<context>."
+                f"root is {self.root}, but neither it nor a folder results/<context> in it "
+                "contains model_predictions."
             )
         object.__setattr__(self, "root", root)
 
     def datasets(self) -> list[str]:
-        """Return all data sets with a folder of predictions."""
+        """Return the folder names of all data sets with predictions."""
         folder = self.root / "model_predictions"
         return sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
 
@@ -220,11 +238,11 @@ class Repository:
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
 
     def configs(self, dataset: str, fold: int) -> list[str]:
-        """Return the configs with predictions for a task, in their stored order."""
+        """Return the names of the configs with predictions for a task, in their stored order."""
         return list(self.metadata(dataset, fold).models)
 
     def problem_type(self, dataset: str) -> str:
-        """Return binary, multiclass or regression, as configs.parquet states it."""
+        """Return the problem type that configs.parquet states: binary, multiclass or regression."""
         path = self.root / "configs.parquet"
         kind = read_problem_types(path).get(_stored(dataset))
         if kind not in KINDS:
@@ -239,52 +257,56 @@ class Repository:
         return read_metadata(self.folder(dataset, fold) / "metadata.json")
 
     def folder(self, dataset: str, fold: int) -> Path:
-        """Return the folder for the files of a task, which may be absent."""
+        """Return the path of the folder of a task; the folder may be absent."""
         return self.root / "model_predictions" / _stored(dataset) / str(fold)
 
     def missing(self, dataset: str, fold: int) -> list[str]:
-        """Return the absent files that predict_val needs."""
+        """Return the names of the absent files that problems on the validation part need."""
         folder = self.folder(dataset, fold)
         return [name for name in VALIDATION_FILES if not (folder / name).is_file()]
 
     def shape(self, dataset: str, fold: int) -> tuple[int, int]:
-        """Return (validation rows, classes) of a task; 1 "class" for regression."""
+        """Return the numbers of validation rows and classes of a task (1 class for regression)."""
         shape = self.metadata(dataset, fold).shapes["val"]
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
             raise BadInputError(
-                f"{dataset}, fold {fold} is {kind} by configs.parquet, but its predictions have "
-                f"shape {shape}."
+                f"configs.parquet says that {dataset}, fold {fold} is {kind}, but its predictions "
+                f"have shape {shape}."
             )
         classes = {"binary": 2, "regression": 1, "multiclass": shape[-1]}
         return shape[1], classes[kind]
 
     def predict_val(self, dataset: str, fold: int, config: str) -> Probabilities:
-        """Return out-of-fold probabilities of the training rows: (n,) or (n, k)."""
+        """Return out-of-fold probabilities of the training rows, shape (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "val")
 
     def predict_test(self, dataset: str, fold: int, config: str) -> Probabilities:
-        """Return probabilities of the held-out rows: (n,) or (n, k)."""
+        """Return probabilities of the held-out rows, shape (n,) or (n, k)."""
         return self._probabilities(dataset, fold, config, "test")
 
     def labels_val(self, dataset: str, fold: int) -> NDArray[np.int64]:
-        """Return labels of the training rows, (n,) in 0..k-1."""
+        """Return the labels 0..k-1 of the training rows, shape (n,)."""
         return self._labels(dataset, fold, "val")
 
     def labels_test(self, dataset: str, fold: int) -> NDArray[np.int64]:
-        """Return labels of the held-out rows, (n,) in 0..k-1."""
+        """Return the labels 0..k-1 of the held-out rows, shape (n,)."""
         return self._labels(dataset, fold, "test")
 
     def stored_bytes(self, dataset: str, fold: int, config: str) -> bytes:
-        """Return the bytes of one config's validation predictions on disk, which identify them."""
+        """Return the bytes on disk of the validation predictions of a config.
+
+        A checksum of these bytes identifies the predictions.
+        """
         return self._row(dataset, fold, config, "val").tobytes()
 
     def _row(self, dataset: str, fold: int, config: str, part: str) -> NDArray[Any]:
+        """Return the stored predictions of one config for a part ("val" or "test")."""
         metadata = self.metadata(dataset, fold)
         if config not in metadata.models:
             raise BadInputError(
-                f"{dataset}, fold {fold} has no config {config!r}; it has {len(metadata.models)}, "
-                f"e.g. {metadata.models[0]}."
+                f"{dataset}, fold {fold} has no config {config!r}; it has {len(metadata.models)} "
+                f"configs, such as {metadata.models[0]}."
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
         _check_size(path, metadata, part)
@@ -292,6 +314,7 @@ class Repository:
         return np.array(values[metadata.models.index(config)])
 
     def _probabilities(self, dataset: str, fold: int, config: str, part: str) -> Probabilities:
+        """Return the validated probabilities of one config for a part ("val" or "test")."""
         self._refuse_regression(dataset)
         self.shape(dataset, fold)
         values = self._row(dataset, fold, config, part).astype(np.float64)
@@ -315,6 +338,7 @@ class Repository:
         return shares
 
     def _labels(self, dataset: str, fold: int, part: str) -> NDArray[np.int64]:
+        """Return the validated labels of a task for a part ("val" or "test")."""
         self._refuse_regression(dataset)
         path = self.folder(dataset, fold) / f"label-{part}.csv.zip"
         labels, classes = read_labels(path), self.shape(dataset, fold)[1]
@@ -331,6 +355,7 @@ class Repository:
         return labels.astype(np.int64)
 
     def _refuse_regression(self, dataset: str) -> None:
+        """Raise BadInputError if the data set is a regression data set."""
         if self.problem_type(dataset) == "regression":
             raise BadInputError(
                 f"{dataset} is a regression data set; it has no class probabilities."
@@ -341,15 +366,15 @@ class Repository:
 
 
 def find(path: str) -> Repository:
-    """Return the repository at a path, relative to one of several folders.
+    """Return the repository at a path.
 
-    They are the working folder, the folder that CALHARNESS_DATA names, and the cache. Folders
-    without predictions are passed over.
+    A relative path is looked for in the working folder, in the folder that CALHARNESS_DATA names,
+    and in the cache, in this order. Folders without predictions are skipped.
 
     Raises
     ------
     BadInputError
-        If there is none.
+        If none of these folders has the repository.
     """
     places = _places(path)
     for place in places:
@@ -362,16 +387,20 @@ def find(path: str) -> Repository:
 
 
 def is_there(path: str) -> bool:
-    """Return True if `find` would find a repository."""
+    """Return True if `find` would return a repository."""
     return any(_root(place) is not None for place in _places(path))
 
 
 def absent(path: str) -> str:
-    """Return the reason why tasks of an absent repository cannot be run, the same everywhere."""
+    """Return a clause that says why tasks of a missing repository cannot run.
+
+    The text does not depend on the machine, so that records can be compared.
+    """
     return f"the repository {Path(path).name} is not at hand; {_hint(path)}"
 
 
 def _places(path: str) -> list[Path]:
+    """Return the paths where a repository may lie, in the order in which they are tried."""
     given = Path(path).expanduser()
     data = os.environ.get("CALHARNESS_DATA")
     below = [] if given.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
@@ -379,20 +408,25 @@ def _places(path: str) -> list[Path]:
 
 
 def _hint(path: str) -> str:
+    """Return a clause that says how to get a repository."""
     if command := COMMANDS.get(Path(path).name):
         return f"`{command}` gets it"
     return "a folder with model_predictions and configs.parquet is needed"
 
 
 def _root(path: Path) -> Path | None:
-    """Return the folder with model_predictions: the path itself, or its only results/<context>."""
+    """Return the folder that contains model_predictions, or None if there is none.
+
+    This is `path` itself, or its only folder results/<context>. BadInputError if there are several
+    contexts.
+    """
     if (path / "model_predictions").is_dir():
         return path.resolve()
     inner = sorted(p.parent for p in path.glob("results/*/model_predictions"))
     if len(inner) > 1:
         raise BadInputError(
-            f"{path} holds the contexts {', '.join(p.name for p in inner)}; give one of them, as "
-            f"{inner[0]}."
+            f"{path} holds the contexts {', '.join(p.name for p in inner)}; give the path of one "
+            f"context, such as {inner[0]}."
         )
     return inner[0].resolve() if inner else None
 

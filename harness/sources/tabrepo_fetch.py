@@ -1,12 +1,17 @@
-"""Download and check TabRepo's predictions.
+"""Download and check the predictions of TabRepo, context D244_F3_C1530_100.
 
-Context D244_F3_C1530_100; Salinas and Erickson (2024); Apache-2.0. A task, (data set, fold), is
-five files. They come from the publishers' hub, else from their object storage.
+The data are by Salinas and Erickson (2024), under the licence Apache-2.0. A task is one outer fold
+of one data set, and consists of five files. The files come from the publishers' hub or, if the hub
+fails, from their object storage.
 
-The hub states the sha256 of its large files, which is compared. Object storage states none, and
-neither source does for small files. The sha256 of every file is written into SHA256SUMS beside the
-data and compared in later runs. This shows that a file is the one first received, not that its
-publisher meant it so. Each file is also checked against its task's metadata.json (shape and type).
+Checksums:
+
+* The hub states the sha256 of large files, and the download must match it. For small files, and in
+  object storage, no checksum is published.
+* The sha256 of every downloaded file is written to SHA256SUMS in the data folder. Later runs
+  compare it. This shows that a file has not changed since the first download; it cannot show that
+  the first download was right.
+* Shape and type of each file must agree with the metadata.json of its task.
 """
 
 from __future__ import annotations
@@ -31,20 +36,22 @@ STORAGE = "https://tabrepo.s3.us-west-2.amazonaws.com/contexts/2023_11_14/"
 SUMS = "SHA256SUMS"
 ATTEMPTS, WAIT_SECONDS = 3, 2.0
 TEMPORARY = (429, 500, 502, 503, 504)  # HTTP statuses after which another attempt is made
-UNANSWERED_FILES = 3  # in a row; then the network is taken to be down
+UNANSWERED_FILES = 3  # after this many files in a row without an answer, downloading stops
 
 
 class NoServerError(Exception):
-    """No server answers any more, so further files are not tried."""
+    """No server answers any more, so that the remaining files are not tried."""
 
 
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
-    """Download the missing files of tasks into `root`.
+    """Download the missing files of tasks into the folder `root`.
+
+    `tasks` holds pairs of a data set and a fold. `bases` holds the addresses to try, in this order.
 
     Returns
     -------
     list of str
-        A sentence for each file that could not be fetched or is wrong.
+        One sentence for each file that is wrong or could not be downloaded.
     """
     files = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
     count = 1 + len(tasks) * len(tabrepo.FILES)
@@ -55,6 +62,10 @@ def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[st
 
 
 def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
+    """Download the metadata of all tasks, then their other files.
+
+    BadInputError if the disk has too little space for the predictions.
+    """
     root = files.root
     files.get("configs.parquet")
     folders = [f"model_predictions/{dataset.replace('.', '_')}/{fold}" for dataset, fold in tasks]
@@ -69,7 +80,7 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
     if missing > free:
         raise BadInputError(
             f"{root} has {free / 1e9:.1f} GB left, but {missing / 1e9:.1f} GB have to be "
-            "downloaded."
+            "downloaded; free some space."
         )
     print(f"  {missing / 1e6:,.0f} MB of predictions to download", file=sys.stderr)
     names = [f"{folder}/{name}" for folder in described for name in tabrepo.FILES[1:]]
@@ -81,7 +92,15 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
 
 
 class Fetch:
-    """Download of many files: target, sources, checksums so far, and problems."""
+    """Downloads into one folder, with the checksums known so far and the problems.
+
+    Parameters
+    ----------
+    root : path
+        The target folder.
+    bases : list of str
+        Addresses to try for each file, in this order.
+    """
 
     def __init__(self, root: Path, bases: list[str]):
         self.root, self.bases = root, bases
@@ -90,9 +109,9 @@ class Fetch:
         self.unanswered = 0
 
     def get(self, name: str) -> bool:
-        """Check a file if it is there, else download it. Note a problem, and return True if none.
+        """Check a file that exists, or download it; return True if it is good.
 
-        `name`: path below the root.
+        `name` is the path of the file below the root. A problem is added to `problems`.
         """
         path = self.root / name
         try:
@@ -110,17 +129,25 @@ class Fetch:
             raise
 
     def _check_present(self, name: str, path: Path) -> None:
+        """Check an existing file against its recorded checksum, or record the checksum."""
         checksum = sha256(path)
-        if name not in self.sums:  # a run was interrupted before it noted the file, or a copy
+        # The checksum is missing if a run was interrupted, or if the user copied the file.
+        if name not in self.sums:
             self.check(name, path)
             self._pin(name, checksum)
         elif self.sums[name] != checksum:
-            raise BadInputError(
-                f"{path} has sha256 {checksum}, but had {self.sums[name]} when it was downloaded; "
-                "move it away to download it again."
-            )
+            raise self.changed_error(path, checksum, self.sums[name])
+
+    @staticmethod
+    def changed_error(path: Path, checksum: str, first: str) -> BadInputError:
+        """Return the error for a file whose checksum differs from the first download's."""
+        return BadInputError(
+            f"{path} has changed: its sha256 is {checksum}, but it was {first} when the file was "
+            "downloaded. Move the file away to download it again."
+        )
 
     def _download(self, name: str, path: Path) -> None:
+        """Download a file from the first address that sends a good one, and record its checksum."""
         partial = path.with_name(path.name + ".part")
         reasons = []
         for base in self.bases:
@@ -143,7 +170,11 @@ class Fetch:
         raise BadInputError(f"{name} could not be fetched ({'; '.join(reasons)}).")
 
     def _try_download(self, url: str, partial: Path) -> str | None:
-        """Download in a few attempts, each resuming the last. An answer such as 404 is final."""
+        """Download `url` in up to three attempts; return the sha256 that the server states.
+
+        Each attempt resumes the previous one. An answer such as 404 ends the attempts. The result
+        is None if the server states no sha256.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 stated = download(url, partial)
@@ -158,13 +189,17 @@ class Fetch:
                     self.unanswered += 1
                     if self.unanswered >= UNANSWERED_FILES * len(self.bases):
                         raise NoServerError(
-                            f"no server answers any more; the last request was for {url}"
+                            f"no server answers any more (last request: {url})"
                         ) from error
                     raise
             time.sleep(WAIT_SECONDS * attempt)
         raise AssertionError("unreachable")
 
     def _check_new(self, name: str, partial: Path, stated: str | None) -> None:
+        """Raise BadInputError if a download has the wrong checksum or does not fit its metadata.
+
+        `stated` is the sha256 that the server stated, or None.
+        """
         checksum = sha256(partial)
         if stated is not None and checksum != stated:
             raise BadInputError(
@@ -172,13 +207,16 @@ class Fetch:
             )
         if self.sums.get(name, checksum) != checksum:
             raise BadInputError(
-                f"the download has sha256 {checksum}, but {SUMS} holds {self.sums[name]} of the "
-                "first download"
+                f"the download has sha256 {checksum}, but the first download had {self.sums[name]} "
+                f"(see {SUMS})"
             )
         self.check(name, partial)
 
     def check(self, name: str, path: Path) -> None:
-        """Raise BadInputError if a file does not fit its task's metadata."""
+        """Raise BadInputError if a file does not fit the metadata of its task.
+
+        `name` is the path of the file below the root, and `path` the place where its content lies.
+        """
         if name == "configs.parquet":
             tabrepo.read_problem_types(path)
             return
@@ -188,7 +226,7 @@ class Fetch:
         tabrepo.check_file(path, kind, metadata)
 
     def _pin(self, name: str, checksum: str) -> None:
-        """Write a checksum into SHA256SUMS."""
+        """Record the checksum of a file in SHA256SUMS."""
         self.sums[name] = checksum
         lines = (f"{digest}  {file}\n" for file, digest in sorted(self.sums.items()))
         with whole_file(self.root / SUMS) as temporary:
@@ -196,13 +234,16 @@ class Fetch:
 
 
 def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
-    """Check all files of a repository.
+    """Check all files of a repository against their checksums and metadata.
 
     Returns
     -------
-    tuple
-        The number of files, how many have a checksum, and a sentence for each file that is missing,
-        has changed, or does not fit its metadata.
+    files : int
+        Number of files.
+    checksums : int
+        Number of files that have a checksum.
+    problems : list of str
+        One sentence for each file that is missing, has changed, or does not fit its metadata.
     """
     root = repository.root
     checks = Fetch(root, [])
@@ -219,10 +260,7 @@ def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
                 raise BadInputError(f"{path} is missing.")
             stated = checks.sums.get(name)
             if stated and sha256(path) != stated:
-                raise BadInputError(
-                    f"{path} has changed: sha256 {sha256(path)}, but {stated} when it was "
-                    "downloaded."
-                )
+                raise checks.changed_error(path, sha256(path), stated)
             checks.check(name, path)
         except BadInputError as error:
             problems.append(str(error))
@@ -230,7 +268,7 @@ def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
 
 
 def read_sums(root: Path) -> dict[str, str]:
-    """Return {path below the root: sha256} of SHA256SUMS, {} if there is no such file."""
+    """Return the content of SHA256SUMS as {path below the root: sha256}; {} if it is absent."""
     path = root / SUMS
     lines = path.read_text().splitlines() if path.is_file() else []
     sums = {}

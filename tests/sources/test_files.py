@@ -377,7 +377,7 @@ ACCEPTED = {
         {"renormalise": True},
         [[1 / 3] * 3, [0.5, 0.25, 0.25]],
         [0, 1],
-        ["summed to 0.99 to 1 and are divided by their sums"],
+        ["rows summed to 0.99 to 1 and were divided by their sums"],
     ),
     "right or not": (
         table("confidence,pred_label,true_label", P1, YES, ["no"] * 4),
@@ -428,7 +428,7 @@ ACCEPTED = {
         {},
         P,
         Y,
-        ["logit array logits of shape 4 x 3, of which the softmax is taken"],
+        ["logit array logits of shape 4 x 3 (softmax applied)"],
     ),
 }
 
@@ -465,7 +465,7 @@ MIXED = np.array([[1.2, -0.3, 0.1], [0.5, 2.0, -1.0], [0.1, 0.2, 0.3], [0.0, 0.0
 REFUSED = {
     "no labels": (dict(probs=P), {}, "labels=NAME"),
     "no probabilities": (dict(labels=Y, x=P[:, 0]), {}, "neither probabilities nor logits"),
-    "both kinds": (dict(probs=P, logits=LOGITS, y=Y), {}, "probabilities= or logits="),
+    "both kinds": (dict(probs=P, logits=LOGITS, y=Y), {}, "probabilities=NAME or logits=NAME"),
     "two kinds of labels": (dict(p=P1, y=Y1, labels=Y1), {}, "labels="),
     "two kinds of p": (dict(p=P1, confidence=P1, y=Y1), {}, "holds p and confidence"),
     "NaN in logits": (dict(logits=np.where(LOGITS == 2, np.nan, LOGITS), y=Y), {}, "finite"),
@@ -484,7 +484,7 @@ REFUSED = {
     "a label that is missing": (
         table("p,y", P1, [0, 1, "", 1]),
         {},
-        "leave out such rows, 1 in all",
+        "remove all 1 rows without a label",
     ),
     "1/2 for one column": (table("p,y", P1, Y1 + 1), {}, "positive="),
     "another positive": (table("p,y", P1, YES), {"positive": "yse"}, "positive=yse"),
@@ -520,7 +520,7 @@ REFUSED = {
     "both options": (
         dict(probs=PC, z=P, y=Y),
         {"probabilities": "probs", "logits": "z"},
-        "both given; give one",
+        "exclude each other; give only one",
     ),
     "two columns of one name": ("p,p,y\n0.1,0.2,1\n", {}, "names two columns 'p'"),
     "no header": ("0.1,1\n0.6,0\n", {}, "first line must name the columns"),

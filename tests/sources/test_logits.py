@@ -245,7 +245,7 @@ PROGRAMS = {
     ),
     "an array without content": (EMPTY, "without a type"),
     "a text": (b"U\x01a", "str where an array is expected"),
-    "a large memo": (b"K\x01r\xff\xff\xff\x7f", "place 2147483647 of a memo"),
+    "a large memo": (b"K\x01r\xff\xff\xff\x7f", "slot 2147483647 of a memo"),
     "more bytes than the file has": (
         b"\x96" + struct.pack("<Q", 2**60),
         "cannot be read as a pickle",
@@ -398,24 +398,29 @@ BROKEN = {
         {"a": entry("F32", [2], 0, 4)},
         bytes(4),
         None,
-        "does not lie at 0 to 4",
+        "does not fit bytes 0 to 4",
     ),
-    "beyond the data": ({"a": entry("F32", [2], 0, 8)}, bytes(4), None, "does not lie at 0 to 8"),
-    "before the data": ({"a": entry("F32", [1], -4, 0)}, b"", None, "does not lie at -4 to 0"),
+    "beyond the data": (
+        {"a": entry("F32", [2], 0, 8)},
+        bytes(4),
+        None,
+        "does not fit bytes 0 to 8",
+    ),
+    "before the data": ({"a": entry("F32", [1], -4, 0)}, b"", None, "does not fit bytes -4 to 0"),
     "rows below zero": (
         {"a": entry("F32", [-1, -1], 0, 4)},
         bytes(4),
         None,
-        "does not lie at 0 to 4",
+        "does not fit bytes 0 to 4",
     ),
-    "a gap": ({"a": entry("F32", [1], 4, 8)}, bytes(8), None, "does not lie at 4 to 8"),
+    "a gap": ({"a": entry("F32", [1], 4, 8)}, bytes(8), None, "does not fit bytes 4 to 8"),
     "an overlap": (
         {"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)},
         bytes(4),
         None,
-        "does not lie at 0 to 4",
+        "does not fit bytes 0 to 4",
     ),
-    "more data": ({"a": entry("F32", [1], 0, 4)}, bytes(8), None, "4 bytes follow"),
+    "more data": ({"a": entry("F32", [1], 0, 4)}, bytes(8), None, "4 unused bytes follow"),
 }
 
 
@@ -459,7 +464,7 @@ def test_confidences_of_predicted_labels(tmp_path):
     np.testing.assert_array_equal(y, [1, 0, 1])
     assert problem.notions == ("top_label",) and p.dtype == np.float64
     with pytest.raises(
-        BadInputError, match="holds confidences of predicted labels, .*; add top_label=true"
+        BadInputError, match="holds confidences of predicted labels, .*; set top_label=true"
     ):
         Predictions(str(path)).sample(1, None)
 
@@ -490,7 +495,7 @@ def test_the_two_parts_of_a_pickle(tmp_path):
         np.testing.assert_allclose(p, softmax(logits[:4].astype(float)), rtol=1e-15)
         np.testing.assert_array_equal(y, labels[:4, 0])
     np.savez(tmp_path / "one.npz", p=np.array([0.5]), y=np.array([1]))
-    with pytest.raises(BadInputError, match="split is 'validation', but one.npz has one part"):
+    with pytest.raises(BadInputError, match="split is 'validation', but one.npz has only one part"):
         Predictions(str(tmp_path / "one.npz"), split="validation").sample(1, None)
 
 

@@ -1,4 +1,4 @@
-"""Problems for comparing models: a shared random stream, and a uniform baseline."""
+"""Problems for comparing models: a shared random stream, and uniform predictions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from harness.problems.base import (
 
 @dataclass(frozen=True)
 class Paired(Wrapper):
-    """Problem that shares its random stream with other problems.
+    """A problem that shares its random stream with other problems.
 
-    In one replication all problems of a stream start from the same generator. Files with equally
-    many rows then give the same rows. Generators that transform the same variables differently
-    (TemperedDirichlet with other powers, CovariateShift with other slopes, Uniform of them) share
-    these variables, and so the labels.
+    In each replication, all problems of a stream start from the same random generator. Files with
+    equally many rows then give the same rows. Generated problems share the variables that they
+    transform, and so the labels. Examples are TemperedDirichlet with other powers, and
+    CovariateShift with other slopes.
 
     Parameters
     ----------
     problem : Problem or Family
-        Only its stream changes, not its truths. A family becomes a family of paired members.
+        Only its stream changes; its truths stay. A family becomes a family of paired members.
     stream : str
         Name of the stream (harness.common.seeds.problem_rng).
 
@@ -56,11 +56,12 @@ class Paired(Wrapper):
             )
         if inside.replication_rng is not None:
             raise BadInputError(
-                "the problem has its own seeds (replication_rng) and cannot share a stream."
+                "the problem defines its own seeds (replication_rng), so it cannot share a stream; "
+                "give a problem without replication_rng."
             )
 
     def members(self) -> dict[str, Paired] | None:
-        """Return the members that share their samples, or None if the problem is no family."""
+        """Return {id: paired member}, or None if the problem is not a family."""
         members = list_members(self.problem)
         if members is None:
             return None
@@ -73,8 +74,8 @@ class Paired(Wrapper):
         return find_truth(self.problem, estimand, notion or self.default_notions[0])
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other attribute of the problem, such as its posterior."""
-        # while an instance is unpickled, the field `problem` is not set yet
+        """Return any other attribute of the inner problem, such as its posterior."""
+        # While an instance is unpickled, the field `problem` is not set yet.
         if name == "problem" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.problem, name)
@@ -87,11 +88,11 @@ class Uniform(Wrapper):
     Parameters
     ----------
     problem : Problem
-        Its labels are kept and its predictions are replaced.
+        Problem whose labels are used.
     balanced : bool
-        True if the classes of `problem` are equally likely. Then E[Y given p] = E Y = p, every
-        calibration error is 0, and the scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k.
-        Otherwise there is no truth.
+        True if the k classes of `problem` are equally likely. The predictions are then calibrated:
+        E[Y given p] = E Y = p. The scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k. If
+        False, there is no truth.
 
     Examples
     --------
@@ -111,14 +112,14 @@ class Uniform(Wrapper):
         p, y = self.problem.sample(n, rng)
         if p.ndim == 1 and "binary" not in self.notions:
             raise BadInputError(
-                "problem has only confidences; probabilities of all classes are needed."
+                "problem gives only confidences; give a problem with probabilities of all classes."
             )
         return np.full(p.shape, 1.0 / (p.shape[1] if p.ndim == 2 else 2)), y
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
-        """Return the truth for balanced classes.
+        """Return the truth for balanced classes, else None.
 
-        Every calibration error is 0 for all notions; canonical scores have a closed form.
+        Every calibration error is 0 for all notions. Canonical scores have a closed form.
         """
         if not self.balanced:
             return None

@@ -1,4 +1,4 @@
-"""Scores of a problem after the sech perturbation (harness.math.sech_noise)."""
+"""Problem that perturbs the scores of another problem by sech noise."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from harness.problems.base import Truth, Wrapper
 from harness.problems.binary import integrated
 from harness.problems.search import crossings
 
-DEGREE = 10  # of the polynomials; with panels of h / 4 their error is below 1e-12
-PANELS = 4  # panels per h
-SMALLEST_H = 2.0**-12  # no truth below: the quadrature has 12 nodes per h, each of 16 points per h
+DEGREE = 10  # degree of the polynomials; with panels of width h / 4 their error is below 1e-12
+PANELS = 4  # number of panels per width h
+# Below this width there is no truth: the cost of the quadrature grows with 1 / h^2.
+SMALLEST_H = 2.0**-12
 
 
 @dataclass(frozen=True)
 class Perturbed(Wrapper):
     """Scores of a problem after the sech perturbation; outcomes do not change.
 
-        s given s0 has the density sech((s - s0) / h) / Z(s0) on [0, 1]
+    Given the original score s0, the perturbed score s has this density on [0, 1], with Z(s0) the
+    normaliser:
+
+        sech((s - s0) / h) / Z(s0)
 
     Parameters
     ----------
     problem : Problem
         Gives the scores s0 and the outcomes.
     h : float
-        Width, positive.
+        Width of the perturbation, positive.
     notion : {"binary", "top_label"}
         Notion to which the rows of `problem` are reduced first.
 
@@ -48,15 +52,16 @@ class Perturbed(Wrapper):
 
     Notes
     -----
-    For any problem, s has a density and eta(s) = E[Y given s] obeys the bounds of
-    harness.math.sech_noise with this h, which the attribute `perturbation` declares. `variation` is
-    that of the original scores; the perturbation never increases it.
+    For any problem, s has a density, and eta(s) = E[Y given s] obeys the bounds of
+    harness.math.sech_noise with this h. The attribute `perturbation` declares h. `variation` is
+    that of the original scores, because the perturbation never increases it.
 
     posterior(s) = eta(s), density(s) and the truths of every estimand except linf come from
-    quadrature over the law of s0, to about 1e-12. This requires that `problem` knows that law
-    (quadrature(width, order) -> s0, weights, posteriors) and that h is at least 2^-12. Otherwise
-    there is no posterior and no truth. The calibration error differs from that of `problem` by at
-    most mean_shift() = E |S - s0|.
+    quadrature over the distribution of s0, to about 1e-12. This requires that `problem` has a
+    method quadrature(width, order) -> s0, weights, posteriors, and that h is at least 2^-12.
+    Otherwise there is no posterior and no truth.
+
+    The calibration error differs from that of `problem` by at most mean_shift() = E |S - s0|.
 
     References
     ----------
@@ -82,7 +87,7 @@ class Perturbed(Wrapper):
 
     @property
     def default_reps(self) -> int:
-        # the perturbation is new in every rep, also for a file
+        # Every replication draws a new perturbation, also for a file.
         return max(self.wrapped.default_reps, 10)
 
     @property
@@ -101,7 +106,10 @@ class Perturbed(Wrapper):
 
     @property
     def posterior(self) -> Callable[[np.ndarray], np.ndarray]:
-        """The function eta: s (n,) -> E[Y given s]; absent if the law of s0 is unknown."""
+        """The function eta from s (n,) to E[Y given s].
+
+        The attribute is absent if the distribution of s0 is unknown.
+        """
         self._require_law()
         return lambda s: _curves(self.problem, self.h, 14)(s)[0]
 
@@ -121,8 +129,8 @@ class Perturbed(Wrapper):
     def mean_shift(self) -> Truth | None:
         """Return E|S - s0|, a bound on the change of the calibration error.
 
-        For a file of predictions it is the mean over the rows. None if neither the law nor the rows
-        are known.
+        For a file of predictions it is the mean over the rows. The result is None if neither the
+        distribution of s0 nor its rows are known.
         """
         if self._law() is not None:
             coarse, fine = (self.problem.quadrature(2 * self.h, order)[:2] for order in (10, 14))
@@ -135,10 +143,11 @@ class Perturbed(Wrapper):
         return Truth(float(mean_shift(s0, self.h).mean()), 0.0, "mean over the rows")
 
     def _law(self) -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
-        """Return the quadrature over the original scores, or None."""
+        """Return the quadrature over the original scores, or None if there is none."""
         return self.wrapped.quadrature if self.h >= SMALLEST_H else None
 
     def _require_law(self) -> None:
+        """Raise AttributeError if the distribution of the original scores is unknown."""
         if self._law() is None:
             raise AttributeError(
                 "the law of the original scores is unknown, so there is no posterior"
@@ -146,12 +155,17 @@ class Perturbed(Wrapper):
 
 
 class Curves:
-    """eta and the density of the perturbed score on [0, 1], as polynomials on panels.
+    """eta(s) = E[Y given s] and the density f(s) of the perturbed score, as polynomials on panels.
 
-    The polynomials have degree 10 and the panels a width of at most h / 4. Both
-    N(s) = E[C sech((s - s0) / h) / Z(s0)] and the density f(s), the same without C, are analytic in
-    a strip of half-width pi h / 2. Every panel has its own factor exp(scale), so the interpolation
-    has a relative error of 1e-12 even where the values are tiny. eta = N / f.
+    The polynomials have degree 10, and the panels have a width of at most h / 4. With C the
+    posterior of the original score s0 and Z its normaliser,
+
+        N(s) = E[C sech((s - s0) / h) / Z(s0)],   f(s) = E[sech((s - s0) / h) / Z(s0)],   eta = N /
+        f
+
+    Both are analytic in a strip of half-width pi h / 2 around the real axis. Every panel has its
+    own factor exp(scale), so the interpolation has a relative error of 1e-12 even where the values
+    are tiny.
     """
 
     def __init__(self, s0: np.ndarray, weight: np.ndarray, c: np.ndarray, h: float) -> None:
@@ -162,18 +176,18 @@ class Curves:
         log_weight = np.log(weight) - np.log(normaliser(s0, h))
         for k in range(panels):
             size = log_weight - np.abs((k + 0.5) / panels - s0) / h
-            near = np.flatnonzero(size > size.max() - 45.0)  # smaller terms, e^-45, are rounding
+            near = np.flatnonzero(size > size.max() - 45.0)  # terms below e^-45 are rounding errors
             x = np.abs((k + (t[:, None] + 1.0) / 2.0) / panels - s0[near]) / h
             self.scale[k] = size.max()
             sech = 2.0 * np.exp(log_weight[near] - self.scale[k] - x) / (1.0 + np.exp(-2.0 * x))
             values[0, k], values[1, k] = sech @ c[near], sech.sum(axis=1)
         powers = np.linalg.inv(np.vander(t, increasing=True))
-        # (2, degree + 1, panels)
+        # shape (2, degree + 1, panels)
         self.coefficients = np.ascontiguousarray((values @ powers.T).transpose(0, 2, 1))
         self.panels = panels
 
     def __call__(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (eta, density) at s (n,)."""
+        """Return (eta, density) at perturbed scores s (n,)."""
         s = np.asarray(s, dtype=np.float64)
         k = np.minimum((s * self.panels).astype(np.int64), self.panels - 1)
         t = 2.0 * (s * self.panels - k) - 1.0
@@ -189,7 +203,10 @@ class Curves:
 
 @lru_cache(maxsize=32)
 def _curves(problem: Any, h: float, order: int) -> Curves:
-    """Compute the curves with `order` nodes on panels of width 2 h of the original law."""
+    """Return the curves of a problem perturbed with width h.
+
+    The quadrature over the original scores has `order` nodes on panels of width 2 h.
+    """
     s0, weight, c = problem.quadrature(2 * h, order)
     positive = weight > 0.0  # some densities underflow
     return Curves(s0[positive], weight[positive], c[positive], h)
@@ -201,7 +218,8 @@ def _nodes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return perturbed scores, weights and posteriors of a quadrature.
 
-    Panels end where eta(s) = s, and shrink towards 0 and 1.
+    `order_law` is the number of nodes per panel of the original scores, `order` that of the
+    perturbed scores. Panels end where eta(s) = s, and shrink towards 0 and 1.
     """
     curves = _curves(problem, h, order_law)
     edges = np.linspace(0.0, 1.0, curves.panels + 1)

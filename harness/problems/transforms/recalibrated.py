@@ -1,4 +1,4 @@
-"""Post-hoc recalibration: predictions after a calibrator that was fitted on another problem."""
+"""Problem with recalibrated predictions, whose calibrator was fitted on another problem."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from harness.problems.base import ProblemSpec, Wrapper
 
 @dataclass(frozen=True)
 class Recalibrated(Wrapper):
-    """Predictions of one problem, recalibrated by a calibrator fitted on another problem.
+    """Predictions of one problem, recalibrated by a calibrator that was fitted on another problem.
 
         p = q(f),  (f, y) from `test`,  q = calibrator.fit(validation)
 
     Parameters
     ----------
     validation : Problem
-        Sample for the calibrator: all rows of a file, `validation_n` samples of a generator.
+        Problem on which the calibrator is fitted: on all rows of a file, or on `validation_n`
+        samples of a generated problem.
     test : Problem
-        Problem to recalibrate; it gives notions, sizes and labels. It must have as many columns as
-        `validation`.
+        Problem whose predictions are recalibrated. It defines notions, sizes and labels, and must
+        have as many columns as `validation`.
     calibrator : Calibrator
-        Maps probabilities to probabilities. If a file has logits, it is given their
-        softmax, which is enough for a temperature: softmax(log p / T) = softmax(logits / T).
+        Maps probabilities to probabilities. For files of logits it receives their softmax. This is
+        enough for a temperature T: softmax(log p / T) = softmax(logits / T).
     validation_n : int, optional
         Number of validation samples.
     renormalise : bool
-        True divides rows by their sums, for calibrators that treat the classes separately.
-        Otherwise rows whose sums are not 1 are refused later (harness.math.notions).
+        If True, divide rows by their sums, for calibrators that treat the classes separately. If
+        False, rows whose sums are not 1 are refused later (harness.math.notions).
 
     Examples
     --------
@@ -46,11 +47,11 @@ class Recalibrated(Wrapper):
 
     Notes
     -----
-    In one replication the fit is the same for every n, because validation rows, calibrator and test
-    rows have separate random streams.
+    Within one replication the fit is the same for every n, because validation rows, calibrator and
+    test rows have separate random streams.
 
-    There is no truth. The posterior of `test` conditions on f. Conditioning on q(f) gives the same
-    only if q is one-to-one, which is unknown for a fitted map.
+    There is no truth. The posterior of `test` conditions on f. Conditioning on q(f) would give the
+    same values only if q is one-to-one, which is unknown for a fitted map.
     """
 
     validation: Any
@@ -74,12 +75,12 @@ class Recalibrated(Wrapper):
 
     @property
     def version(self) -> tuple[Any, ...]:
-        """Raised with the versions of both parts, whose draws are used."""
+        """Tuple with the versions of both problems, because samples depend on both."""
         return (1, ProblemSpec.of(self.validation).version, self.wrapped.version)
 
     @property
     def unavailable(self) -> str | None:
-        """Reason why a part cannot run here, or None."""
+        """Reason why validation, test or calibrator cannot be used here, or None."""
         for name in ("validation", "test", "calibrator"):
             reason = ProblemSpec.of(getattr(self, name)).unavailable
             if reason:
@@ -92,8 +93,8 @@ class Recalibrated(Wrapper):
         p, y = self.test.sample(n, rng_test)
         if f.shape[1:] != p.shape[1:]:
             raise BadInputError(
-                f"validation has predictions of shape {f.shape}, test of {p.shape}; "
-                "equal numbers of columns are needed."
+                f"validation has predictions of shape {f.shape}, but test has {p.shape}; "
+                "the numbers of columns must be equal."
             )
         p = np.asarray(self.calibrator.fit(f, hit, rng_fit)(p), dtype=np.float64)
         if self.renormalise and p.ndim == 2:
@@ -101,17 +102,18 @@ class Recalibrated(Wrapper):
             if not (total > 0).all():
                 i = int(np.argmin(total[:, 0] > 0))
                 raise BadInputError(
-                    f"calibrator gives row {i} the sum {total[i, 0]:.6g}; "
-                    "a positive sum is needed to renormalise."
+                    f"calibrator returns row {i} with the sum {total[i, 0]:.6g}; "
+                    "renormalise needs a positive sum."
                 )
             p = p / total
         return p, y
 
     def _validation_rows(self) -> int:
+        """Return the number of validation samples."""
         rows = self.validation_n or ProblemSpec.of(self.validation).n_max
         if rows is None:
             raise BadInputError(
-                "validation_n is missing; give the number of samples of the generator "
-                "on which the calibrator is fitted."
+                "validation_n is missing; give the number of samples on which the calibrator is "
+                "fitted."
             )
         return rows

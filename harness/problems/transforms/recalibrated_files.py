@@ -1,4 +1,4 @@
-"""Family of files with validation and test predictions, before and after recalibration."""
+"""Family of test predictions from files, before and after recalibration."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from harness.problems.transforms.recalibrated import Recalibrated
 
 @dataclass(frozen=True)
 class RecalibratedFiles:
-    """Family: test predictions of every file of a folder, before and after recalibration.
+    """Family of the test predictions of every file in a folder, before and after recalibration.
 
-    Ids are `<name>/<file>` and `<name>/<file>/<method>`. Files hold the arrays val_logits,
-    val_labels, test_logits and test_labels (see PredictionFiles). Without files the family is one
-    member, whose cells are skipped with the reason.
+    Ids are `<name>/<file>` and `<name>/<file>/<method>`. Each file holds the arrays val_logits,
+    val_labels, test_logits and test_labels (see PredictionFiles). If there are no files, the family
+    has a single member, whose cells are skipped with the reason.
 
     Parameters
     ----------
     folder, pattern, name, source
         As in PredictionFiles.
     calibrators : dict
-        {method: calibrator}; each is fitted on the validation part of every file.
+        {method: calibrator}. Each calibrator is fitted on the validation part of every file.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class RecalibratedFiles:
                 )
 
     def members(self) -> dict[str, Any]:
-        """Return {id: Predictions, or Recalibrated}, or one absent problem."""
+        """Return {id: problem}, or a single absent problem if there are no files."""
         tests, validations = (
             PredictionFiles(
                 self.folder, self.pattern, part, name=self.name, source=self.source

@@ -1,4 +1,4 @@
-"""Problems with changed labels: one class against the rest, and labels drawn from p."""
+"""Problems with changed labels: one class against all others, and labels drawn from p."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from harness.problems.base import CALIBRATED, ProblemSpec, Truth, Wrapper, list_
 
 @dataclass(frozen=True)
 class OneClass(Wrapper):
-    """One class of a problem as a binary problem.
+    """One class of a problem, as a binary problem.
 
         (p_j, 1{y = j}),  j = label
 
-    The class-wise notion averages over these problems.
+    The class-wise notion is the average over these problems.
 
     Parameters
     ----------
     problem : Problem
-        Gives predictions and labels.
+        Gives the predictions and labels.
     label : int
-        Class j, counted from 0.
+        The class j, counted from 0.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class OneClass(Wrapper):
 
 @dataclass(frozen=True)
 class EachClass:
-    """Family with one OneClass per class of a problem, or of every member of a family.
+    """Family with one OneClass problem for each class of a problem, or of each member of a family.
 
     Parameters
     ----------
     problem : Problem or Family
-        A problem that cannot run here gives one member, for class 0, whose cells are skipped.
+        A problem that cannot run here gives a single member, for class 0, whose cells are skipped.
     name : str
-        Ids are `<name>/class<j>`, or `<id>/class<j>` for the members of a family.
+        Ids are `<name>/class<j>` for a problem, and `<id>/class<j>` for the members of a family.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class EachClass:
     name: str = "each"
 
     def members(self) -> dict[str, Any]:
-        """Return {id: OneClass}."""
+        """Return {id: OneClass problem}."""
         members = list_members(self.problem)
         problems = {}
         for name, problem in ({self.name: self.problem} if members is None else members).items():
@@ -100,12 +100,12 @@ class EachClass:
 
 @dataclass(frozen=True)
 class Relabelled(Wrapper):
-    """Predictions of a problem with labels drawn from them, as if the model were calibrated.
+    """Predictions of a problem, with labels drawn from them as if the model were calibrated.
 
         y given p ~ p
 
-    One-dimensional p is P(Y = 1); for confidences, the probability of being right. Rows need to sum
-    to 1 only within the tolerance of harness.math.notions.
+    One-dimensional p is P(Y = 1); for confidences it is the probability that the predicted class is
+    right. Rows need to sum to 1 only within the tolerance of harness.math.notions.
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ class Relabelled(Wrapper):
 
     Notes
     -----
-    Every calibration error is 0, so the mean of an estimator is its bias.
+    Every calibration error is 0, so the mean of an estimator over replications is its bias.
     """
 
     problem: Any
 
     @property
     def default_reps(self) -> int:
-        # the labels are new in every rep, also for a file
+        # Every replication draws new labels, also for a file.
         return max(self.wrapped.default_reps, 10)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +141,7 @@ class Relabelled(Wrapper):
         return p, (u[:, None] * edges[:, -1:] > edges[:, :-1]).sum(axis=1)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """Return C = p."""
+        """Return C = E[Y given p], which is p itself."""
         return p
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:

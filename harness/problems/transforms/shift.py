@@ -1,4 +1,4 @@
-"""Covariate shift, where only the law of x moves, and laws on a few predictions."""
+"""Problems with covariate shift, and problems with finitely many predictions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from harness.math import estimands
 from harness.math.quadrature import gauss_legendre
 from harness.problems.base import Truth, TwoClasses, draw_labels, integral
 
-ORDER, PIECES = 20, 64  # nodes per panel and panels of the quadrature
+ORDER, PIECES = 20, 64  # nodes per panel, and number of panels of the quadrature
 
 
 @dataclass(frozen=True)
 class CovariateShift(TwoClasses):
-    """One-dimensional input whose law moves while the model and P(Y given x) stay fixed.
+    """Two classes whose input x moves, while the model and P(Y given x) stay fixed.
 
         x ~ N(location, scale^2) truncated to [-1, 1]
         p = sigma(model_slope x),  P(Y = 1 given x) = sigma(truth_slope x)
 
+    sigma is the logistic function.
+
     Parameters
     ----------
     location, scale : float
-        Location and scale of the normal law before truncation; scale is positive.
+        Location and scale of the normal distribution before truncation; scale is positive.
     truth_slope, model_slope : float
         Slopes of the truth and of the model; model_slope is not 0.
 
@@ -37,9 +39,10 @@ class CovariateShift(TwoClasses):
 
     Notes
     -----
-    x and y are quantiles of two uniform numbers, which paired problems of other locations share. p
-    is one-to-one in x, so E[Y given p] = sigma(truth_slope / model_slope logit p) for every
-    location. Truths: Gauss-Legendre quadrature in x; none for the binary supremum `linf`.
+    p is one-to-one in x, so E[Y given p] = sigma(truth_slope / model_slope logit p) for every
+    location. Truths come from Gauss-Legendre quadrature in x. There is none for the binary supremum
+    `linf`. Samples are quantiles of two uniform numbers per row, so paired problems with other
+    locations share these numbers.
 
     References
     ----------
@@ -72,7 +75,7 @@ class CovariateShift(TwoClasses):
         return expit(self.model_slope * x), draw_labels(expit(self.truth_slope * x), rng_y)
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
-        """Return x with P(X <= x) = u, computed from the nearer tail of the normal law."""
+        """Return the x with P(X <= x) = u, from the nearer tail of the normal distribution."""
         sign = 1.0 if self.location <= 0 else -1.0  # right of the mean the upper tail is exact
         low, high = ((sign * end - sign * self.location) / self.scale for end in (1.0, -1.0))
         v = u if sign < 0 else 1.0 - u
@@ -86,9 +89,10 @@ class CovariateShift(TwoClasses):
     def nodes(
         self, pieces: int = PIECES, splits: Sequence[float] = ()
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (x, weights) of a quadrature for means over x; weights sum to 1.
+        """Return nodes x and weights of a quadrature for means over x; the weights sum to 1.
 
-        `splits` are points where the function to average jumps.
+        `pieces` is the number of panels. `splits` are points where the function to be averaged
+        jumps.
         """
         x, weights = gauss_legendre(
             np.unique(np.concatenate([np.linspace(-1.0, 1.0, pieces + 1), splits])), ORDER
@@ -112,7 +116,7 @@ class CovariateShift(TwoClasses):
 
 @dataclass(frozen=True)
 class CovariateShifts:
-    """Family: CovariateShift at equally spaced locations from -1 to 1.
+    """Family of CovariateShift problems at equally spaced locations from -1 to 1.
 
     Parameters
     ----------
@@ -136,7 +140,7 @@ class CovariateShifts:
     model_slope: float = 5.0
 
     def members(self) -> dict[str, CovariateShift]:
-        """Return {id: CovariateShift}."""
+        """Return {id: CovariateShift problem}."""
         if not isinstance(self.count, int) or self.count < 2:
             raise BadInputError(f"count is {self.count!r}; an integer of at least 2 is needed.")
         locations = [round(2.0 * i / (self.count - 1) - 1.0, 12) for i in range(self.count)]
@@ -146,14 +150,14 @@ class CovariateShifts:
 
 @dataclass(frozen=True)
 class Points(TwoClasses):
-    """Law on a few predictions.
+    """Distribution on finitely many predictions.
 
         P(p = predictions[i]) = weights[i],  P(Y = 1 given p = predictions[i]) = posteriors[i]
 
     Parameters
     ----------
     weights, predictions, posteriors : sequence of float
-        Of equal length; weights sum to 1, predictions are distinct.
+        Sequences of equal length. Weights sum to 1, and predictions are distinct.
 
     Examples
     --------
@@ -184,13 +188,13 @@ class Points(TwoClasses):
         )
         if not valid or abs(w.sum() - 1.0) > 1e-12 or len(set(self.predictions)) < len(p):
             raise BadInputError(
-                f"Points have weights {self.weights}, predictions {self.predictions}, "
-                f"posteriors {self.posteriors}; equal numbers of each in [0, 1] are needed, "
-                "with distinct predictions and weights that sum to 1."
+                f"Points have weights {self.weights}, predictions {self.predictions} and "
+                f"posteriors {self.posteriors}; equally many numbers in [0, 1] are needed, "
+                "with distinct predictions, and weights that sum to 1."
             )
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (weights, p, c), each (m,)."""
+        """Return the weights, predictions and posteriors as arrays of shape (m,)."""
         return (
             np.asarray(self.weights, float),
             np.asarray(self.predictions, float),
@@ -204,7 +208,7 @@ class Points(TwoClasses):
         return p[i], draw_labels(c[i], rng_y)
 
     def curve(self, p: np.ndarray) -> np.ndarray:
-        """Return P(Y = 1 given p) at the predictions of the law."""
+        """Return P(Y = 1 given p) for p (n,), whose values are predictions of the problem."""
         _, predictions, c = self.arrays()
         return c[np.abs(p[:, None] - predictions).argmin(axis=1)]
 

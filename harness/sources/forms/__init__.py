@@ -1,9 +1,8 @@
-"""Read named arrays as probabilities and labels.
+"""Interpret named arrays as probabilities and labels.
 
-Arrays are chosen by their names, and labels are matched with columns by names or numbers. Values
-are checked, but nothing is guessed from them: a file with other names is refused with the option
-that names its columns. `harness.problems.Predictions` documents names, forms and options. Rows are
-counted from 0.
+Arrays are chosen by their names. Labels are matched with columns by names or numbers. Nothing is
+guessed from values: if the names are unknown, an error says which option names the columns.
+`harness.problems.Predictions` documents the names, forms and options. Rows are counted from 0.
 """
 
 from __future__ import annotations
@@ -35,27 +34,33 @@ Content = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] | N
 
 
 def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
-    """Read the arrays of a file, in the order of its rows.
+    """Return predictions and labels from the named arrays of a file, in the order of its rows.
 
     Parameters
     ----------
     arrays : dict
         Arrays by name.
     path : path
-        The file, for messages.
+        Path of the file, for messages.
     options : Options
         The user's options.
 
     Returns
     -------
-    tuple
-        p, (n,) or (n, k) float64; y, (n,) int64 in 0..k-1; one line on how the arrays were read;
-        names of the classes or None.
+    p : ndarray of float64, (n,) or (n, k)
+        Probabilities.
+    y : ndarray of int64, (n,)
+        Labels 0..k-1.
+    text : str
+        One line that says how the arrays were read.
+    names : tuple of str, or None
+        Names of the classes.
 
     Raises
     ------
     BadInputError
-        If the file cannot be used. The message names the array and the option or remedy.
+        If the file cannot be used. The message names the array, and the option to set or the change
+        to make.
     """
     everything = list(arrays)
     label_columns: tuple[str, ...]
@@ -74,7 +79,7 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     if len(matrix) != len(labels.codes):
         raise BadInputError(
             f"{path}: {columns.title} has {len(matrix)} rows, but {title} has {len(labels.codes)} "
-            "labels; they must be equally many."
+            "labels; the numbers must be equal."
         )
     p, p_note = _to_probabilities(matrix, columns, are_logits, options, path)
     k = 1 if p.ndim == 1 else p.shape[1]
@@ -101,18 +106,20 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
 
 
 def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
-    """Replace predicted and true labels by `correct`, which is 1 if they agree."""
+    """Return the arrays with `correct` in place of predicted and true labels.
+
+    `correct` is 1 where both labels agree, else 0.
+    """
     if not options.top_label:
         raise BadInputError(
-            f"{path} holds confidences of predicted labels, not the probability of a class; add "
-            "top_label=true, in a run problem.predictions.top_label=true, to judge them."
+            f"{path} holds confidences of predicted labels, not the probability of a class; set "
+            "top_label=true (in a run, problem.predictions.top_label=true) to judge them."
         )
     predicted, true = arrays["pred_label"], arrays["true_label"]
     if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
         raise BadInputError(
-            f"{path}: pred_label has type {predicted.dtype}, but true_label {true.dtype}; they "
-            "must "
-            "have the same type."
+            f"{path}: pred_label has type {predicted.dtype}, but true_label has type {true.dtype}; "
+            "both must have the same type."
         )
     rest = {name: values for name, values in arrays.items() if name not in TOP_LABEL_NAMES[1:]}
     return {**rest, "correct": (predicted == true).astype(np.int64)}
@@ -121,12 +128,15 @@ def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
 def _to_probabilities(
     matrix: NDArray[Any], columns: Columns, are_logits: bool, options: Options, path: object
 ) -> tuple[NDArray[np.float64], str]:
-    """Return (n,) or (n, k) probabilities, and a note on how they were computed."""
+    """Return probabilities (n,) or (n, k), and a note on how they were computed.
+
+    `matrix` holds the logits (`are_logits`) or probabilities of the file.
+    """
     if are_logits:
         matrix = matrix.astype(np.float32 if options.float32 else np.float64)
         refuse_probabilities_as_logits(matrix, columns.title, bool(options.logits), path)
         p = softmax(matrix, path).astype(np.float64)
-        return p, f", of which the {'logistic function' if p.ndim == 1 else 'softmax'} is taken"
+        return p, f" ({'logistic function' if p.ndim == 1 else 'softmax'} applied)"
     if options.float32:
         matrix = matrix.astype(np.float32)
     p = matrix.astype(np.float64, copy=False)
@@ -134,7 +144,7 @@ def _to_probabilities(
 
 
 def _array_text(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:
-    """Return which arrays hold the predictions."""
+    """Return a phrase that names the arrays of the predictions."""
     noun = "logit" if are_logits else "probability"
     if len(columns.names) > 1:
         return f"{noun} columns {few(columns.names)}"

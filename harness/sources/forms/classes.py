@@ -1,4 +1,4 @@
-"""Match labels with the classes of the columns, and name the classes."""
+"""Match labels with the columns of predictions, and name the classes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ Encoded = tuple[NDArray[np.int64], tuple[str, ...] | None, str]
 
 
 def encode(labels: Labels, columns: Columns, k: int, options: Options, path: object) -> Encoded:
-    """Return labels 0..k-1, names of the classes or None, and a note on the labels.
+    """Return labels 0..k-1, the names of the classes, and a note on the labels.
 
-    k = 1: one column of p.
+    `k` is the number of columns of predictions. With k = 1, labels are 0 and 1. The names are None
+    if the file does not name the classes.
 
     Raises
     ------
     BadInputError
-        If names and types do not say which label belongs to which column. The message names the
-        option that does, `positive` or `class_names`.
+        If it is unclear which label belongs to which column. The message names the option that
+        decides it, `positive` or `class_names`.
     """
     if k > 1 and options.top_label:
         raise BadInputError(
             f"{path}: top_label=true needs one column of confidences, but {columns.title} has {k} "
-            "columns; leave it out, and notion=[top_label] judges the largest of them."
+            "columns; set notion=[top_label] instead, which judges the largest probability."
         )
     if k > 1 and options.positive is not None:
         raise BadInputError(
-            f"{path}: positive={options.positive} needs one column of p, but {columns.title} has "
-            f"{k}; leave it out."
+            f"{path}: positive={options.positive} needs one column of probabilities, but "
+            f"{columns.title} has {k} columns; leave positive out."
         )
     if options.class_names:
         return _by_class_names(labels, columns, k, tuple(map(as_text, options.class_names)), path)
@@ -44,7 +45,10 @@ def encode(labels: Labels, columns: Columns, k: int, options: Options, path: obj
 
 
 def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
-    """Return the name of an array (k,) with the classes in the order of the columns, or None."""
+    """Return the name of an array of k class names in the order of the columns, or None.
+
+    An array of the length of the data (`rows`) does not count.
+    """
     k = max(k, 2)
     names = (
         name
@@ -55,13 +59,16 @@ def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
 
 
 def _one_column(labels: Labels, columns: Columns, options: Options, path: object) -> Encoded:
-    """Match labels with one column, the probability of 1, of True, or of `positive`."""
+    """Match labels with a single column of probabilities.
+
+    The column is the probability of label 1, of True, or of the option `positive`.
+    """
     if options.positive is not None:
         wanted = as_text(options.positive)
         if wanted not in labels.texts:
             raise BadInputError(
-                f"{path}: positive={wanted} is no label of {labels.title}"
-                f"{guess(wanted, labels.texts)}; it holds {few(labels.texts)}."
+                f"{path}: positive={wanted} is not a label of {labels.title}"
+                f"{guess(wanted, labels.texts)}; the labels are {few(labels.texts)}."
             )
         others = [text for text in labels.texts if text != wanted]
         names = (others[0] if len(others) == 1 else "other", wanted)
@@ -71,14 +78,14 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
         if set(labels.texts) <= set(pair):
             return _places(labels, pair), None, note
     raise BadInputError(
-        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} has the "
-        "probabilities of one label; use labels 0 and 1 or booleans, or name that label, such as "
+        f"{path}: {labels.title} holds {few(labels.texts)}, but it is unclear which label "
+        f"{columns.title} is the probability of; name this label, such as "
         f"positive={labels.texts[-1]}."
     )
 
 
 def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
-    """Match labels with columns of all classes, by number or by the names of the columns."""
+    """Match labels with one column per class, by number or by the names of the columns."""
     classes, numbers = columns.classes, tuple(map(str, range(k)))
     if classes is None or classes == numbers:
         for texts, note in ((numbers, ""), (("False", "True"), "booleans")):
@@ -109,7 +116,10 @@ def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
 def _by_class_names(
     labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object
 ) -> Encoded:
-    """Match labels with the given names, or with their numbers. Other columns keep their order."""
+    """Match labels with the class names that the user gave, or with the numbers of the names.
+
+    Columns without class names are matched with the class names by position.
+    """
     count = max(k, 2)
     if len(names) != count or len(set(names)) != count:
         raise BadInputError(
@@ -133,7 +143,10 @@ def _by_class_names(
 
 
 def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -> list[int]:
-    """Return the position of each class's column: by name if they are named, else in order."""
+    """Return the column index of each class.
+
+    Columns that are named by class are matched by name, other columns by position.
+    """
     classes = columns.classes
     if classes is None:
         _refuse_first_of_two(columns, names, path)
@@ -147,39 +160,43 @@ def _places_of_columns(columns: Columns, names: tuple[str, ...], path: object) -
         return list(range(len(names)))
     absent = next(name for name in names if name not in classes)
     raise BadInputError(
-        f"{path}: class_names has {absent}, which has no column; the columns are of the classes "
-        f"{few(classes)}."
+        f"{path}: class_names has {absent}, but no column has this name; the columns belong to the "
+        f"classes {few(classes)}."
     )
 
 
 def _refuse_first_of_two(columns: Columns, names: tuple[str, ...], path: object) -> None:
-    """Refuse one column named by the first of two classes: it is read as that of the second."""
+    """Raise BadInputError if a single column has the name of the first of two classes.
+
+    A single column is read as the probability of the second class.
+    """
     stated = (columns.title, *(suffix(columns.title, prefix) for prefix in PROBABILITY_NAMES))
     if len(names) == 2 and names[0] in stated:
         raise BadInputError(
-            f"{path}: one column is the probability of the second class, {names[1]}, but "
-            f"{columns.title} is named by {names[0]}; give class_names=[{names[1]},{names[0]}]."
+            f"{path}: a single column is read as the probability of the second class, {names[1]}, "
+            f"but {columns.title} names the first class, {names[0]}; give "
+            f"class_names=[{names[1]},{names[0]}]."
         )
 
 
 def _places(labels: Labels, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the position of each row's label among the names."""
+    """Return the position in `names` of the label of each row."""
     return np.array([names.index(text) for text in labels.texts], dtype=np.int64)[labels.codes]
 
 
 def _no_class(
     labels: Labels, known: Sequence[str], allowed: str, columns: Columns, path: object
 ) -> BadInputError:
+    """Return the error for the first label that is none of the known classes."""
     wrong = next(text for text in labels.texts if text not in known)
     shown = f" {few(columns.names)}" if columns.classes else ""
     return BadInputError(
         f"{path}: {labels.title} holds label {wrong!r} at row {labels.first_row(wrong)}"
-        f"{guess(wrong, known)}; labels must be {allowed}, or class_names=[...] gives the labels "
-        "in "
-        f"the order of the columns{shown}."
+        f"{guess(wrong, known)}; labels must be {allowed}. If they have other names, list them "
+        f"with class_names=[...] in the order of the columns{shown}."
     )
 
 
 def _option(names: Sequence[str]) -> str:
-    """Return the first names as on the command line: [cat,dog,cow,...]."""
+    """Return at most three names in the syntax of the command line: [cat,dog,cow,...]."""
     return f"[{','.join(names[:3])}{',...' if len(names) > 3 else ''}]"

@@ -1,4 +1,4 @@
-"""Choose the arrays of labels and predictions by their names alone."""
+"""Choose the arrays that hold labels and predictions, by their names alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from harness.errors import BadInputError, guess
 from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix, without_prefix
 from harness.sources.forms.terms import LABEL_NAMES, LOGIT_NAMES, Arrays, Columns, Labels, Options
 
-MOST = 20  # names of arrays in a message
+MOST = 20  # most names of arrays that a message lists
 
 
 def label_name(arrays: Arrays, chosen: str | None, path: object) -> str:
-    """Return the name of the labels: the given one, else the only array with a known name."""
+    """Return the name of the array of labels.
+
+    This is the array that the user chose, or the only array with a known name. BadInputError if
+    there is no such array, or more than one.
+    """
     if chosen:
         if chosen not in arrays:
             raise _absent(arrays, chosen, "labels", path)
@@ -36,15 +40,17 @@ def label_name(arrays: Arrays, chosen: str | None, path: object) -> str:
 
 
 def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
-    """Read labels of an array (n,), or (n, 1). Raise BadInputError if a label is missing."""
+    """Return the labels in an array of shape (n,) or (n, 1).
+
+    `title` is the name of the array in messages. BadInputError if a label is missing.
+    """
     values = np.asarray(values)
     if values.ndim == 2 and 1 in values.shape:
         values = values.reshape(-1)
     if values.ndim != 1:
         raise BadInputError(
-            f"{path}: {title} has shape {values.shape}; one label per row is needed "
-            "(argmax(axis=1) "
-            "of one-hot rows)."
+            f"{path}: {title} has shape {values.shape}; one label per row is needed. Replace "
+            "one-hot rows by their argmax(axis=1)."
         )
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8")
@@ -55,14 +61,14 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
     missing = [row for row, value in enumerate(values.tolist()) if _is_missing(value)]
     if missing:
         raise BadInputError(
-            f"{path}: {title} holds no label at row {missing[0]}; leave out such rows, "
-            f"{len(missing):,} in all."
+            f"{path}: {title} holds no label at row {missing[0]}; remove all {len(missing):,} rows "
+            "without a label."
         )
     if values.dtype.kind == "O":
         values = np.array([as_text(value) for value in values.tolist()], dtype=str)
     distinct, index = np.unique(values, return_inverse=True)
     texts = [as_text(value) for value in distinct.tolist()]
-    merged = tuple(dict.fromkeys(texts))  # " yes" and "yes" are one label
+    merged = tuple(dict.fromkeys(texts))  # " yes" and "yes" are the same label
     places = np.array([merged.index(text) for text in texts], dtype=np.int64)
     return Labels(title, merged, places[index.reshape(-1)], are_numbers=all(map(_is_whole, merged)))
 
@@ -70,12 +76,13 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
 def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[Columns, bool]:
     """Return the arrays of the predictions, and True if they are logits.
 
-    The options `probabilities` and `logits` name them; else they have the only known name.
+    These are the arrays that the options `probabilities` or `logits` name, or the only arrays with
+    a known name. BadInputError if there are none, or several candidates.
     """
     if options.probabilities and options.logits:
         raise BadInputError(
-            f"{path}: probabilities={options.probabilities} and logits={options.logits} are both "
-            "given; give one."
+            f"{path}: probabilities={options.probabilities} and logits={options.logits} exclude "
+            "each other; give only one of them."
         )
     if options.probabilities:
         return _asked_for(arrays, options.probabilities, "probabilities", path), False
@@ -92,24 +99,30 @@ def prediction_columns(arrays: Arrays, options: Options, path: object) -> tuple[
         )
     if probabilities and logits:
         raise BadInputError(
-            f"{path} holds both probabilities and logits ({', '.join(titles)}); name one by "
-            "probabilities= or logits=."
+            f"{path} holds both probabilities and logits ({', '.join(titles)}); choose one by "
+            "probabilities=NAME or logits=NAME."
         )
     if len(titles) > 1:
         option = "logits" if logits else "probabilities"
         raise BadInputError(
-            f"{path} holds {' and '.join(titles)}; say which are the {option} by {option}=."
+            f"{path} holds {' and '.join(titles)}; choose the {option} by {option}=NAME."
         )
     return (*probabilities, *logits)[0], bool(logits)
 
 
 def matching_names(arrays: Arrays, names: Sequence[str]) -> list[str]:
-    """Return the arrays with one of these names, in any case, in the order of `names`."""
+    """Return the names of the arrays that match one of `names`, ignoring case.
+
+    The result has the order of `names`.
+    """
     return [name for known in names for name in arrays if name.lower() == known]
 
 
 def prediction_matrix(columns: Columns, arrays: Arrays, what: str, path: object) -> NDArray[Any]:
-    """Return predictions as numbers, (n,) or (n, k) with k >= 2, in C order."""
+    """Return the predictions as numbers in C order, shape (n,) or (n, k) with k >= 2.
+
+    `what` says "logits" or "probabilities" in messages.
+    """
     parts = [_numbers(arrays[name], name, what, path) for name in columns.names]
     matrix = parts[0] if len(parts) == 1 else np.column_stack(parts)
     if matrix.ndim == 2 and matrix.shape[1] == 0:
@@ -124,7 +137,10 @@ def prediction_matrix(columns: Columns, arrays: Arrays, what: str, path: object)
 
 
 def _known(arrays: Arrays, names: Sequence[str], path: object) -> list[Columns]:
-    """Return arrays with one of these names, and groups of columns that begin with one."""
+    """Return all candidates for predictions: arrays with a known name, and groups of columns.
+
+    A group consists of columns whose names begin with a known name.
+    """
     single = [Columns(name, (name,)) for name in matching_names(arrays, names)]
     groups = [group for group in (_group(arrays, name, path) for name in names) if group]
     taken = [array.title for array in single]
@@ -135,7 +151,10 @@ def _known(arrays: Arrays, names: Sequence[str], path: object) -> list[Columns]:
 
 
 def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path: object) -> Columns:
-    """Return the array, the columns with a common beginning, or the listed columns."""
+    """Return the arrays that the user chose by `option`.
+
+    `wanted` is the name of an array, the common prefix of a group of columns, or a list of columns.
+    """
     if not isinstance(wanted, str):
         absent = next((name for name in wanted if name not in arrays), None)
         if absent is not None:
@@ -157,7 +176,10 @@ def _asked_for(arrays: Arrays, wanted: str | tuple[str, ...], option: str, path:
 
 
 def _group(arrays: Arrays, prefix: str, path: object) -> Columns | None:
-    """Return columns <prefix>0, <prefix>_0 or <prefix>_cat, sorted by number; None below two."""
+    """Return the group of columns such as <prefix>0, <prefix>_0 or <prefix>_cat, or None.
+
+    Numbered columns are sorted by number. A group needs at least two columns.
+    """
     names: dict[str, str] = {}
     for name, values in arrays.items():
         end = suffix(name, prefix)
@@ -175,7 +197,7 @@ def _group(arrays: Arrays, prefix: str, path: object) -> Columns | None:
 
 
 def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArray[Any]:
-    """Return an array as numbers. Text that is no number raises BadInputError with its row."""
+    """Return an array as numbers; BadInputError names the first row that holds no number."""
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.kind not in "OU":
@@ -197,6 +219,7 @@ def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArra
 
 
 def _absent(arrays: Arrays, name: str, option: str, path: object) -> BadInputError:
+    """Return the error for a chosen array that the file lacks."""
     hint = guess(str(name), list(arrays))
     return BadInputError(
         f"{path} has no array {name!r} for {option}{hint}; it holds {few(list(arrays), MOST)}."

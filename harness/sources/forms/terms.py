@@ -1,4 +1,4 @@
-"""Known names in a file of predictions, and the types that describe its arrays."""
+"""Known names of arrays in a file of predictions, and types that describe the arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 
 
 class Options(NamedTuple):
-    """Options of `Predictions` on how to read a file."""
+    """Options that say how `Predictions` reads a file."""
 
     probabilities: str | tuple[str, ...] | None = None
     logits: str | tuple[str, ...] | None = None
@@ -31,12 +31,18 @@ class Options(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Arrays with probabilities or logits, in their order.
+    """The arrays of a file that hold the probabilities or logits, in the order of the file.
 
-    title       name in messages
-    names       names of the arrays
-    classes     the classes that several columns are named by; None for a single array
-    is_listed   the user listed the columns, in the order of the classes
+    Parameters
+    ----------
+    title : str
+        How messages call the arrays.
+    names : tuple of str
+        Names of the arrays.
+    classes : tuple of str, optional
+        Names of the classes, if there are several arrays that are named by class.
+    is_listed : bool
+        True if the user listed the arrays, in the order of the classes.
     """
 
     title: str
@@ -46,7 +52,10 @@ class Columns(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Labels as distinct texts, and for each row the position of its text."""
+    """Labels of a file: `codes` holds for each row the index of its label in `texts`.
+
+    `title` is how messages call the labels; `are_numbers` is True if all texts are whole numbers.
+    """
 
     title: str
     texts: tuple[str, ...]
@@ -54,5 +63,5 @@ class Labels(NamedTuple):
     are_numbers: bool
 
     def first_row(self, text: str) -> int:
-        """Return the first row with a label."""
+        """Return the index of the first row with the given label."""
         return int(np.argmax(self.codes == self.texts.index(text)))
