@@ -1,4 +1,7 @@
-"""Real predictions with labels drawn from a fitted calibration map, so that the truth is known."""
+"""Problem with real predictions, and labels drawn from a fitted calibration map.
+
+The truth is therefore known.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +25,27 @@ from harness.problems.base import (
 from harness.problems.fitted_maps import MAPS, MATRIX_CLASSES, fit_map, mean_log_likelihood
 from harness.problems.predictions import Predictions
 
-BINS = (200, 100)  # numbers of bins of neighbours, for truths by extrapolation
-EVERY = 3  # every third row is held out
+BINS = (200, 100)  # numbers of bins of neighbouring rows, for truths by extrapolation
+HOLD_OUT_EVERY = 3  # every third row is held out
 
 
 @dataclass(frozen=True)
 class Fitted(Generated):
-    """Predictions of a file, with labels drawn from a calibration map fitted to the file.
+    """Predictions of a file, with labels drawn from a calibration map q fitted to the file.
 
         p ~ the rows of the file,  C = q(p),  Y given p ~ C
 
     Parameters
     ----------
     problem : Problem or Family
-        Finitely many rows: harness.problems.Predictions or a TabRepoTask. For a family, the rows of
-        all members together. On the command line: problem.fitted.problem.path=preds.npz.
+        Problem with finitely many rows: harness.problems.Predictions or a TabRepoTask. The rows of
+        all members of a family are used together. On the command line:
+        problem.fitted.problem.path=preds.npz.
     maps : tuple of str
         Kinds of maps to try. The kind with the largest mean log-likelihood on held-out rows (every
-        third row) is fitted again on all rows; see `chosen` and `scores`.
+        third row) is fitted again to all rows. See `chosen` and `scores`.
     n_classes : int, optional
-        Number of classes according to a listing, used while the files are absent. By default it is
-        read from the files.
+        Number of classes while the files are absent. By default it is read from the files.
 
     Examples
     --------
@@ -67,24 +70,26 @@ class Fitted(Generated):
     | `isotonic`         | mean of one isotonic curve per class and of `temperature`               |
     | `curves`           | one smoothed curve from confidence to accuracy per predicted class,     |
     |                    | drawn towards the curve of all classes                                  |
-    | `curves_of_vector` | `curves` after `vector`                                                 |
+    | `curves_of_vector` | `vector`, then `curves`                                                 |
 
-    With `curves` the other classes share the remaining probability in their original proportions.
+    With `curves`, the other classes share the remaining probability in their original proportions.
 
-    The problem shows how an estimator does on real predictions with a plausible error. It does not
-    show that the true error of the file is this one. An estimator that fits the same kind of map
-    has an advantage (see `chosen`; compare without it).
+    The problem shows how an estimator performs on real predictions with a plausible error. It does
+    not show that the file has this error. An estimator that fits the same kind of map has an
+    advantage. To judge it fairly, leave the kind `chosen` out of `maps`.
 
-    The population is the rows, each equally likely. A sample takes them in random order; if n
-    exceeds the file, it continues with another random order.
+    The population consists of the rows, each equally likely. A sample takes them in random order.
+    If n exceeds the number of rows, it continues with another random order.
 
-    Truths. Canonical and binary truths are finite sums over the rows, exact to rounding. Top-label
-    and class-wise truths need the mean of C given one number, whose values are nearly all distinct
-    in a file. Every row would be its own mean, which no estimator could find. The rows are instead
-    taken as a sample of a law in which that mean is smooth. Let v(m) be the estimand of means over
-    m neighbouring rows (equal values stay together). It exceeds its limit by a term in 1 / m, which
-    2 v(2 m) - v(m), m = rows / 200, removes; the error is |v(2 m) - v(m)|. `of_rows` returns the
-    finite sum.
+    Canonical and binary truths are finite sums over the rows, exact to rounding.
+
+    Top-label and class-wise truths need the mean of C given a single number, and nearly all values
+    of that number are distinct in a file. If every row had its own mean, no estimator could recover
+    it. The rows are instead treated as a sample of a distribution in which the mean is smooth. Let
+    v(m) be the estimand computed from means over m neighbouring rows (equal values stay together).
+    It exceeds its limit by a term proportional to 1 / m. The truth is 2 v(2 m) - v(m), which
+    removes this term, with m = rows / 200 and the error |v(2 m) - v(m)|. `of_rows` returns the
+    finite sum without smoothing.
 
     The maps are fitted at first use in a process, without random numbers. Every fit is smooth or
     convex, so other machines get the same numbers to about 1e-6.
@@ -101,29 +106,30 @@ class Fitted(Generated):
         unknown = [name for name in self.maps if name not in MAPS]
         if unknown or not self.maps:
             raise BadInputError(
-                f"maps is {list(self.maps)!r}; some of {', '.join(MAPS)} are needed."
+                f"maps is {list(self.maps)!r}; choose one or more of {', '.join(MAPS)}."
             )
         if not (hasattr(self.problem, "sample") or isinstance(self.problem, Family)):
             raise BadInputError(
-                "problem has no method sample; a problem of finitely many rows, "
-                "such as Predictions, is needed."
+                "problem has no method sample; give a problem with finitely many rows, "
+                "such as Predictions."
             )
 
     @cached_property
     def _members(self) -> tuple[Any, ...]:
+        """Problems that provide the rows: the members of a family, or the single problem."""
         members = list_members(self.problem)
         return (self.problem,) if members is None else tuple(members.values())
 
     @property
     def version(self) -> tuple[Any, ...]:
-        """Raised with the versions of the problems to which the maps are fitted."""
+        """Tuple with a number and the versions of the problems to which the maps are fitted."""
         if self.unavailable:
             return (1,)
         return (1, *sorted({str(ProblemSpec.of(member).version) for member in self._members}))
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """The rows (their description if they are absent) and the maps."""
+        """Identity of the rows (their description if they are absent) and names of the maps."""
         rows: Any = repr(self.problem)
         if not self.unavailable:
             rows = [ProblemSpec.of(member).fingerprint for member in self._members]
@@ -148,7 +154,7 @@ class Fitted(Generated):
         if self.n_classes is not None and specs[0].classes != self.n_classes:
             return (
                 f"n_classes is {self.n_classes}, "
-                f"but the predictions are of {specs[0].classes} classes"
+                f"but the predictions have {specs[0].classes} classes"
             )
         return None
 
@@ -170,18 +176,18 @@ class Fitted(Generated):
 
     @property
     def population(self) -> Population:
-        """The rows and their truths, computed at first use."""
+        """Rows and their posteriors, computed at first use."""
         files = [member for member in self._members if isinstance(member, Predictions)]
         return _population(self, tuple(member._load().sha256 for member in files))
 
     @property
     def chosen(self) -> str:
-        """The kind of map that was best on held-out rows."""
+        """Kind of the map that was best on held-out rows."""
         return self.population.chosen
 
     @property
     def scores(self) -> dict[str, float]:
-        """{map: mean log-likelihood on held-out rows}; "none" is without any map."""
+        """Mean log-likelihood of each kind of map on held-out rows; "none" stands for no map."""
         return dict(self.population.scores)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +198,7 @@ class Fitted(Generated):
         return p[rows], draw_labels(c[rows], rng_y)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """Return C = q(p), of the shape of p."""
+        """Return C = E[Y given p] = q(p), with the shape of p."""
         q = self.population.map
         if self.population.p.ndim == 2:
             return q(p)
@@ -220,9 +226,10 @@ class Fitted(Generated):
         return Truth(float(value), float(error), f"{method} {n:,} rows, map {self.chosen}")
 
     def of_rows(self, estimand: str, notion: str | None = None) -> float:
-        """Return the estimand of the finite population.
+        """Return the estimand of the finite population of rows.
 
-        If all values of the conditioning number are distinct, every row is its own mean.
+        Top-label and class-wise means are taken over rows with equal values. If all values are
+        distinct, every row has its own mean.
         """
         p, c = self.population[:2]
         notion = notion or self.default_notions[0]
@@ -234,7 +241,7 @@ class Fitted(Generated):
             return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion)
 
     def _mean_of_bins(self, estimand: str, notion: str, bins: int) -> float:
-        """Return the top-label or class-wise estimand of means over neighbouring rows."""
+        """Return a top-label or class-wise estimand, with means over bins of neighbouring rows."""
         p, c = self.population[:2]
         pairs = [_top(p, c)] if notion == "top_label" else list(zip(p.T, c.T))
         with np.errstate(all="ignore"):
@@ -242,7 +249,19 @@ class Fitted(Generated):
 
 
 class Population(NamedTuple):
-    """Predictions p and posteriors c, (n,) or (n, k), the map, its kind and held-out scores."""
+    """Rows of a fitted problem, with the map and how it was chosen.
+
+    Parameters
+    ----------
+    p, c : ndarray
+        Predictions and posteriors, (n,) or (n, k).
+    map : callable
+        The fitted map.
+    chosen : str
+        Kind of the map.
+    scores : tuple of (str, float)
+        Mean log-likelihood of each kind of map on held-out rows.
+    """
 
     p: np.ndarray
     c: np.ndarray
@@ -253,6 +272,10 @@ class Population(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
+    """Return the rows of a fitted problem, and the map that is fitted to them.
+
+    `checksums` of the files are part of the cache key.
+    """
     if fitted.unavailable:
         raise BadInputError(f"{fitted.unavailable.rstrip('.')}.")
     samples = []
@@ -260,25 +283,26 @@ def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
         n = ProblemSpec.of(member).n_max
         if n is None:
             raise BadInputError(
-                "problem is a generator; a problem of finitely many rows, such as Predictions, "
-                "is needed."
+                "problem draws unlimited samples; give a problem with finitely many rows, such as "
+                "Predictions."
             )
-        # one seed for all: members on the same data have their rows in the same order
+        # All members use the same seed, so that members on the same data have the same row order.
         samples.append(member.sample(n, np.random.default_rng(0)))
     if len({p.shape[1:] for p, _ in samples}) > 1:
         raise BadInputError(
-            "the members of problem have different numbers of classes and cannot be combined."
+            "the members of problem have different numbers of classes, so their rows cannot be "
+            "combined; choose members with equal numbers."
         )
     p, y = (np.concatenate(parts) for parts in zip(*samples))
     held_out = np.concatenate(
-        [np.arange(len(labels)) % EVERY == EVERY - 1 for _, labels in samples]
+        [np.arange(len(labels)) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1 for _, labels in samples]
     )
     vectors = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     names = [name for name in fitted.maps if name != "matrix" or vectors.shape[1] <= MATRIX_CLASSES]
     if not names:
         raise BadInputError(
-            f"maps is only matrix, but there are {vectors.shape[1]} classes; "
-            f"a matrix is fitted for at most {MATRIX_CLASSES}."
+            f"maps is only matrix, but there are {vectors.shape[1]} classes; matrix allows at most "
+            f"{MATRIX_CLASSES}. Add another kind of map."
         )
     scores = {"none": mean_log_likelihood(vectors[held_out], y[held_out])}
     fitted_maps: dict[str, CalibrationMap] = {}
@@ -295,17 +319,19 @@ def _population(fitted: Fitted, checksums: tuple[str, ...]) -> Population:
 
 
 def _top(p: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of p and c (n, k) of the top class argmax p, each (n,)."""
     rows, top = np.arange(len(p)), p.argmax(axis=1)
     return p[rows, top], c[rows, top]
 
 
 def _value_of_bins(estimand: str, f: np.ndarray, c: np.ndarray, bins: int) -> float:
-    """Return the estimand of the means of c and f in bins of equally many neighbouring f.
+    """Return an estimand of bin means of f and c (n,), with `bins` bins of equally many samples.
 
-    Equal values of f share a bin.
+    Samples are sorted by f. Equal values of f share a bin.
     """
     values, which, count = np.unique(f, return_inverse=True, return_counts=True)
-    part = (np.cumsum(count) - count) * bins // len(f)  # by the number of smaller values
+    # The number of smaller values decides the bin.
+    part = (np.cumsum(count) - count) * bins // len(f)
     part = np.unique(part, return_inverse=True)[1][which]
     size = np.bincount(part)
     with np.errstate(all="ignore"):

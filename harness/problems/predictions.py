@@ -1,4 +1,4 @@
-"""File of predictions and labels as a problem without known truth."""
+"""Problem whose samples are rows of a user's file of predictions, without known truth."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from harness.sources.forms.terms import Options
 
 @dataclass(frozen=True)
 class Predictions:
-    """Rows of a file of predictions and labels: npz, csv, parquet, or published logits.
+    r"""Rows of a file of predictions and labels: npz, csv, parquet, or published logits.
 
         problem=predictions problem.predictions.path=preds.csv
         problem=predictions problem.predictions.path=preds.npz problem.predictions.logits=scores
 
-    Arrays and columns are recognised by their names. One line tells how the file was read, such as
-    `preds.csv: 2,000 rows; classes: cat, dog, cow; probability columns proba_cat, proba_dog,
-    proba_cow; label column y_true`. Nothing is guessed from values. A file with other names, or
-    with labels that do not identify their column, is refused; the message names the option to use.
+    Arrays and columns are recognised by their names. A line of text says how the file was read,
+    such as `preds.csv: 2,000 rows; classes: cat, dog, cow; probability columns proba_cat,
+    proba_dog, proba_cow; label column y_true`. Nothing is guessed from values. If names are
+    unknown, or labels cannot be matched with columns, an error names the option to use.
 
     | content       | recognised names (upper or lower case); for other names use the option       |
     |---------------|------------------------------------------------------------------------------|
@@ -38,25 +38,29 @@ class Predictions:
     | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth |
     | class names   | classes, class_names, classes_: an array of k names in an npz, as            |
     |               | `class_names`                                                                |
-    | not used      | all others; the line names them                                              |
+    | not used      | all other arrays; the line of text lists them                                |
 
-    | predictions                 | labels                                                         |
+    | predictions                 | allowed labels                                                 |
     |-----------------------------|----------------------------------------------------------------|
-    | (n,), one column            | 0 and 1, or booleans: p is the probability of 1; others with   |
-    |                             | `positive` or `class_names`                                    |
-    | (n, k), columns numbered    | 0..k-1, also as text; booleans if k = 2; others with           |
+    | (n,), one column            | 0 and 1, or booleans: p is the probability of 1; other labels  |
+    |                             | with `positive` or `class_names`                               |
+    | (n, k), columns numbered    | 0..k-1, also as text; booleans if k = 2; other labels with     |
     | from 0, or a list           | `class_names`                                                  |
-    | columns named by class      | the names; numbers with `class_names`                          |
+    | columns named by class      | the names of the columns; numbers with `class_names`           |
     | columns numbered otherwise  | numbers or names with `class_names`                            |
 
-    Formats: .npz with arrays (n,), (n, 1) or (n, k); .csv and .tsv, also .gz, with names of columns
-    in the first line, separated by commas, semicolons or tabs (decimal commas are allowed unless
-    commas separate); .parquet, also with lists in a column. Published logits: .p and .pkl,
-    .safetensors, a folder with nll_logits.npy and nll_labels.npy.
+    Formats:
 
-    Numbers must be probabilities in [0, 1] whose rows sum to 1 within 1e-4, or logits. Logits
-    become probabilities by softmax, a single column by the logistic function. Rows that sum to 1
-    are refused as logits.
+    * .npz with arrays (n,), (n, 1) or (n, k).
+    * .csv and .tsv, also with .gz. The first line names the columns. Commas, semicolons or tabs
+      separate columns; decimal commas are allowed unless commas separate.
+    * .parquet, also with a column of lists.
+    * Published logits: .p and .pkl, .safetensors, or a folder with nll_logits.npy and
+      nll_labels.npy.
+
+    Numbers must be logits, or probabilities in [0, 1] whose rows sum to 1 within 1e-4. Logits
+    become probabilities by softmax, a single column of logits by the logistic function. Rows that
+    sum to 1 are not accepted as logits.
 
     Parameters
     ----------
@@ -67,50 +71,53 @@ class Predictions:
     labels : str, optional
         Name of the array or column of labels.
     top_label : bool
-        True if a single column has confidences of predicted labels, and labels tell if each was
-        right; or if there are arrays confidence, pred_label and true_label.
+        True if a single column holds confidences of predicted labels, and y is 1 where the
+        predicted label was right. Also true for arrays confidence, pred_label and true_label.
     split : {"test", "validation"}
-        Part of a file with two parts.
+        Part of a file that has two parts.
     order : {"random", "file"}
-        "file" uses the first n rows of the file in every rep.
+        "file" uses the first n rows of the file in every replication.
     float32 : bool
-        True computes the softmax in 32 bits, as published pipelines did (confidences near 1 become
-        1), and rounds probabilities to 32 bits.
+        If True, compute the softmax in 32 bits, as published pipelines did, and round probabilities
+        to 32 bits. Confidences near 1 then become 1.
     renormalise : bool
-        True divides each row by its sum, which may differ from 1 by up to 0.005 k (probabilities
-        with 2 digits).
+        If True, divide each row by its sum. The sum may differ from 1 by up to 0.005 k, as for
+        probabilities that are rounded to 2 digits.
     positive : optional
-        Label whose probability a single column is; all other labels are 0.
+        The label whose probability a single column holds. All other labels become 0.
     class_names : list, optional
-        Names of the k classes: the labels themselves, or names of the labels 0..k-1 in turn. They
-        are matched with columns that are named by class. Numbered and unnamed columns, and a list
-        of columns, are in their order.
+        Names of the k classes: the labels themselves, or the names of the labels 0, ..., k-1 in
+        this order. Columns that are named by class are matched with them by name. Other columns
+        must have the order of this list.
     by_content : bool
-        False seeds random streams by id and checksum instead of probabilities and labels.
+        If False, random streams are seeded by id and checksum instead of probabilities and labels.
 
     Notes
     -----
-    Cheap estimators get an interval from 200 random halves of the rows (bootstrap=N sets
-    another number for all estimators, 0 disables it; harness.estimators.Bootstrap documents the
-    form and its measured coverage). The interval is for the true value, corrected for the bias that
-    shows with fewer rows. The value of a biased estimator may therefore be outside of it.
+    Cheap estimators get an interval from 200 random halves of the rows. `bootstrap=N` changes the
+    number for all estimators, and 0 disables the interval (harness.estimators.Bootstrap documents
+    its form and measured coverage). The interval is for the true value: it is corrected for the
+    bias, which is estimated from smaller samples. The value of a biased estimator may therefore lie
+    outside the interval.
 
-    A rep is a random order of the rows; a sample is its first n rows, without replacement. If n is
-    the number of rows, every rep is the same sample. The file's sha256 identifies the problem, not
-    its path. Random streams are seeded by `content`, the probabilities and labels as read: the same
-    data give the same numbers in every format, under every id, in every folder. Published files
-    (`calharness data list`) and families of files are seeded by id and checksum, as they were when
-    the results of the papers were computed.
+    A replication is a random order of the rows, and a sample is its first n rows, without
+    replacement. If n is the number of rows, all replications have the same rows.
 
-    If the file of a path of data/packs.yaml is absent or has a wrong checksum, the problem is
-    `unavailable`: its cells are skipped with the reason, and its size is that of the listing.
+    The sha256 of the file identifies the problem; the path does not. Random streams are seeded by
+    the probabilities and labels as read. The same data therefore give the same results in every
+    format, under every id and in every folder. Published files (`calharness data list`) and
+    families of files are seeded by id and checksum instead, because the results of the papers were
+    computed so.
+
+    If a file of data/packs.yaml is absent or has a wrong checksum, the problem is `unavailable`.
+    Its cells are skipped with the reason, and its size is taken from data/packs.yaml.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.csv"
-    >>> _ = path.write_text("p,y\\n0.2,0\\n0.7,1\\n0.4,0\\n")
+    >>> _ = path.write_text("p,y\n0.2,0\n0.7,1\n0.4,0\n")
     >>> problem = Predictions(str(path))
     >>> problem.n_max, problem.notions
     (3, ('binary', 'canonical', 'classwise'))
@@ -165,16 +172,20 @@ class Predictions:
 
     @property
     def _packs(self) -> tuple[packs.Pack, ...]:
+        """Published files at this path."""
         return packs.packs_at(self.path)
 
     @property
     def _published(self) -> bool:
-        """True if the file is one of data/packs.yaml, at any path."""
+        """True if the file is one of data/packs.yaml, wherever it lies."""
         return bool(self._packs) or self._load().sha256 in packs.checksums()
 
     @property
     def version(self) -> int:
-        """2 if seeded by content; 1 for published files, whose records stay valid."""
+        """2 if random streams are seeded by content, else 1.
+
+        Published files keep version 1, so that their records stay valid.
+        """
         return 2 if self.by_content and not self._published else 1
 
     @property
@@ -196,6 +207,7 @@ class Predictions:
         return None
 
     def _load(self) -> Loaded:
+        """Return the content of the file; BadInputError if it cannot be used."""
         if not self.path:
             raise BadInputError(
                 "problem.predictions.path is missing; "
@@ -209,7 +221,10 @@ class Predictions:
 
     @property
     def _columns(self) -> int:
-        """Columns of p, 0 if p is (n,): from the file, or from the listing if it is absent."""
+        """Number of columns of p, or 0 if p is (n,).
+
+        It is read from the file or, if a published file is absent, from data/packs.yaml.
+        """
         if self.unavailable:
             return 0 if self.top_label else self._packs[0].classes or 0
         p = self._load().p
@@ -241,9 +256,10 @@ class Predictions:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """The file and the options that change numbers.
+        """The checksum of the file and the options that change numbers.
 
-        Newer options count only if they are not at their default, so that older records stay valid.
+        Newer options are included only if they differ from their default, so that older records
+        stay valid.
         """
         sha256 = self._packs[0].sha256 if self.unavailable else self._load().sha256
         values: dict[str, Any] = {
@@ -261,7 +277,8 @@ class Predictions:
         if self.positive is not None:
             values["positive"] = str(self.positive)
         if self.class_names is not None:
-            # an earlier version, under "class_names", ignored the names of the columns
+            # The name "class_names" is taken: an earlier version used it and ignored the names of
+            # the columns.
             values["classes"] = list(map(str, self.class_names))
         return values
 
@@ -269,19 +286,20 @@ class Predictions:
     def content(self) -> str | None:
         """16 hexadecimal digits that seed the random streams (harness.common.seeds).
 
-        They depend on the probabilities and labels as read, in their order, and on `top_label`.
-        None for a published file and without `by_content`: the key of the problem is then the seed.
+        They depend on the probabilities and labels as read, in their order, and on `top_label`. The
+        value is None for a published file and without `by_content`. The key of the problem then
+        seeds the streams.
         """
         return self._load().content if self.by_content and not self._published else None
 
     @property
     def described(self) -> str:
-        """One line on how the file was read, or why it cannot be read here."""
+        """One line that says how the file was read, or why it cannot be read here."""
         return self.unavailable or self._load().described
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the classes, if the file has any."""
+        """Names of the classes, or None if the file has none."""
         return self._load().names
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -296,7 +314,21 @@ class Predictions:
 
 
 class Loaded(NamedTuple):
-    """Content of a file."""
+    """Content of a file of predictions.
+
+    Parameters
+    ----------
+    p, y : ndarray
+        Predictions (n,) or (n, k), and labels (n,).
+    sha256 : str
+        Checksum of the file.
+    content : str
+        Hash of p and y, 16 hexadecimal digits.
+    described : str
+        One line that says how the file was read.
+    names : tuple of str, or None
+        Names of the classes.
+    """
 
     p: np.ndarray
     y: np.ndarray
@@ -308,6 +340,10 @@ class Loaded(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _read(path: str, split: str, options: Options, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
+    """Read a file of predictions; a cached result is used until the file changes.
+
+    `stamp` holds times of change and sizes, which are part of the cache key.
+    """
     p, y, described, names = files.read(path, split, **options._asdict())
     p, y = checked(p, y)
     return Loaded(
@@ -316,7 +352,8 @@ def _read(path: str, split: str, options: Options, stamp: tuple[tuple[int, ...],
 
 
 def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:
-    p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # one of two columns is enough
+    """Return a hash of predictions and labels, 16 hexadecimal digits."""
+    p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # the second column determines the first
     content = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
     content.update(np.ascontiguousarray(p, dtype="<f8").data)
     content.update(np.ascontiguousarray(y, dtype="<i8").data)
@@ -324,9 +361,11 @@ def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:
 
 
 def _hashable(value: Any) -> Any:
+    """Return a list as a tuple, and other values unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=256)
 def _sha256(path: str, *stamp: tuple[int, ...]) -> str:
+    """Return the sha256 of a file; `stamp` (time of change and size) is part of the cache key."""
     return data_files.sha256(path)

@@ -1,4 +1,4 @@
-"""Stored out-of-fold predictions of tabular models, as problems without known truth."""
+"""Problems without known truth from stored predictions of tabular models."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ from harness.sources import tabrepo
 
 @dataclass(frozen=True)
 class TabRepoTask:
-    """Validation predictions of one config on one (dataset, fold) of a repository.
+    """Validation predictions of one model on one data set and outer fold of a repository.
 
-    The repository has TabRepo's layout (`harness.sources.tabrepo`). A rep is a random order of the
-    rows; a sample is its first n rows, without replacement. The stored bytes of the predictions and
-    the labels identify the problem, not their path.
+    The repository has TabRepo's layout (`harness.sources.tabrepo`). A replication is a random order
+    of the rows, and a sample of size n is its first n rows, without replacement. The stored bytes
+    of predictions and labels identify the problem; the path does not.
 
     Parameters
     ----------
     repository : str
-        A folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
-    dataset, fold, config : str, int, str
-        The task and the model.
+        Folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
+    dataset : str
+        Name of the data set.
+    fold : int
+        Number of the outer fold.
+    config : str
+        Name of the model.
     n_samples, n_classes : int, optional
-        Rows and classes according to a list of tasks. By default they are read from the files.
+        Numbers of rows and classes according to a list of tasks. By default they are read from the
+        files.
     max_n : int
-        The default sample size is all rows, but at most this many.
+        Largest default sample size. The default is all rows if there are fewer.
 
     Examples
     --------
@@ -57,6 +62,7 @@ class TabRepoTask:
 
     @cached_property
     def _stored(self) -> tabrepo.Repository:
+        """The repository, opened at the first access."""
         return tabrepo.find(self.repository)
 
     @property
@@ -83,7 +89,7 @@ class TabRepoTask:
 
     @property
     def unavailable(self) -> str | None:
-        """Reason why the task cannot run from this repository, or None."""
+        """Reason why the repository cannot give this task, or None."""
         if not tabrepo.is_there(self.repository):
             return tabrepo.absent(self.repository)
         stored, task = self._stored, f"{self.dataset}, fold {self.fold}"
@@ -97,8 +103,8 @@ class TabRepoTask:
         rows, classes = stored.shape(self.dataset, self.fold)
         if (self.n_samples or rows, self.n_classes or classes) != (rows, classes):
             return (
-                f"the list of tasks says {self.n_samples} rows and {self.n_classes} classes, "
-                f"the repository {rows} and {classes}, for {task}"
+                f"the list of tasks says {self.n_samples} rows and {self.n_classes} classes, but "
+                f"the repository has {rows} and {classes}, for {task}"
             )
         return None
 
@@ -127,30 +133,31 @@ class TabRepoTask:
         return None
 
 
-# dataset, fold, config, rows, classes
+# (data set, fold, config, number of rows, number of classes)
 Task: TypeAlias = tuple[str, int, str, int | None, int | None]
 
 
 @dataclass(frozen=True)
 class TabRepoTasks:
-    """Family with one TabRepoTask per (dataset, fold, config), with ids dataset/fold/config.
+    """Family with one TabRepoTask per data set, fold and config, with ids dataset/fold/config.
 
-    Tasks that the repository lacks (a partial download) and regression data sets are skipped with
-    the reason. Without a repository all listed tasks are skipped.
+    Tasks that the repository lacks (after a partial download) and regression data sets are skipped
+    with the reason. Without a repository, all listed tasks are skipped.
 
     Parameters
     ----------
     repository : str
-        A folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
+        Folder, searched in the working folder, below CALHARNESS_DATA and in the project's cache.
     tasks : str, optional
-        A csv with columns dataset, fold, config and, if known, n_samples and n_classes: a path, or
-        a path below experiments/. None selects all tasks of the repository.
+        Path of a csv, possibly below experiments/. It has the columns dataset, fold, config and, if
+        known, n_samples and n_classes. None selects all tasks of the repository.
     configs, folds, datasets, families : list, optional
-        Restrict the tasks. A family is the part of a config's name before the first '_'.
+        Keep only tasks with these values. A family is the part of a config's name before the first
+        '_'.
     min_n, max_classes : int, optional
         Exclude tasks with fewer rows or more classes.
     max_n : int
-        Upper limit of the default sample size.
+        Largest default sample size.
 
     Examples
     --------
@@ -170,10 +177,10 @@ class TabRepoTasks:
     max_n: int = 5000
 
     def members(self) -> dict[str, TabRepoTask]:
-        """Return {id: TabRepoTask}.
+        """Return {id: TabRepoTask problem}.
 
-        Raises BadInputError if no task is left, or if the repository is absent and no list gives
-        the sizes of its tasks.
+        BadInputError if no task is left, or if the repository is absent and no list gives the sizes
+        of its tasks.
         """
         tasks = self._read_list(self.tasks) if self.tasks else []
         repository = None
@@ -189,7 +196,7 @@ class TabRepoTasks:
         }
 
     def _read_list(self, tasks: str) -> list[Task]:
-        """Read [(dataset, fold, config, rows, classes)] from the csv, in its order."""
+        """Return the tasks of a csv, in its order."""
         path = task_list(tasks)
         frame = pd.read_csv(path)
         columns = ["dataset", "fold", "config"]
@@ -197,7 +204,7 @@ class TabRepoTasks:
         if missing:
             raise BadInputError(
                 f"{path} has no column {', '.join(missing)}; "
-                "a list of tasks needs dataset, fold and config."
+                "a list of tasks needs the columns dataset, fold and config."
             )
         duplicates = frame.loc[frame.duplicated(columns), columns]
         if len(duplicates):
@@ -211,6 +218,7 @@ class TabRepoTasks:
         )
 
     def _all_tasks(self, repository: tabrepo.Repository) -> list[Task]:
+        """Return all tasks of a repository."""
         return [
             (dataset, fold, config, *repository.shape(dataset, fold))
             for dataset in repository.datasets()
@@ -219,6 +227,7 @@ class TabRepoTasks:
         ]
 
     def _select(self, tasks: list[Task]) -> list[Task]:
+        """Return the tasks that pass all filters; BadInputError if none is left."""
         parts: tuple[tuple[str, tuple[Any, ...] | None, int], ...] = (
             ("datasets", self.datasets, 0),
             ("folds", self.folds, 1),
@@ -236,7 +245,7 @@ class TabRepoTasks:
                 first = ", ".join(map(str, sorted(present)[:10]))
                 more = ", ..." if len(present) > 10 else ""
                 raise BadInputError(
-                    f"{name} is {unknown[0]!r}, which no task has; there are {first}{more}."
+                    f"{name} is {unknown[0]!r}, which no task has; choose from {first}{more}."
                 )
             tasks = [task for task in tasks if feature(task[column]) in values]
         tasks = [task for task in tasks if task[3] is None or task[3] >= self.min_n]
@@ -244,13 +253,14 @@ class TabRepoTasks:
             tasks = [task for task in tasks if task[4] is None or task[4] <= self.max_classes]
         if not tasks:
             raise BadInputError(
-                "datasets, folds, configs, families, min_n and max_classes together leave no task."
+                "datasets, folds, configs, families, min_n and max_classes together exclude all "
+                "tasks; remove one of them."
             )
         return tasks
 
 
 def task_list(name: str) -> Path:
-    """Return the path of a list of tasks: as given, else below experiments/."""
+    """Return the path of a list of tasks, which is `name` itself or lies below experiments/."""
     for path in (Path(name).expanduser(), EXPERIMENTS / name):
         if path.is_file():
             return path
@@ -263,4 +273,5 @@ def _integers(column: pd.Series) -> list[int | None]:
 
 
 def _family(config: str) -> str:
+    """Return the family of a config: the part of its name before the first '_'."""
     return config.split("_")[0]

@@ -1,4 +1,4 @@
-"""Predictions and posteriors that are powers of one Dirichlet draw."""
+"""Problems whose predictions and posteriors are powers of the same Dirichlet vector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.problems.tempered_truths import (
 
 @dataclass(frozen=True)
 class TemperedDirichlet(Generated):
-    """Predictions f and posteriors C that are powers of one Dirichlet draw.
+    """Predictions f and posteriors C that are powers of the same Dirichlet vector s.
 
         s ~ Dir(alpha 1_k),  C proportional to s^truth_power,  f proportional to s^prediction_power
 
@@ -33,13 +33,13 @@ class TemperedDirichlet(Generated):
     Parameters
     ----------
     classes : int
-        k, at least 2.
+        Number k of classes, at least 2.
     alpha : float
         Concentration, positive. Computations use logarithms, because s underflows for alpha = 0.04.
     truth_power, prediction_power : float
         Inverse temperatures, positive.
     default_notions : tuple of str
-        Notions that a run judges by default; they do not identify the problem.
+        Notions that a run judges by default. They are not part of the problem's identity.
 
     Examples
     --------
@@ -53,20 +53,25 @@ class TemperedDirichlet(Generated):
 
     Notes
     -----
-    Truths for two classes: quadrature over log(s_2 / s_1), error about 1e-13.
+    Two classes: truths come from quadrature over log(s_2 / s_1), with an error of about 1e-13.
 
-    Truths for more classes: let f_1 = t, let u ~ Dir(alpha 1_(k-1)) be the direction of the other
-    coordinates of s, and b the prediction_power. Then s_1 over the sum of the others is
+    More classes: let f_1 = t, let u ~ Dir(alpha 1_(k-1)) be the direction of the other coordinates
+    of s, and let b be the prediction_power. The ratio of s_1 and the sum of the other coordinates
+    is
 
         rho = (t / (1 - t) sum_j u_j^b)^(1 / b).
 
-    rho follows a beta-prime law and is independent of u. A mean given f_1 = t is therefore a mean
-    over u, weighted by the density of rho. It is computed with 16 scrambled Sobol sets inside a
-    quadrature over logit t. Class-wise truths use E[C_1 given f_1 = t]. Top-label truths use only
-    those u for which f_1 is the largest. Canonical truths that are sums over classes use one class
-    times k. Other canonical truths (norms, top_class_*) use 16 scrambled Sobol sets of 2^15 points.
-    The error is the standard error over the 16 sets. Conditional means add the difference to half
-    as many points and fewer nodes.
+    rho has a beta-prime distribution and is independent of u. A mean given f_1 = t is therefore a
+    mean over u, weighted by the density of rho. It is computed with 16 scrambled Sobol sets inside
+    a quadrature over logit t. The truths use it as follows:
+
+    * Class-wise truths use E[C_1 given f_1 = t].
+    * Top-label truths use only those u for which f_1 is the largest entry.
+    * Canonical truths that are sums over classes are k times the term of one class.
+    * Other canonical truths (norms, top_class_*) use 16 scrambled Sobol sets of 2^15 points.
+
+    The error is the standard error over the 16 sets. For conditional means, it also includes the
+    difference from a computation with half as many points and fewer nodes.
 
     References
     ----------
@@ -106,10 +111,10 @@ class TemperedDirichlet(Generated):
         return {name: getattr(self, name) for name in names}
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw p (n, k) and y (n,).
+        """Draw predictions p (n, k) and labels y (n,).
 
-        A gamma variate of shape alpha is one of shape alpha + 1 times U^(1 / alpha); the product is
-        computed in logarithms.
+        The method uses that a gamma variate of shape alpha is a gamma variate of shape alpha + 1
+        times U^(1 / alpha), with U uniform. The product is computed in logarithms.
         """
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)
@@ -121,7 +126,10 @@ class TemperedDirichlet(Generated):
         return p, draw_labels(self.posterior(p), rng_y)
 
     def posterior(self, p: np.ndarray) -> np.ndarray:
-        """Return C = E[one-hot Y given p], (n, k); for p (n,) of two classes P(Y = 1 given p)."""
+        """Return C = E[one-hot Y given p] for p (n, k).
+
+        For p (n,) of two classes, return P(Y = 1 given p).
+        """
         if p.ndim == 1:
             return self.posterior(np.column_stack([1.0 - p, p]))[:, 1]
         with np.errstate(divide="ignore"):
@@ -138,19 +146,19 @@ class TemperedDirichlet(Generated):
         return truths_of_classes(self.law, notion, extra)[estimand]
 
     def truth_of_vector(self, estimand: str) -> Truth | None:
-        """Return the mean over classes of E d(f_j, C_j) with C_j = P(Y = j given all of f).
+        """Return the mean over classes of E d(f_j, C_j), with C_j = P(Y = j given all of f).
 
-        The class-wise notion conditions on f_j alone.
+        In contrast, the class-wise notion conditions on f_j alone.
 
         Parameters
         ----------
         estimand : {"l2_squared", "kl"}
-            Estimand of one column.
+            The estimand whose distance d is applied to each column.
 
         Raises
         ------
         BadInputError
-            For another estimand.
+            If the estimand is not one of these.
 
         References
         ----------
@@ -166,5 +174,5 @@ class TemperedDirichlet(Generated):
 
     @property
     def law(self) -> PowerLaw:
-        """Parameters that determine the truths, under which these are cached."""
+        """Parameters that determine the truths. They are the key of the cache of truths."""
         return PowerLaw(self.classes, self.alpha, self.truth_power, self.prediction_power)

@@ -1,4 +1,7 @@
-"""Truths of `TemperedDirichlet`, by quadrature and randomised quasi-Monte Carlo."""
+"""Truths of the problem TemperedDirichlet, by quadrature and randomised quasi-Monte Carlo.
+
+`TemperedDirichlet` explains the method and the notation.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ from harness.math.softmax import softmax
 from harness.problems.base import Truth, integral
 from harness.problems.search import crossings, maximum
 
-RANDOMISATIONS = 16  # scrambled Sobol sets, whose spread gives the standard error of a truth
-POINTS = 15  # log2 of the points of a set over all coordinates
-CONDITIONAL_POINTS = 12  # log2 of the points of a set over all coordinates but one
-SMOOTH = 1e-10  # error of the quadrature over smooth functions (`_logit_edges`)
-BLOCK = 1 << 15  # numbers of one block of (nodes, points)
+# Number of scrambled Sobol sets. Their spread gives the standard error of a truth.
+RANDOMISATIONS = 16
+POINTS = 15  # log2 of the number of points of a set over all coordinates
+CONDITIONAL_POINTS = 12  # log2 of the number of points of a set over all coordinates but one
+SMOOTH = 1e-10  # error of the quadrature of smooth functions (see `_logit_edges`)
+BLOCK = 1 << 15  # most entries of an array (nodes, points) in memory
 
 
 class PowerLaw(NamedTuple):
-    """Parameters of `TemperedDirichlet` that determine its truths."""
+    """Parameters of TemperedDirichlet that determine its truths."""
 
     classes: int
     alpha: float
@@ -32,9 +36,11 @@ class PowerLaw(NamedTuple):
 
 
 def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | None:
-    """Return the truth as the mean over Sobol sets; `bias` is added to the standard error.
+    """Return a truth as the mean of its values on the Sobol sets.
 
-    None if a value is infinite: predictions that underflow then carry weight.
+    The error is the standard error over the sets plus `bias`. The result is None if a value is
+    infinite, which happens if predictions that underflow have a noticeable weight. `method` is put
+    in front of the description of the method.
     """
     if not np.isfinite(per_set).all():
         return None
@@ -47,9 +53,10 @@ def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | 
 
 
 def truth_of_two_classes(law: PowerLaw, estimand: str, notion: str) -> Truth:
-    """Integrate over x = log(s_2 / s_1).
+    """Return a truth for two classes, integrated over x = log(s_2 / s_1).
 
-    Its density is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha).
+    The density of x is e^(alpha x) / (1 + e^x)^(2 alpha) / B(alpha, alpha), with B the beta
+    function.
     """
     a, b = law.truth_power, law.prediction_power
     if estimand == "linf" and notion != "canonical":
@@ -68,6 +75,7 @@ def truth_of_two_classes(law: PowerLaw, estimand: str, notion: str) -> Truth:
 
 
 def _two_class_nodes(law: PowerLaw, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes x and weights of the quadrature over x = log(s_2 / s_1)."""
     fastest = max(1.0, law.truth_power, law.prediction_power)
     slowest = min(1.0, law.truth_power, law.prediction_power)
     half = growing(1.0 / fastest, 40.0 / slowest, 40.0 / law.alpha + 40.0 / slowest)
@@ -80,6 +88,7 @@ def _two_class_nodes(law: PowerLaw, order: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _supremum(a: float, b: float) -> Truth:
+    """Return sup |f - C| for two classes with truth power `a` and prediction power `b`."""
     x = np.linspace(0.0, 40.0 / min(a, b), 20001)
     value = maximum(lambda t: np.abs(expit(b * t) - expit(a * t)), x)
     return Truth(value, 1e-9, "maximised on a grid, refined")
@@ -92,6 +101,10 @@ def _supremum(a: float, b: float) -> Truth:
 def truths_of_classes(
     law: PowerLaw, notion: str, extra: tuple[str, ...]
 ) -> dict[str, Truth | None]:
+    """Return {estimand: truth} for more than two classes.
+
+    `extra` names the estimands. If it is empty, all named estimands of the notion are computed.
+    """
     wanted = extra or estimands.names(notion)
     if notion == "canonical":
         return {
@@ -105,20 +118,20 @@ def truths_of_classes(
         ]
     )
     with np.errstate(invalid="ignore"):
-        # bias of ratios, O(1 / points), and error of the node spacing
+        # The difference measures the bias of ratios, O(1 / points), and the error of the nodes.
         bias = np.abs(values.mean(axis=0) - fewer.mean(axis=0))
     method = "quadrature over the conditioning probability, "
     return {name: mean_of_sets(v, b, method) for name, v, b in zip(wanted, values.T, bias)}
 
 
 def _canonical(law: PowerLaw, wanted: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return {estimand: its value for each set}."""
+    """Return {estimand: array of its values on the Sobol sets} for canonical estimands."""
     values = dict(sums_over_classes(law))
     values["rms"] = np.sqrt(values["l2_squared"])
     for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):
         values[score] = values[distance] + values[f"refinement_{distance}"]
     k = law.classes
-    # by symmetry E C is uniform
+    # By symmetry, E C is uniform.
     values["sharpness_l2_squared"] = 1.0 - 1.0 / k - values["refinement_l2_squared"]
     values["sharpness_kl"] = np.log(k) - values["refinement_kl"]
     others = [name for name in wanted if name not in values]
@@ -130,17 +143,17 @@ def _canonical(law: PowerLaw, wanted: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _pairs(law: PowerLaw, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (f, C) at the points of set r."""
+    """Return predictions f and posteriors C, (points, k) each, on Sobol set number r."""
     log_s = _log_gammas(law.classes, law.alpha, POINTS, r)
     return softmax(law.prediction_power * log_s), softmax(law.truth_power * log_s)
 
 
 @lru_cache(maxsize=64)
 def sums_over_classes(law: PowerLaw) -> dict[str, np.ndarray]:
-    """Return {estimand: E sum_j d(f_j, C_j) for each set}.
+    """Return {name: array of E sum_j d(f_j, C_j) on the Sobol sets} for distances d of one column.
 
-    "kl_rest" is the part of 1 - C against 1 - f. The terms of kl are c log(c / t) - c + t: the last
-    two sum to 0 over the classes, but make every term positive, which reduces the variance.
+    "kl" sums the terms c log(c / t) - c + t. The part -c + t sums to 0 over the classes, but makes
+    every term positive, which reduces the variance. "kl_rest" is the same for 1 - c and 1 - t.
     """
     per_set = []
     for r in range(RANDOMISATIONS):
@@ -169,14 +182,18 @@ def _conditional_values(
     log2_points: int = CONDITIONAL_POINTS,
     order: int = 8,
 ) -> list[float]:
-    """Integrate d(t, E[Y given t]) over t = f_1 (class-wise) or t = max f (top-label)."""
+    """Return the class-wise or top-label estimands `wanted` on Sobol set number r.
+
+    They are integrals of d(t, E[Y given t]), with t = f_1 for class-wise and t = max f for
+    top-label. `order` is the number of nodes per panel of logit t.
+    """
     rest = _Rest.draw(law, log2_points, r)
     edges = _logit_edges(law, notion, 1.5)
 
     def means(x: np.ndarray) -> np.ndarray:
-        """Return (density of logit t, E[C_1; t], E[1 - C_1; t]).
+        """Return the density h of logit t at x, and h times the means of C_1 and 1 - C_1 given t.
 
-        Top-label: only the part where f_1 is the largest.
+        For top-label, only the part where f_1 is the largest entry counts.
         """
         h, z = rest.density_and_logit(x)
         if notion == "top_label":
@@ -191,15 +208,15 @@ def _conditional_values(
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(c) - np.log(c_rest) - x
 
-    # |t - C| has its kinks where the gap is 0
+    # |t - C| is not smooth where the gap is 0.
     splits = np.union1d(edges, crossings(gap, edges, xtol=1e-12))
     x, weights = gauss_legendre(splits, order)
     mass, c, c_rest = means_in_blocks(x)
-    # below this, ratios would be ratios of rounded numbers
+    # Below this mass, rounding errors would dominate the ratios.
     positive = mass > np.finfo(float).tiny / np.finfo(float).eps
     x, weights, mass, c, c_rest = (a[positive] for a in (x, weights, mass, c, c_rest))
     weights = weights * mass
-    weights /= weights.sum()  # the sum is 1 for class-wise; about 1 / k for top-label
+    weights /= weights.sum()  # the sum was 1 for class-wise, about 1 / k for top-label
     return [
         integral(name, notion, expit(x), expit(-x), c / mass, c_rest / mass, weights)
         for name in wanted
@@ -207,15 +224,16 @@ def _conditional_values(
 
 
 class _Rest(NamedTuple):
-    """Functions of points u ~ Dir(alpha 1_(k-1))."""
+    """Functions of u ~ Dir(alpha 1_(k-1)), the direction of all coordinates but the first."""
 
     law: PowerLaw
-    log_sum_f: np.ndarray  # log sum_j u_j^b
-    log_sum_c: np.ndarray  # log sum_j u_j^a
-    largest_from: np.ndarray  # logit of f_1 from which on f_1 is the largest
+    log_sum_f: np.ndarray  # log sum_j u_j^b, with b the prediction power
+    log_sum_c: np.ndarray  # log sum_j u_j^a, with a the truth power
+    largest_from: np.ndarray  # f_1 is the largest entry if its logit is at least this
 
     @classmethod
     def draw(cls, law: PowerLaw, log2_points: int, r: int) -> _Rest:
+        """Return the functions at the 2^log2_points points of Sobol set number r."""
         log_u = _log_gammas(law.classes - 1, law.alpha, log2_points, r)
         log_u = log_u - logsumexp(log_u, axis=1, keepdims=True)
         log_sum_f, log_sum_c = (
@@ -225,7 +243,7 @@ class _Rest(NamedTuple):
         return cls(law, log_sum_f, log_sum_c, largest_from)
 
     def density_and_logit(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the density of logit f_1 at x (m,) and logit C_1 there, (m, points)."""
+        """Return the density of logit f_1 at x (m,), and logit C_1 given x, both (m, points)."""
         k, alpha = self.law.classes, self.law.alpha
         a, b = self.law.truth_power, self.law.prediction_power
         m = (x[:, None] + self.log_sum_f) / b  # log rho
@@ -234,18 +252,22 @@ class _Rest(NamedTuple):
         return np.exp(log_density) / b, a * m - self.log_sum_c
 
     def blocks(self, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield parts of the nodes for which (nodes, points) has at most BLOCK numbers."""
+        """Yield blocks of nodes and weights, so that (nodes, points) has at most BLOCK entries."""
         step = max(1, BLOCK // len(self.log_sum_f))
         for start in range(0, len(x), step):
             yield x[start : start + step], weights[start : start + step]
 
 
 def _logit_edges(law: PowerLaw, notion: str, width: float) -> np.ndarray:
-    """Return the ends of panels in x = logit t.
+    """Return the ends of panels in x = logit t, for the quadrature over t.
 
-    Densities fall as e^(alpha x / b) to the left, and (k - 1) times as fast to the right. t, C_1
-    and the density are analytic except for poles at a distance of pi times 1, b / a and b from the
-    real axis. With panels as wide as the smallest of the three (times `width`, up to 2.5) the error
+    With a the truth power, b the prediction power and k classes:
+
+    * Densities fall as e^(alpha x / b) to the left, and (k - 1) times as fast to the right.
+    * t, C_1 and the density are analytic except for poles. The distances of the poles from the real
+      axis are pi, pi b / a and pi b.
+
+    Panels are `width` times the smallest of 1, b / a and b wide. With `width` up to 2.5, the error
     of smooth integrands is below 1e-10.
     """
     k, b = law.classes, law.prediction_power
@@ -263,23 +285,25 @@ def _logit_edges(law: PowerLaw, notion: str, width: float) -> np.ndarray:
 
 
 def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
-    """Return logs of gamma variates of shape alpha at scrambled Sobol points.
+    """Return logarithms of gamma variates of shape alpha at scrambled Sobol points.
 
-    The shape is (2^log2_points, k).
+    The result has the shape (2^log2_points, k).
     """
     from scipy.stats.qmc import Sobol  # slow to import
 
     u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
     u = np.maximum(u, 2.0**-64)
     g = -np.log1p(-u) if alpha == 1.0 else gammaincinv(alpha, u)
-    small = g < 1e-100  # there P(G < g) = g^alpha / Gamma(alpha + 1), and g itself may underflow
+    # For small g, P(G < g) = g^alpha / Gamma(alpha + 1). Solve this for log g, because g may
+    # underflow.
+    small = g < 1e-100
     return np.where(
         small, (np.log(u) + gammaln(alpha + 1.0)) / alpha, np.log(np.where(small, 1.0, g))
     )
 
 
 def _both(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return expit(z) and expit(-z) with a single exponential, which numpy vectorises."""
+    """Return expit(z) and expit(-z), computed from a single exponential."""
     small = np.exp(-np.abs(z))
     large = 1.0 / (1.0 + small)
     small *= large

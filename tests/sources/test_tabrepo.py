@@ -338,10 +338,10 @@ def test_a_family_stands_for_its_members(tiny):
     [
         (
             {"datasets": ("two", "four")},
-            "datasets is 'four', which no task has; there are amount, three, two",
+            "datasets is 'four', which no task has; choose from amount, three, two",
         ),
         ({"folds": (7,)}, "folds is 7"),
-        ({"families": ("A_1",)}, "families is 'A_1', which no task has; there are A, B"),
+        ({"families": ("A_1",)}, "families is 'A_1', which no task has; choose from A, B"),
         ({"min_n": 100}, "leave no task"),
         ({"tasks": "nowhere.csv"}, "tasks is 'nowhere.csv'; there is no such file"),
     ],
@@ -712,7 +712,7 @@ def test_a_changed_file_is_noticed_and_left(get, cli):
     path = get.there / "model_predictions/two/0/pred-val.dat"
     path.write_bytes(bytes(reversed(path.read_bytes())))
     code, _, err = get()
-    assert code == 1 and "but it was" in err and "move it away" in err and path.is_file()
+    assert code == 1 and "but it was" in err and "Move the file away" in err and path.is_file()
     code, text, _ = cli("data", "verify", "tabrepo", "--out", str(get.there))
     assert code == 1 and "pred-val.dat has changed" in text and "1 problems" in text
     path.unlink()

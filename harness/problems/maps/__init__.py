@@ -1,10 +1,13 @@
-"""Calibration maps g*: C = g*(p).
+"""Calibration maps g* with C = g*(p), where C = E[Y given p].
 
-Scalar maps take (n,) probabilities. Vector maps take (n, k); they are elementwise functions h
-followed by normalisation, g*(p) = h(p) / sum_j h(p_j), which the conditional truths rely on.
+Scalar maps take probabilities (n,). Vector maps take probabilities (n, k). They are an elementwise
+function h followed by normalisation, g*(p) = h(p) / sum_j h(p_j), which conditional truths rely on.
 
-`kinks` are the interior points where a scalar map is not smooth; quadrature splits there.
-`pair(p, 1 - p)` gives C and 1 - C, each to full relative accuracy, where 1 - g*(p) would round.
+Optional members of a map:
+
+* `kinks`: interior points where a scalar map is not smooth. Quadrature splits there.
+* `pair(p, 1 - p)`: returns C and 1 - C, both to full relative accuracy. The difference 1 - g*(p)
+  would lose digits.
 """
 
 from harness.problems.maps.kinked import Between, Bump, Piecewise, Shifted, Spot, SquareWave, Steps

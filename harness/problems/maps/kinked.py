@@ -1,4 +1,4 @@
-"""Scalar maps with kinks or jumps."""
+"""Maps of probabilities (n,) with kinks or jumps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.problems.maps.smooth import scaled_logits
 
 @dataclass(frozen=True)
 class Shifted:
-    """g*(p) = min(1, p + eps), for negative eps max(0, p + eps).
+    """g*(p) = p + eps, clipped to [0, 1].
 
     Examples
     --------
@@ -37,7 +37,9 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Piecewise:
-    """g*(p) = sigma(slope_above logit p) for p > 1/2 and sigma(slope_below logit p) otherwise.
+    """g*(p) = sigma(slope logit p) with one slope above 1/2 and another slope below.
+
+    sigma is the logistic function. `slope_above` applies for p > 1/2, `slope_below` otherwise.
 
     Examples
     --------
@@ -57,13 +59,16 @@ class Piecewise:
         return expit(scaled_logits(np.where(p > 0.5, self.slope_above, self.slope_below), logit(p)))
 
     def pair(self, p: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return g*(p) and 1 - g*(p) to full relative accuracy; `rest` is 1 - p."""
         x = np.where(p > 0.5, self.slope_above, self.slope_below) * (np.log(p) - np.log(rest))
         return expit(x), expit(-x)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """g*(p) = values[j] if j of the ascending cuts are at most p; one more value than cuts.
+    """Step function: g*(p) = values[j], where j is the number of cuts that are at most p.
+
+    `cuts` is ascending, and `values` has one more entry than `cuts`.
 
     Examples
     --------
@@ -79,8 +84,8 @@ class Steps:
             object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
         if len(self.values) != len(self.cuts) + 1:
             raise BadInputError(
-                f"values has {len(self.values)} entries and cuts {len(self.cuts)}; "
-                "values needs one more than cuts."
+                f"values has {len(self.values)} entries and cuts has {len(self.cuts)}; "
+                "values needs one entry more than cuts."
             )
         if list(self.cuts) != sorted(self.cuts):
             raise BadInputError(f"cuts is {list(self.cuts)}; the cuts must be in ascending order.")
@@ -100,8 +105,10 @@ class Steps:
 class SquareWave:
     """Square wave around the diagonal that stays inside [0, 1].
 
-        g*(p) = p + m(p) in the first half of each of `periods` equal parts of [0, 1],
-                p - m(p) in the second half,   m(p) = min(amplitude, p, 1 - p)
+    [0, 1] is divided into `periods` equal parts. With m(p) = min(amplitude, p, 1 - p),
+
+        g*(p) = p + m(p)   in the first half of each part,
+        g*(p) = p - m(p)   in the second half.
 
     Examples
     --------
@@ -125,7 +132,7 @@ class SquareWave:
 
 @dataclass(frozen=True)
 class Bump:
-    """The diagonal with one bump.
+    """The diagonal with a single bump of the given centre, half-width and height.
 
         g*(p) = p + height (1 + cos(pi (p - centre) / width)) / 2   if |p - centre| < width
 
@@ -154,9 +161,9 @@ class Bump:
 
 @dataclass(frozen=True)
 class Spot:
-    """The diagonal except for one point: g*(at) = value.
+    """The diagonal except for a single point p = `at`, where g*(p) = `value`.
 
-    It matters if p = `at` has a positive probability.
+    The point matters only if p = `at` has a positive probability.
 
     Examples
     --------
@@ -173,7 +180,7 @@ class Spot:
 
     @property
     def spikes(self) -> float:
-        """Total variation of the point, which a grid would miss."""
+        """Total variation that the single point adds. A grid would miss it."""
         return 2.0 * abs(self.value - self.at)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
@@ -182,7 +189,9 @@ class Spot:
 
 @dataclass(frozen=True)
 class Between:
-    """g*(p) = p clipped to [low, high], as if a share of the labels were noise.
+    """g*(p) = p clipped to [low, high].
+
+    Noise in the labels has a similar effect: no outcome is certain.
 
     Examples
     --------
@@ -202,4 +211,5 @@ class Between:
 
 
 def _interior(*points: float) -> tuple[float, ...]:
+    """Return the points that lie inside (0, 1)."""
     return tuple(point for point in points if 0.0 < point < 1.0)

@@ -1,4 +1,4 @@
-"""Scalar maps that are smooth inside (0, 1), with the identity and waves around it."""
+"""Maps of probabilities that are smooth inside (0, 1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.errors import BadInputError
 
 
 class ScalarMap(Protocol):
-    """Calibration map of scalars, with the points where it is not smooth."""
+    """Calibration map of probabilities (n,), with the points `kinks` where it is not smooth."""
 
     @property
     def kinks(self) -> tuple[float, ...]: ...
@@ -22,7 +22,7 @@ class ScalarMap(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """g*(p) = p: calibrated scalars or vectors.
+    """g*(p) = p: predictions (scalars or vectors) are calibrated.
 
     Examples
     --------
@@ -36,14 +36,15 @@ class Identity:
         return p
 
     def elementwise(self, p: np.ndarray) -> np.ndarray:
+        """Return p."""
         return p
 
 
 @dataclass(frozen=True)
 class LogitAffine:
-    """g*(p) = sigma(slope logit p + intercept).
+    """g*(p) = sigma(slope logit p + intercept), with sigma the logistic function.
 
-    Overconfident for slope < 1, underconfident for slope > 1.
+    Predictions are overconfident for slope < 1, and underconfident for slope > 1.
 
     Examples
     --------
@@ -63,6 +64,7 @@ class LogitAffine:
         return expit(scaled_logits(self.slope, logit(p)) + self.intercept)
 
     def pair(self, p: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return g*(p) and 1 - g*(p) to full relative accuracy; `rest` is 1 - p."""
         x = self.slope * (np.log(p) - np.log(rest)) + self.intercept
         return expit(x), expit(-x)
 
@@ -91,7 +93,7 @@ class Wavy:
 
 @dataclass(frozen=True)
 class Affine:
-    """g*(p) = intercept + slope p; with slope 0 it is constant.
+    """g*(p) = intercept + slope p. With slope 0 it is constant.
 
     Examples
     --------
@@ -109,7 +111,9 @@ class Affine:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """g*(p) = sigma(slope (p - centre)): a logistic curve in p itself, not in its logit.
+    """g*(p) = sigma(slope (p - centre)), with sigma the logistic function.
+
+    It is a logistic curve in p itself, not in the logit of p.
 
     Examples
     --------
@@ -134,9 +138,9 @@ ENVELOPES = {
 
 @dataclass(frozen=True)
 class Wave:
-    """g*(p) = p + amplitude envelope(p) sin(2 pi periods p).
+    """Sine wave around the diagonal: g*(p) = p + amplitude envelope(p) sin(2 pi periods p).
 
-    The envelope is 1 (flat), p (1 - p) (parabola) or min(p, 1 - p) (triangle).
+    The envelope is 1 ("flat"), p (1 - p) ("parabola") or min(p, 1 - p) ("triangle").
 
     Examples
     --------
@@ -166,9 +170,9 @@ class Wave:
 
 @dataclass(frozen=True)
 class Bend:
-    """g*(p) = p + amount p (1 - p).
+    """Parabola around the diagonal: g*(p) = p + amount p (1 - p).
 
-    Above the diagonal for a positive amount, below for a negative one.
+    It lies above the diagonal for a positive amount, and below for a negative amount.
 
     Examples
     --------
@@ -185,7 +189,7 @@ class Bend:
 
 @dataclass(frozen=True)
 class Hump:
-    """g*(p) = top - curvature (p - peak)^2: rises up to the peak and falls beyond it.
+    """Parabola that rises up to the peak and falls beyond it: g*(p) = top - curvature (p - peak)^2.
 
     Examples
     --------
@@ -203,6 +207,6 @@ class Hump:
 
 
 def scaled_logits(slope: float | np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return slope * x; 0 for slope 0 even if x is infinite."""
+    """Return slope * x for logits x; slope 0 gives 0 even if x is infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(slope == 0.0, 0.0, slope * x)

@@ -1,4 +1,4 @@
-"""Maps of probability vectors: elementwise functions, normalised."""
+"""Maps of probability vectors: an elementwise function, then normalisation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Power:
-    """g*(p) proportional to p^exponent, elementwise.
+    """g*(p) is proportional to p^exponent, elementwise.
 
-    Overconfident for exponent < 1, underconfident for exponent > 1.
+    Predictions are overconfident for exponent < 1, and underconfident for exponent > 1.
 
     Examples
     --------
@@ -29,6 +29,7 @@ class Power:
         return _normalised(self.elementwise(p))
 
     def elementwise(self, p: np.ndarray) -> np.ndarray:
+        """Return the function before normalisation."""
         return p**self.exponent
 
 
@@ -53,10 +54,12 @@ class Harmonic:
         return _normalised(self.elementwise(p))
 
     def elementwise(self, p: np.ndarray) -> np.ndarray:
+        """Return the function before normalisation."""
         with np.errstate(divide="ignore"):
             wave = np.sin(self.frequency * np.log(np.maximum(p, np.finfo(float).tiny)))
         return p * np.exp(self.amplitude * wave)
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:
+    """Return the weights divided by their sum along the last axis."""
     return weights / weights.sum(axis=-1, keepdims=True)
