@@ -1,4 +1,4 @@
-"""Calibrators: fit (p, y) -> q, an estimate of E[Y given p].
+"""Calibrators: fit a map q to (p, y), where q(p) estimates E[Y given p].
 
 A calibrator is a frozen dataclass with a method
 

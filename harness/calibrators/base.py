@@ -1,4 +1,4 @@
-"""Protocol of a calibrator and its optional attributes."""
+"""Protocol of a calibrator, and the attributes that a calibrator may declare."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ CalibrationMap: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 @runtime_checkable
 class Calibrator(Protocol):
-    """Fits E[Y given p]: a frozen dataclass with a method `fit`, whose fields are its settings.
+    """Frozen dataclass with a method `fit` that estimates E[Y given p].
 
-    The fields of `CalibratorSpec` are optional class attributes or properties.
+    Its fields are its settings. The fields of `CalibratorSpec` are optional class attributes or
+    properties.
     """
 
     def fit(
         self, p: NDArray[np.float64], y: NDArray[np.int64], rng: np.random.Generator | int
     ) -> CalibrationMap:
-        """Fit the map q, an estimate of E[Y given p].
+        """Fit a map q that estimates E[Y given p].
 
         Parameters
         ----------
         p : array (n,) or (n, k)
-            Predicted probabilities: of class 1, or of all k classes with rows that sum to 1.
-            Must not be modified.
+            Predicted probabilities: of class 1, or of all k classes with rows that sum to 1. They
+            must not be modified.
         y : array (n,)
-            Labels, in {0, 1} if p is (n,), else in 0..k-1. A class may be absent: it gets
-            probability 0, or the smallest that the calibrator can express.
+            Labels, in {0, 1} if p is (n,), else in 0..k-1. A class may be absent from y. It gets
+            probability 0, or the smallest probability that the calibrator can express.
         rng : Generator or int
-            An integer seed reproduces the random stream of an author's code.
+            Source of random numbers. An integer seed reproduces the random stream of an author's
+            code.
 
         Returns
         -------
@@ -56,22 +58,22 @@ class CalibratorSpec:
     Parameters
     ----------
     determinism : {"exact", "rounding", "statistical"}
-        "exact": same input, same bits. "rounding": equal to 1e-9. "statistical": depends on the
-        seed.
+        "exact": the same input gives the same bits. "rounding": results agree within 1e-9.
+        "statistical": results depend on the seed.
     max_n, max_classes : int or None
         Cells with more samples or more classes are skipped, with this limit as the reason. None
         means no limit.
     null_bias : float
-        Largest |mean estimate| that is normal for a cross-fitted variational estimator with this
-        calibrator on a calibrated sample of 2,000.
+        Largest absolute mean of a cross-fitted variational estimate that is normal with this
+        calibrator, for a calibrated sample of size 2,000.
     seconds : float
-        Rough CPU seconds of one fit and prediction at n = 1,000, for planning.
+        Approximate CPU seconds of one fit and prediction at n = 1,000. Runs are planned with it.
     unavailable : str or None
         Reason why the calibrator cannot run here (a missing package, file or GPU). Its cells are
-        skipped with that reason.
+        skipped with this reason.
     revision : int
-        Raised when the maps change. It is part of the revision of a variational estimator, whose
-        cells are then computed again.
+        Number that is raised when the fitted maps change. It is part of the revision of a
+        variational estimator, whose cells are then computed again.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class CalibratorSpec:
 
     @classmethod
     def of(cls, calibrator: Any) -> CalibratorSpec:
-        """Read the attributes of `calibrator`; missing ones get their defaults."""
+        """Return the attributes of `calibrator`; missing attributes get their defaults."""
         declared: dict[str, Any] = {
             f.name: getattr(calibrator, f.name) for f in fields(cls) if hasattr(calibrator, f.name)
         }
@@ -101,10 +103,10 @@ class CalibratorSpec:
 def fit_each(
     calibrator: Any, p: NDArray[np.float64], y: NDArray[np.int64], seen: Any, rng: Any
 ) -> Iterator[CalibrationMap]:
-    """Fit one map per row of `seen` (folds, n), a mask of the samples to fit on.
+    """Fit one map for each row of `seen` (folds, n), a mask of the samples to fit on.
 
-    A calibrator may define its own method `fit_each(p, y, seen, rng)`. Work that the fits
-    share is then done once, such as the order of the samples or a start near the minimum.
+    A calibrator may define its own method `fit_each(p, y, seen, rng)`. Then the fits can share
+    work, such as the order of the samples or a start near the minimum.
     """
     if hasattr(calibrator, "fit_each"):
         return iter(calibrator.fit_each(p, y, seen, rng))
@@ -112,7 +114,7 @@ def fit_each(
 
 
 class FitEach(ABC):
-    """Base of a deterministic calibrator that defines `fit_each`; `fit` uses all samples."""
+    """Base of a deterministic calibrator that defines `fit_each`. Its `fit` uses all samples."""
 
     @abstractmethod
     def fit_each(
@@ -122,7 +124,7 @@ class FitEach(ABC):
         seen: NDArray[np.bool_],
         rng: np.random.Generator | int | None = None,
     ) -> Iterator[CalibrationMap]:
-        """Fit one map per row of `seen` (folds, n), a mask of the samples to fit on."""
+        """Fit one map for each row of `seen` (folds, n), a mask of the samples to fit on."""
 
     def fit(
         self,
@@ -130,5 +132,5 @@ class FitEach(ABC):
         y: NDArray[np.int64],
         rng: np.random.Generator | int | None = None,
     ) -> CalibrationMap:
-        """Fit the map q on all samples; see `Calibrator.fit`."""
+        """Fit the map q on all samples (see `Calibrator.fit`)."""
         return next(self.fit_each(p, y, np.ones((1, len(y)), dtype=bool), rng))

@@ -1,4 +1,4 @@
-"""Scheme of the boosted calibrators: inner folds, early stopping and a final scaling."""
+"""Scheme that CatBoost and LightGBM share: inner folds, early stopping and a final scaling."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.errors import BadInputError
 from harness.math.folds import assign_folds
 from harness.math.softmax import softmax
 
-# (features, start) -> raw scores
+# function from (features, start) to raw scores
 RawScores: TypeAlias = Callable[[Any, np.ndarray | None], np.ndarray]
-# mask of the held-out rows, their probabilities, map to raw scores
+# (mask of the held-out rows, probabilities of these rows, function for raw scores)
 InnerFold: TypeAlias = tuple[np.ndarray, np.ndarray, RawScores]
 
 
@@ -28,18 +28,22 @@ class BoostedTrees:
     """Base of CatBoost and LightGBM: inner folds, early stopping and a final scaling.
 
         q(p) = scaling( (1 / inner_folds) sum_j P_j(p) ),
-        P_j(p) = sigma or softmax of (trees_j(p) + start(p))
+        P_j(p) = sigma(trees_j(p) + start(p)), or softmax for vectors
 
-    The samples are split into stratified inner folds. For each fold, trees are grown on the other
-    folds; their number is the one with the smallest log-loss on the fold itself. The held-out
-    probabilities of all inner folds together fit the scaling: quadratic for two classes, structured
-    matrix scaling for more.
+    The fit has these steps:
 
-    With a warm start the trees add to the logits of the prediction: start(p) = logit p for scalars
-    and log p for vectors (logs floored at -87.336). No tree at all is then the identity map.
+    1. Split the samples into stratified inner folds.
+    2. For each inner fold j, grow trees_j on the other folds. The number of trees is the one with
+       the smallest log-loss on fold j.
+    3. Fit the scaling to the held-out probabilities of all inner folds together. It is quadratic
+       for two classes, and structured matrix scaling for more.
+
+    With a warm start, the trees add to the logits of the prediction: start(p) = logit p for scalars
+    and log p for vectors (logs floored at -87.336). Without trees, P_j is then the identity.
     Without a warm start, start(p) = 0.
 
-    A subclass gives `features` and `models`, and may replace the other steps.
+    A subclass defines `features` and `models`, and may replace the other steps. `CatBoost`
+    documents the parameters.
     """
 
     iterations: int = 300
@@ -60,13 +64,13 @@ class BoostedTrees:
         return 2.5e-4 * self.inner_folds * self.iterations
 
     def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
-        """Fit the map q; see `harness.calibrators.base`. An integer `rng` seeds the models."""
+        """Fit the map q (see `harness.calibrators.base`). An integer `rng` seeds the models."""
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         folds = min(self.inner_folds, len(y))
         seed = as_seed(rng) if self.seed is None else self.seed
         if folds < 2 or len(y) - -(-len(y) // folds) < 2:
-            # nothing can be learned from one sample, and LightGBM refuses three quarters of one
+            # A single sample teaches nothing, and LightGBM cannot draw three quarters of it.
             return lambda x: x.copy()
         fold = self.assign_inner_folds(y, folds, rng)
         rows, probabilities, maps = zip(
@@ -86,29 +90,34 @@ class BoostedTrees:
         return q
 
     def start(self, p: np.ndarray) -> np.ndarray:
-        """Return the logits that warm-started trees add to: (n,) or (n, k)."""
+        """Return the logits to which warm-started trees add, (n,) or (n, k)."""
         return log_odds(p) if p.ndim == 1 else floored_log(p)
 
     def assign_inner_folds(
         self, y: np.ndarray, folds: int, rng: np.random.Generator | int
     ) -> np.ndarray:
-        """Return the inner fold of every sample, (n,)."""
+        """Return the inner fold of each sample, (n,)."""
         return assign_folds(y, folds, True, rng)
 
     def scaling(self, p: np.ndarray) -> QuadraticScaling | StructuredMatrixScaling:
-        """Return the calibrator for the mean probabilities of the inner models."""
+        """Return the calibrator that is fitted to held-out probabilities of the inner models."""
         return QuadraticScaling() if p.ndim == 1 else StructuredMatrixScaling(mixture=True)
 
     def features(self, p: np.ndarray) -> Any:
-        """Return the input of the models."""
+        """Return the input of the models for predictions p."""
         raise NotImplementedError
 
     def models(
         self, p: np.ndarray, y: np.ndarray, z: np.ndarray | None, fold: np.ndarray, seed: int
     ) -> Iterator[InnerFold]:
-        """Fit a model per inner fold; its raw scores include the start z."""
+        """Yield a fitted model for each inner fold.
+
+        `z` holds the logits to which the trees add, or None. `fold` (n,) is the inner fold of each
+        sample. Each item is a tuple `InnerFold`, and its raw scores include `z`.
+        """
         raise NotImplementedError
 
 
 def probability(raw: np.ndarray) -> np.ndarray:
+    """Return the logistic function of raw scores (n,), or the softmax of raw scores (n, k)."""
     return expit(raw) if raw.ndim == 1 else softmax(raw)

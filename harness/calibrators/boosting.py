@@ -1,6 +1,7 @@
-"""Gradient-boosted trees on the prediction, from scratch or warm-started from its logits.
+"""Calibrators by gradient-boosted trees on the prediction: CatBoost and LightGBM.
 
-Everything runs on one thread, without files, logs or process pools.
+Trees start from scratch, or warm from the logits of the prediction. Everything runs on one thread,
+without files, logs or process pools.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from harness.calibrators.boosted_trees import BoostedTrees, InnerFold, RawScores
 from harness.calibrators.logits import in_columns
 
 ABSENT_WEIGHT = 1e-8  # weight of the row that represents a class without samples
-NO_SAMPLE = 1e-12  # accepted probability that a tree sees no sample, which CatBoost refuses
+# CatBoost fails if a tree sees no sample. Largest accepted probability of this event.
+NO_SAMPLE = 1e-12
 
 
 @dataclass(frozen=True)
 class CatBoost(BoostedTrees):
-    """CatBoost on the prediction, with inner folds, early stopping and a scaling on top.
+    """CatBoost on the prediction, with inner folds, early stopping and a final scaling.
 
         q(p) = scaling( (1 / inner_folds) sum_j sigma(trees_j(p) + start(p)) )
 
-    For vectors, softmax replaces sigma. See `BoostedTrees` for the scheme. Other hyper-parameters
-    have CatBoost's defaults.
+    trees_j is the model of inner fold j, start(p) the logits of p or 0, and sigma the logistic
+    function (softmax for vectors). `BoostedTrees` explains the scheme. Other hyper-parameters have
+    CatBoost's defaults.
 
     Parameters
     ----------
@@ -35,24 +38,26 @@ class CatBoost(BoostedTrees):
     patience : int
         An inner model stops after this many rounds without a smaller held-out log-loss.
     warm_start : bool
-        If true, the trees add to the logits of the prediction, start(p), otherwise to 0.
+        If True, the trees add to the logits of the prediction, otherwise to 0.
     inner_folds : int
         Number of inner folds.
     seed : int or None
-        Seed of the models; None draws it from the estimator's stream.
+        Seed of the models; None draws it from the random stream of the estimator.
     depth, vector_depth : int
-        Depth of the trees for scalars and for vectors. For vectors more than 4 adds cost and noise.
+        Depth of the trees for scalars and for vectors. For vectors, a depth above 4 adds cost and
+        noise.
     borders : int
-        Split candidates per column. CatBoost's default of 254 gives similar estimates at three
-        times the cost. Candidates are computed once for all inner folds, from predictions only.
+        Number of split candidates per column. CatBoost's default of 254 gives similar estimates at
+        three times the cost. Candidates are computed once for all inner folds, from predictions
+        only.
     subsample : float or None
-        Share of the samples that a tree sees. None, or about 40 samples or fewer, selects
-        CatBoost's default weighting.
+        Share of the samples that a tree sees. None selects CatBoost's default weighting, which is
+        also used for about 40 samples or fewer.
 
     Notes
     -----
-    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
-    classes for vectors, O(n k) each. Ten trees are enough for a warm start.
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees (k times as
+    many for vectors), O(n k) each. Ten trees are enough for a warm start.
 
     References
     ----------
@@ -98,10 +103,10 @@ class CatBoost(BoostedTrees):
         if k > 2:
             settings["classes_count"] = k
         n = len(y)
-        fewest = n - np.bincount(fold).max()  # samples that an inner model learns from
+        fewest = n - np.bincount(fold).max()  # smallest number of samples of an inner model
         if self.subsample is not None and (1.0 - self.subsample) ** fewest < NO_SAMPLE:
             settings |= {"bootstrap_type": "Bernoulli", "subsample": self.subsample}
-        # k extra rows, one for every class that may be absent from a fold
+        # Add k rows, one for every class that may be absent from a fold.
         rows = np.concatenate([np.arange(n), np.zeros(k, dtype=np.int64)])
         labels = np.concatenate([y, np.arange(k)])
         weight = np.concatenate([np.ones(n), np.full(k, ABSENT_WEIGHT)])
@@ -148,39 +153,41 @@ class CatBoost(BoostedTrees):
         whole: Callable[[], Any],
         chosen: tuple[np.ndarray, np.ndarray],
     ) -> Iterator[Any]:
-        """Return pools of the two sets of rows `chosen`, for learning and for validation.
+        """Yield the CatBoost pools for learning and for validation.
 
-        Both are slices of whole(), the quantized pool of all rows, and share its borders.
-        pool(rows) would make a pool with separate borders.
+        `chosen` holds the row numbers of both. The pools are slices of whole(), the quantized pool
+        of all rows, and share its borders. pool(rows) would create a pool with separate borders.
         """
         return (whole().slice(rows.tolist()) for rows in chosen)
 
 
 @dataclass(frozen=True)
 class LightGBM(BoostedTrees):
-    """LightGBM on the prediction, with inner folds, early stopping and a scaling on top.
+    """LightGBM on the prediction, with inner folds, early stopping and a final scaling.
 
         q(p) = scaling( (1 / inner_folds) sum_j sigma(trees_j(p) + start(p)) )
 
-    For vectors, softmax replaces sigma. See `BoostedTrees` for the scheme. Hyper-parameters are
-    berta2026's: learning rate 0.04, leaves of at least 40 samples, three quarters of the samples
-    for every tree. The exceptions are listed below; with them trees cost half as much and give
-    similar estimates.
+    trees_j is the model of inner fold j, start(p) the logits of p or 0, and sigma the logistic
+    function (softmax for vectors). `BoostedTrees` explains the scheme.
+
+    Hyper-parameters are those of berta2026: learning rate 0.04, leaves of at least 40 samples, and
+    three quarters of the samples for every tree. The numbers of leaves and bins are smaller. Trees
+    then cost half as much and give similar estimates.
 
     Parameters
     ----------
     iterations, patience, warm_start, inner_folds, seed
-        As for `CatBoost`.
+        As in `CatBoost`.
     leaves, vector_leaves : int
-        Leaves of a tree for scalars and for vectors (berta2026: 50).
+        Number of leaves of a tree for scalars and for vectors (berta2026: 50).
     max_bin : int
         Largest number of bins of a column. Columns are binned once for all inner folds, from
         predictions only.
 
     Notes
     -----
-    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees, times k
-    classes for vectors, O(n k) each. With fewer than 80 learning samples no tree has a split.
+    Determinism: statistical. Cost: `inner_folds` fits of at most `iterations` trees (k times as
+    many for vectors), O(n k) each. With fewer than 80 learning samples, no tree has a split.
 
     References
     ----------
@@ -256,18 +263,20 @@ class LightGBM(BoostedTrees):
     def datasets(
         self, data: Callable[..., Any], whole: Callable[[], Any], held_out: np.ndarray
     ) -> Iterator[Any]:
-        """Return the data sets for learning and for validation.
+        """Yield the LightGBM data sets for learning and for validation.
 
-        Both are subsets of whole(), the binned data set of all rows, and share its bins.
-        data(rows, reference) would make a data set with separate bins, or those of the reference.
+        `held_out` is the mask of the validation rows. Both are subsets of whole(), the binned data
+        set of all rows, and share its bins. data(rows, reference) would create a data set with
+        separate bins, or with those of the reference.
         """
         return (whole().subset(np.flatnonzero(rows)) for rows in (~held_out, held_out))
 
 
 def _boost(booster: Any, validation: Any, iterations: int, patience: int) -> tuple[int, np.ndarray]:
-    """Grow at most `iterations` trees; return their best number and its validation probabilities.
+    """Grow at most `iterations` trees; return their best number and its probabilities.
 
-    Stop when the validation log-loss has not fallen for `patience` rounds.
+    The best number has the smallest validation log-loss, and the probabilities are those of the
+    validation rows. Growing stops when the log-loss has not fallen for `patience` rounds.
     """
     booster.add_valid(validation, "validation")
     label = validation.get_label().astype(np.int64)
@@ -291,10 +300,10 @@ def _boost(booster: Any, validation: Any, iterations: int, patience: int) -> tup
 
 
 def _constant(z: np.ndarray | None, y: np.ndarray, k: int) -> RawScores:
-    """Return raw scores without trees, for features that are all equal.
+    """Return a function for raw scores without trees, for features that are all equal.
 
-    With a warm start these are the start, else the log-odds (logs) of the class shares, smoothed by
-    1/(n + 1).
+    With a warm start, the scores are the start z. Otherwise they are the log-odds of the class
+    shares (logs for more than two classes), smoothed by 1/(n + 1).
     """
     if z is not None:
         return lambda features, start: start  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Random forest and extremely randomised trees on the prediction."""
+"""Calibrators by random forests and extremely randomised trees on the prediction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from harness.common.seeds import as_seed
 
 @dataclass(frozen=True)
 class _Forest:
-    """Base of both forests; a subclass gives scikit-learn's `classifier`."""
+    """Base of RandomForest and ExtraTrees.
+
+    A subclass defines `classifier`, a class of scikit-learn.
+    """
 
     trees: int = 300
     seed: int | None = None
@@ -51,13 +54,13 @@ class RandomForest(_Forest):
     trees : int
         Number of fully grown trees, each on a bootstrap sample.
     seed : int or None
-        None draws it from the estimator's stream.
+        Seed of the forest; None draws it from the random stream of the estimator.
 
     Notes
     -----
-    Fully grown trees repeat single labels, so q is noisy and a variational estimate with it is a
-    weak lower bound. A class may get probability 0. Determinism: statistical. Cost:
-    O(trees k n log n).
+    Fully grown trees repeat single labels, so q is noisy. A variational estimate with this
+    calibrator is therefore a weak lower bound. A class may get probability 0. Determinism:
+    statistical. Cost: O(trees k n log n).
 
     References
     ----------
@@ -72,7 +75,8 @@ class RandomForest(_Forest):
     True
     """
 
-    # kl: held-out samples punish leaves that give 0 and 1, by 0.7 with 300 trees, by 1.5 with 10
+    # The kl is biased most: leaves with probabilities 0 and 1 have a large log-loss on held-out
+    # samples. The bias is 0.7 with 300 trees and 1.5 with 10 trees.
     null_bias = 1.5
 
     @property
@@ -93,12 +97,13 @@ class ExtraTrees(_Forest):
     trees : int
         Number of fully grown trees with random split points, each on all samples.
     seed : int or None
-        None draws it from the estimator's stream.
+        Seed of the trees; None draws it from the random stream of the estimator.
 
     Notes
     -----
-    As for `RandomForest`, but without bootstrap samples q is even noisier. Determinism:
-    statistical. Cost: O(trees k n log n).
+    There are no bootstrap samples, so q is even noisier than with `RandomForest`. A variational
+    estimate is a weak lower bound, and a class may get probability 0. Determinism: statistical.
+    Cost: O(trees k n log n).
 
     References
     ----------
@@ -113,7 +118,8 @@ class ExtraTrees(_Forest):
     array([0.25, 0.25])
     """
 
-    null_bias = 2.6  # kl, as for RandomForest; without bootstrap more trees hardly reduce it
+    # The kl is biased as with RandomForest. Without bootstrap samples, more trees hardly help.
+    null_bias = 2.6
 
     @property
     def classifier(self) -> Any:

@@ -1,13 +1,14 @@
-"""Tabular foundation models on the prediction: TabPFN and TabICL (optional extra `foundation`).
+"""Calibrators that use tabular foundation models: TabPFN and TabICL (optional extra `foundation`).
 
-Both are transformers that were trained once, on other tables. "Fitting" passes (p, y) as context
-and leaves the weights unchanged. The features are the probabilities: one column for scalars, all k
-columns for vectors (two columns are reduced to one).
+Both models are transformers that were trained once, on other tables. "Fitting" passes (p, y) as
+context and leaves the weights of the transformer unchanged. The features are the probabilities: one
+column for scalars, all k columns for vectors. Vectors of two classes are reduced to a single
+column.
 
-The user puts the files of weights in place (`calharness data list` names them). Nothing is
-downloaded, and no browser or log-in is opened. If a model cannot run, `unavailable` gives the
-reason, with which its cells are skipped. The checksum of the weights is part of the keys of the
-cells, so records of different weights never mix.
+The user must provide the files of weights (`calharness data list` names them). Nothing is
+downloaded, and no browser or log-in is opened. If a model cannot run, its cells are skipped with
+the reason in `unavailable`. The checksum of the weights is part of the cell keys, so records of
+different weights never mix.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from harness.common import data_files
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
 
-# samples of a cell; on one CPU core a binary cell of 2,000 takes 40 s
+# Largest number of samples of a cell. On one CPU core, a binary cell of 2,000 samples takes 40 s.
 LARGEST_N = {"cpu": 2_000, "cuda": 10_000}
 OFFLINE = {
     "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TABPFN_NO_BROWSER": "1",
@@ -41,9 +42,9 @@ OFFLINE = {
 
 @dataclass(frozen=True)
 class _FoundationModel:
-    """Base of both models.
+    """Base of TabPFN and TabICL.
 
-    A subclass gives `package`, `pack` (of data/packs.yaml) and `model(path, seed)`.
+    A subclass defines `package`, `pack` (the name in data/packs.yaml) and `model(path, seed)`.
     """
 
     weights: str
@@ -80,7 +81,7 @@ class _FoundationModel:
     def unavailable(self) -> str | None:
         """Reason why the model cannot run here, or None.
 
-        torch is imported only if `device` is cuda, to look for a GPU.
+        torch is imported only if `device` is cuda, in order to look for a GPU.
         """
         for package in ("torch", self.package):
             if find_spec(package) is None:
@@ -93,14 +94,14 @@ class _FoundationModel:
             )
         checksum = _checksum(path)
         if self.sha256 is not None and checksum != self.sha256.lower():
-            return f"{path} has sha256 {checksum}, but sha256 asks for {self.sha256}"
+            return f"{path} has sha256 {checksum}, but the option sha256 requires {self.sha256}"
         if self.device == "cuda" and not _has_gpu():
             return "device is cuda, but torch finds no GPU here"
         return None
 
     @cached_property
     def checksum(self) -> str | None:
-        """sha256 of the weights when it is first read; None without a file."""
+        """sha256 of the weights at the first access; None if the file is absent."""
         try:
             return _checksum(data_files.find(self.weights))
         except BadInputError:
@@ -108,18 +109,19 @@ class _FoundationModel:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that the numbers depend on.
+        """Everything that the results depend on.
 
-        The path of the weights and `max_n` have no influence. The device has: a GPU uses half
-        precision.
+        The path of the weights and `max_n` have no influence. The device has, because a GPU uses
+        half precision.
         """
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 
     def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
-        """Fit the map q of E[Y given p]; labels of a single class give that class.
+        """Fit a map q that estimates E[Y given p].
 
-        The seed of the model is `seed`, or drawn from `rng`. Raises BadInputError if the model is
-        unavailable, and UndefinedError if it predicts a value that is not finite.
+        If y has a single class, q predicts that class. The seed of the model is `seed`, or is drawn
+        from `rng`. BadInputError if the model is unavailable, and UndefinedError if it predicts a
+        value that is not finite.
         """
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
@@ -148,7 +150,7 @@ class _FoundationModel:
             infinite = int((~np.isfinite(scores)).sum())
             if infinite:
                 raise UndefinedError(
-                    f"{type(self).__name__} gave {infinite} values that are not finite"
+                    f"{type(self).__name__} predicted {infinite} values that are not finite"
                 )
             classes = np.asarray(model.classes_, dtype=np.int64)
             probabilities = np.zeros((len(x), k))
@@ -158,11 +160,11 @@ class _FoundationModel:
         return q
 
     def model(self, path: str, seed: int) -> Any:
-        """Return the classifier with the weights in `path`."""
+        """Return the classifier with the weights in the file `path`."""
         raise NotImplementedError
 
     def accepts(self, p: np.ndarray) -> bool:
-        """Return True if the model accepts these predictions; otherwise q is the class shares."""
+        """Return True if the model accepts the predictions p; otherwise q is the class shares."""
         return True
 
 
@@ -172,26 +174,26 @@ class TabPFN(_FoundationModel):
 
         q(x) = the model's P(Y = j given x; context (p_i, y_i), i = 1..n)
 
-    Settings are tabpfn's defaults, without its limit on the number of samples.
+    Settings are the defaults of the package tabpfn, without its limit on the number of samples.
 
     Parameters
     ----------
     weights : str
-        The checkpoint, looked up as given, then below CALHARNESS_DATA. tabpfn reads the version of
+        File of weights, looked up as given, then below CALHARNESS_DATA. tabpfn reads the version of
         the model from the file name.
     sha256 : str or None
-        Checksum of the weights; None accepts any.
+        Checksum that the weights must have; None accepts any weights.
     device : {"cpu", "cuda"}
-        "cpu" uses one thread.
+        Where the model runs; "cpu" uses one thread.
     seed : int or None
-        The model's random_state; None draws it from the estimator's stream.
+        random_state of the model; None draws it from the random stream of the estimator.
     max_n : int or None
-        Largest sample of a cell; None is 2,000 on cpu and 10,000 on cuda.
+        Largest number of samples of a cell. None means 2,000 on cpu and 10,000 on cuda.
 
     Notes
     -----
     At most 10 classes. tabpfn refuses predictions that are all equal; q is then the class shares.
-    Determinism: statistical. Cost: O(n^2) per fit and prediction; a binary cell of n = 2,000 takes
+    Determinism: statistical. Cost: O(n^2) per fit and prediction. A binary cell of n = 2,000 takes
     about 40 s on one core.
 
     References
@@ -214,6 +216,7 @@ class TabPFN(_FoundationModel):
     pack = "real_tabpfn_2_5"
 
     def model(self, path: str, seed: int) -> Any:
+        """Return the TabPFN classifier with the weights in the file `path`."""
         from tabpfn import TabPFNClassifier
 
         return TabPFNClassifier(
@@ -221,6 +224,7 @@ class TabPFN(_FoundationModel):
         )
 
     def accepts(self, p: np.ndarray) -> bool:
+        """Return True unless all predictions are equal."""
         columns = in_columns(p)
         return bool((columns != columns[0]).any())
 
@@ -231,12 +235,12 @@ class TabICL(_FoundationModel):
 
         q(x) = softmax(mean of the model's logits for x over 8 views of the table / 0.9)
 
-    Settings are tabicl's defaults.
+    Settings are the defaults of the package tabicl.
 
     Parameters
     ----------
     weights, sha256, device, seed, max_n
-        As for `TabPFN`.
+        As in `TabPFN`.
 
     Notes
     -----
@@ -261,6 +265,7 @@ class TabICL(_FoundationModel):
     pack = "tabicl_2"
 
     def model(self, path: str, seed: int) -> Any:
+        """Return the TabICL classifier with the weights in the file `path`."""
         from tabicl import TabICLClassifier
 
         return TabICLClassifier(
@@ -269,17 +274,20 @@ class TabICL(_FoundationModel):
 
 
 def _checksum(path: Path) -> str:
+    """Return the sha256 of a file; a cached value is used until the file changes."""
     stamp = path.stat()
     return _sha256(str(path), stamp.st_mtime_ns, stamp.st_size)
 
 
 @lru_cache(maxsize=8)
 def _sha256(path: str, modified: int, size: int) -> str:
+    """Return the sha256 of a file. Time of change and size are part of the cache key."""
     return data_files.sha256(path)
 
 
 @lru_cache(maxsize=1)
 def _has_gpu() -> bool:
+    """Return True if torch finds a GPU."""
     import torch
 
     return torch.cuda.is_available()
@@ -287,13 +295,13 @@ def _has_gpu() -> bool:
 
 @contextlib.contextmanager
 def _isolated() -> Iterator[None]:
-    """Import and run the packages offline, on one thread and silently.
+    """Run the code inside the `with` block offline, on one thread and without output.
 
-    Afterwards the environment, the threads and torch's generator are restored.
+    Afterwards the environment, the number of threads and torch's random generator are restored.
     """
     import torch
 
-    # import before the environment changes: the process reads it once
+    # Import before the environment changes, because the package reads it only at import.
     from huggingface_hub import constants
 
     environment = {name: os.environ.get(name) for name in OFFLINE}

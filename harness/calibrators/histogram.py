@@ -1,4 +1,4 @@
-"""Histogram binning."""
+"""Calibrator by histogram binning."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ RULES = ("mass", "width")
 
 @dataclass(frozen=True)
 class HistogramBinning:
-    """Share of ones in the bin of the prediction; one-versus-rest for vectors.
+    """Smoothed share of ones in the bin of the prediction; one-versus-rest for vectors.
 
-        q(p) = (ones in the bin of p + s) / (samples in it + k s)
+        q(p) = (ones in the bin of p + s) / (samples in the bin of p + k s)
 
-    s is the smoothing, and k = 2 for scalars.
-
-    An empty bin gives 1/k. Vectors: one q_j per class, on bins of p_j against 1{y = j}; each row is
-    divided by its sum.
+    s is the smoothing, and k the number of classes (2 for scalars). An empty bin gives 1/k. For
+    more than two classes, one map q_j per class is fitted on bins of p_j against 1{y = j}, and each
+    row is divided by its sum.
 
     Parameters
     ----------
     bins : int
-        Number of bins, at most the number of distinct predictions.
+        Number B of bins. "mass" uses at most as many bins as there are distinct predictions.
     rule : {"mass", "width"}
-        "mass": equal counts of the fitted samples; equal p stay together, and no bin is empty.
-        "width": [j/B, (j+1)/B), the last bin closed.
+        "mass": bins hold equally many fitted samples; equal p stay together, and no bin is empty.
+        "width": bins are [j/B, (j+1)/B), and the last bin includes 1.
     smoothing : float
-        Samples of every class added to every bin. 1 is Laplace's rule; with 0 a bin may give a
-        class probability 0.
+        Number of samples of every class that are added to every bin. 1 is Laplace's rule. With 0, a
+        bin may give a class probability 0.
 
     Notes
     -----
-    q is constant within bins. A variational estimate with it misses variation of E[Y given p]
-    within bins, and its noise costs up to bins / (4 n) of the squared error. Both bias the estimate
-    downwards. Determinism: exact. Cost: O(k n log n).
+    q is constant within bins. A variational estimate misses the variation of E[Y given p] within
+    bins. The noise of the bins lowers the squared error by up to bins / (4 n). Both bias the
+    estimate downwards. Determinism: exact. Cost: O(k n log n).
 
     References
     ----------
@@ -95,10 +94,11 @@ class HistogramBinning:
         return q
 
     def _bins(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return inner edges (d, bins - 1) and bin sizes (d, bins) of every column (d, n).
+        """Return inner edges (d, bins - 1) and bin sizes (d, bins) for columns (d, n) of
+        predictions.
 
-        An edge is the first point of its bin. An edge that equals the previous edge or the
-        smallest point leaves an empty bin.
+        An edge is the smallest prediction of its bin. An edge that equals the previous edge, or the
+        smallest prediction, leaves an empty bin.
         """
         inner, n = np.arange(1, self.bins), columns.shape[1]
         points = np.sort(columns, axis=1)
@@ -114,9 +114,10 @@ class HistogramBinning:
         return edges, below[:, 1:] - below[:, :-1]
 
     def _shares(self, sizes: np.ndarray, index: np.ndarray, classes: int) -> np.ndarray:
-        """Return shares of ones (d, bins).
+        """Return the smoothed shares of ones in the bins, (d, bins).
 
-        `sizes`: samples in each bin, (d, bins). `index`: flat bin of every one, over all columns.
+        `sizes` (d, bins) holds the number of samples of each bin. `index` holds the number of the
+        bin of every one, counted over all columns.
         """
         ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
         sizes = sizes + classes * self.smoothing

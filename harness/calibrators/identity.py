@@ -1,4 +1,4 @@
-"""The calibrator that changes nothing."""
+"""Calibrator that leaves the predictions unchanged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Identity:
 
     Notes
     -----
-    Nothing is fitted, so a variational estimate with it is 0 on every sample. In a combination of
-    calibrators it represents "already calibrated". Determinism: exact. Cost: O(n).
+    Nothing is fitted, so a variational estimate with this calibrator is 0 on every sample. In a
+    combination of calibrators it represents predictions that are already calibrated. Determinism:
+    exact. Cost: O(n).
 
     References
     ----------

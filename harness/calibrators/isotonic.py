@@ -1,4 +1,4 @@
-"""Isotonic regression, one-versus-rest for vectors."""
+"""Calibrator by isotonic regression, one-versus-rest for vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.newton import normalised
 
-RESOLUTION = 1e-15  # closest distinct predictions, as in scikit-learn
+RESOLUTION = 1e-15  # predictions closer than this count as equal, as in scikit-learn
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,15 @@ class Isotonic(FitEach):
 
         q minimises sum_i (q(p_i) - y_i)^2 over non-decreasing q
 
-    q interpolates linearly between the fitted points and is constant outside them (scikit-learn's
-    IsotonicRegression with out_of_bounds="clip"). Vectors: one q_j per class, fitted on p_j against
-    1{y = j}. Each row is divided by its sum, or set to 1/k if all its entries are 0.
+    q interpolates linearly between the fitted points and is constant outside them, like
+    scikit-learn's IsotonicRegression with out_of_bounds="clip". For vectors of k classes, one map
+    q_j per class is fitted on p_j against 1{y = j}. Each row is divided by its sum, or set to 1/k
+    if all its entries are 0.
 
     Notes
     -----
-    There is no parameter to choose. The error decreases as n^(-1/3) if E[Y given p] increases with
-    p. Determinism: exact. Cost: O(k n log n).
+    There is no parameter to choose. The error of q decreases as n^(-1/3) if E[Y given p] increases
+    with p. Determinism: exact. Cost: O(k n log n).
 
     References
     ----------
@@ -63,20 +64,26 @@ class Isotonic(FitEach):
 def _one_versus_rest(
     columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]
 ) -> CalibrationMap:
+    """Return the map of vectors that is fitted with one isotonic regression per class.
+
+    `columns` holds the sorted predictions and outcomes of each class, `seen` the masks of the
+    samples to fit on.
+    """
     maps = [_fit_scalar(p[mask], hit[mask]) for (p, hit), mask in zip(columns, seen)]
     return lambda x: normalised(np.column_stack([q(x[:, j]) for j, q in enumerate(maps)]))
 
 
 def _fit_scalar(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
-    """Fit the map of sorted probabilities (n,) to outcomes (n,) in {0, 1}."""
+    """Return the map that is fitted to sorted probabilities p (n,) and outcomes (n,) in {0, 1}."""
     places, level = knots(p, hit)
     return lambda x: np.interp(x, places, level)
 
 
 def knots(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fit sorted probabilities (n,) to outcomes (n,); return the knots of the map and its values.
+    """Return the knots of the isotonic map and its values there.
 
-    These are the two ends of every level. Between them the map is linear.
+    p (n,) holds sorted probabilities and `hit` (n,) outcomes in {0, 1}. The knots are both ends of
+    every constant piece of the map. Between knots the map is linear.
     """
     places, counts, sums = _pool(p, hit)
     level = isotonic_regression(sums / counts, weights=counts).x
@@ -86,14 +93,14 @@ def knots(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pool equal predictions of sorted p; return (places, counts, sums of hits).
+    """Pool equal predictions of sorted p; return distinct predictions, counts and sums of outcomes.
 
-    Predictions less than RESOLUTION above the first of a place are pooled with it.
+    Predictions that are less than RESOLUTION above the first of a pool join it.
     """
     starts = np.flatnonzero(np.concatenate([[True], p[1:] > p[:-1]]))
     x = p[starts]
     first, place = np.ones(len(x), dtype=bool), x[0]
-    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # happens near 0 and 1
+    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # occurs near 0 and 1
         if first[i - 1]:
             place = x[i - 1]
         first[i] = x[i] - place >= RESOLUTION

@@ -8,28 +8,28 @@ import numpy as np
 
 from harness.calibrators.base import CalibrationMap, Calibrator
 
-# -87.336, the log of the smallest normal float32: p = 0 has a finite logit
+# The log of the smallest normal float32, -87.336. It makes the logit of p = 0 finite.
 LOG_FLOOR = float(np.log(np.finfo(np.float32).tiny))
 
 
 def floored_log(p: np.ndarray) -> np.ndarray:
-    """Return max(log p, -87.336), of the shape of p."""
+    """Return max(log p, -87.336), with the shape of p."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log(p), LOG_FLOOR)
 
 
 def log_odds(p: np.ndarray) -> np.ndarray:
-    """Return log p - log(1 - p), each log floored at -87.336, of the shape of p."""
+    """Return log p - log(1 - p) with the shape of p; both logs are floored at -87.336."""
     return floored_log(p) - floored_log(1.0 - p)
 
 
 def in_columns(p: np.ndarray) -> np.ndarray:
-    """Return scalars (n,) as one column (n, 1), and columns (n, k) unchanged."""
+    """Return scalars (n,) as a single column (n, 1); return vectors (n, k) unchanged."""
     return p[:, None] if p.ndim == 1 else p
 
 
 def on_columns(calibrator: Calibrator, p: np.ndarray, y: np.ndarray, rng: Any) -> CalibrationMap:
-    """Fit a calibrator of scalars on the second of two columns; return a map of two columns."""
+    """Fit a calibrator of scalars on the second column of p (n, 2); return a map of two columns."""
     q = calibrator.fit(p[:, 1], y, rng)
 
     def map_columns(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Vector scaling, matrix scaling and Dirichlet calibration, for more than two classes."""
+"""Calibrators by vector scaling, matrix scaling and Dirichlet calibration."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
 from harness.math.softmax import softmax
 
-LARGEST_SLOPE = 20.0  # bound on the slope at which the steps start
+LARGEST_SLOPE = 20.0  # largest slope of the logits at which an optimisation starts
 
 
 @dataclass(frozen=True)
 class VectorScaling(FitEach):
     """Vector scaling: one slope and one shift per logit.
 
-        q(p) = softmax(w * z + b),   z = log p - its mean over the classes
+        q(p) = softmax(w * z + b),   z = log p - mean over the classes of log p
 
-    w and b (k,) minimise the mean log-loss.
-
-    For two classes it is `Platt`. Logs are floored at -87.336.
+    w and b (k,) minimise the mean log-loss. Logs are floored at -87.336. For two classes it is
+    `Platt`.
 
     Notes
     -----
-    Newton steps use the analytic Hessian; for k > 100 it is estimated from at most 4,096 samples. A
-    ridge of 1e-6 to the identity keeps separable samples finite. No class uses the logit of another
-    class, so confusions of two classes stay undetected: a variational estimate with it is a lower
-    bound that may be far from tight. Its noise costs about k / n in kl. Determinism: exact. Cost:
-    O(n k^2) per step, about eight steps.
+    Newton steps use the analytic Hessian. For k > 100 classes it is estimated from at most 4,096
+    samples. A ridge of 1e-6 towards the identity keeps the fit finite if the classes are separable.
+
+    No class uses the logit of another class, so confusions of two classes stay undetected. The
+    variational estimate may then be far below the error. Its noise costs about k / n in kl.
+    Determinism: exact. Cost: O(n k^2) per step, about eight steps.
 
     References
     ----------
     Guo et al. (2017), On calibration of modern neural networks, Section 4.2. There z are the logits
-    of a network. Probabilities give them up to a constant, chosen here so that their mean is 0.
+    of a network. Probabilities determine the logits up to a constant, which is chosen here so that
+    their mean is 0.
 
     Examples
     --------
@@ -72,10 +73,11 @@ class VectorScaling(FitEach):
     def _vectors(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
     ) -> Iterator[np.ndarray]:
+        """Yield w and b as rows, (2, k), for the samples in each row of `seen`."""
         z, k, w = centred_logits(p), p.shape[1], None
         for mask in seen:
             labels = y[mask]
-            # later fits start at the previous minimum
+            # Later fits start at the previous minimum.
             start = np.repeat([_start(p[mask], labels), 0.0], k) if w is None else w.ravel()
             w = _vector(z[mask], labels, start)
             yield w
@@ -85,35 +87,36 @@ class VectorScaling(FitEach):
 class MatrixScaling(FitEach):
     """Matrix scaling: every class uses all logits.
 
-        q(p) = softmax(W z + b),   z = log p - its mean over the classes
+        q(p) = softmax(W z + b),   z = log p - mean over the classes of log p
 
-    W (k, k) and b (k,) minimise
+    W (k, k) and b (k,) minimise, for n samples,
 
         mean log-loss + (ridge / n) (sum of the squares of W off its diagonal and of b)
 
-    For two classes it is `Platt`. Logs are floored at -87.336.
+    Logs are floored at -87.336. For two classes it is `Platt`.
 
     Parameters
     ----------
     ridge : float
-        Corresponds to a normal prior of variance 1 / (2 ridge) on each of these coefficients. Its
-        influence vanishes with n.
+        Weight of the penalty. It corresponds to a normal prior of variance 1 / (2 ridge) on each
+        penalised coefficient. Its influence vanishes as n grows.
 
     Notes
     -----
-    The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in
-    kl. With few samples the estimate falls far below the error, also below 0. With many samples it
-    is the tightest of the linear scalings. A further ridge of 1e-6 draws to the identity.
+    The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in kl.
+    With few samples the estimate falls far below the error, even below 0. With many samples it is
+    the tightest of the linear scalings. A second ridge of 1e-6 draws to the identity.
 
     The optimiser takes Newton steps if n k^4 is below about 4e6. Otherwise it is L-BFGS with the
-    analytic gradient, in coordinates in which the Hessian (for k > 30 its blocks of single classes)
-    is about the identity. After 40 steps the Hessian is computed again. Each fold starts at the
-    minimum of the previous fold. Determinism: exact. Cost: O(n k^2) per gradient.
+    analytic gradient, in coordinates in which the Hessian is close to the identity. For k > 30,
+    only the blocks of single classes of the Hessian are used. The Hessian is computed again after
+    40 steps. Each fold starts at the minimum of the previous fold. Determinism: exact. Cost: O(n
+    k^2) per gradient.
 
     References
     ----------
-    Guo et al. (2017), Section 4.2, without a penalty. The penalty is the ODIR of Kull et
-    al. (2019), eq. 8, with a different weight.
+    Guo et al. (2017), Section 4.2, without a penalty. The penalty is ODIR (off-diagonal and
+    intercept regularisation) of Kull et al. (2019), eq. 8, with a different weight.
 
     Examples
     --------
@@ -156,12 +159,13 @@ class MatrixScaling(FitEach):
     def _matrices(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
     ) -> Iterator[np.ndarray]:
+        """Yield [W, b], (k, k + 1), for the samples in each row of `seen`."""
         return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
 
 
 @dataclass(frozen=True)
 class DirichletCalibration(FitEach):
-    """Matrix and shift of the log-probabilities, with the ODIR penalty.
+    """Dirichlet calibration: a linear map of the log-probabilities, with the ODIR penalty.
 
         q(p) = softmax(W log p + b)
 
@@ -169,25 +173,27 @@ class DirichletCalibration(FitEach):
 
         mean log-loss + lambda / (k (k - 1)) sum_{i != j} W_ij^2 + mu / k sum_j b_j^2
 
-    Logs are floored at -87.336. Scalars are treated as the two columns 1 - p, p.
+    Logs are floored at -87.336. Scalars are treated as two columns 1 - p and p. ODIR stands for
+    off-diagonal and intercept regularisation.
 
     Parameters
     ----------
     off_diagonal : float
-        lambda.
+        The weight lambda.
     intercept : float or None
-        mu; None is lambda.
+        The weight mu; None uses the value of lambda.
 
     Notes
     -----
     This is the calibration map of predictions that are Dirichlet distributed within each class. For
     two classes it is beta calibration with slopes that may be negative. In contrast to
-    `MatrixScaling` the mean of log p (how near p is to the boundary) is a feature too.
+    `MatrixScaling`, the mean of log p is a feature too. It tells how near p is to the boundary.
 
-    The penalty does not vanish with n. At the default it is weak (k = 10: 1e-4 per coefficient and
-    nat), and noise is fitted as in `MatrixScaling`. Kull et al. choose lambda and mu by
-    cross-validation; here they are fixed because every fit is already inside one. A variational
-    estimate with it is biased downwards. Optimiser, determinism and cost: as `MatrixScaling`.
+    The penalty does not vanish as n grows. At the default it is weak (1e-4 per squared coefficient
+    for k = 10), so noise is fitted as in `MatrixScaling`. Kull et al. choose lambda and mu by
+    cross-validation. Here they are fixed, because every fit is already part of a cross-validation.
+    The variational estimate is biased downwards. Optimiser, determinism and cost are those of
+    `MatrixScaling`.
 
     References
     ----------
@@ -236,10 +242,12 @@ class DirichletCalibration(FitEach):
 
 
 def _vector_map(w: np.ndarray, b: np.ndarray) -> CalibrationMap:
+    """Return the map softmax(w * z + b) of probabilities, with z their centred logits."""
     return lambda x: softmax(centred_logits(x) * w + b)
 
 
 def _second_column(q: CalibrationMap) -> CalibrationMap:
+    """Return the map of scalars that belongs to a map q of two columns."""
     return lambda x: q(np.column_stack([1.0 - x, x]))[:, 1]
 
 
@@ -250,7 +258,10 @@ def centred_logits(p: np.ndarray) -> np.ndarray:
 
 
 def _start(p: np.ndarray, y: np.ndarray) -> float:
-    """Return beta of temperature scaling, at most 20, where the steps start."""
+    """Return the slope of the logits at which an optimisation starts.
+
+    It is the inverse temperature of temperature scaling, at most 20.
+    """
     row = np.full((1, p.shape[1]), 1.0)
     row[0, 0] = np.e
     log_q = floored_log(Temperature().fit(p, y)(row / row.sum()))[0]
@@ -258,7 +269,10 @@ def _start(p: np.ndarray, y: np.ndarray) -> float:
 
 
 def _loss_and_residual(t: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the mean log-loss of q = softmax(t), and q - one-hot y, (n, k). Overwrites t."""
+    """Return the mean log-loss of q = softmax(t), and the residual q - one-hot y, (n, k).
+
+    `t` (n, k) is overwritten.
+    """
     t -= t.max(axis=1, keepdims=True)
     outcome = np.arange(len(y)), y
     right = t[outcome].mean()
@@ -270,7 +284,10 @@ def _loss_and_residual(t: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]
 
 
 def _vector(z: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Fit (w, b), (2, k), that minimise log-loss + RIDGE / 2 (|w - 1|^2 + |b|^2)."""
+    """Return (w, b), (2, k), that minimise log-loss + RIDGE / 2 (|w - 1|^2 + |b|^2).
+
+    `z` (n, k) holds the centred logits, and `start` (2 k,) the first w and b.
+    """
     n, k = z.shape
     rows = slice(None, None, 1 if k <= 100 else -(-n // HESSIAN_ROWS))
     few = z[rows]
@@ -312,10 +329,10 @@ def _matrices(
 
     They minimise
 
-    mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2
-                  + RIDGE / 2 |[W, b] - identity|^2
+        mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2
+                      + RIDGE / 2 |[W, b] - identity|^2
 
-    where penalties(n) returns (off_diagonal, intercept).
+    `z` (n, k) holds the logits. penalties(n) returns (off_diagonal, intercept).
     """
     k, fit, x = z.shape[1], SoftmaxFit(), np.vstack([z.T, np.ones(len(z))])
     start = None
@@ -329,4 +346,5 @@ def _matrices(
 
 
 def _map(w: np.ndarray, logits: Callable[[np.ndarray], np.ndarray]) -> CalibrationMap:
+    """Return the map softmax(W z + b) of probabilities, with z = logits(p) and w = [W, b]."""
     return lambda x: softmax(logits(x) @ w[:, :-1].T + w[:, -1])

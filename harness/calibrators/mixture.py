@@ -1,4 +1,7 @@
-"""Mixture of a calibrator with the uniform distribution, so that no class is impossible."""
+"""Calibrator that mixes another calibrator with the uniform distribution.
+
+No class then has probability 0.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +16,30 @@ from harness.errors import BadInputError
 
 
 def _inherited(name: str) -> Any:
-    """Return a property with the value that the inner calibrator declares."""
+    """Return a property that reads the attribute of the same name from the inner calibrator."""
     return property(lambda self: getattr(CalibratorSpec.of(self.calibrator), name))
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Mix the map of another calibrator with the uniform distribution.
+    """Map of another calibrator, mixed with the uniform distribution.
 
-        q(p) = (1 - w) q0(p) + w / k,    w = weight / (n + 1),    k = 2 for scalars
+        q(p) = (1 - w) q0(p) + w / k,    w = weight / (n + 1)
+
+    q0 is the map of the other calibrator, n the number of fitted samples, and k the number of
+    classes (2 for scalars).
 
     Parameters
     ----------
     calibrator : calibrator
-        Fits q0.
+        Calibrator that fits q0.
     weight : float
-        Number of uniformly distributed samples that the mixture stands for, at most 2.
+        Number of uniformly distributed samples that the mixture stands for, positive and at most 2.
 
     Notes
     -----
-    q is at least w / k, so the log-loss stays finite even if q0 has zeros (isotonic regression).
-    Determinism and cost are those of the calibrator.
+    q is at least w / k, so the log-loss stays finite even if q0 has zeros, as with isotonic
+    regression. Determinism and cost are those of the calibrator.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Nadaraya-Watson kernel regression with a Gaussian kernel."""
+"""Calibrator by Nadaraya-Watson kernel regression with a Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ import numpy as np
 from harness.calibrators.base import CalibrationMap
 from harness.math.notions import one_hot
 
-BLOCK = 4_000_000  # kernel entries in memory at a time (32 MB)
-DENSE = 200_000  # up to this many kernel entries the dense sum is faster than the expansion
-DEGREE_PER_WIDTH = 7.5  # degree times bandwidth at which the expansion is exact to rounding
-LEAST_EXPANDED = 1e-2  # above this mean kernel value the expansion's rounding is below 1e-12
+BLOCK = 4_000_000  # number of kernel entries in memory at a time (32 MB)
+DENSE = 200_000  # up to this many kernel entries, direct sums are faster than the expansion
+# The expansion is exact to rounding if its degree is at least this number divided by the bandwidth.
+DEGREE_PER_WIDTH = 7.5
+# If the mean kernel value is above this, the rounding error of the expansion is below 1e-12.
+LEAST_EXPANDED = 1e-2
 
 
 @dataclass(frozen=True)
 class NadarayaWatson:
-    """Kernel regression of the label on the prediction, with a Gaussian kernel.
+    """Kernel regression of the label on the prediction, with a Gaussian kernel K.
 
         q(x) = sum_i K(x, p_i) y_i / sum_i K(x, p_i)
         K(x, x') = exp(-||x - x'||^2 / (2 bandwidth^2))
 
-    y_i is the label, or its one-hot vector. A denominator below 1e-12 is replaced by 1e-12, and an
-    all-zero row becomes uniform.
+    p_i is a prediction, and y_i its label or one-hot label. A denominator below 1e-12 is replaced
+    by 1e-12. If all entries of a row of q are 0, the row becomes uniform.
 
     Parameters
     ----------
     bandwidth : float
-        In units of probability.
+        Standard deviation of the kernel, in units of probability.
 
     Notes
     -----
-    q is smooth, and biased towards the mean of its neighbourhood by O(bandwidth^2). Rows far from
-    all samples sum to less than 1. Determinism: exact.
+    q is smooth, and biased towards the mean of its neighbourhood by O(bandwidth^2). Rows of q sum
+    to less than 1 far from all samples. Determinism: exact.
 
-    Cost for n samples and m points: O(n m k) for vectors, O((n + m) / bandwidth) for scalars. The
-    scalar kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments, exact to
-    rounding. Points with a small denominator, where rounding would matter, are summed directly.
+    Cost for n samples and m points: O(n m k) for vectors of k classes, O((n + m) / bandwidth) for
+    scalars. The scalar kernel on [0, 1] is expanded in Chebyshev polynomials of both arguments,
+    exact to rounding. At points with a small denominator, where rounding would matter, the sums are
+    computed directly.
 
     References
     ----------
@@ -70,6 +73,7 @@ class NadarayaWatson:
         return q
 
     def _scalar(self, x: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return q at points x (m,), for samples p (n,) with labels y (n,)."""
         degree = int(np.ceil(DEGREE_PER_WIDTH / self.bandwidth)) + 20
         if len(x) * len(p) <= DENSE or len(x) + len(p) < 2 * degree:
             total, weighted = self._dense(x, p, y)
@@ -83,9 +87,12 @@ class NadarayaWatson:
     def _expanded(
         self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the denominator and numerator of q by a Chebyshev expansion.
+        """Return denominator and numerator of q at points x (m,), by a Chebyshev expansion.
 
-        K(x, x') = sum_ab T_a(2x-1) M_ab T_b(2x'-1), with M from the values at Chebyshev nodes.
+            K(x, x') = sum_ab T_a(2x - 1) M_ab T_b(2x' - 1)
+
+        T_a are the Chebyshev polynomials below `degree`. The matrix M follows from the values of K
+        at Chebyshev nodes.
         """
         nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
         to_coefficients = np.polynomial.chebyshev.chebvander(nodes, degree - 1).T * (2.0 / degree)
@@ -108,7 +115,10 @@ class NadarayaWatson:
     def _dense(
         self, x: np.ndarray, p: np.ndarray, hits: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the denominator and numerator of q by direct sums."""
+        """Return denominator and numerator of q at points x, by direct sums.
+
+        `hits` holds the labels or one-hot labels.
+        """
         scale = -0.5 / self.bandwidth**2
         total = np.empty(len(x))
         weighted = np.empty((len(x), *hits.shape[1:]))
@@ -127,6 +137,6 @@ class NadarayaWatson:
 
 
 def _blocks(n: int, width: int) -> list[slice]:
-    """Return slices of n rows with at most BLOCK entries of this width."""
+    """Return slices of n rows; a block of rows of the given width has at most BLOCK entries."""
     step = max(1, BLOCK // max(1, width))
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]

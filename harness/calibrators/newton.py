@@ -1,4 +1,4 @@
-"""Damped Newton steps for convex log-losses."""
+"""Minimise convex log-losses by damped Newton steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit
 
-# ridge on the distance from the identity map: keeps the fit of separable samples finite, and moves
-# the log-loss of other samples by as little
+# Ridge on the distance from the identity map. It keeps the fit finite if the classes are separable,
+# and changes other fits by about as little.
 RIDGE = 1e-6
-STEPS = 200  # about eight are needed
-LAST = 1e-12  # after a decrement below this one more full step is exact to rounding
-ARMIJO = 1e-4  # accepted share of the promised decrease (the usual choice)
+STEPS = 200  # most Newton steps; about eight are needed
+LAST = 1e-12  # if the decrement is below this, one more full step is exact to rounding
+ARMIJO = 1e-4  # accepted share of the decrease that the gradient promises (the usual choice)
 SMALLEST_STEP = 1e-9
-SMALLEST_WARM_STEP = 1e-2  # a warm start that needs shorter steps is given up
+SMALLEST_WARM_STEP = 1e-2  # a fit that needs shorter steps is started again at 0
 BLOCK = 32768  # samples times problems whose arrays fit into the processor's cache
 
 
@@ -24,11 +24,11 @@ Hessian: TypeAlias = Callable[[np.ndarray], np.ndarray]  # w -> matrix of second
 
 
 def newton(value: Objective, hessian: Hessian, start: np.ndarray) -> np.ndarray:
-    """Minimise a strictly convex function.
+    """Return the minimum of a strictly convex function, by Newton steps from `start`.
 
-    value(w) returns (value, gradient). hessian(w) returns its positive definite matrix of second
-    derivatives, or an approximation. Steps are halved until the value decreases by a share ARMIJO
-    of the decrease that the gradient promises.
+    value(w) returns (value, gradient). hessian(w) returns the positive definite matrix of second
+    derivatives, or an approximation of it. Steps are halved until the value decreases by a share
+    ARMIJO of the decrease that the gradient promises.
     """
     w = start
     loss, gradient = value(w)
@@ -53,11 +53,13 @@ def newton(value: Objective, hessian: Hessian, start: np.ndarray) -> np.ndarray:
 def logistic(
     x: np.ndarray, y: np.ndarray, centre: np.ndarray, penalty: np.ndarray | None = None
 ) -> np.ndarray:
-    """Fit w (d,) that minimises log-loss(sigma(x w)) + (w - centre)' penalty (w - centre) / 2.
+    """Return w (d,) that minimises a penalised logistic log-loss.
 
-    x: features (n, d); y: labels (n,) in {0, 1}; centre: (d,); penalty: (d, d), by default RIDGE
-    times the unit matrix. The steps start at w = 0, where the loss is most curved, so saturated
-    predictions do no harm.
+        mean log-loss(sigma(x w)) + (w - centre)' penalty (w - centre) / 2
+
+    sigma is the logistic function. `x` (n, d) are the features, `y` (n,) the labels in {0, 1},
+    `centre` is (d,), and `penalty` is (d, d), by default RIDGE times the identity matrix. Steps
+    start at w = 0, where the loss is most curved, so saturated predictions do no harm.
     """
     n = len(y)
     penalty = RIDGE * np.eye(len(centre)) if penalty is None else penalty
@@ -79,11 +81,11 @@ def logistic(
 def logistics(
     x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None = None
 ) -> np.ndarray:
-    """Solve r problems of `logistic` with its default penalty at once; return w (r, d).
+    """Return the solutions w (r, d) of r problems of `logistic` with its default penalty.
 
-    x: features (r, d, n); hit: labels (r, n), as 0.0 and 1.0; centre: (d,); start: (r, d), by
-    default 0. The fit of almost the same samples is a good start. Problems that make no progress
-    from there start again at 0.
+    `x` (r, d, n) are the features, `hit` (r, n) the labels as 0.0 and 1.0, `centre` is (d,) and
+    `start` is (r, d), by default 0. The solution for almost the same samples is a good start.
+    Problems that make no progress from their start begin again at 0.
     """
     return np.concatenate([
         _logistics(x[rows], hit[rows], centre, None if start is None else start[rows])
@@ -92,7 +94,7 @@ def logistics(
 
 
 def _blocks(rows: int, n: int) -> list[slice]:
-    """Return slices of rows whose arrays fit into the cache."""
+    """Return slices of the rows of an array (rows, n), whose parts fit into the cache."""
     size = max(1, BLOCK // max(n, 1))
     return [slice(first, first + size) for first in range(0, rows, size)]
 
@@ -100,13 +102,14 @@ def _blocks(rows: int, n: int) -> list[slice]:
 def _logistics(
     x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None
 ) -> np.ndarray:
+    """Return the solutions of `logistics` for problems whose arrays fit into the cache."""
     r, d, n = x.shape
     pairs = np.triu_indices(d)
     products = x[:, pairs[0]] * x[:, pairs[1]]
     target = _rows_times(x, hit) / n
 
     def value(rows: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (loss, gradient, Hessian) of some rows."""
+        """Return the loss, gradient and Hessian of the problems `rows` at w."""
         features, pair_features = (x, products) if len(rows) == r else (x[rows], products[rows])
         t = (w[:, None, :] @ features)[:, 0]
         e = np.exp(-np.abs(t))
@@ -130,7 +133,7 @@ def _logistics(
     rows, w = np.arange(r), solution.copy()  # the problems that are not solved yet
     loss, gradient, hessian = value(rows, w)
     for _ in range(STEPS):
-        # take the last step of the solved problems
+        # Take the last step of the solved problems.
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         decrement = (gradient * step).sum(axis=1)
         going = decrement > LAST
@@ -140,7 +143,7 @@ def _logistics(
         rows, w, step, decrement, loss = (
             array[going] for array in (rows, w, step, decrement, loss)
         )
-        # halve the steps of the others until their losses decrease
+        # Halve the steps of the unsolved problems until their losses decrease.
         size, stuck = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
         trial = value(rows, w - step)
         while (short := ~stuck & ~(trial[0] <= loss - ARMIJO * size * decrement)).any():
@@ -152,7 +155,7 @@ def _logistics(
             ):
                 part[again] = new
         w = w - size[:, None] * step
-        # a stuck problem is solved to rounding, or its warm start is in a flat region
+        # A stuck problem is solved to rounding, or its warm start is in a flat region.
         if stuck.any():
             w[stuck] += size[stuck, None] * step[stuck]
             cold = rows[stuck]
@@ -169,12 +172,12 @@ def _logistics(
 
 
 def _rows_times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the sums of x (r, d, n) times v (r, n) over n, (r, d)."""
+    """Return the sums over n of x (r, d, n) times v (r, n), shape (r, d)."""
     return (x @ v[:, :, None])[:, :, 0]
 
 
 def normalised(scores: np.ndarray) -> np.ndarray:
-    """Divide rows of scores by their sums; rows of zeros become 1/k."""
+    """Return rows of scores (n, k) divided by their sums; rows of zeros become 1/k."""
     total = scores.sum(axis=1, keepdims=True)
     return np.divide(
         scores, total, out=np.full_like(scores, 1.0 / scores.shape[1]), where=total > 0

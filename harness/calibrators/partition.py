@@ -1,4 +1,4 @@
-"""Means over the bins of a k-means partition."""
+"""Calibrator by class shares in the bins of a k-means partition."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ class Partition:
 
         q(x) = mean of y_i over the samples i in the bin of x     (1/k for an empty bin)
 
+    y_i is the label, or the one-hot label for vectors of k classes.
+
     Parameters
     ----------
     bins, vector_bins : int
-        Number of bins of scalars and of vectors. With fewer samples than bins there is one bin.
-        With fewer distinct predictions than bins each distinct prediction is a bin.
+        Number of bins for scalars and for vectors. With fewer samples than bins, there is a single
+        bin. With fewer distinct predictions than bins, each distinct prediction is a bin.
     random_state : int or None
-        Seed of k-means (42 in berta2026); None draws it from the estimator's stream.
+        Seed of k-means (42 in berta2026); None draws it from the random stream of the estimator.
 
     Notes
     -----
-    k-means is scikit-learn's with one k-means++ start. A bin that lacks a class gives it
-    probability 0. Determinism: exact with a `random_state`, else statistical. Cost: O(n bins k) per
-    iteration of k-means.
+    k-means is that of scikit-learn with one k-means++ start. If a class is absent from a bin, it
+    gets probability 0 there. Determinism: exact with a `random_state`, else statistical. Cost: O(n
+    bins k) per iteration of k-means.
 
     References
     ----------
@@ -49,7 +51,8 @@ class Partition:
     vector_bins: int = 30
     random_state: int | None = None
 
-    # kl of vectors: held-out samples punish the probability 0 of a class that a bin lacks
+    # The kl of vectors is biased most: a class that is absent from a bin gets probability 0 there,
+    # and held-out samples of this class have a large log-loss.
     null_bias = 0.15
 
     @property

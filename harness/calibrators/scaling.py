@@ -1,4 +1,4 @@
-"""Quadratic scaling (two classes) and structured matrix scaling (more) of the logits."""
+"""Calibrators by quadratic scaling (two classes) and structured matrix scaling of the logits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
 def smoothed(q: np.ndarray, n: int) -> np.ndarray:
-    """Return (1 - 1/(n + 1)) q + 1/(n + 1) uniform, for a map fitted on n samples.
+    """Return q mixed with the uniform distribution: (n q + 1/k) / (n + 1).
 
-    No class is then impossible. berta2026's library adds this mixture to fitted calibrators.
+    q holds probabilities of k classes from a map that was fitted on n samples. Afterwards no class
+    has probability 0. The library of berta2026 adds this mixture to fitted calibrators.
     """
     k = 2 if q.ndim == 1 else q.shape[1]
     return q * (n / (n + 1.0)) + 1.0 / ((n + 1.0) * k)
@@ -31,17 +32,18 @@ def smoothed(q: np.ndarray, n: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class QuadraticScaling:
-    """Quadratic scaling of the logit; two classes only.
+    """Quadratic function of the logit, fitted by the log-loss; two classes only.
 
-        q(p) = sigma(a + b l + c l^2),   l = logit p,   (a, b, c) of least mean log-loss
+        q(p) = sigma(a + b l + c l^2),   l = logit p
 
-    Logs are floored at -87.336. The result is mixed with the uniform distribution.
+    sigma is the logistic function, and (a, b, c) minimise the mean log-loss. Logs are floored at
+    -87.336. The result is mixed with the uniform distribution.
 
     Parameters
     ----------
     mixture : bool
-        If true, q becomes (n q + 1/2) / (n + 1) with n the number of fitted samples, so that no
-        class is impossible.
+        If True, q becomes (n q + 1/2) / (n + 1) with n the number of fitted samples, so that no
+        class has probability 0.
 
     Raises
     ------
@@ -50,8 +52,9 @@ class QuadraticScaling:
 
     Notes
     -----
-    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 to the identity
-    (0, 1, 0) keeps separable samples finite. Determinism: exact. Cost: O(n) per step.
+    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 towards the
+    identity (0, 1, 0) keeps the fit finite if a threshold separates the classes. Determinism:
+    exact. Cost: O(n) per step.
 
     References
     ----------
@@ -91,21 +94,21 @@ class QuadraticScaling:
         return q
 
     def logits(self, p: np.ndarray) -> np.ndarray:
-        """Return l of the predictions, (n,)."""
+        """Return the logits l of the predictions, (n,)."""
         return log_odds(p)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return (a, b, c), (3,)."""
+        """Return the coefficients (a, b, c), shape (3,)."""
         return _quadratic(powers(self.logits(p)), y)
 
 
 @dataclass(frozen=True)
 class StructuredMatrixScaling(FitEach):
-    """Matrix and shift of the logits, with a ridge towards temperature scaling.
+    """Linear map of the logits, with a ridge towards temperature scaling.
 
         q(p) = softmax(z + D z + b),   z = log of temperature-scaled p
 
-    D (k, k) and b (k,) minimise
+    The matrix D (k, k) and the shift b (k,) minimise, for n samples of k classes,
 
         mean log-loss + (k/n) |b|^2 + (k/n) |diag D|^2 + (k (k-1)/n) |offdiag D|^2
 
@@ -114,12 +117,12 @@ class StructuredMatrixScaling(FitEach):
     Parameters
     ----------
     mixture : bool
-        If true, q becomes (n q + 1/k) / (n + 1), so that no class is impossible. The
-        temperature-scaled input is always mixed so.
+        If True, q becomes (n q + 1/k) / (n + 1), so that no class has probability 0. The
+        temperature-scaled input is always mixed in this way.
 
     Notes
     -----
-    The objective is strictly convex; its minimum is found as in `MatrixScaling`. Determinism:
+    The objective is strictly convex. Its minimum is found as in `MatrixScaling`. Determinism:
     exact. Cost: O(n k^2) per gradient.
 
     References
@@ -155,6 +158,7 @@ class StructuredMatrixScaling(FitEach):
     def _fits(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray]
     ) -> Iterator[CalibrationMap]:
+        """Yield the map for the samples in each row of `seen`, for more than two classes."""
         fit = SoftmaxFit()
         for mask in seen:
             labels = y[mask]
@@ -165,6 +169,8 @@ class StructuredMatrixScaling(FitEach):
             yield self._map(temperature, w, n)
 
     def _map(self, temperature: CalibrationMap, w: np.ndarray, n: int) -> CalibrationMap:
+        """Return the map q with the fitted temperature and coefficients w = [D + identity, b]."""
+
         def q(x: np.ndarray) -> np.ndarray:
             z = floored_log(smoothed(temperature(x), n))
             value = softmax(z @ w[:, :-1].T + w[:, -1])
@@ -174,21 +180,24 @@ class StructuredMatrixScaling(FitEach):
 
 
 def penalty(n: int, k: int) -> np.ndarray:
-    """Return the penalty of every coefficient of [D, b], (k, k + 1)."""
+    """Return the penalty of each coefficient of [D, b], (k, k + 1), for n samples and k classes."""
     weights = np.full((k, k + 1), k * (k - 1) / n)
     weights[np.arange(k), np.arange(k)] = weights[:, k] = k / n
     return weights
 
 
 def powers(logits: np.ndarray) -> np.ndarray:
-    """Return the columns 1, l, l^2, (n, 3)."""
+    """Return the columns 1, l, l^2 of the logits l (n,), shape (n, 3)."""
     return np.column_stack([np.ones_like(logits), logits, logits**2])
 
 
 def _quadratic(features: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Minimise the mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2."""
+    """Return w (3,) that minimises the mean log-loss + RIDGE/2 |w - (0, 1, 0)|^2.
+
+    `features` (n, 3) holds the powers of the logits.
+    """
     n, identity = len(y), np.array([0.0, 1.0, 0.0])
-    # the trust region is a ball, so all coordinates need the same size
+    # The trust region is a ball, so all coordinates need a similar scale.
     scale = np.maximum(np.abs(features).max(axis=0), 1.0)
     x = features / scale
 

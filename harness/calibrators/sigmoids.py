@@ -1,4 +1,4 @@
-"""Platt scaling and beta calibration: sigmoids with two or three coefficients."""
+"""Calibrators by Platt scaling and beta calibration: sigmoids with two or three coefficients."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ PLATT, BETA = np.array([0.0, 1.0]), np.array([1.0, 1.0, 0.0])  # coefficients of
 class Platt(FitEach):
     """Platt scaling of the logit; one-versus-rest for more than two classes.
 
-        q(p) = sigma(a + b l),   l = logit p,   (a, b) minimise the mean log-loss
+        q(p) = sigma(a + b l),   l = logit p
 
-    Logs are floored at -87.336. Vectors: one q_j per class, on p_j against 1{y = j}; each row is
-    divided by its sum.
+    sigma is the logistic function, and (a, b) minimise the mean log-loss. Logs are floored at
+    -87.336. For more than two classes, one map q_j per class is fitted on p_j against 1{y = j}, and
+    each row is divided by its sum.
 
     Notes
     -----
-    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 to the
-    identity (0, 1) keeps separable samples finite. Labels are not smoothed (Platt draws his targets
-    towards 1/2 by one sample per class), and b may be negative. Two coefficients give little noise,
-    of order 1/n in a variational squared error. A wave of E[Y given p] stays undetected, so the
-    estimate is then a lower bound that may be far from tight. Determinism: exact. Cost: O(n k) per
-    step, about seven steps.
+    Newton steps with the analytic Hessian find the exact minimum. A ridge of 1e-6 towards the
+    identity (0, 1) keeps the fit finite if a threshold separates the classes. In contrast to Platt
+    (1999), labels are not smoothed. b may be negative.
+
+    Two coefficients give little noise, of order 1/n in a variational squared error. A wave of E[Y
+    given p] stays undetected, so the variational estimate may be far below the error. Determinism:
+    exact. Cost: O(n k) per step, about seven steps.
 
     References
     ----------
@@ -66,7 +68,7 @@ class Platt(FitEach):
         )
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return (a, b), (2,)."""
+        """Return the coefficients (a, b), shape (2,), for two classes."""
         return logistics(_platt_features(p[None]), y[None].astype(np.float64), PLATT)[0]
 
 
@@ -74,20 +76,24 @@ class Platt(FitEach):
 class BetaCalibration(FitEach):
     """Beta calibration; one-versus-rest for more than two classes.
 
-        q(p) = sigma(a log p - b log(1 - p) + c),   a, b >= 0,   (a, b, c) minimise the log-loss
+        q(p) = sigma(a log p - b log(1 - p) + c),   a, b >= 0
 
-    Logs are floored at -87.336. Vectors: one q_j per class, on p_j against 1{y = j}; each row is
-    divided by its sum.
+    sigma is the logistic function, and (a, b, c) minimise the mean log-loss. Logs are floored at
+    -87.336. For more than two classes, one map q_j per class is fitted on p_j against 1{y = j}, and
+    each row is divided by its sum.
 
     Notes
     -----
-    This is the calibration map of scores that are Beta distributed within each class; it
-    contains the identity (1, 1, 0). Newton steps find the exact minimum on the quadrant: if the
-    free minimum has a negative coefficient, the best minimum on a side of the quadrant is used (as
-    published: the coefficient is set to 0 and the others are fitted again). A ridge of 1e-6 to the
-    identity keeps separable samples finite. q never decreases, so a non-monotone E[Y given p] stays
-    undetected: the variational estimate is a lower bound. Determinism: exact. Cost: O(n k) per
-    step, about seven steps.
+    This is the calibration map of scores that are Beta distributed within each class. It contains
+    the identity (1, 1, 0). A ridge of 1e-6 towards the identity keeps the fit finite if a threshold
+    separates the classes.
+
+    Newton steps find the exact minimum with a, b >= 0. If the unconstrained minimum has a negative
+    coefficient, this coefficient is set to 0 and the others are fitted again, as published. If
+    there are several such fits, the best is used.
+
+    q never decreases, so a non-monotone E[Y given p] stays undetected. The variational estimate is
+    then a lower bound. Determinism: exact. Cost: O(n k) per step, about seven steps.
 
     References
     ----------
@@ -116,7 +122,7 @@ class BetaCalibration(FitEach):
         return _fits(p, y, seen, _beta_features, _quadrant)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return (a, b, c), (3,), with a and b at least 0."""
+        """Return the coefficients (a, b, c), shape (3,), for two classes, with a and b at least 0."""
         return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
 
 
@@ -129,8 +135,9 @@ def _fits(
 ) -> Iterator[CalibrationMap]:
     """Yield the map for the samples in each row of `seen`.
 
-    features(p (r, n)) returns (r, d, n). coefficients(features, labels (r, n), start) returns the
-    rows w (r, d) of each class and the start of the next fit, which has almost the same samples.
+    * features(p (r, n)) returns the features (r, d, n) of r one-versus-rest problems.
+    * coefficients(features, labels (r, n), start) returns the coefficients w (r, d), and the start
+      of the next fit. The next fit has almost the same samples.
     """
     several = p.ndim == 2 and p.shape[1] > 2
     hit = (y == np.arange(p.shape[1])[:, None] if several else y[None]).astype(np.float64)
@@ -145,14 +152,21 @@ def _fits(
 
 
 def _to_rows(p: np.ndarray) -> np.ndarray:
-    """Return scalars or the second of two columns as (1, n), more columns as rows (k, n)."""
+    """Return predictions with one row for each one-versus-rest problem.
+
+    The result is (1, n) for scalars and for two columns (the second column is used), and (k, n) for
+    k > 2 columns.
+    """
     if p.ndim == 1:
         return p[None]
     return np.ascontiguousarray(p.T) if p.shape[1] > 2 else np.ascontiguousarray(p[:, 1])[None]
 
 
 def _from_rows(scores: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return scores of the rows of x in the shape of x; normalise more than two classes."""
+    """Return the scores of the one-versus-rest problems as predictions with the shape of x.
+
+    For more than two classes, rows are divided by their sums.
+    """
     if x.ndim == 1:
         return scores[0]
     if x.shape[1] == 2:
@@ -161,22 +175,24 @@ def _from_rows(scores: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _platt_features(p: np.ndarray) -> np.ndarray:
+    """Return the features 1 and logit p of p (r, n), shape (r, 2, n)."""
     x = log_odds(p)
     return np.stack([np.ones_like(x), x], axis=1)
 
 
 def _beta_features(p: np.ndarray) -> np.ndarray:
-    """Return the rows log p, -log(1 - p), 1 of p (r, n), (r, 3, n)."""
+    """Return the features log p, -log(1 - p) and 1 of p (r, n), shape (r, 3, n)."""
     return np.stack([floored_log(p), -floored_log(1.0 - p), np.ones_like(p)], axis=1)
 
 
 def _quadrant(
     x: np.ndarray, hit: np.ndarray, start: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minima w on the quadrant and the free minima, (r, 3) each.
+    """Return the minima of r log-losses with a, b >= 0, and without this constraint, (r, 3) each.
 
-    A convex function whose free minimum is outside the quadrant has its minimum on a side of the
-    quadrant or in the corner.
+    `x` (r, 3, n) holds the features and `hit` (r, n) the labels. If a minimum without constraint
+    has a negative coefficient, the minimum with constraint has a = 0 or b = 0, because the function
+    is convex.
     """
     free = logistics(x, hit, BETA, start)
     w = free.copy()
@@ -198,7 +214,7 @@ def _quadrant(
 
 
 def _penalised(x: np.ndarray, hit: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Return the mean log-losses of w (r, 3) with their ridge, (r,)."""
+    """Return the mean log-losses (r,) of the coefficients w (r, 3), with their ridge."""
     t = (w[:, None, :] @ x)[:, 0]
     return (
         np.logaddexp(0.0, t).mean(axis=1)

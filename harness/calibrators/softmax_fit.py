@@ -1,10 +1,12 @@
-"""Softmax regression on logits with a weak quadratic penalty.
+"""Softmax regression with a quadratic penalty, for matrix-like scalings of the logits.
 
     w minimises   mean of -log softmax(w x)_y + sum of penalty (w - identity)^2
 
-with w (k, d) and x (d, n). Matrix scaling, Dirichlet calibration and structured matrix scaling use
-this fit. The folds of a cross-fit share four fifths of their samples: each fit starts at the
-previous minimum, in coordinates in which the Hessian there is nearly the identity.
+w (k, d) are the coefficients, x (d, n) the features of n samples, and y (n,) the labels of k
+classes. Matrix scaling, Dirichlet calibration and structured matrix scaling use this fit.
+
+The folds of a cross-fit share most of their samples. Each fit therefore starts at the previous
+minimum, in coordinates in which the Hessian there is close to the identity.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from scipy.optimize import minimize
 from harness.calibrators.newton import Hessian, Objective, newton
 from harness.math.softmax import softmax
 
-DENSE_CLASSES = 30  # up to this many classes the full Hessian of k d coefficients is computed
-HESSIAN_ROWS = 4096  # samples from which it is estimated
-BLOCK_ROWS = 512  # for more classes: samples from which blocks of single classes are estimated
-NEWTON_PRODUCTS = 4_000_000  # up to this n (k d)^2 Newton steps are cheaper than L-BFGS
-REFRESH = 40  # steps after which the Hessian is computed again
-ROUNDS = 12  # rounds of REFRESH steps before the Hessian is computed in every step
+DENSE_CLASSES = 30  # up to this many classes, the full Hessian of k d coefficients is computed
+HESSIAN_ROWS = 4096  # most samples from which the full Hessian is estimated
+# With more classes, the Hessian's blocks of single classes are estimated from about this many
+# samples.
+BLOCK_ROWS = 512
+NEWTON_PRODUCTS = 4_000_000  # if n (k d)^2 is at most this, Newton steps are cheaper than L-BFGS
+REFRESH = 40  # number of steps after which the Hessian is computed again
+ROUNDS = 12  # after this many rounds of REFRESH steps, the Hessian is computed in every step
 QUASI_NEWTON = {
     "maxiter": REFRESH,
     "maxfun": 4 * REFRESH,
@@ -33,14 +37,15 @@ QUASI_NEWTON = {
     "gtol": 1e-9,
 }
 Step: TypeAlias = Callable[[np.ndarray], np.ndarray]
-# map of coordinates to a step of w, and map of a gradient in w to one in the coordinates
+# (function from coordinates to a step of w, function from a gradient in w to one in coordinates)
 Scaling: TypeAlias = tuple[Step, Step]
 
 
 class SoftmaxFit:
-    """Fit similar samples one after the other.
+    """Fits softmax regressions to similar samples, one after the other.
 
-    A call takes x (d, n), y (n,), a positive penalty (k, d) and the start (k, d) of the first fit.
+    A call takes features x (d, n), labels y (n,), a positive penalty (k, d) and the start (k, d) of
+    the first fit. It returns the coefficients (k, d).
     """
 
     def __init__(self) -> None:
@@ -50,6 +55,7 @@ class SoftmaxFit:
     def __call__(
         self, x: np.ndarray, y: np.ndarray, penalty: np.ndarray, start: np.ndarray
     ) -> np.ndarray:
+        """Return the coefficients (k, d) for one sample."""
         first = self.w is None
         value, hessian = _objective(x, y, penalty)
         k, d = penalty.shape
@@ -77,6 +83,11 @@ class SoftmaxFit:
         w: np.ndarray,
         dense: bool,
     ) -> np.ndarray:
+        """Minimise by L-BFGS in coordinates in which the Hessian is close to the identity.
+
+        `value` and `hessian` belong to flat coefficients w, and `scaling(w)` returns the
+        coordinates. With `dense`, these are computed again after every REFRESH steps.
+        """
         options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):
             if self.scaling is None:
@@ -98,15 +109,15 @@ class SoftmaxFit:
             self.scaling = None
             if minimum.status == 2:  # no step along the direction is an improvement
                 break
-        # with few samples of many classes the Hessian changes in every step
+        # With few samples of many classes, the Hessian changes in every step.
         return newton(value, hessian, w)
 
 
 def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objective, Hessian]:
-    """Return value(w) -> (loss, gradient) and hessian(w), of flat w."""
+    """Return the functions value(w) -> (loss, gradient) and hessian(w) of flat coefficients w."""
     k, (d, n) = len(penalty), x.shape
     identity = np.eye(k, d)
-    outcome = y * n + np.arange(n)  # positions in a flat (k, n) array
+    outcome = y * n + np.arange(n)  # positions of the labels in a flat (k, n) array
     transposed = np.ascontiguousarray(x.T)
 
     def value(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -130,7 +141,7 @@ def _objective(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> tuple[Objec
 
 
 def softmax_hessian(w: np.ndarray, x: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Return the Hessian (k d, k d) at w, from at most HESSIAN_ROWS evenly spaced samples."""
+    """Return the Hessian (k d, k d) at coefficients w, from at most 4,096 evenly spaced samples."""
     k, d = penalty.shape
     part = np.ascontiguousarray(x[:, :: -(-x.shape[1] // HESSIAN_ROWS)])
     n = part.shape[1]
@@ -145,10 +156,11 @@ def softmax_hessian(w: np.ndarray, x: np.ndarray, penalty: np.ndarray) -> np.nda
 
 
 def _scaling(x: np.ndarray, w: np.ndarray, penalty: np.ndarray, hessian: Hessian) -> Scaling:
-    """Return coordinates v in which the Hessian at w is about the identity.
+    """Return coordinates v in which the Hessian at w is close to the identity.
 
-    down(v) is a step of w; up(gradient in w) is the gradient in v. With more than DENSE_CLASSES
-    classes, entries of the Hessian that couple two classes are ignored.
+    The result is a pair of functions: down(v) is a step of w, and up(g) is the gradient in v of a
+    gradient g in w. With more than DENSE_CLASSES classes, entries of the Hessian that couple two
+    classes are ignored.
     """
     k, d = penalty.shape
     if k <= DENSE_CLASSES:

@@ -1,4 +1,4 @@
-"""Natural cubic spline of the logit."""
+"""Calibrator by a natural cubic spline of the logit."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ class Spline:
 
         q(p) = sigma(s(l)),   l = logit p
 
-    s is cubic between knots and linear outside them, with continuous s' and s''.
+    sigma is the logistic function. s is cubic between knots and linear outside them, with
+    continuous s' and s''. It minimises
 
-    It minimises   mean log-loss + ridge / n * integral of s''(u)^2 du,
-    u from 0 at the first knot to 1 at the last.
+        mean log-loss + ridge / n * integral of s''(u)^2 du,
+
+    where n is the number of samples, and u runs from 0 at the first knot to 1 at the last.
 
     Parameters
     ----------
     knots : int
-        Number of knots, at least 3, at equally spaced quantiles of l from 5 % to 95 %. Equal knots
-        count once. With fewer than 3 distinct knots s is a line, as in `Platt`.
+        Number of knots, at least 3. They lie at equally spaced quantiles of l from 5 % to 95 %, and
+        equal knots count once. With fewer than 3 distinct knots, s is a line, as in `Platt`.
     ridge : float
-        Cost of curvature. At the default, one full wave of amplitude 1/2 between the outer knots
-        costs 2 nats. A further ridge of 1e-6 keeps separable samples finite.
+        Weight of the curvature. With the default, a full wave of amplitude 1/2 between the outer
+        knots costs 2 nats. A second ridge of 1e-6 keeps the fit finite if a threshold separates the
+        classes.
 
     Raises
     ------
@@ -42,11 +45,11 @@ class Spline:
 
     Notes
     -----
-    There are as many coefficients as knots: s follows one or two waves of E[Y given p], and misses
-    steps and finer waves, so a variational estimate is biased downwards. The noise of the fit
-    lowers a variational estimate of the squared error by up to knots / (4 n). Logs are floored at
-    -87.336. Newton steps find the exact minimum. Determinism: exact. Cost: O(n knots^2) per step,
-    about eight steps.
+    There are as many coefficients as knots. s can follow one or two waves of E[Y given p], but
+    misses steps and finer waves. A variational estimate is therefore biased downwards. The noise of
+    the fit lowers a variational estimate of the squared error by up to knots / (4 n). Logs are
+    floored at -87.336. Newton steps find the exact minimum. Determinism: exact. Cost: O(n knots^2)
+    per step, about eight steps.
 
     References
     ----------
@@ -97,10 +100,11 @@ class Spline:
 
 
 def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Return a basis of the natural cubic splines with these knots (K,), at x: (n, max(K, 2)).
+    """Return a basis of the natural cubic splines with K knots, evaluated at x (n,).
 
-    The functions are 1, x and K - 2 cubic ones, which are 0 at the first and the last knot. Cubes
-    are in units of the distance between these two knots.
+    The result has shape (n, max(K, 2)). The first two columns are 1 and x. The other K - 2 columns
+    are cubic functions that are 0 at the first and the last knot. Cubes are in units of the
+    distance between these two knots.
     """
     line = [np.ones_like(x), x]
     if len(knots) < 3:
@@ -121,7 +125,7 @@ def natural_basis(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
 def roughness(knots: np.ndarray) -> np.ndarray:
     """Return the matrix (d, d) of the integrals of b_i'' b_j'' over the span of the knots.
 
-    b are the functions of `natural_basis`; lengths are in units of the span.
+    b_i are the d functions of `natural_basis`. Lengths are in units of the span.
     """
     size = max(len(knots), 2)
     if len(knots) < 3:
@@ -132,7 +136,7 @@ def roughness(knots: np.ndarray) -> np.ndarray:
         return 6.0 * (np.maximum(v - v[i], 0.0) - np.maximum(v - v[-1], 0.0)) / (v[-1] - v[i])
 
     last = second(-2)
-    # second derivatives at the knots; they are linear in between
+    # Second derivatives at the knots. They are linear between knots.
     curves = np.column_stack([np.zeros((size, 2)), *(second(i) - last for i in range(size - 2))])
     left, right, width = curves[:-1], curves[1:], np.diff(v)[:, None] / 6.0
     return left.T @ (width * (2.0 * left + right)) + right.T @ (width * (left + 2.0 * right))

@@ -1,4 +1,4 @@
-"""Temperature scaling."""
+"""Calibrator by temperature scaling."""
 
 from __future__ import annotations
 
@@ -12,27 +12,31 @@ from harness.calibrators.base import CalibrationMap
 from harness.calibrators.logits import floored_log, log_odds
 from harness.math.softmax import softmax
 
-BISECTIONS = 30  # of log beta on [-16, 16]: both numbers are those of berta2026's library
+# Bisection steps of log beta on [-16, 16]. Both numbers are those of berta2026's library.
+BISECTIONS = 30
 LARGEST_LOG_BETA = 16.0
-GRADIENT_ROUNDING = 1e-12  # bound on the rounding of the gradient, a mean of terms up to 87.336
+# Bound on the rounding error of the gradient, which is a mean of terms of up to 87.336.
+GRADIENT_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """Multiply the logits by one positive number, chosen by the log-loss.
+    """Temperature scaling: multiply the logits by a positive number beta.
 
-        q(p) = softmax(beta log p),   scalars: q(p) = sigma(beta logit p),
-        beta > 0 minimises the mean log-loss
+        q(p) = softmax(beta log p) for vectors,   q(p) = sigma(beta logit p) for scalars
 
-    Logs are floored at -87.336. 1 / beta is the temperature: above 1 it flattens overconfident
-    predictions.
+    sigma is the logistic function, and beta > 0 minimises the mean log-loss. Logs are floored at
+    -87.336. 1 / beta is the temperature. A temperature above 1 makes predictions less confident.
 
     Notes
     -----
-    beta is found by 30 bisections of log beta on [-16, 16], on the sign of the log-loss's
-    derivative mean(sum_j z_j q_j) - mean(z_y), z = log p. Only the scale of the logits changes, so
-    a shift or a wave of E[Y given p] stays undetected: a variational estimate with it is then a
-    weak lower bound. Determinism: exact. Cost: O(n k) per step, about ten steps.
+    Let z = log p, and let q_j be the probabilities of the map. beta is found by 30 bisections of
+    log beta on [-16, 16]. They use the sign of the derivative of the log-loss, mean(sum_j z_j q_j)
+    - mean(z_y).
+
+    Only the scale of the logits changes, so a shift or a wave of E[Y given p] stays undetected. A
+    variational estimate with this calibrator is then a weak lower bound. Determinism: exact. Cost:
+    O(n k) per step, about ten steps.
 
     References
     ----------
@@ -59,7 +63,7 @@ class Temperature:
         return lambda t: softmax(beta * floored_log(t))
 
     def slope(self, p: np.ndarray, y: np.ndarray) -> float:
-        """Return beta."""
+        """Return the fitted beta, the inverse of the temperature."""
         if p.ndim == 1:
             x = log_odds(p)
             target = float((x * y).mean())  # the constant part of z cancels in the gradient
@@ -83,11 +87,12 @@ class Temperature:
 
 
 def _bisect(slope: Callable[[float], tuple[float, float]]) -> float:
-    """Return the beta at which the bisection ends.
+    """Return the beta at which the bisection of log beta ends.
 
-    slope(beta) returns (gradient, its derivative); the gradient is non-decreasing. Newton's method
-    first finds the root in a few steps. The sign at a bisection point far from the root is then
-    known, and the gradient is computed only near the root (a third of the evaluations).
+    slope(beta) returns the gradient of the log-loss and its derivative. The gradient is
+    non-decreasing. Newton's method first locates the root. At bisection points far from the root,
+    the sign is then known without computing the gradient, which saves two thirds of the
+    evaluations.
     """
     root, error = _newton(slope)
     low, high = -LARGEST_LOG_BETA, LARGEST_LOG_BETA
@@ -102,10 +107,10 @@ def _bisect(slope: Callable[[float], tuple[float, float]]) -> float:
 
 
 def _newton(slope: Callable[[float], tuple[float, float]]) -> tuple[float, float]:
-    """Return (root of the gradient in log beta, bound on its error).
+    """Return the log beta at which the gradient of the log-loss is 0, and a bound on its error.
 
-    Return (0, inf) if Newton's method does not converge, because the range contains no minimum or
-    the gradient is flat.
+    Return (0, inf) if Newton's method does not converge. The range then contains no minimum, or the
+    gradient is flat.
     """
     log_beta = 0.0
     for _ in range(20):

@@ -354,7 +354,7 @@ def test_problems_that_cannot_be_fitted_are_refused(of_three_classes):
     for make, says in (
         (lambda: Fitted(of_three_classes, maps=("trees",)), "maps is ['trees']"),
         (lambda: Fitted(3), "problem has no method sample"),
-        (lambda: Fitted(Beta()).sample(5, np.random.default_rng(0)), "is a generator"),
+        (lambda: Fitted(Beta()).sample(5, np.random.default_rng(0)), "draws unlimited samples"),
         (lambda: load_problem("fitted").classes, "path of the predictions is missing"),
     ):
         refuses(make, says)

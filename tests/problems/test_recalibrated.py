@@ -187,7 +187,7 @@ def test_a_row_of_nothing_cannot_be_renormalised():
         def fit(self, p, y, rng):
             return np.zeros_like
 
-    with pytest.raises(BadInputError, match="row 0 the sum 0"):
+    with pytest.raises(BadInputError, match="row 0 with the sum 0"):
         Recalibrated(Dirichlet(3), Dirichlet(3), Nothing(), 9).sample(5, data_rng(0, "00", 0))
 
 

@@ -305,7 +305,7 @@ def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
         ),
         ({"dataset": "amount"}, "amount is a regression data set"),
         ({"config": "C_1"}, "no predictions of C_1 for two, fold 0"),
-        ({"n_samples": 5}, "list of tasks says 5 rows .* the repository 4 and 2"),
+        ({"n_samples": 5}, "list of tasks says 5 rows .* the repository has 4 and 2"),
     ],
 )
 def test_an_unavailable_task_says_why(tiny, options, reason):
@@ -342,7 +342,7 @@ def test_a_family_stands_for_its_members(tiny):
         ),
         ({"folds": (7,)}, "folds is 7"),
         ({"families": ("A_1",)}, "families is 'A_1', which no task has; choose from A, B"),
-        ({"min_n": 100}, "leave no task"),
+        ({"min_n": 100}, "exclude all tasks"),
         ({"tasks": "nowhere.csv"}, "tasks is 'nowhere.csv'; there is no such file"),
     ],
 )
