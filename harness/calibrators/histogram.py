@@ -94,11 +94,10 @@ class HistogramBinning:
         return q
 
     def _bins(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return inner edges (d, bins - 1) and bin sizes (d, bins) for columns (d, n) of
-        predictions.
+        """Return inner edges (d, bins - 1) and bin sizes (d, bins) for columns (d, n).
 
-        An edge is the smallest prediction of its bin. An edge that equals the previous edge, or the
-        smallest prediction, leaves an empty bin.
+        The columns hold predictions. An edge is the smallest prediction of its bin. An edge that
+        equals the previous edge, or the smallest prediction, leaves an empty bin.
         """
         inner, n = np.arange(1, self.bins), columns.shape[1]
         points = np.sort(columns, axis=1)

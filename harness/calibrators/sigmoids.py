@@ -122,7 +122,7 @@ class BetaCalibration(FitEach):
         return _fits(p, y, seen, _beta_features, _quadrant)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the coefficients (a, b, c), shape (3,), for two classes, with a and b at least 0."""
+        """Return the coefficients (a, b, c) with a, b >= 0, shape (3,), for two classes."""
         return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
 
 
