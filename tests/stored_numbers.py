@@ -312,6 +312,14 @@ def doubled_means():
     return len(means), ((means["mean"] - means["value"]) / means["se"]).abs().max()
 
 
+def in_float32():
+    """Return kkr's root risks (x 100) on CIFAR-100 in float32, at their least, and as printed."""
+    risks = pd.read_csv(EXPERIMENTS / GRUBER / "float32_ridges.csv")
+    risks = risks[risks["estimator"].eq("kkr")].groupby("file")["root_risk"].min()
+    ours = [risks[f"kull_{name}_c100"] for name in ("densenet40", "resnet110")]
+    return *ours, *(printed(GRUBER, "table2", name, "kkr") for name in (DENSENET, RESNET))
+
+
 def nine_runs():
     means = over_ten_runs("fig1", "l1").set_index("column")
     line = means.loc["Isotonic (CV)"]

@@ -186,6 +186,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "count twice in {} means, which moves these by at most {:.2f} standard errors"
         ): stored.doubled_means,
         "({:.7f} of nine runs, {:.7f} of ten)": stored.nine_runs,
+        "That of numpy gives {:.2f} and {:.2f} (printed {:.2f}, {:.2f})": stored.in_float32,
         (
             "kkr and ukkr, Table 1 and Figure 2a: {:.4f} and {:.4f} for DenseNet-40, {:.4f} and "
             "{:.4f} for ResNet-110"

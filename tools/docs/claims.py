@@ -6,6 +6,7 @@ The verdicts are read from results/*/reproduction.csv and results/*/claims.csv.
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 
 import pandas as pd
@@ -20,6 +21,9 @@ from harness.evaluation.outcomes import (
     read_rows,
     sentence,
 )
+from harness.evaluation.papers import read as read_paper
+from harness.evaluation.reproduction import PRINTED
+from harness.evaluation.verdicts import UNJUDGED
 
 RESULTS = DOCS.parent / "results"
 COUNTED = {
@@ -50,6 +54,24 @@ def verdicts() -> str:
                 counts = (str(by_verdict.get(verdict, "")) for verdict in HEADINGS)
                 rows.append([paper, source, *counts])
     return table(["paper", "where the number comes from", *HEADINGS.values()], rows)
+
+
+def missing() -> str:
+    """Return a table of the printed numbers that have no number of ours, by item.
+
+    The last column says what is missing: from paper.yaml, or else from the reason of the verdict.
+    """
+    lines = []
+    for paper in papers():
+        items = read_paper(paper).items
+        numbers = drop_repeats(read_rows(RESULTS, paper))
+        wanted = numbers["source"].eq(PRINTED) & numbers["verdict"].eq(UNJUDGED)
+        for item, rows in numbers[wanted & numbers["ours"].isna()].groupby("item", sort=False):
+            known = items.get(item)
+            needs = known.needs if known and known.needs else rows["reason"].iloc[0]
+            first = re.split(r"[.;:] (?=[A-Za-z])", needs)[0].rstrip(".")
+            lines.append([paper, known.name if known else item, str(len(rows)), first])
+    return table(["paper", "item", "printed numbers", "what is missing"], lines)
 
 
 def outcomes() -> str:

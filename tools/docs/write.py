@@ -36,6 +36,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "explanation/discrepancies.md": {
         "outcomes": claims.outcomes,
         "verdicts": claims.verdicts,
+        "missing": claims.missing,
         "claims": claims.failing,
     },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
