@@ -45,7 +45,7 @@ def configuration(cells, out):
 
 def plan_cells(cells, out):
     """Plan the cells and cut the first chunk. Return the time and the peak of Python objects."""
-    from harness.execute.pending import Costs, States, chunks_of, pending
+    from harness.execute.pending import Costs, States, make_chunks, pending
     from harness.plan.plan import plan
 
     settings = configuration(cells, out)
@@ -53,7 +53,7 @@ def plan_cells(cells, out):
     start = time.perf_counter()
     work_plan = plan(settings)
     work = pending(work_plan, Path(out), States())
-    chunks = chunks_of(
+    chunks = make_chunks(
         work.samples(), work.tally.counts["todo"], Costs(work_plan, Path(out), []), JOBS
     )
     next(chunks)

@@ -89,7 +89,7 @@ def component_keys() -> list[dict]:
 
     from harness.configure.options import ids, option
     from harness.errors import BadInputError
-    from harness.plan.components import component, configured
+    from harness.plan.components import build_component, component
     from harness.problems.base import list_members
 
     rows = []
@@ -99,7 +99,7 @@ def component_keys() -> list[dict]:
                 OmegaConf.create(option(group, name).config), resolve=True
             )
             try:
-                whole = configured(group, name, config)
+                whole = build_component(group, name, config)
                 members = list_members(whole.object) if group == "problem" else None
             except BadInputError:  # its file is given on the command line, or absent
                 continue

@@ -49,7 +49,7 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         If the target cannot be compared, or there is no baseline.
     """
     name, config = request.configuration()
-    component = components.configured(request.group, name, config)
+    component = components.build_component(request.group, name, config)
     requirements.verify(request.group, component)
     for estimand in request.estimand:
         estimands.check_name(str(estimand))

@@ -14,7 +14,7 @@ from harness.plan import plan as planning
 from harness.plan.cells import Block, Cell, Draws, Kind
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.plan.selection import chosen
+from harness.plan.selection import build_selected
 from harness.problems.base import ProblemSpec
 from harness.records.baseline import Baseline
 
@@ -72,7 +72,7 @@ def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:
     for origin in {problem.origin: None for problem in plan.problems.values()}:
         members = {id: one for id, one in plan.problems.items() if one.origin == origin}
         try:
-            configured = chosen("problem", {origin: plan.settings.problem[origin]})
+            configured = build_selected("problem", {origin: plan.settings.problem[origin]})
         except BadInputError as error:
             absent |= dict.fromkeys(members, str(error))
             continue

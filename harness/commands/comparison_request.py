@@ -124,7 +124,7 @@ def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
             "dataclass is needed."
         )
     path = config["_target_"]
-    if "<" in path or components.imported(path, kind) is not source:
+    if "<" in path or components.import_object(path, kind) is not source:
         raise BadInputError(
             f"{kind} {source.__qualname__} cannot be found again as {path}; define it at the top "
             "of a module."

@@ -20,7 +20,7 @@ from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.math import estimands
-from harness.plan import components, parts
+from harness.plan import components, documentation
 from harness.plan import plan as planning
 from harness.problems.base import ProblemSpec, find_truth, list_members
 
@@ -62,12 +62,12 @@ def describe(name: str) -> None:
         _describe_experiment(name)
     else:
         meanings = {} if group == "calibrator" else options.option(group, name).meaning
-        _describe(group, *parts.made_of(group, name), meanings)
+        _describe(group, *documentation.build_object(group, name), meanings)
 
 
 def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, str]) -> None:
     """Print docstrings, parameters, declared properties, and the truths of a problem."""
-    for part in parts.parts_in(item, node, meanings):
+    for part in documentation.document_object(item, node, meanings):
         print(f"{part.path}{part.title}: {part.doc or 'no docstring'}\n")
         if part.rows:
             print(f"{text_table(part.rows, head=HEAD)}\n")

@@ -25,7 +25,7 @@ from harness.execute import processes
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
-from harness.plan.components import Component, configured, record_columns
+from harness.plan.components import Component, build_component, record_columns
 from harness.problems.base import ProblemSpec
 from harness.records import parts
 
@@ -176,7 +176,7 @@ def _component(group: str, name: str, task: dict[str, Any]) -> Component:
     component_id, config, key = task["components"][group][name]
     component = _components.get((group, name))
     if component is None or component.key != key:
-        component = _components[group, name] = configured(group, component_id, config)
+        component = _components[group, name] = build_component(group, component_id, config)
     if component.key != key:
         raise BadInputError(
             f"{group} {name!r} changed on disk while the run was going on; run again."

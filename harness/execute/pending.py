@@ -1,7 +1,7 @@
-"""Pending cells of a plan: how many no record holds, how long they take, and the chunks of a run.
+"""Find the cells of a plan that are still to compute, estimate their time, and form chunks.
 
-Cells are made as they are needed, a batch at a time. A plan of any length takes the memory of its
-kinds of cells.
+Cells are created in batches, when they are needed. The memory therefore depends on the number of
+kinds of cells (problem, notion, estimator, n), and not on the number of replications.
 """
 
 from __future__ import annotations
@@ -26,15 +26,19 @@ from harness.plan.cells import Cell, Kind, samples
 from harness.plan.plan import Plan
 from harness.records import reader
 
-CHUNK_CELLS = 5000
-CHUNK_SECONDS = 2.0
-LAST_CHUNKS = 4  # the last chunks are so many times smaller, so that the workers end together
-BATCH = 1024  # samples whose cells are looked up in the records at once
-# seconds around a cell (streams, record), and for each of its n samples (draw, reduction)
-CELL_SECONDS, SAMPLE_SECONDS = 4e-4, 1e-6
-UNKNOWN_SECONDS = 2e-3  # of a cell without past records, per 1,000 samples
+CHUNK_CELLS = 5000  # largest number of cells of a chunk
+CHUNK_SECONDS = 2.0  # a chunk is complete after so many expected seconds
+LAST_CHUNKS = 4  # divisor of the size of the last chunks, so that all workers end together
+BATCH = 1024  # number of samples whose cells are looked up in the records together
+# Overhead of a cell for its random generators and its record, in seconds.
+CELL_SECONDS = 4e-4
+# Overhead for drawing and reducing a sample, in seconds for each of its n rows.
+SAMPLE_SECONDS = 1e-6
+# Seconds per 1,000 rows that a cell is expected to take if nothing is known about its estimator.
+UNKNOWN_SECONDS = 2e-3
 
-# states of a cell: nothing, or only interrupted; ok or undefined; skipped; failed
+# State of a cell in the records. NOTHING: no record, or only an interrupted attempt. FINISHED: a
+# record with status ok or undefined.
 NOTHING, FINISHED, SKIPPED, FAILED = range(4)
 _STATES = f"""select ('0x' || key)::ubigint as key, (case status when 'ok' then {FINISHED}
            when 'undefined' then {FINISHED} when 'skipped' then {SKIPPED}
@@ -44,7 +48,11 @@ _STATES = f"""select ('0x' || key)::ubigint as key, (case status when 'ok' then 
 
 @dataclass(frozen=True)
 class States:
-    """The states of recorded cells, 9 bytes a cell: sorted `keys` as numbers, and their states."""
+    """States of all recorded cells, in 9 bytes per cell.
+
+    `keys` contains the cells' keys as numbers, sorted. `states` contains their states in the same
+    order: NOTHING, FINISHED, SKIPPED or FAILED.
+    """
 
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     states: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
@@ -53,7 +61,7 @@ class States:
         return len(self.keys)
 
     def lookup(self, cells: Sequence[Cell]) -> list[int]:
-        """Return the state of each cell."""
+        """Return the state of each of the given cells; NOTHING for a cell without a record."""
         if not len(self.keys):
             return [NOTHING] * len(cells)
         wanted = np.array([int(cell.key, 16) for cell in cells], dtype=np.uint64)
@@ -64,9 +72,10 @@ class States:
 
 
 def read_states(out: Path, run_id: str | None = None) -> States:
-    """Return the states of all recorded cells. With `run_id`, only records of this run count.
+    """Read the states of all recorded cells from the folder `out`.
 
-    Keys that no plan can have are left out.
+    With `run_id`, only records of that run count. Keys that are not 16 hexadecimal digits are
+    ignored.
     """
     columns: dict[str, Any] | None = reader.read(
         out,
@@ -78,12 +87,13 @@ def read_states(out: Path, run_id: str | None = None) -> States:
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of the cells of a plan's shard.
+    """Numbers of cells in one shard of a plan.
 
-    counts   {cells, done, skipped, new_skips, todo}
-    kinds    cells to compute by kind
-    planned  all cells by estimator
-    reasons  skipped cells by estimator and reason
+    counts   {"cells": all, "done": finished, "skipped": skipped, "new_skips": skipped without a
+             record of it, "todo": to compute}
+    kinds    number of cells to compute, by kind
+    planned  number of all cells, by estimator
+    reasons  number of skipped cells, by estimator and reason
     """
 
     counts: dict[str, int]
@@ -94,13 +104,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pending:
-    """The cells of a plan, and the states of recorded ones."""
+    """Cells of a plan, sorted by what is still to do for them according to the records."""
 
     plan: Plan
     states: States
 
     @cached_property
     def tally(self) -> Tally:
+        """Numbers of finished, skipped and remaining cells."""
         tally = Tally(dict.fromkeys(("cells", "done", "skipped", "new_skips", "todo"), 0))
         for cells, marks in self._marked(self.plan):
             tally.counts["cells"] += len(cells)
@@ -116,19 +127,25 @@ class Pending:
         return tally
 
     def samples(self) -> Iterator[list[Cell]]:
-        """Yield the cells to compute, sample by sample, ordered by owner (ours first)."""
+        """Yield the cells to compute, one list for each sample.
+
+        Cells are ordered by owner, cells without user code first (see `Plan.owner`).
+        """
         for owned in self.plan.by_owner():
             for cells, marks in self._marked(replace(self.plan, cells=owned)):
                 if todo := [cell for cell, mark in zip(cells, marks) if mark == "todo"]:
                     yield todo
 
     def new_skips(self) -> Iterator[Cell]:
-        """Yield the cells whose skip is not recorded yet."""
+        """Yield the skipped cells that have no record yet."""
         for cells, marks in self._marked(self.plan):
             yield from (cell for cell, mark in zip(cells, marks) if mark == "new_skips")
 
     def _marked(self, plan: Plan) -> Iterator[tuple[list[Cell], list[str]]]:
-        """Yield the cells of each sample, and for each "todo", "new_skips", "done" or ""."""
+        """Yield two lists for each sample: its cells, and a mark for each of these cells.
+
+        The mark is "todo", "new_skips", "done", or "" for a skipped cell with a record.
+        """
         groups = shard_samples(plan)
         while batch := list(islice(groups, BATCH)):
             cells = list(chain.from_iterable(batch))
@@ -143,12 +160,15 @@ class Pending:
 
 
 def pending(plan: Plan, out: Path, recorded: States | None = None) -> Pending:
-    """Return the pending cells of this shard. `recorded`: the states, if they are read already."""
+    """Return the pending cells of this shard of a plan.
+
+    `recorded` are the states of recorded cells. By default, they are read from the folder `out`.
+    """
     return Pending(plan, read_states(out) if recorded is None else recorded)
 
 
 def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
-    """Yield the cells of this shard, those of one sample together."""
+    """Yield the cells that this shard of a plan computes, one list for each sample."""
     shard, shards = plan.settings.shard, plan.settings.shards
     if shards <= 1:
         return samples(plan.cells)
@@ -159,24 +179,27 @@ def shard_samples(plan: Plan) -> Iterator[list[Cell]]:
 
 
 def worker_count(settings: Settings) -> int:
-    """Return the number of worker processes that a configuration asks for."""
+    """Return the number of worker processes that the settings `jobs` and `engine` ask for."""
     if settings.engine == "serial":
         return 1
     return int(joblib.cpu_count() if settings.jobs < 0 else settings.jobs)
 
 
 class Costs:
-    """CPU seconds of cells, estimated from past records.
+    """Expected CPU seconds of the cells of a plan.
 
-    The first of these that is known counts:
+    The expectation for a cell is the first of these values that is known:
 
-    1. the median over the same problem, notion, n and estimator;
-    2. the median over the same notion, n and estimator;
-    3. the nearest n of this estimator, scaled;
-    4. the nearest n of the same id with other parameters, scaled;
-    5. the seconds that the estimator declares for n = 1,000, scaled.
+    1. the median of earlier records with the same problem, notion, n and estimator;
+    2. the median of earlier records with the same notion, n and estimator;
+    3. the record of this estimator and notion with the nearest n;
+    4. the record of the same estimator id, with other parameters, with the nearest n;
+    5. the time that the estimator declares for n = 1,000;
+    6. UNKNOWN_SECONDS.
 
-    `past`: rows of `reader.seconds_per_cell`, if they are read already.
+    The values 3 to 6 are multiplied by the ratio of the sample sizes, if that is above 1.
+
+    `past` are the rows of `reader.seconds_per_cell`. By default, they are read from `out`.
     """
 
     def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
@@ -191,7 +214,10 @@ class Costs:
         self._known: dict[Kind, tuple[float, bool]] = {}
 
     def seconds(self, kind: Kind) -> tuple[float, bool]:
-        """Return the seconds of a cell, and True if records of this estimator at this n say so."""
+        """Return the expected CPU seconds of a cell of this kind, and whether they are measured.
+
+        They are measured if earlier records of the same estimator, notion and n exist.
+        """
         if kind not in self._known:
             self._known[kind] = self._estimate(*kind)
         return self._known[kind]
@@ -212,20 +238,35 @@ class Costs:
         return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
 
     def total(self, kinds: Mapping[Kind, int]) -> float:
-        """Return the CPU seconds of so many cells of each kind, with their overhead."""
+        """Return the expected CPU seconds of all cells in {kind: number of cells}.
+
+        The overhead for drawing samples and writing records is included.
+        """
         return sum(
             cells * (self.seconds(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3])
             for kind, cells in kinds.items()
         )
 
 
-def chunks_of(
+def make_chunks(
     groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int
 ) -> Iterator[list[Cell]]:
-    """Join the cells of consecutive samples until a chunk holds enough work; `total` counts cells.
+    """Join consecutive cells to chunks of about equal time, and yield the chunks.
 
-    There are at least eight chunks per worker, if there are cells enough. The last chunks are
-    smaller. The cells of a chunk have one owner (`Plan.owner`).
+    There are at least eight chunks per worker if there are enough cells. The last chunks are
+    smaller, so that all workers end at about the same time. The cells of a chunk have the same
+    owner (see `Plan.owner`).
+
+    Parameters
+    ----------
+    groups : iterable of lists of Cell
+        Cells to compute, one list for each sample.
+    total : int
+        Number of all cells in `groups`.
+    costs : Costs
+        Expected seconds of the cells.
+    workers : int
+        Number of worker processes.
     """
     whole = most = max(1, min(CHUNK_CELLS, total // (8 * workers)))
     chunk: list[Cell] = []

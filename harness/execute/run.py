@@ -23,7 +23,7 @@ from harness.execute.pending import (
     FINISHED,
     Costs,
     Pending,
-    chunks_of,
+    make_chunks,
     pending,
     read_states,
     worker_count,
@@ -120,7 +120,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
                 expected=costs.total(tally.kinds) / pool.workers,
                 known=all(costs.seconds(kind)[1] for kind in tally.kinds),
             )
-            chunks = chunks_of(work.samples(), total, costs, pool.workers)
+            chunks = make_chunks(work.samples(), total, costs, pool.workers)
             tasks = _tasks(plan, chunks, out, run_id, sent)
             # closing the generator stops the workers, also when an answer cannot be recorded
             with contextlib.closing(pool.answers(tasks)) as answers:

@@ -13,7 +13,7 @@ from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import processes, supervise
 from harness.execute.run import limits_of
-from harness.plan.components import Component, configured
+from harness.plan.components import Component, build_component
 from harness.problems.base import find_truth
 from harness.records.truths import add_truths, unknown_truths
 
@@ -49,7 +49,7 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
 def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:
     """Compute and store truths in a child process: (folder, id, configuration, pairs) each."""
     for out, name, config, pairs in task:
-        _store(Path(out), configured("problem", name, config), pairs)
+        _store(Path(out), build_component("problem", name, config), pairs)
 
 
 def _store(out: Path, problem: Component, pairs: Pairs) -> None:

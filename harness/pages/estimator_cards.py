@@ -32,7 +32,7 @@ from harness.pages.costs import Cost, costs, reason
 from harness.pages.failures import SIZE, Failure, alt, failures, picture, words
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
-from harness.plan.parts import Part, made_of, parts_of
+from harness.plan.documentation import ObjectDoc, build_object, document_id
 
 OPACITY = 0.45  # of the strongest colour: letters stay readable on it, in light and dark pages
 OVER, UNDER = "213, 94, 0", "0, 114, 178"
@@ -61,7 +61,7 @@ class Card:
     name: str
     about: str
     target: str
-    parts: list[Part]
+    parts: list[ObjectDoc]
     spec: EstimatorSpec
     used: list[str]
     rows: pd.DataFrame | None
@@ -129,8 +129,8 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
     used = users("estimator")
     every = []
     for name in estimators:
-        instance, node = made_of("estimator", name)
-        parts = parts_of("estimator", name)
+        instance, node = build_object("estimator", name)
+        parts = document_id("estimator", name)
         doc = parts[0].doc.split("\n\n")[0]
         about = catalogue.first_sentence(option("estimator", name).about or doc)
         every.append(Card(

@@ -28,7 +28,7 @@ from harness.pages.estimator_cards import reference_link, users
 from harness.pages.sources import Content, Files, Sources, describe_problem
 from harness.pages.templating import page
 from harness.plan import components
-from harness.plan.parts import parts_of
+from harness.plan.documentation import document_id
 from harness.problems.base import ProblemSpec, find_truth
 from harness.records import baseline, stored
 from harness.records.truths import add_truths, read_truths
@@ -108,7 +108,7 @@ def read_problem(
     picture: Content | None = None
     classes: int | None = None
     try:
-        component = components.configured("problem", name, catalogue.config("problem", name))
+        component = components.build_component("problem", name, catalogue.config("problem", name))
         key, spec = key or component.key, ProblemSpec.of(component.object)
         absent = problem_pictures.why_not_drawn(component.object, spec)
     except BadInputError as error:
@@ -178,7 +178,7 @@ def _page(
 ) -> str:
     parts = []
     with contextlib.suppress(BadInputError):  # its files are not here
-        parts = parts_of("problem", problem.name)
+        parts = document_id("problem", problem.name)
     return page(
         "problem.html.j2", path, problem.name, description=problem.about, problem=problem,
         doc=docstrings.sections(parts[0].doc) if parts else {}, used=used, n=N,

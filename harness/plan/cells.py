@@ -1,4 +1,8 @@
-"""Cells, the units of work, and collections that make their cells when they are iterated."""
+"""Cells, the units of work of a run, and collections that create their cells on iteration.
+
+A collection stores only problems, notions, sample sizes, replications and estimators. It can
+therefore stand for millions of cells.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,11 @@ Kind = tuple[str, str, str, int]  # (problem, notion, estimator, n)
 
 
 class Cell(NamedTuple):
-    """A unit of work.
+    """Unit of work: one estimator on one sample of a problem, under one notion.
 
-    `problem` and `estimator` are names within the plan: ids, or ids with the swept values.
+    `problem` and `estimator` are names in the plan. A name is an id or, in a sweep, an id with the
+    swept values. `key` consists of 16 hexadecimal digits, `n` is the sample size, `rep` the index
+    of the replication, and `seed` the base seed of the run.
     """
 
     key: str
@@ -28,18 +34,23 @@ class Cell(NamedTuple):
 
     @property
     def described(self) -> str:
-        """The cell in words."""
+        """Description of the cell in words, for messages."""
         return f"{self.estimator} on {self.problem}, n = {self.n}, rep {self.rep}"
 
     @property
     def kind(self) -> Kind:
-        """All that decides whether the cell can run, and its cost."""
+        """Cells of the same kind differ in `rep` and `seed` only.
+
+        The kind decides whether a cell is skipped, and how long it takes.
+        """
         return self.problem, self.notion, self.estimator, self.n
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The samples of a problem, (rep, n): each size in each replication, then `more`.
+    """Collection of the samples of a problem, as pairs (rep, n).
+
+    It contains each size of `sizes` in each replication of `reps`, and then the pairs in `more`.
 
     Examples
     --------
@@ -63,15 +74,16 @@ class Draws:
         yield from self.more
 
     def all_sizes(self) -> list[int]:
-        """Return the distinct sample sizes."""
+        """Return the distinct sample sizes of the collection."""
         return list(dict.fromkeys([*self.sizes, *(n for _, n in self.more)]))
 
 
 @dataclass(frozen=True)
 class Block:
-    """The cells of one problem: each draw under each notion with each estimator.
+    """Collection of the cells of one problem.
 
-    `estimators` maps names in the plan to keys.
+    It contains one cell for each combination of a sample in `draws`, a notion and an estimator.
+    `estimators` is {name in the plan: key of the estimator}, and `seed` the base seed of the run.
     """
 
     problem: str
@@ -90,7 +102,10 @@ class Block:
     def samples(
         self, chosen: Callable[[str, int, int], bool] | None = None
     ) -> Iterator[list[Cell]]:
-        """Yield the cells of each sample (problem, rep, n) that is `chosen`."""
+        """Yield a list of the cells of each sample for which chosen(problem, rep, n) is True.
+
+        By default, all samples are used.
+        """
         stem, problem, seed = f"{self.problem_key}|{self.seed}", self.problem, self.seed
         pairs = [
             (notion, estimator, key)
@@ -108,7 +123,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of several problems in turn. They equal any collection of equal cells."""
+    """Collection of the cells of several problems, one block after the other.
+
+    It equals any other collection that has equal cells in the same order.
+    """
 
     blocks: Sequence[Block]
 
@@ -132,9 +150,10 @@ class Cells:
 def samples(
     cells: Collection[Cell], chosen: Callable[[str, int, int], bool] | None = None
 ) -> Iterator[list[Cell]]:
-    """Yield the cells of each sample (problem, rep, n) that is `chosen`.
+    """Yield a list of the cells of each sample for which chosen(problem, rep, n) is True.
 
-    Samples of cells in any order come in the order of their first cells.
+    By default, all samples are used. If the cells of a sample are scattered in `cells`, the sample
+    takes the place of its first cell.
     """
     if isinstance(cells, Cells):
         for block in cells.blocks:

@@ -1,14 +1,16 @@
-"""Components: an id and its configuration (`_target_` and parameters) become an object with a key.
+"""Build components: objects with a key, from an id and its configuration.
 
-The key is a pure function of group, id, class, parameters, and version or revision. For user code,
-also inside our own objects, it covers the source file and all local modules that it imports. A user
-module that changed since it was imported is refused, so that key and code always belong together
-(harness.common.user_code). The key does not cover data files that user code reads: `refresh=true`
-computes its cells anew.
+A configuration is `_target_` (the dotted path of a class or function) and parameters.
 
-Records and random streams go by the key. A renamed class or field of ours would change the key,
-though every number stays the same. data/keys.csv lists such keys, (group, key now, key before), and
-the component keeps the key before.
+The key depends only on the group, the id, the class, the parameters, and the version or revision.
+If a component contains user code, the key also covers the source of that code and of all local
+modules that it imports. `harness.common.user_code` refuses a module whose source has changed since
+its import, so that key and code always belong together. The key does not cover data files that user
+code reads; `refresh=true` computes the cells again after those change.
+
+Records and random streams are found by the key. If a class or field of the harness is renamed, its
+key would change although no number does. data/keys.csv lists the new and the former key of each
+such component, and the component keeps the former key.
 """
 
 from __future__ import annotations
@@ -37,26 +39,27 @@ from harness.problems.base import ProblemSpec
 
 
 class Component(NamedTuple):
-    """A problem or estimator of a run.
+    """A problem or estimator of a run, with the key of its records.
 
     Parameters
     ----------
     id : str
-        Its name in the configuration and in the records.
+        Name of the component in the records.
     config : dict
-        Its configuration: `_target_` and parameters.
+        Configuration of the component: `_target_` and parameters.
     object : object
-        The problem or estimator.
+        The problem or estimator itself.
     parameters : str
-        The class and parameters of the object, as JSON.
+        Class and parameters of the object, as JSON.
     key : str
-        16 hexadecimal digits, equal for all components that give the same numbers.
+        16 hexadecimal digits. Components with equal keys give equal numbers.
     origin : str
-        Its name in the configuration. For the member of a family, the name of the family.
+        Name of the component in the run's configuration. A family of problems has one name there,
+        but each of its members has an `id`.
     stream : str
-        The key that seeds its random stream.
+        Key that seeds the random generator of an estimator.
     foreign : tuple of str
-        Modules of its code that are not ours.
+        Modules of the component's code that are not part of the harness.
     """
 
     id: str
@@ -70,7 +73,16 @@ class Component(NamedTuple):
 
 
 def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
-    """Return the object of an id in conf/, with fields replaced by `overrides`."""
+    """Return the problem or estimator that an id in conf/ names.
+
+    `overrides` is {parameter: value} of the parameters to change.
+
+    Raises
+    ------
+    BadInputError
+        If the id is unknown, if its file names code outside the harness, or if the parameters are
+        wrong.
+    """
     if name not in ids(group):
         raise BadInputError(
             f"there is no {group} {name!r}{guess(name, ids(group))}; `calharness list {group}s` "
@@ -80,26 +92,26 @@ def load(group: str, name: str, overrides: dict[str, Any]) -> Any:
     foreign = next((path for path in targets(config) if not trust.is_allowed(path)), None)
     if foreign:
         raise BadInputError(
-            f"{group} {name!r} is {foreign!r} by its file, which is code neither of harness nor of "
-            "experiments; name that itself if you trust it."
+            f"the file of {group} {name!r} names {foreign!r}, which is not part of the harness; if "
+            "you trust this code, import it and pass the object itself."
         )
     return build(group, name, {**config, **overrides})
 
 
-def configured(group: str, name: str, config: dict[str, Any]) -> Component:
-    """Return the component of a configuration: `_target_` and parameters."""
+def build_component(group: str, name: str, config: dict[str, Any]) -> Component:
+    """Build the object of a configuration, and return it as a component with the id `name`."""
     return component(group, name, build(group, name, config), config)
 
 
 def component(group: str, name: str, value: Any, config: dict[str, Any] | None = None) -> Component:
-    """Return the component of an object.
+    """Return an object as a component with the id `name`.
 
-    `config` is the configuration that it was made from. By default, one that makes an equal object.
+    `config` is the configuration that the object was built from. By default, it is derived from the
+    object by `configuration`.
     """
     if escape(name) != name:
         raise BadInputError(
-            f"the {group} id {escape(name)!r} has characters that would steer a terminal; give "
-            "another."
+            f"the {group} id {escape(name)!r} contains control characters; give another id."
         )
     config = configuration(value) if config is None else config
     if group == "problem":
@@ -110,23 +122,24 @@ def component(group: str, name: str, value: Any, config: dict[str, Any] | None =
         stamp["source"] = source
     parameters = json.dumps(describe(value, config), sort_keys=True, default=_described_class)
     key = digest(json.dumps([group, name, parameters, stamp], sort_keys=True))
-    key = keys_before(KEYS).get((group, key), key)
+    key = former_keys(KEYS).get((group, key), key)
     wrapped = None if group == "problem" else EstimatorSpec.read(value, "keeps_values_of")
-    stream = configured(group, name, config[wrapped]).stream if wrapped else key
+    stream = build_component(group, name, config[wrapped]).stream if wrapped else key
     return Component(name, config, value, parameters, key, name, stream, foreign_modules(config))
 
 
 @functools.cache
-def keys_before(path: Path) -> dict[tuple[str, str], str]:
-    """Return {(group, key now): key before} of renamed components, from the table data/keys.csv."""
+def former_keys(path: Path) -> dict[tuple[str, str], str]:
+    """Return {(group, new key): former key} of renamed components, read from data/keys.csv."""
     with path.open(newline="") as file:
         return {(row["group"], row["now"]): row["before"] for row in csv.DictReader(file)}
 
 
 def configuration(value: Any) -> Any:
-    """Return the configuration that makes an equal object.
+    """Return a configuration from which an equal object can be built.
 
-    It is class and fields of a dataclass, recursively, and any other value itself.
+    A dataclass becomes {"_target_": path of its class, field: value, ...}, recursively. Any other
+    value is returned as it is.
     """
     if isinstance(value, (list, tuple)):
         return [configuration(item) for item in value]
@@ -142,12 +155,12 @@ def configuration(value: Any) -> Any:
 
 
 def build(group: str, name: str, config: dict[str, Any]) -> Any:
-    """Make the object of a configuration: an instance of a class, or a function.
+    """Build the object that a configuration describes: an instance of a class, or a function.
 
     Raises
     ------
     BadInputError
-        If the class cannot be imported, or does not take the parameters.
+        If `_target_` is missing or cannot be imported, or if it does not take the parameters.
     """
     where = f"{group} {name!r}"
     if not isinstance(config, dict) or "_target_" not in config:
@@ -165,7 +178,7 @@ def _build(value: Any, where: str) -> Any:
     arguments = {k: _build(v, where) for k, v in value.items() if k != "_target_"}
     if "_target_" not in value:
         return arguments
-    target = imported(value["_target_"], where)
+    target = import_object(value["_target_"], where)
     where = f"{where}: {value['_target_']}"
     _check_parameters(target, arguments, where)
     if not inspect.isclass(target):
@@ -176,37 +189,47 @@ def _build(value: Any, where: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise BadInputError(
-            f"{where} cannot be made of {arguments} ({error_text(error)})."
+            f"{where} cannot be built with the parameters {arguments} ({error_text(error)}); "
+            "correct them."
         ) from error
 
 
 def _check_parameters(target: Any, arguments: dict[str, Any], where: str) -> None:
-    """Raise BadInputError for a parameter that `target` does not have, or a class lacks."""
+    """Raise BadInputError if `target` does not take a given parameter, or needs a missing one.
+
+    `arguments` is {parameter: value}, and messages begin with `where`.
+    """
     try:
         parameters = inspect.signature(target).parameters.values()
-    except (TypeError, ValueError):  # no signature: the call itself decides
+    except (TypeError, ValueError):  # without a signature, only the call itself can tell
         return
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     needed = [p.name for p in named if p.default is p.empty]
     known = [p.name for p in named]
-    if not inspect.isclass(target):  # p, y and rng of a function are given at its call
+    if not inspect.isclass(target):  # p, y and rng of a function are passed later, at its call
         known = [p.name for p in named if p.default is not p.empty or p.kind is p.KEYWORD_ONLY]
         needed = []
     listed = f"its parameters are {', '.join(known) or 'none'}"
     if unknown := [name for name in arguments if name not in {p.name for p in named}]:
         close = guess(unknown[0], known)
-        raise BadInputError(f"{where} does not take {', '.join(unknown)}{close}; {listed}.")
+        raise BadInputError(f"{where} has no parameter {', '.join(unknown)}{close}; {listed}.")
     if missing := [name for name in needed if name not in arguments]:
-        raise BadInputError(f"{where} needs {', '.join(missing)}; {listed}.")
+        raise BadInputError(f"{where} needs a value for {', '.join(missing)}; {listed}.")
 
 
-def imported(path: Any, where: str) -> Any:
-    """Return the object at a dotted path, or raise BadInputError that begins with `where`."""
+def import_object(path: Any, where: str) -> Any:
+    """Import the object at a dotted path, and return it.
+
+    Raises
+    ------
+    BadInputError
+        If the object cannot be imported. The message begins with `where`.
+    """
     module_path, _, name = str(path).rpartition(".")
     if not module_path:
-        raise BadInputError(f"{where}: _target_ is {path!r}; it must be module.Name.")
+        raise BadInputError(f"{where}: _target_ is {path!r}; give a dotted path, module.Name.")
     try:
         module = import_current(module_path)
     except BadInputError:
@@ -215,31 +238,33 @@ def imported(path: Any, where: str) -> Any:
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         if absent and f"{module_path}.".startswith(f"{absent}."):
             raise BadInputError(
-                f"{where}: cannot import {module_path!r} ({error}); is it in this folder or "
-                "installed? A class or function is named module.Name, at the top of its module."
+                f"{where}: cannot import {module_path!r} ({error}); install it, or start in the "
+                "folder that contains it."
             ) from error
         raise BadInputError(
-            f"{where}: importing {module_path!r} failed ({error_text(error)})."
+            f"{where}: {module_path!r} raised an error when it was imported "
+            f"({error_text(error)}); correct the module."
         ) from error
     if not hasattr(module, name):
         close = guess(name, list(vars(module)))
         raise BadInputError(f"{where}: module {module_path!r} has no {name!r}{close}.")
     value = getattr(module, name)
-    # our modules import os and others, which a configuration must not reach through them
+    # Modules of the harness import os and others. A configuration must not reach these.
     if is_ours(module_path) and not is_ours(str(getattr(value, "__module__", ""))):
         raise BadInputError(
-            f"{where}: {path} is only imported by {module_path!r}; give the path of the module "
-            "that defines it."
+            f"{where}: {path} is defined in another module, which {module_path!r} imports; give "
+            "the path of the defining module."
         )
     return value
 
 
 def describe(value: Any, config: Any = None) -> Any:
-    """Return JSON-ready data that identify a value.
+    """Return data that identify a value in a key, and that can be written as JSON.
 
-    An object with a `fingerprint` (a dict with checksums of files) gives its class name and the
-    fingerprint. A dataclass gives its class name and fields, recursively. Any other object of user
-    code gives the configuration that it was made from.
+    * An object with a `fingerprint` (a dict, such as checksums of files) becomes its class name
+      and the fingerprint.
+    * A dataclass becomes its class name and its fields, recursively.
+    * Any other object that was built from a configuration becomes this configuration.
     """
     fingerprint = getattr(value, "fingerprint", None)
     if fingerprint is not None:
@@ -267,7 +292,10 @@ def _described_class(value: Any) -> str:
 
 
 def _class_name(kind: Any) -> str:
-    """Return the name of a class, with its module unless it is of the library (unique names)."""
+    """Return the name of a class in keys.
+
+    Classes of the harness have unique names. For others, the name begins with their module.
+    """
     module = written_name(kind.__module__)
     return (
         kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
@@ -275,29 +303,41 @@ def _class_name(kind: Any) -> str:
 
 
 def user_sources(config: Any) -> list[str]:
-    """Return digests of the source files of each `_target_` that is not ours."""
+    """Return texts "module:digest" for the sources of all user code in a configuration, sorted."""
     return sorted(
         {source for module in _target_modules(config) for source in source_digests(module)}
     )
 
 
 def foreign_modules(config: Any) -> tuple[str, ...]:
-    """Return the modules, not ours, that a configuration names or that define its objects."""
+    """Return the modules outside the harness that a configuration names or that define its objects.
+
+    Python, numpy and the harness itself do not count.
+    """
     objects = {module for module in _object_modules(config) if is_foreign(module)}
     return tuple(sorted(_target_modules(config) | objects))
 
 
 def _target_modules(config: Any) -> set[str]:
-    """Return the modules, not ours, of each `_target_`: the named one and the defining one."""
+    """Return the modules outside the harness of all `_target_` in a configuration.
+
+    These are the modules named in the paths, and the modules that define the imported objects.
+    """
     modules = set()
     for target in targets(config):
         module = target.rpartition(".")[0]
-        modules |= {module, getattr(imported(target, "_target_"), "__module__", None) or module}
+        modules |= {
+            module,
+            getattr(import_object(target, "_target_"), "__module__", None) or module,
+        }
     return {module for module in modules if not is_ours(module)}
 
 
 def _object_modules(config: Any) -> set[str]:
-    """Return the modules of objects in a configuration, which members of families may have."""
+    """Return the modules that define the objects inside a configuration.
+
+    Only a member of a family of problems has objects in its configuration.
+    """
     if isinstance(config, (list, tuple)):
         return {module for item in config for module in _object_modules(item)}
     if isinstance(config, dict):
@@ -306,14 +346,14 @@ def _object_modules(config: Any) -> set[str]:
 
 
 def targets(config: Any) -> list[str]:
-    """Return each `_target_` of a configuration, nested ones included."""
+    """Return all `_target_` of a configuration, nested ones included."""
     return [path for _, path in trust.targets(config, "")]
 
 
 def record_columns(
     problem: Component, estimator: Component, cell: Cell, run_id: str
 ) -> dict[str, Any]:
-    """Return the columns that all records of a cell share."""
+    """Return {column: value} for the columns that all records of a cell share."""
     return {
         "key": cell.key, "problem": problem.id, "problem_key": problem.key,
         "problem_parameters": problem.parameters, "notion": cell.notion, "n": cell.n,

@@ -1,4 +1,4 @@
-"""A configuration with its plan: its name, title and identity, and the folder of its results."""
+"""A run's configuration together with its plan, and the names and paths of its results."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from harness.problems.base import ProblemSpec
 
 @dataclass(frozen=True)
 class Configured:
-    """A configuration with its plan.
+    """A run's configuration together with its plan.
+
+    The run belongs to an experiment of conf/experiment/, or to none.
 
     Parameters
     ----------
     settings : Settings
-        The composed settings.
+        Settings of the run.
     plan : Plan
-        Its cells.
+        Cells of the run.
     out : Path
-        The folder of records and results.
+        Folder of records and results.
     differs : dict
-        Changes of the run in its experiment: {path: (as configured, here)}.
+        Settings in which the run differs from the file of its experiment, as
+        {path: (value in the file, value in the run)}.
     configured_points : list of dict
-        The points of the sweep if the experiment itself is a sweep.
+        Points of the sweep that the file of the experiment asks for, if it does.
     others : tuple of Configured
-        The experiments whose records it uses, as they are configured.
+        Experiments whose records the run also uses, each without changes.
     """
 
     settings: Settings
@@ -43,42 +46,45 @@ class Configured:
 
     @property
     def family(self) -> tuple[Any, ...]:
-        """The experiment and those whose records it uses."""
+        """The run itself, and the experiments whose records it uses."""
         return (self, *self.others)
 
     @property
     def cells(self) -> set[str]:
-        """Keys of all cells whose records the experiment uses, those of others included."""
+        """Keys of all cells whose records this run uses, including those of other experiments."""
         return {cell.key for member in self.family for cell in member.plan.cells}
 
     @property
     def name(self) -> str:
-        """The run's name, `adhoc` for a run without one."""
+        """Name of the run; `adhoc` if it has none."""
         return self.settings.name or "adhoc"
 
     @property
     def paper(self) -> str | None:
-        """The paper that the experiment reproduces, None for others."""
+        """Id of the paper that the experiment reproduces, or None."""
         return self.settings.paper
 
     @property
     def is_sweep(self) -> bool:
-        """True for a sweep over values of parameters."""
+        """True if the run is a sweep over values of parameters."""
         return bool(self.plan.swept)
 
     @property
     def is_variation(self) -> bool:
-        """True for a sweep, and unless it is an experiment as configured."""
+        """True unless the run is an experiment exactly as its file in conf/experiment/ says.
+
+        A sweep always counts as a variation.
+        """
         return self.is_sweep or not self.settings.experiment or bool(self.differs)
 
     @property
     def is_paper_item(self) -> bool:
-        """True for an experiment of a paper as configured."""
+        """True if the run is an experiment of a paper, without any change."""
         return bool(self.paper) and not self.is_variation
 
     @property
     def sentence(self) -> str:
-        """A description such as 'a sweep over bins of a variation of smoke (n)'."""
+        """Description of the run, such as 'a sweep over bins of a variation of smoke (n)'."""
         experiment = self.settings.experiment
         base = str(experiment)
         if self.differs or not experiment:
@@ -90,7 +96,7 @@ class Configured:
 
     @property
     def title(self) -> str:
-        """The title of its page. For a variation or sweep, it names the changes."""
+        """Title of the page of results. For a variation or sweep, the title names the changes."""
         experiment = self.settings.experiment
         if not self.is_variation or not experiment:
             return self.settings.title or self.name
@@ -107,7 +113,10 @@ class Configured:
 
     @property
     def stem(self) -> str:
-        """File name of the results: the experiment's name without the paper's."""
+        """Name of the result files without ending: the experiment's id without the paper's id.
+
+        For a variation, it is the name of the variation.
+        """
         if self.is_variation:
             return self._variation_name
         prefix = "arena" if self.settings.arena else self.paper
@@ -115,9 +124,10 @@ class Configured:
 
     @property
     def folder(self) -> Path:
-        """The folder of the results.
+        """Folder of the results.
 
-        <out>/<paper>, <out>/arena or <out>/<name>; <out>/variations/<stem>; <out>/sweeps/<stem>.
+        An experiment without changes has <out>/<paper>, <out>/arena or <out>/<name>. A variation
+        has <out>/variations/<stem>, and a sweep has <out>/sweeps/<stem>.
         """
         if self.is_variation:
             return self.out / ("sweeps" if self.is_sweep else "variations") / self.stem
@@ -125,12 +135,16 @@ class Configured:
 
     @property
     def page(self) -> Path:
-        """The page of the results."""
+        """Path of the HTML page of the results."""
         return self.folder / f"{self.stem}.html"
 
     @property
     def _variation_name(self) -> str:
-        """The name that the user gave, else one made of experiment, swept words and identity."""
+        """Name of a variation or sweep.
+
+        It is the name that the user has given. Without one, it consists of the experiment's id, the
+        swept parameters and the identity.
+        """
         as_configured = (
             self.is_sweep and not self.differs and self.plan.points == self.configured_points
         )
@@ -142,7 +156,7 @@ class Configured:
 
     @property
     def identity(self) -> str:
-        """Eight digits that identify the cells and the drawing, but not the name."""
+        """Eight hexadecimal digits that identify the run's settings and sweep, without its name."""
         identity = variations.identity(self.settings)
         if not self.is_sweep:
             return identity
@@ -150,7 +164,7 @@ class Configured:
         return digest(content)[:8]
 
     def swept(self) -> dict[str, list[str]]:
-        """Return the values of a sweep by path, as texts."""
+        """Return {path: texts of its values} of a sweep."""
         return {
             path: list(
                 dict.fromkeys(
@@ -163,9 +177,12 @@ class Configured:
     def shown_settings(self) -> Settings:
         """Return the settings for drawing, with `files` and `subsets` filled in.
 
-        `files` are pairs (problem, n) whose replications share rows of a file, so that they are no
-        independent samples. `subsets` are those with fewer rows than the file. For a paper or a
-        ranking, the file is the population: only all of its rows are no sample.
+        Figures must not show replications that share rows of a file as independent samples. `files`
+        contains the pairs (problem, n) for which this holds. `subsets` contains those of them whose
+        samples have fewer rows than the file.
+
+        A paper or a ranking regards a file as the population. There, `files` contains only the
+        pairs whose samples are all rows of the file.
         """
         is_population = self.paper or self.settings.ranking
         files, subsets = set[tuple[str, int]](), set[tuple[str, int]]()
@@ -186,7 +203,11 @@ class Configured:
         return replace(self.settings, files=sorted(files), subsets=sorted(subsets))
 
     def page_settings(self) -> dict[str, Any]:
-        """Return the settings that a page shows: no folders, processes, or missing arena."""
+        """Return {setting: value} of the settings that a page shows.
+
+        Settings with the role OPERATION, such as folders and processes, are left out. So is `arena`
+        if it is None.
+        """
         hidden = set(variations.OPERATIONAL) - {"experiment"}
         if self.settings.arena is None:
             hidden.add("arena")

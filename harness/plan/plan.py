@@ -1,4 +1,4 @@
-"""Plans: the cells of a configuration, (problem, notion, n, rep, estimator), each with its key."""
+"""Make the plan of a run: all its cells (problem, notion, n, rep, estimator), each with a key."""
 
 from __future__ import annotations
 
@@ -15,41 +15,43 @@ from harness.estimators.base import EstimatorSpec
 from harness.plan.cells import Block, Cell, Cells, Draws, Kind
 from harness.plan.components import Component
 from harness.plan.selection import (
-    check_drawn,
+    add_bootstrap,
+    build_selected,
     check_estimands,
-    chosen,
-    full_sample,
-    notions_of,
-    on_one_stream,
-    reps_of,
-    sizes_of,
-    with_intervals,
+    check_figure_estimators,
+    choose_notions,
+    choose_reps,
+    choose_sizes,
+    reference_sample,
+    share_stream,
 )
 from harness.problems.base import ProblemSpec
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells of a configuration.
+    """All cells of a run, and the components that compute them.
 
     Parameters
     ----------
     settings : Settings
-        The configuration.
+        Settings of the run.
     problems, estimators : dict of str to Component
-        By their names within the plan.
+        {name in the plan: component}. In a sweep, the name contains the swept values.
     cells : collection of Cell
-        Made as they are iterated. A list in a sweep, where a cell of two points occurs once.
+        Cells of the run, created on iteration. For a sweep it is a list, in which a cell that
+        several points share occurs once.
     reasons : mapping of Kind to str
-        Why cells of a kind are skipped.
+        {kind of cells: reason why they are skipped}.
     swept : dict of str to str
-        Swept paths, and the words that name them.
+        {swept path: its short name}.
     points : list of dict
-        Points of the sweep: values by path.
+        Points of the sweep, each {path: value}.
     values : dict of str to list of dict
-        Swept values (by their words) that bear on a cell, by its key; one entry per distinct point.
+        {key of a cell: swept values that the cell depends on}. There is one dictionary
+        {short name: value} for each distinct combination.
     all_rows : frozenset of (str, int)
-        (problem, n) whose sample is all rows of a file: replications repeat the same rows.
+        Pairs (problem, n) whose samples are all rows of a file, so that replications repeat them.
     """
 
     settings: Settings
@@ -63,21 +65,22 @@ class Plan:
     all_rows: frozenset[tuple[str, int]] = frozenset()
 
     def skip(self, cell: Cell) -> str | None:
-        """Return why a cell is skipped, or None."""
+        """Return the reason why a cell is skipped, or None if it is not."""
         return self.reasons.get(cell.kind) if self.reasons else None
 
     @cached_property
     def skips(self) -> dict[str, str]:
-        """Keys of the skipped cells, with the reason."""
+        """{key: reason} of the skipped cells."""
         if not self.reasons:
             return {}
         return {cell.key: reason for cell in self.cells if (reason := self.skip(cell))}
 
     def owner(self, cell: Cell) -> str | None:
-        """Return the owner of the code of a cell: keys of its user components, None for ours.
+        """Return a text that identifies the user code in a cell, or None if there is none.
 
-        Cells of different owners never share a process. A user's problem owns all its cells: its
-        code draws the sample in the process of the estimator.
+        It consists of the keys of those components of the cell that contain user code. Cells with
+        different owners never share a process. The problem counts, because its code draws the
+        sample in the process of the estimator.
         """
         return self._owner(cell.problem, cell.estimator)
 
@@ -86,12 +89,15 @@ class Plan:
         return "|".join(part.key for part in components if part.foreign) or None
 
     def is_typed(self, cell: Cell) -> bool:
-        """Return True if the cell's code was typed at a prompt, and exists in that process only."""
+        """Return True if code of the cell was typed at a prompt, so that no other process has it.
+
+        Such code belongs to the module __main__.
+        """
         components = self.problems[cell.problem], self.estimators[cell.estimator]
         return any("__main__" in part.foreign for part in components)
 
     def by_owner(self) -> list[Collection[Cell]]:
-        """Split the cells by owner, ours first."""
+        """Return the cells split by their owner (see `owner`), cells without user code first."""
         if not any(part.foreign for part in (*self.problems.values(), *self.estimators.values())):
             return [self.cells]
         if not isinstance(self.cells, Cells):
@@ -110,12 +116,12 @@ class Plan:
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a run, with all points of its sweep.
+    """Return the plan of a run. For a sweep, it contains the cells of all points.
 
     Raises
     ------
     BadInputError
-        If a problem or estimator cannot be made, or the options select no cells.
+        If a problem or estimator cannot be built, or if none is selected.
     """
     if not settings.sweep:
         return _plan(settings)
@@ -123,10 +129,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> Plan:
-    """Return one plan of the points of a sweep, pairs (values by path, settings).
+    """Return one plan with the cells of all points of a sweep.
 
-    A problem or estimator with a swept value is named with it: 'binned15 (bins=10)'. Cells that
-    points have in common are planned once.
+    Each of `points` is a pair ({path: value}, settings of the point). A problem or estimator with
+    swept values has them in its name, such as 'binned15 (bins=10)'. A cell that several points
+    share is planned once.
+
+    Raises
+    ------
+    BadInputError
+        If a swept parameter changes no cell, or if two components get the same name.
     """
     words = sweeps.short_names([path for values, _ in points for path in values])
     problems: dict[str, Component] = {}
@@ -179,7 +191,7 @@ def union(settings: Settings, points: list[tuple[dict[str, Any], Settings]]) -> 
             )
             why = next((f" ({reason})" for reason in skipped), "")
             raise BadInputError(
-                f"{path} is swept, but no cell of this run depends on it{why}; leave it out."
+                f"{path} is swept, but it changes no cell of this run{why}; leave it out."
             )
     return swept
 
@@ -191,24 +203,42 @@ def _merge(
     values: dict[str, Any],
     words: dict[str, str],
 ) -> dict[str, str]:
-    """Add the components of a point to a sweep. Return {name in the point: name in the sweep}."""
+    """Add the components of a point to those of the sweep, under names with the swept values.
+
+    Parameters
+    ----------
+    components : dict
+        {name in the sweep: component}, to which the point's components are added.
+    group : str
+        "problem" or "estimator".
+    added : dict
+        {name in the point: component}.
+    values, words : dict
+        {path: value} of the point, and {path: short name}.
+
+    Returns
+    -------
+    dict
+        {name in the point: name in the sweep}.
+    """
     names = {}
     for name, part in added.items():
         own_values = sweeps.component_values(values, group, part.origin)
         names[name] = sweeps.add_values(name, own_values, words)
-        # a name stands for one component, here and in the workers
+        # Workers find a component by its name, so one name must not stand for two components.
         if components.setdefault(names[name], part).key != part.key:
             raise BadInputError(
-                f"the sweep makes two {group}s called {names[name]!r}; give values that read "
-                "differently."
+                f"two {group}s of the sweep would both be called {names[name]!r}; give values "
+                "whose texts differ."
             )
     return names
 
 
 def _cells_within_range(plan: Plan) -> int:
-    """Return a hash of the cells that are not outside an estimator's range.
+    """Return a hash of the keys of all cells that could run on some machine.
 
-    Cells whose component is not available here are within range: elsewhere they can run.
+    Cells outside an estimator's range, such as above its `max_n`, are left out. Cells that are
+    skipped only because a file or package is missing on this machine are included.
     """
     absent = {
         name for name, part in plan.problems.items() if ProblemSpec.of(part.object).unavailable
@@ -226,7 +256,11 @@ def _cells_within_range(plan: Plan) -> int:
 
 
 def _has_effect(path: str, runnable: list[tuple[dict[str, Any], int]]) -> bool:
-    """Return False if all values of a swept parameter give the same cells."""
+    """Return False if the cells are the same for all values of a swept parameter.
+
+    `runnable` contains ({path: value}, hash of the cells) for each point. Points are compared if
+    they differ only in `path`.
+    """
     by_others: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for values, cells in runnable:
         if path in values:
@@ -237,37 +271,39 @@ def _has_effect(path: str, runnable: list[tuple[dict[str, Any], int]]) -> bool:
 
 
 def _plan(settings: Settings) -> Plan:
-    """Plan a run without a sweep."""
+    """Return the plan of a run that is not a sweep."""
     if record_sources.without_cells(settings):
         return Plan(settings, {}, {}, [])
-    # the components
-    problems = chosen("problem", settings.problem)
-    plain = chosen("estimator", settings.estimator)
-    check_drawn(settings)
+    # Build the components.
+    problems = build_selected("problem", settings.problem)
+    plain = build_selected("estimator", settings.estimator)
+    check_figure_estimators(settings)
     check_estimands("estimand", settings.estimand, plain)
     if settings.ranking:
-        problems = on_one_stream(problems, settings.ranking)
+        problems = share_stream(problems, settings.ranking)
     problem_specs = {name: ProblemSpec.of(part.object) for name, part in problems.items()}
     specs: dict[str, EstimatorSpec] = {}
     estimators: dict[str, Component] = {}
 
-    # the cells of each problem
+    # List the cells of each problem, and the reasons to skip some of them.
     blocks: list[Block] = []
     reasons: dict[Kind, str] = {}
     all_rows: set[tuple[str, int]] = set()
     for name, problem in problems.items():
         spec = problem_specs[name]
-        sizes = sizes_of(name, spec, settings.n)
+        sizes = choose_sizes(name, spec, settings.n)
         draws = Draws(
-            reps_of(settings.reps, spec), sizes, full_sample(name, spec, settings.ranking, sizes)
+            choose_reps(settings.reps, spec),
+            sizes,
+            reference_sample(name, spec, settings.ranking, sizes),
         )
-        notions = notions_of(spec, settings.notion)
+        notions = choose_notions(spec, settings.notion)
         all_rows |= {(name, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
         used = plain
         if spec.rows_of_a_file and not spec.unavailable:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1
             size = max(draws.all_sizes()) * per_class
-            used = with_intervals(settings, plain, size, estimators)
+            used = add_bootstrap(settings, plain, size, estimators)
         estimators |= used
         for estimator in used.keys() - specs.keys():
             specs[estimator] = EstimatorSpec.of(used[estimator].object)
@@ -281,8 +317,8 @@ def _plan(settings: Settings) -> Plan:
     if settings.bootstrap and not any(spec.rows_of_a_file for spec in problem_specs.values()):
         raise BadInputError(
             f"bootstrap is {settings.bootstrap}, but no problem of this run is a file whose rows "
-            "could be resampled; leave it out: the replications (reps=) of other problems are "
-            "samples."
+            "could be resampled; leave it out, and use reps= for several samples of other "
+            "problems."
         )
     return Plan(
         settings, problems, estimators, Cells(blocks), reasons, all_rows=frozenset(all_rows)
@@ -290,11 +326,14 @@ def _plan(settings: Settings) -> Plan:
 
 
 def skip_reason(problem: ProblemSpec, estimator: EstimatorSpec, notion: str, n: int) -> str | None:
-    """Return why a cell is skipped, or None. The reason becomes the record of the cell."""
+    """Return the reason why a cell is skipped, or None if it can run.
+
+    The record of a skipped cell stores this reason.
+    """
     if problem.unavailable:
         return problem.unavailable
     if notion not in problem.notions:
-        return f"the problem has no {notion} notion (it has {', '.join(problem.notions)})"
+        return f"the problem has no notion {notion} (it has {', '.join(problem.notions)})"
     reason = estimator.out_of_range(notion, n, problem.classes)
     if reason:
         return reason

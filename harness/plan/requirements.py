@@ -1,7 +1,7 @@
-"""Requirements of a user's estimator, problem or calibrator, checked before anything is computed.
+"""Check a user's estimator, problem or calibrator before any cell is computed.
 
-Declared properties and signatures are checked; nothing is called. `calharness check` examines what
-the object does (harness.contract).
+The checks read declared properties and the signatures of methods. No method is called. To check how
+the object behaves, `calharness check` uses `harness.contract`.
 """
 
 from __future__ import annotations
@@ -23,31 +23,35 @@ from harness.plan.components import Component, targets
 from harness.problems.base import ProblemSpec
 
 DETERMINISM = ("exact", "rounding", "statistical")
-# by declared property: a test of its value, and the allowed values in words
+# {declared property: (test of its value, allowed values in words)}
 Rules = dict[str, tuple[Callable[[Any], bool], str]]
 
 
 def verify(group: str, part: Component) -> None:
-    """Raise BadInputError if user code in a problem or estimator breaks a requirement."""
+    """Raise BadInputError if a component with user code does not meet the requirements.
+
+    `group` is "problem" or "estimator". Components without user code are not checked.
+    """
     foreign = [target for target in targets(part.config) if not is_ours(target)]
     if not foreign:
         return
     try:
         (estimator if group == "estimator" else problem)(part.object)
     except BadInputError as error:
-        hint = f"`calharness check {foreign[0]}` tells more"
+        hint = f"`calharness check {foreign[0]}` explains the requirements"
         raise BadInputError(
             f"{group} {part.id!r} ({foreign[0]}): {str(error).rstrip('.')}; {hint}."
         ) from error
 
 
 def estimator(value: Any) -> list[str]:
-    """Check an estimator. Return the names of the properties that it declares.
+    """Check an estimator, and return the names of the properties that it declares.
 
     Raises
     ------
     BadInputError
-        If a property is wrong, or it cannot be called as (p, y) or (p, y, rng).
+        If a declared property has a wrong value, or if the estimator cannot be called as (p, y) or
+        (p, y, rng).
     """
     if not callable(value):
         raise BadInputError(
@@ -63,12 +67,13 @@ def estimator(value: Any) -> list[str]:
 
 
 def problem(value: Any) -> list[str]:
-    """Check a problem. Return the names of the properties that it declares.
+    """Check a problem, and return the names of the properties that it declares.
 
     Raises
     ------
     BadInputError
-        If a property is wrong, or a method cannot be called.
+        If a declared property has a wrong value, or if sample, truth or posterior cannot be called
+        with the arguments of the harness.
     """
     if not callable(getattr(value, "sample", None)):
         raise BadInputError(f"it is a {type(value).__name__} without a method sample(n, rng)")
@@ -82,19 +87,19 @@ def problem(value: Any) -> list[str]:
     unknown = [name for name in spec.default_notions if name not in spec.notions]
     if unknown:
         raise BadInputError(
-            f"default_notions holds {unknown[0]!r}, which is none of its notions "
+            f"default_notions contains {unknown[0]!r}, which is not among its notions "
             f"{', '.join(spec.notions)}"
         )
     return declared
 
 
 def calibrator(value: Any) -> list[str]:
-    """Check a calibrator. Return the names of the properties that it declares.
+    """Check a calibrator, and return the names of the properties that it declares.
 
     Raises
     ------
     BadInputError
-        If a property is wrong, or it cannot be fitted.
+        If a declared property has a wrong value, or if there is no method fit(p, y, rng).
     """
     if not callable(getattr(value, "fit", None)):
         raise BadInputError(
@@ -107,10 +112,24 @@ def calibrator(value: Any) -> list[str]:
 def _check_call(
     function: Any, positional: int, how: str, name: str = "it", named: Iterable[str] = ()
 ) -> None:
-    """Raise BadInputError if a function cannot be called with these arguments."""
+    """Raise BadInputError if the signature of a function does not fit a call.
+
+    Parameters
+    ----------
+    function : callable
+        The function to check.
+    positional : int
+        Number of positional arguments of the call.
+    how : str
+        These arguments in words, such as "(p, y)".
+    name : str
+        Name of the function in messages.
+    named : iterable of str
+        Names of the keyword arguments of the call.
+    """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # no signature: the call itself decides
+    except (TypeError, ValueError):  # without a signature, only the call itself can tell
         return
     try:
         signature.bind(*[None] * positional, **dict.fromkeys(named))
@@ -122,7 +141,7 @@ def _check_call(
 
 
 def _declared(value: Any, rules: Rules) -> list[str]:
-    """Check the declared properties, and return their names."""
+    """Check the properties that an object declares, and return their names."""
     declared = [name for name in rules if hasattr(value, name)]
     for name in declared:
         allows, words = rules[name]

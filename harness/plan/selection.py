@@ -1,7 +1,7 @@
-"""Selection of a run: its components, sample sizes, replications and notions, by the options.
+"""Build the problems and estimators of a run, and choose its sizes, replications and notions.
 
-Problems and estimators are made from their configuration, families as their members. Estimators are
-wrapped by a bootstrap, and problems put on one random stream, where the options ask for it.
+A family of problems is replaced by its members. Where the options ask for it, estimators are
+wrapped by a bootstrap, and problems share one random stream.
 """
 
 from __future__ import annotations
@@ -14,42 +14,45 @@ from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
-from harness.plan.components import Component, component, configured
+from harness.plan.components import Component, build_component, component
 from harness.problems.base import ProblemSpec, list_members
 
-DEFAULT_RESAMPLES = 200
-CHEAP_SECONDS = 60.0  # a bootstrap that takes longer is not a default
+DEFAULT_RESAMPLES = 200  # number of bootstrap resamples unless `bootstrap` is given
+CHEAP_SECONDS = 60.0  # expected seconds up to which a bootstrap is used without being asked for
 
 
-def check_drawn(settings: Settings) -> None:
-    """Raise BadInputError if the figure shows an estimator that is not in the run."""
+def check_figure_estimators(settings: Settings) -> None:
+    """Raise BadInputError if `figure.estimators` names an estimator that the run does not have."""
     unknown = [
         str(name) for name in as_list(settings.figure.estimators) if name not in settings.estimator
     ]
     if unknown:
         raise BadInputError(
-            f"figure.estimators has {', '.join(unknown)}, which is not in this run; its estimators "
-            f"are {', '.join(settings.estimator)}."
+            f"figure.estimators has {', '.join(unknown)}, but the estimators of this run are "
+            f"{', '.join(settings.estimator)}; choose among these."
         )
 
 
-def with_intervals(
+def add_bootstrap(
     settings: Settings, plain: dict[str, Component], size: int, existing: dict[str, Component]
 ) -> dict[str, Component]:
-    """Return the estimators for the rows of a file, with a bootstrap of the rows if asked for.
+    """Return the estimators for a problem whose samples are rows of a file, by name.
 
-    By default, cheap bootstraps are used in runs that are of no paper and rank nothing.
+    The bootstrap wraps an estimator and resamples the rows, which gives an interval. If the setting
+    `bootstrap` is null, only cheap estimators are wrapped, and none in a run that belongs to a
+    paper or ranks models.
 
     Parameters
     ----------
     settings : Settings
-        The configuration.
+        Settings of the run.
     plain : dict of str to Component
-        The estimators as configured.
+        Estimators without a bootstrap.
     size : int
-        Number of rows, times the number of classes if each class is judged.
+        Number of rows. For the notions that judge each class, it is multiplied by the number of
+        classes.
     existing : dict of str to Component
-        Estimators of other problems, which may be wrapped already.
+        Estimators that were returned for other problems, so that none is built twice.
     """
     resamples = settings.bootstrap
     if resamples is None:
@@ -66,7 +69,7 @@ def with_intervals(
                 "estimator": part.config,
                 "resamples": resamples,
             }
-            wrapped = configured("estimator", part.id, config)._replace(origin=part.origin)
+            wrapped = build_component("estimator", part.id, config)._replace(origin=part.origin)
         is_cheap = wrapped.object.seconds * max(1.0, size / 1000) <= CHEAP_SECONDS
         if is_cheap or settings.bootstrap:
             estimators[key] = wrapped
@@ -75,8 +78,16 @@ def with_intervals(
     return estimators
 
 
-def chosen(group: str, configs: Any) -> dict[str, Component]:
-    """Make the problems or estimators of a configuration, by id; families as their members."""
+def build_selected(group: str, configs: Any) -> dict[str, Component]:
+    """Build the problems or estimators of a configuration, and return {id: component}.
+
+    `configs` is {name: configuration}. A family of problems is replaced by its members.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is selected, if a component cannot be built, or if an id occurs twice.
+    """
     if not configs or not isinstance(configs, dict):
         raise BadInputError(
             f"no {group} is selected; give {group}=[ID,...] or experiment=ID "
@@ -84,11 +95,11 @@ def chosen(group: str, configs: Any) -> dict[str, Component]:
         )
     components: dict[str, Component] = {}
     for name, config in configs.items():
-        for part in _members(group, configured(group, name, config)):
+        for part in _members(group, build_component(group, name, config)):
             if part.id in components:
                 raise BadInputError(
-                    f"{group} {part.id!r} comes from two of {', '.join(configs)}; select one of "
-                    "them."
+                    f"{group} {part.id!r} is selected twice, by two of {', '.join(configs)}; "
+                    "leave one of them out."
                 )
             requirements.verify(group, part)
             components[part.id] = part
@@ -96,7 +107,7 @@ def chosen(group: str, configs: Any) -> dict[str, Component]:
 
 
 def _members(group: str, whole: Component) -> Iterable[Component]:
-    """Return the members of a family of problems; any other component itself."""
+    """Return the members of a family of problems. Any other component is returned alone."""
     members = list_members(whole.object) if group == "problem" else None
     if members is None:
         return [whole]
@@ -105,10 +116,16 @@ def _members(group: str, whole: Component) -> Iterable[Component]:
     ]
 
 
-def on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, Component]:
-    """Give the models of a ranking one random stream: a replication draws the same rows for all.
+def share_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, Component]:
+    """Return the models of a ranking (problems), changed so that all share one random stream.
 
-    A model that names no stream gets that of the ranking.
+    A replication then draws the same rows for each model. A model that has no stream of its own
+    gets the stream of the ranking.
+
+    Raises
+    ------
+    BadInputError
+        If the models have different numbers of rows or different streams.
     """
     ranking.check_models(problems)
     rows = {name: ProblemSpec.of(part.object).n_max for name, part in problems.items()}
@@ -117,7 +134,7 @@ def on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str,
             f"{name} ({'generated' if n is None else f'{n:,} rows'})" for name, n in rows.items()
         )
         raise BadInputError(
-            f"the models of a ranking are {sizes}; they must predict the same rows."
+            f"the models of a ranking are {sizes}; give models that predict the same rows."
         )
     models = {}
     for name, part in problems.items():
@@ -128,35 +145,45 @@ def on_one_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str,
                 "problem": part.config,
                 "stream": ranking.stream,
             }
-            models[name] = configured("problem", name, paired)._replace(origin=part.origin)
+            models[name] = build_component("problem", name, paired)._replace(origin=part.origin)
     streams = list(dict.fromkeys(part.object.stream for part in models.values()))
     if len(streams) > 1:
         raise BadInputError(
-            f"the models of a ranking draw from the streams {', '.join(streams)}; one is needed."
+            f"the models of a ranking use different random streams ({', '.join(streams)}); give "
+            "them the same stream."
         )
     return models
 
 
-def full_sample(
+def reference_sample(
     name: str, problem: ProblemSpec, ranking: Ranking | None, sizes: list[int]
 ) -> list[tuple[int, int]]:
-    """Return [(rep, n)] of the draw that orders the models of a ranking with reference `full`.
+    """Return the sample (rep, n) that determines the right order of a ranking, as a list.
 
-    It is all rows of a file, once.
+    If the setting `ranking.reference` is `full`, this sample consists of all rows of a file.
+    Otherwise the list is empty.
+
+    Raises
+    ------
+    BadInputError
+        If the problem is no file, or if one of `sizes` already uses all of its rows.
     """
     if not ranking or ranking.reference != "full":
         return []
     if problem.n_max is None or max(sizes) >= problem.n_max:
-        size = "is a generator" if problem.n_max is None else f"holds {problem.n_max}"
+        size = "is not a file" if problem.n_max is None else f"has only {problem.n_max} rows"
         raise BadInputError(
-            f"ranking.reference is full, but problem {name!r} {size}; files with more rows than n "
-            "are needed."
+            f"ranking.reference is full, but problem {name!r} {size}; give files with more rows "
+            "than n."
         )
     return [(0, problem.n_max)]
 
 
 def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) -> None:
-    """Raise BadInputError for an estimand that no estimator of the run declares."""
+    """Raise BadInputError if an option names an estimand that no estimator of the run declares.
+
+    `option` is the name of the option, and `wanted` its value: an estimand or a list of estimands.
+    """
     declared = [EstimatorSpec.read(part.object, "estimands") for part in estimators.values()]
     if any(names is None for names in declared):
         return
@@ -164,33 +191,42 @@ def check_estimands(option: str, wanted: Any, estimators: dict[str, Component]) 
     for name in as_list(wanted):
         if name not in known:
             raise BadInputError(
-                f"{option} is {name!r}, which no estimator of this run gives; they give "
+                f"{option} is {name!r}, which no estimator of this run estimates; choose among "
                 f"{', '.join(known)}."
             )
 
 
-def sizes_of(name: str, problem: ProblemSpec, n: Any) -> list[int]:
+def choose_sizes(name: str, problem: ProblemSpec, n: Any) -> list[int]:
+    """Return the sample sizes for the problem `name`, given the setting `n`.
+
+    Raises
+    ------
+    BadInputError
+        If the problem cannot draw samples of one of the sizes.
+    """
     sizes = as_list(problem.default_n if n is None else n)
     for size in sizes:
         if problem.n_max is not None and size > problem.n_max:
             raise BadInputError(
-                f"n is {size}, but problem {name!r} holds {problem.n_max} samples; give at most "
-                "that."
+                f"n is {size}, but problem {name!r} has only {problem.n_max} samples; give a "
+                "smaller n."
             )
         if problem.sizes is not None and size not in problem.sizes:
             raise BadInputError(
-                f"n is {size}, but problem {name!r} exists only for n in "
+                f"n is {size}, but problem {name!r} exists only for certain n; choose among "
                 f"{', '.join(map(str, problem.sizes))}."
             )
     return list(dict.fromkeys(sizes))
 
 
-def reps_of(reps: Any, problem: ProblemSpec) -> Sequence[int]:
+def choose_reps(reps: Any, problem: ProblemSpec) -> Sequence[int]:
+    """Return the indices of the replications for a problem, given the setting `reps`."""
     reps = problem.default_reps if reps is None else reps
     return list(dict.fromkeys(reps)) if isinstance(reps, list) else range(reps)
 
 
-def notions_of(problem: ProblemSpec, names: Any) -> list[str]:
+def choose_notions(problem: ProblemSpec, names: Any) -> list[str]:
+    """Return the notions under which a problem is judged, given the setting `notion`."""
     notions = as_list(problem.default_notions if names is None else names)
     if "all" in notions:
         notions = list(problem.notions)

@@ -136,7 +136,7 @@ class Source:
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
     """Return the rows that a reader gives for a file, with all columns of records and truths."""
-    frame = components.imported(reader, "records_from")(path).reset_index(drop=True)
+    frame = components.import_object(reader, "records_from")(path).reset_index(drop=True)
     _check_frame(frame, f"{reader}, which reads {path.name},")
     parameters = {f"{group}_parameters": "{}" for group in ("problem", "estimator")}
     defaults = {**parameters, "kind": "point", "seed": -1, "reason": None}

@@ -17,7 +17,7 @@ from harness.configure.settings import Settings
 from harness.plan.cells import Block, Cell, Cells, Draws
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.plan.selection import chosen
+from harness.plan.selection import build_selected
 from harness.problems.base import ProblemSpec
 
 CONFIGURATION = (
@@ -80,10 +80,10 @@ def described_plan(description: Description, settings: Settings, here: Plan | No
     if description["configuration"] != _configuration_digest(settings):
         return None
     entries = description["problems"]
-    estimators = chosen("estimator", settings.estimator)
+    estimators = build_selected("estimator", settings.estimator)
     without_data = {entry["origin"] for entry in entries if not entry["data"]}
     configs = {name: settings.problem[name] for name in without_data}
-    configured = chosen("problem", configs) if configs else {}
+    configured = build_selected("problem", configs) if configs else {}
     problems: dict[str, Component] = {}
     for entry in entries:
         name, key, parameters = entry["name"], entry["key"], entry["parameters"]

@@ -23,7 +23,7 @@ from harness.calibrators import TabICL, TabPFN, foundation
 from harness.contract.check import check
 from harness.contract.estimators import ITEMS
 from harness.estimators import Variational
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.problems import Dirichlet
 
 NAMES = {
@@ -300,7 +300,7 @@ def test_a_fit_runs_on_one_thread_offline_and_silently(data, monkeypatch):
 
 
 def key(**fields):
-    return configured(
+    return build_component(
         "estimator", "one", {"_target_": "harness.estimators.Variational", "calibrator": fields}
     ).key
 
@@ -329,7 +329,7 @@ def test_the_key_knows_the_weights_and_not_where_they_lie(data, name, tmp_path):
 def test_parameters_of_a_record_show_the_checksum(data, name):
     calibrator = {"_target_": f"harness.calibrators.{KINDS[name].__name__}"}
     config = {"_target_": "harness.estimators.Variational", "calibrator": calibrator}
-    component = configured("estimator", "one", config)
+    component = build_component("estimator", "one", config)
     digest = hashlib.sha256((data / "foundation" / NAMES[name]).read_bytes()).hexdigest()
     assert (
         f'"weights": "{digest}"' in component.parameters and str(data) not in component.parameters

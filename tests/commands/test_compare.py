@@ -185,10 +185,10 @@ def test_from_python_an_estimator_typed_at_a_prompt_is_not_recorded(held, out, m
 def _sample(rep):
     from harness.common.seeds import problem_rng
     from harness.configure.options import option
-    from harness.plan.components import configured
+    from harness.plan.components import build_component
     from harness.problems.base import ProblemSpec
 
-    one = configured(
+    one = build_component(
         "problem", "beta_overconfident", dict(option("problem", "beta_overconfident").config)
     )
     return one.object.sample(100, problem_rng(0, ProblemSpec.of(one.object), one.key, rep))

@@ -13,7 +13,7 @@ from harness import list_estimators, list_experiments, list_problems
 from harness.commands.app import COMMANDS, app, main
 from harness.common.paths import CHECKOUT, CONF
 from harness.configure.compose import out_folder
-from harness.plan.parts import meaning
+from harness.plan.documentation import find_meaning
 
 
 def first_words(text):
@@ -143,14 +143,14 @@ def test_info_of_an_own_class(cli, module):
 
 def test_meaning_is_the_sentence_that_names_the_parameter():
     doc = "A mean. `folds` of the data; `level` of the bound. rule = width or mass."
-    assert meaning("level", doc) == "`level` of the bound"
-    assert meaning("rule", doc) == "rule = width or mass" and meaning("seed", doc) == ""
+    assert find_meaning("level", doc) == "`level` of the bound"
+    assert find_meaning("rule", doc) == "rule = width or mass" and find_meaning("seed", doc) == ""
     doc = (
         "Parameters\n----------\nlow, high : float\n    Its ends. Both are finite.\n"
         "folds : int\n    Parts\n    of it.\n\nNotes"
     )
-    assert meaning("high", doc) == "Its ends" and meaning("folds", doc) == "Parts of it"
-    assert meaning("of", doc) == ""
+    assert find_meaning("high", doc) == "Its ends" and find_meaning("folds", doc) == "Parts of it"
+    assert find_meaning("of", doc) == ""
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from harness import (
 from harness.common.paths import CONF
 from harness.configure.compose import compose, expand_globs
 from harness.configure.record_sources import without_cells
-from harness.plan.components import build, configured
+from harness.plan.components import build, build_component
 from harness.plan.plan import plan
 
 PROMISED_PROBLEMS = """
@@ -131,7 +131,10 @@ def test_globs_expand_without_a_sweep():
         (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
         (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
         (["experiment=smoke", "+estimator.mine._target_=math.Mine"], "module 'math' has no 'Mine'"),
-        (["problem=beta_calibrated_legacy", "n=[300]"], "exists only for n in 200, 264"),
+        (
+            ["problem=beta_calibrated_legacy", "n=[300]"],
+            "for certain n; choose among 200, 264",
+        ),
         (["problem=predictions"], "path is missing"),
         (["problem=predictions", "problem.predictions.path=nofile.npz"], "no file nofile.npz"),
     ],
@@ -146,20 +149,24 @@ def test_a_key_depends_on_the_content_alone():
     """The key depends on class, parameters, revision and id. A default may be written out."""
     plain = {"_target_": "harness.estimators.Binned", "bins": 15}
     spelt = {"_target_": "harness.estimators.binned.Binned", "bins": 15, "rule": "width"}
-    assert configured("estimator", "a", plain).key == configured("estimator", "a", spelt).key
-    assert configured("estimator", "b", plain).key != configured("estimator", "a", plain).key
     assert (
-        configured("estimator", "a", {**plain, "bins": 16}).key
-        != configured("estimator", "a", plain).key
+        build_component("estimator", "a", plain).key == build_component("estimator", "a", spelt).key
+    )
+    assert (
+        build_component("estimator", "b", plain).key != build_component("estimator", "a", plain).key
+    )
+    assert (
+        build_component("estimator", "a", {**plain, "bins": 16}).key
+        != build_component("estimator", "a", plain).key
     )
 
 
 def test_the_key_of_user_code_depends_on_its_source(module):
     module("changing", "def f(p, y):\n    return 0.0\n")
-    before = configured("estimator", "f", {"_target_": "changing.f"}).key
+    before = build_component("estimator", "f", {"_target_": "changing.f"}).key
     module("changing", "def f(p, y):\n    return 0.25\n")
     del sys.modules["changing"]  # as a restart would
-    assert configured("estimator", "f", {"_target_": "changing.f"}).key != before
+    assert build_component("estimator", "f", {"_target_": "changing.f"}).key != before
 
 
 def test_a_renamed_component_keeps_its_key(tmp_path, monkeypatch):
@@ -168,24 +175,24 @@ def test_a_renamed_component_keeps_its_key(tmp_path, monkeypatch):
 
     plain = {"_target_": "harness.estimators.Binned", "bins": 9}
     wrapped = {"_target_": "harness.estimators.Bootstrap", "estimator": plain, "resamples": 50}
-    now = configured("estimator", "a", plain)
+    now = build_component("estimator", "a", plain)
     table = tmp_path / "keys.csv"
     rows = [f"estimator,{now.key},0123456789abcdef", f"problem,{now.key},ffffffffffffffff"]
     table.write_text("\n".join(["group,now,before", *rows, ""]))
     monkeypatch.setattr(components, "KEYS", table)
-    renamed = configured("estimator", "a", plain)
+    renamed = build_component("estimator", "a", plain)
     assert renamed.key == renamed.stream == "0123456789abcdef"
     assert renamed.parameters == now.parameters
-    assert configured("estimator", "a", wrapped).stream == renamed.stream
-    assert configured("estimator", "b", plain).key not in (now.key, renamed.key)
+    assert build_component("estimator", "a", wrapped).stream == renamed.stream
+    assert build_component("estimator", "b", plain).key not in (now.key, renamed.key)
 
 
 def test_the_table_of_earlier_keys():
     """Each key has one key before."""
     from harness.common.paths import KEYS
-    from harness.plan.components import keys_before
+    from harness.plan.components import former_keys
 
-    known = keys_before(KEYS)
+    known = former_keys(KEYS)
     lines = KEYS.read_text().splitlines()
     assert lines[0] == "group,now,before" and len(lines) == 1 + len(known)
     assert all(len(key) == 16 for (_, now), before in known.items() for key in (now, before))
@@ -206,5 +213,5 @@ def test_keys_and_streams_of_the_first_version_stand(group, name):
     settings = compose(
         [f"{group}={name}", *(["problem=beta_wavy"] if group == "estimator" else [])]
     )
-    component = configured(group, name, settings.chosen(group)[name])
+    component = build_component(group, name, settings.chosen(group)[name])
     assert component.key == component.stream == KEYS_BEFORE[group, name]

@@ -49,7 +49,7 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ figure.dpi=1 => figure.dpi is 1; give a number from 30 to 1200
 @ figure.panels_per_row=0 => figure.panels_per_row is 0
 @ bootstrap=200 => no problem of this run is a file whose rows could be resampled; leave it out
-@ estimator=[binned15] estimand=kl => no estimator of this run gives; they give l1, l2
+@ estimator=[binned15] estimand=kl => no estimator of this run estimates; choose among l1, l2
 @ sweep.estimator.binned15.bins=[] => sweep.estimator.binned15.bins is an empty list
 @ sweep.estimator.binned15.bins=[5,5.0] => sweep.estimator.binned15.bins contains 5 twice
 @ sweep.estimator.binned15.bins=[5,0] => bins is 0
@@ -83,7 +83,7 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs several in turn
 @ estimator=glob(nothing*) => no estimator matches 'nothing*'
 @ estimator=[oracle] +estimator=kde => put kde into estimator=
 @ estimator.binned15.binz=3 => did you mean 'estimator.binned15.bins'?
-@ +estimator.binned15.binz=3 => does not take binz (did you mean 'bins'?)
+@ +estimator.binned15.binz=3 => has no parameter binz (did you mean 'bins'?)
 @ estimator.variational_isotonic.folds=3 => +estimator.variational_isotonic.folds=VALUE
 @ estimator.binned15=7 => estimator.binned15 is 7
 @ estimator.binned15.rule=mess => rule is 'mess'; allowed are width, mass, kmeans
@@ -93,10 +93,10 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs several in turn
 @ +problem.beta_calibrated.a=abc => problem 'beta_calibrated'
 @ +estimator.mine=3 => by +estimator.mine._target_=module.ClassOrFunction
 @ +estimator.mine.bins=3 => estimator 'mine' has no _target_
-@ +estimator.mine._target_=nowhere.Mine => is it in this folder or installed?
+@ +estimator.mine._target_=nowhere.Mine => cannot import 'nowhere'
 @ +estimator.mine._target_=math.Mine => module 'math' has no 'Mine'
 @ +estimator.mine._target_=math.Outer.Inner => cannot import 'math.Outer'
-@ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs estimator
+@ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs a value for estimator
 problem=predictions => problem.predictions.path is missing
 problem=predictions problem.predictions.path=absent.csv => no file absent.csv
 @ n=0 => n is 0; give positive integers
@@ -171,7 +171,7 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "no parquet": ("a.parquet", "PAR1", "", "frame.to_parquet('preds.parquet')"),
     "json": ("a.json", "{}", "", "allowed are .npz, .csv and .parquet"),
     "no such column": ("a.csv", ROWS, "problem.predictions.labels=z", "z"),
-    "more samples than rows": ("a.csv", ROWS, "n=9", "holds 3 samples"),
+    "more samples than rows": ("a.csv", ROWS, "n=9", "has only 3 samples"),
     "few resamples": ("a.csv", ROWS, "bootstrap=3", "bootstrap is 3"),
     "one file of two": ("a.csv", ROWS, "sweep.problem.predictions.path=[a.csv,b.csv]", "b.csv"),
     "two parts": ("a.csv", ROWS, "problem.predictions.split=validation", "has one part"),

@@ -22,7 +22,7 @@ import harness
 from harness.configure import options, sweeps, trust
 from harness.configure.compose import compose
 from harness.errors import BadInputError
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.sources import files, packs
 
 RUN = ("problem=beta_wavy", "n=30", "reps=1", "jobs=1")
@@ -306,7 +306,7 @@ def test_a_message_does_not_steer_the_terminal(out, module, cli):
         code, text, err = cli(*asked)
         assert code == 2 and not {"\x1b", "\udc80", "\u202e"} & set(text + err)
     with pytest.raises(BadInputError, match=r"the estimator id .a.{1,2}udc80"):
-        configured("estimator", "a\udc80", {"_target_": "harness.estimators.Binned"})
+        build_component("estimator", "a\udc80", {"_target_": "harness.estimators.Binned"})
 
 
 def _bomb(kind, size=3 << 28):

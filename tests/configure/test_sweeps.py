@@ -409,7 +409,7 @@ def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["sweep.bootstrap=[0,null]"], "bootstrap is swept, but no cell"),
+        (["sweep.bootstrap=[0,null]"], "bootstrap is swept, but it changes no cell"),
         (["sweep.estimator.simplex_ece.intervals=[3,4]"], "(the estimator has no binary notion"),
         (["sweep.records_of=[a,b]"], "records_of cannot be swept"),
         (["sweep.problem.beta_calibrated.q=[1,2]"], "parameters are a, b, map"),
@@ -417,7 +417,7 @@ def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
         (["problem.beta_calibrated.q=1"], "beta_calibrated has map, a, b."),
         (
             ["+estimator.mine._target_=harness.math.notions.one_hot", "+estimator.mine.klasses=3"],
-            "does not take klasses",
+            "has no parameter klasses",
         ),
     ],
 )
@@ -438,7 +438,7 @@ def test_values_that_make_the_same_cells_are_refused_whatever_else_is_swept(tmp_
         "reps=1",
     ]
     both = "sweep.problem.predictions.path=[{0}/first.csv,{0}/{1}]".format
-    with pytest.raises(BadInputError, match="path is swept, but no cell"):
+    with pytest.raises(BadInputError, match="path is swept, but it changes no cell"):
         plan(compose([*run, both(tmp_path, "copy.csv"), "sweep.seed=[0,1]"]))
     assert len(plan(compose([*run, both(tmp_path, "other.csv"), "sweep.seed=[0,1]"])).points) == 4
 

@@ -32,7 +32,7 @@ from harness.estimators.resampling import bca_acceleration, bca_levels
 from harness.evaluation import intervals
 from harness.figures import interval_plot
 from harness.math.notions import reduce
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
 
@@ -102,12 +102,14 @@ def test_an_interval_has_the_stream_of_the_estimator_and_its_key_knows_it(wrap):
     def component(bins):
         target = f"harness.estimators.{type(wrapped).__name__}"
         inside = {"_target_": "harness.estimators.Binned", "bins": bins}
-        return configured("estimator", "a", {"_target_": target, "estimator": inside})
+        return build_component("estimator", "a", {"_target_": target, "estimator": inside})
 
     assert component(5).key == component(5).key != component(6).key
     assert (
         component(5).stream
-        == configured("estimator", "a", {"_target_": "harness.estimators.Binned", "bins": 5}).stream
+        == build_component(
+            "estimator", "a", {"_target_": "harness.estimators.Binned", "bins": 5}
+        ).stream
     )
 
 

@@ -30,7 +30,7 @@ from harness.math.divergences import ENTROPY, SQUARED, Bregman
 from harness.math.kernels import dirichlet_sums, rbf
 from harness.math.notions import one_hot
 from harness.math.risk import residuals
-from harness.plan.components import configured, load
+from harness.plan.components import build_component, load
 
 
 def values(estimates):
@@ -524,7 +524,7 @@ def test_keys_tell_grids_and_calibrators_apart():
             "estimator": {"_target_": "harness.estimators.Variational"},
             "grid": grid,
         }
-        return configured("estimator", "t", config).key
+        return build_component("estimator", "t", config).key
 
     def partition(bins):
         return {"_target_": "harness.calibrators.Partition", "bins": bins}

@@ -296,7 +296,7 @@ def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
     assert {p.object.stream for p in ranked.problems.values()} == {"s"}
     assert not {c.key for c in plain.cells} & {c.key for c in ranked.cells}
     by_reference = "ranking={stream:s,orders:null,reference:%s}"
-    with pytest.raises(BadInputError, match="generator"):
+    with pytest.raises(BadInputError, match="is not a file"):
         plan(compose([*base, by_reference % "full"]))
     mixed = "problem=[dirichlet2_flat_true,beta_calibrated]"
     with pytest.raises(BadInputError, match="one is needed"):

@@ -8,7 +8,7 @@ from slow_params import slow
 import harness
 from harness import BadInputError
 from harness.common.user_code import error_place, error_text, source_digests
-from harness.plan.components import configured
+from harness.plan.components import build_component
 
 RUN = ["problem=beta_wavy", "estimator=[]", "n=20", "reps=2", "jobs=1"]
 
@@ -127,10 +127,10 @@ def test_helpers_that_change_places_are_told_apart(files):
             "own_main.py": "import own_x, own_y\ndef mine(p, y):\n    return 0.0\n",
         }
     )
-    before = configured("estimator", "mine", {"_target_": "own_main.mine"}).key
+    before = build_component("estimator", "mine", {"_target_": "own_main.mine"}).key
     files({"own_x.py": "A = 2\n", "own_y.py": "A = 1\n"})
     restart()
-    assert configured("estimator", "mine", {"_target_": "own_main.mine"}).key != before
+    assert build_component("estimator", "mine", {"_target_": "own_main.mine"}).key != before
 
 
 def test_only_local_modules_are_in_the_key(files):
@@ -181,7 +181,7 @@ def test_a_broken_module_is_named_and_its_repair_runs(out, files):
     files({"own_main.py": ASKS})
     files({"own_helper.py": "def number(:\n    return 0.2\n"})
     place = r"\(own_helper.py, line 1: def number\(:\)"
-    message = rf"importing 'own_main' failed \(SyntaxError: .* {place}"
+    message = rf"'own_main' raised an error when it was imported \(SyntaxError: .* {place}"
     with pytest.raises(BadInputError, match=message):
         value("own_main.mine")
     files({"own_helper.py": "def number():\n    return 0.3\n"})
@@ -248,7 +248,7 @@ def test_a_long_message_is_kept_whole_in_the_record(out, files):
 def test_a_failed_import_names_the_place(files, source, says):
     files({"own_wrong.py": source})
     with pytest.raises(BadInputError) as error:
-        configured("estimator", "mine", {"_target_": "own_wrong.mine"})
+        build_component("estimator", "mine", {"_target_": "own_wrong.mine"})
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
@@ -401,7 +401,7 @@ PROBLEMS = {
     "SampleWithoutRng": "sample takes (n), but is called as (n, rng)",
     "TruthOfOne": "truth takes (estimand), but is called as (estimand, notion)",
     "ProblemNotion": "notions is 'binary'; a tuple of binary",
-    "OtherDefault": "default_notions holds 'canonical', which is none of its notions binary",
+    "OtherDefault": "default_notions contains 'canonical', which is not among its notions binary",
     "Classes": "classes is 'two'; an integer of at least 2 is needed",
 }
 CALIBRATORS = {
@@ -431,7 +431,10 @@ def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name)
     with pytest.raises(BadInputError) as error:
         harness.run([*overrides, "jobs=1"])
     text = str(error.value)
-    assert f"`calharness check own_wrong.{name}` tells more." in text and "\n" not in text
+    assert (
+        f"`calharness check own_wrong.{name}` explains " in text
+        and "\n" not in text
+    )
     assert {**ESTIMATORS, **PROBLEMS, **CALIBRATORS}[name] in text
     assert not (out / "records").exists()
 
@@ -495,7 +498,7 @@ def test_a_truth_may_be_a_number(out, files):
 def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     """A user's package neither hides our papers nor is hidden by them."""
     from harness.common import user_code
-    from harness.plan.components import configured
+    from harness.plan.components import build_component
 
     assert user_code.is_ours("experiments.berta2026.authors") and user_code.is_ours("harness.math")
     folder = tmp_path / "experiments"
@@ -504,13 +507,13 @@ def test_a_package_of_ones_own_called_experiments(tmp_path, monkeypatch):
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean())\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     theirs = {"_target_": "experiments.berta2026.authors.Variational"}
-    ours = configured("estimator", "theirs", theirs)
+    ours = build_component("estimator", "theirs", theirs)
     assert type(ours.object).__module__ == "harness.experiments.berta2026.authors"
     assert not user_code.is_ours("experiments.mine")
-    before = configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
+    before = build_component("estimator", "mine", {"_target_": "experiments.mine.gap"}).key
     (folder / "mine.py").write_text("def gap(p, y):\n    return abs(p.mean() - y.mean()) / 2\n")
     del sys.modules["experiments.mine"]  # as a restart would
-    assert configured("estimator", "mine", {"_target_": "experiments.mine.gap"}).key != before
-    assert configured("estimator", "theirs", theirs).key == ours.key
+    assert build_component("estimator", "mine", {"_target_": "experiments.mine.gap"}).key != before
+    assert build_component("estimator", "theirs", theirs).key == ours.key
     for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
         del sys.modules[name]

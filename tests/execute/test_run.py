@@ -77,9 +77,9 @@ def test_all_estimators_see_the_same_prefix(out):
     """A small sample is the beginning of a larger one."""
     problem = harness.load_problem("beta_overconfident")
     from harness.common.seeds import data_rng
-    from harness.plan.components import configured
+    from harness.plan.components import build_component
 
-    key = configured(
+    key = build_component(
         "problem",
         "beta_overconfident",
         {

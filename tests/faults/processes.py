@@ -186,10 +186,10 @@ def _chosen(rep: int) -> bool:
     from harness import reduce
     from harness.common.seeds import problem_rng
     from harness.configure.options import option
-    from harness.plan.components import configured
+    from harness.plan.components import build_component
     from harness.problems.base import ProblemSpec
 
-    problem = configured("problem", "beta_wavy", option("problem", "beta_wavy").config)
+    problem = build_component("problem", "beta_wavy", option("problem", "beta_wavy").config)
     p, y = problem.object.sample(
         60, problem_rng(0, ProblemSpec.of(problem.object), problem.key, rep)
     )

@@ -211,7 +211,7 @@ def test_a_page_of_a_problem(here):
     item, family = (problem_pages.read_problem(name, None, {}, here) for name in here.problems)
     assert item.scores.startswith("The chance of being right given the score")
     node = catalogue.config("problem", "beta_wavy")
-    key = components.configured("problem", "beta_wavy", node).key
+    key = components.build_component("problem", "beta_wavy", node).key
     assert read_truths(here.root, key)  # computed truths are stored
     result = dict(problem_pages.pages(here))
     page = result["problems/beta_wavy.html"]

@@ -12,7 +12,7 @@ import harness
 from harness import BadInputError
 from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
 from harness.problems.maps import LogitAffine, Power
 
@@ -151,15 +151,15 @@ def test_every_part_identifies_the_problem():
         {"validation_n": 101},
         {"renormalise": False},
     ]
-    keys = [configured("problem", "x", config(**change)).key for change in changes]
+    keys = [build_component("problem", "x", config(**change)).key for change in changes]
     assert len(set(keys)) == len(keys)
-    assert configured("problem", "x", config()).key == keys[0]
+    assert build_component("problem", "x", config()).key == keys[0]
 
 
 def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
     def key(path):
         part = {"_target_": "harness.problems.Predictions", "path": str(path)}
-        return configured("problem", "x", config(validation=part)).key
+        return build_component("problem", "x", config(validation=part)).key
 
     copy = tmp_path / "copy.npz"
     copy.write_bytes((tmp_path / "val.npz").read_bytes())
@@ -167,9 +167,9 @@ def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
 
 
 def test_a_new_version_of_a_part_is_a_new_problem(monkeypatch):
-    before = configured("problem", "x", config()).key
+    before = build_component("problem", "x", config()).key
     monkeypatch.setattr(Beta, "version", 2)
-    assert configured("problem", "x", config()).key != before
+    assert build_component("problem", "x", config()).key != before
 
 
 def test_an_unavailable_part_makes_the_problem_unavailable():

@@ -13,7 +13,7 @@ import harness
 from harness.common.seeds import data_rng
 from harness.math import estimands
 from harness.math.sech_noise import normaliser, perturbed, shift_bound
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.problems import Beta, BinaryProblem, Dirichlet, Perturbed, Predictions
 from harness.problems.binary import BetaLaw, TwoNormals
 from harness.problems.maps import Affine, Identity, SquareWave, Steps, Wave
@@ -313,11 +313,11 @@ def config(**changes):
 def test_every_part_identifies_the_problem(monkeypatch):
     inner = {"_target_": "harness.problems.BinaryProblem", "atoms": [[0.5, 0.5]]}
     changes = [{}, {"h": 0.03}, {"notion": "top_label"}, {"problem": inner}]
-    keys = [configured("problem", "x", config(**change)).key for change in changes]
+    keys = [build_component("problem", "x", config(**change)).key for change in changes]
     assert len(set(keys)) == len(keys)
-    assert configured("problem", "x", config(h=0.015625)).key == keys[0]
+    assert build_component("problem", "x", config(h=0.015625)).key == keys[0]
     monkeypatch.setattr(BinaryProblem, "version", 2)
-    assert configured("problem", "x", config()).key != keys[0]
+    assert build_component("problem", "x", config()).key != keys[0]
 
 
 def test_perturbation_and_variation_are_declared():

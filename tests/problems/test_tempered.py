@@ -11,7 +11,7 @@ from scipy.special import betaln, expit, logit
 import harness
 from harness.common.seeds import data_rng
 from harness.math import estimands
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.problems import Beta, Dirichlet, TemperedDirichlet
 from harness.problems.maps import LogitAffine, Power
 
@@ -254,10 +254,10 @@ def test_one_column_of_two_is_enough():
 
 def test_the_notions_that_a_run_takes_by_default_do_not_identify_the_problem():
     config = {"_target_": "harness.problems.TemperedDirichlet", "classes": 2}
-    usual = configured("problem", "x", config)
-    other = configured("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
+    usual = build_component("problem", "x", config)
+    other = build_component("problem", "x", {**config, "default_notions": ["binary", "classwise"]})
     assert usual.key == other.key and other.object.default_notions == ("binary", "classwise")
-    assert configured("problem", "x", {**config, "alpha": 0.5}).key != usual.key
+    assert build_component("problem", "x", {**config, "alpha": 0.5}).key != usual.key
 
 
 def test_a_foreign_notion_has_no_truth():

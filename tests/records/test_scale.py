@@ -17,7 +17,7 @@ from harness.execute.pending import (
     FINISHED,
     Costs,
     States,
-    chunks_of,
+    make_chunks,
     pending,
     read_states,
     shard_samples,
@@ -40,7 +40,7 @@ def peak_mb(reps, out, recorded_cells):
     made = plan(settings)
     work = pending(made, out, recorded_cells)
     marked = list(islice(work.samples(), 1000))
-    chunks = chunks_of(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)
+    chunks = make_chunks(work.samples(), len(made.cells) // 2, Costs(made, out, []), 2)
     chunk = next(chunks)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()

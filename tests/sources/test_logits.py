@@ -15,7 +15,7 @@ import harness
 from harness import BadInputError
 from harness.common.data_files import sha256
 from harness.configure.compose import compose
-from harness.plan.components import configured
+from harness.plan.components import build_component
 from harness.plan.plan import plan
 from harness.problems import Predictions
 from harness.sources import files, packs
@@ -531,7 +531,7 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
     path = str(stored(tmp_path, (VALIDATION, TEST)))
     plain = {"_target_": "harness.problems.Predictions", "path": path}
     keys = [
-        configured("problem", "a", {**plain, **options}).key
+        build_component("problem", "a", {**plain, **options}).key
         for options in (
             {},
             {"split": "validation"},
@@ -542,7 +542,7 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
     ]
     assert len(set(keys)) == 5
     assert (
-        configured(
+        build_component(
             "problem", "a", {**plain, "split": "test", "order": "random", "float32": False}
         ).key
         == keys[0]
@@ -555,7 +555,7 @@ def test_the_key_of_a_published_file_stays():
         "_target_": "harness.problems.Predictions",
         "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz",
     }
-    assert configured("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
+    assert build_component("problem", "cifar10_vgg16", config).key == "0c505446a7c24bef"
 
 
 # Published files that are absent, and that are there

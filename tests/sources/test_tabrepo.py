@@ -19,7 +19,7 @@ import harness
 from harness import BadInputError
 from harness.commands import data
 from harness.configure.compose import compose
-from harness.plan.components import component, configured
+from harness.plan.components import build_component, component
 from harness.plan.plan import plan
 from harness.problems import TabRepoTask, TabRepoTasks
 from harness.problems.tabrepo import task_list
@@ -280,7 +280,7 @@ def test_a_rep_is_an_order_of_the_rows_and_a_small_n_its_beginning(tiny):
 def test_a_task_is_known_by_its_content_not_by_its_place(tiny, tmp_path):
     def key(root, config="A_1"):
         node = {"_target_": "harness.problems.TabRepoTask", "repository": str(root)}
-        return configured(
+        return build_component(
             "problem", "x", {**node, "dataset": "two", "fold": 0, "config": config}
         ).key
 
@@ -329,7 +329,7 @@ def test_a_family_stands_for_its_members(tiny):
     members = TabRepoTasks(str(tiny)).members()
     pickle.loads(pickle.dumps(members))
     member = component("problem", "two/0/B_1", members["two/0/B_1"])
-    assert member == configured("problem", "two/0/B_1", member.config)
+    assert member == build_component("problem", "two/0/B_1", member.config)
     assert member.id == "two/0/B_1" and member.object.n_max == 4 and member.object.config == "B_1"
 
 

@@ -1,4 +1,8 @@
-"""Parts of an id: its object and our objects inside it, with docstrings and parameters."""
+"""Collect docstrings and parameters of an id's object, for `calharness info` and for pages.
+
+An estimator or problem may contain other objects, such as a calibrator. Those of the harness are
+documented too.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ from harness.configure import catalogue, options
 from harness.plan.components import build
 
 
-class Part(NamedTuple):
-    """An object of an id, or an object that it holds.
+class ObjectDoc(NamedTuple):
+    """Documentation of one object: the object of an id, or an object inside it.
 
-    path   fields that lead to it, "" for the object of the id
-    title  its class, or its name if it is a function
-    doc    its docstring
-    rows   of each parameter: name, value here, default, type, meaning
+    path   names of the fields that lead to the object; "" for the object of the id
+    title  name of the class or function
+    doc    docstring of the class or function
+    rows   one tuple for each parameter: name, value, default, type, explanation
     """
 
     path: str
@@ -29,38 +33,60 @@ class Part(NamedTuple):
     rows: list[tuple[str, str, str, str, str]]
 
 
-def made_of(group: str, name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the object of an id and its configuration."""
+def build_object(group: str, name: str) -> tuple[Any, dict[str, Any]]:
+    """Return the object that an id stands for, and its configuration."""
     node = {"_target_": f"harness.calibrators.{name}"}
     if group != "calibrator":
         node = catalogue.config(group, name)
     return build(group, name, node), node
 
 
-def parts_of(group: str, name: str) -> list[Part]:
-    """Return the object of a problem, estimator or calibrator, then our objects inside it."""
+def document_id(group: str, name: str) -> list[ObjectDoc]:
+    """Return the documentation of an id's object, followed by that of the objects inside it.
+
+    `group` is problem, estimator or calibrator. Inner objects from outside the harness are left
+    out.
+    """
     comments = {} if group == "calibrator" else options.option(group, name).meaning
-    value, node = made_of(group, name)
-    return list(parts_in(value, node, comments))
+    value, node = build_object(group, name)
+    return list(document_object(value, node, comments))
 
 
-def parts_in(value: Any, node: Any, comments: dict[str, str], path: str = "") -> Iterator[Part]:
-    """Yield an object, then our objects inside it. `comments`: meanings of its parameters."""
+def document_object(
+    value: Any, node: Any, comments: dict[str, str], path: str = ""
+) -> Iterator[ObjectDoc]:
+    """Yield the documentation of an object, followed by that of the objects inside it.
+
+    Parameters
+    ----------
+    value : object
+        The object to document.
+    node : object
+        Configuration from which the object was built.
+    comments : dict
+        {parameter: explanation}. Other explanations are taken from the docstring.
+    path : str
+        Names of the fields that lead to the object.
+    """
     named = value if inspect.isroutine(value) else type(value)
     doc = inspect.getdoc(named) or ""
     node = node if isinstance(node, dict) else {}
     rows = [
-        (*row, comments.get(row[0]) or meaning(row[0], doc)) for row in _parameters(value, node)
+        (*row, comments.get(row[0]) or find_meaning(row[0], doc))
+        for row in _parameters(value, node)
     ]
-    yield Part(path, named.__name__, doc, rows)
+    yield ObjectDoc(path, named.__name__, doc, rows)
     for field in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
         inner = getattr(value, field.name)
         if dataclasses.is_dataclass(inner) and is_ours(type(inner).__module__):
-            yield from parts_in(inner, node.get(field.name), {}, f"{path}{field.name}: ")
+            yield from document_object(inner, node.get(field.name), {}, f"{path}{field.name}: ")
 
 
 def _parameters(value: Any, node: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, value here, default and type of each parameter."""
+    """Yield (name, value, default, type) of each parameter of an object, as texts.
+
+    `node` is the configuration from which the object was built.
+    """
     if dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             if field.init:
@@ -85,7 +111,7 @@ def _default(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value in at most 60 characters."""
+    """Return a parameter's value as text of at most 60 characters."""
     if isinstance(value, type):
         return value.__name__
     if dataclasses.is_dataclass(value):
@@ -103,11 +129,11 @@ def _type(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else annotation.__name__
 
 
-def meaning(name: str, doc: str) -> str:
-    """Return what a docstring says of a parameter, on one line.
+def find_meaning(name: str, doc: str) -> str:
+    """Return the sentence of a docstring that explains a parameter, on one line, or "".
 
-    It is the first sentence below the name in the section of parameters, or else the sentence that
-    has it in backquotes or as NAME = ...
+    It is the first sentence of the entry in the section Parameters. Without such an entry, it is
+    the first sentence that contains `name` in backquotes, or as "name = ...".
     """
     entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)
     if entry:
