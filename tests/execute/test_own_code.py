@@ -431,10 +431,7 @@ def test_a_wrong_contract_is_found_before_anything_is_computed(out, files, name)
     with pytest.raises(BadInputError) as error:
         harness.run([*overrides, "jobs=1"])
     text = str(error.value)
-    assert (
-        f"`calharness check own_wrong.{name}` explains " in text
-        and "\n" not in text
-    )
+    assert f"`calharness check own_wrong.{name}` explains " in text and "\n" not in text
     assert {**ESTIMATORS, **PROBLEMS, **CALIBRATORS}[name] in text
     assert not (out / "records").exists()
 
