@@ -16,22 +16,22 @@ from harness.records import baseline
 NOTIONS = ("top_label", "binary", "canonical")  # in the order of the pages
 FILTERS = ("family", "n", "k")
 ALL = "all"  # the value of a filter that is not set
-RESAMPLES = 200  # of the bootstrap: intervals are shown with two or three digits
+RESAMPLES = 200  # bootstrap resamples; enough for intervals with two or three digits
 BOUNDS = ("lower", "upper", "interval")
 
 
 @dataclass(frozen=True)
 class ArenaResults:
-    """Results of the arena.
+    """Stored results of the arena.
 
     Parameters
     ----------
     settings : DataFrame
-        `harness.evaluation.arena.settings`.
+        The result of `harness.evaluation.arena.settings`.
     families : dict
         {family: [problem ids]}.
     keys : dict
-        {problem id: key}.
+        {problem id: key of the problem}.
     cells : int
         Number of computed cells.
     """
@@ -43,17 +43,20 @@ class ArenaResults:
 
     @functools.cached_property
     def boards(self) -> pd.DataFrame:
-        """Leaderboards for all combinations of filters."""
+        """The leaderboards of these settings for all combinations of filters."""
         return leaderboards(self.settings)
 
     @property
     def notions(self) -> list[str]:
-        """Notions that have a leaderboard, in the order of the pages."""
+        """The notions that have a leaderboard, in the order of the pages."""
         return [notion for notion in NOTIONS if self.boards["notion"].eq(notion).any()]
 
 
 def filtered_by(boards: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Return the rows of leaderboards that set exactly these filters."""
+    """Return the rows of the leaderboards in which exactly these filters are set.
+
+    `boards` is the result of `leaderboards`. Without names, no filter is set.
+    """
     fits = [boards[name].ne(ALL) == (name in names) for name in FILTERS]
     rows: pd.DataFrame = boards[np.logical_and.reduce(fits)]
     return rows
@@ -61,9 +64,9 @@ def filtered_by(boards: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 @functools.cache
 def read() -> ArenaResults | None:
-    """Read the arena's stored records, which takes some 20 seconds.
+    """Read the stored records of the arena and compute their settings, in about 20 seconds.
 
-    Returns None if the installation has none, or those of another arena.
+    Return None if this installation has no stored records, or records of another arena.
     """
     try:
         stored = baseline.read()
@@ -77,22 +80,24 @@ def read() -> ArenaResults | None:
 
 
 def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Compute a leaderboard for every combination of filters, one notion and estimand at a time.
+    """Compute the leaderboards for every combination of the filters family, n and k.
+
+    Each notion and estimand has leaderboards of its own. k is the number of classes.
 
     Parameters
     ----------
     settings : DataFrame
-        `harness.evaluation.arena.settings`. Numbers of classes are taken to the nearest of 2, 3,
-        10, 100.
+        The result of `harness.evaluation.arena.settings`. Numbers of classes are replaced by the
+        nearest of 2, 3, 10 and 100.
     resamples : int
-        Of the bootstrap of `harness.evaluation.arena.leaderboard`.
+        Number of bootstrap resamples in `harness.evaluation.arena.leaderboard`.
 
     Returns
     -------
     DataFrame
-        Rows of `harness.evaluation.arena.leaderboard` for every subset of the filters family, n
-        and k, and `ranked`, the number of estimators that have a rank there. A filter that is not
-        set has the value "all". Estimands other than l1 and l2_squared have one filter at a time.
+        Rows of `harness.evaluation.arena.leaderboard`. A filter that is not set has the value
+        "all". `ranked` is the number of estimators with a rank on the same leaderboard. For
+        estimands other than l1 and l2_squared, at most one filter is set.
     """
     coarse = points(settings)
     coarse = coarse[coarse["regret"].notna()]
@@ -109,10 +114,10 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
 
 
 def points(settings: pd.DataFrame) -> pd.DataFrame:
-    """Leave out estimators that give bounds or intervals for a notion and estimand.
+    """Drop the rows of estimators that give bounds or intervals for the notion and estimand.
 
-    Where such an estimator has no answer, it has a regret by the rule of the arena, but there is
-    nothing to compare it with.
+    The arena's rule gives such an estimator a regret where it has no answer. That regret is not
+    comparable with the regrets of point estimates.
     """
     by = ["estimator", "notion", "estimand"]
     bounds = settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates()
@@ -123,14 +128,20 @@ def points(settings: pd.DataFrame) -> pd.DataFrame:
 
 
 def bounds(settings: pd.DataFrame) -> pd.DataFrame:
-    """Summarise every bound and certified interval by notion and estimand.
+    """Summarise each estimator of bounds or certified intervals by notion and estimand.
 
     Returns
     -------
     DataFrame
-        settings: their number; coverage: share of samples in which it holds the truth; worst: the
-        smallest coverage in a setting; width: mean width of intervals; seconds: geometric mean of
-        CPU seconds.
+        One row per notion, estimand, estimator and kind (lower, upper, interval), with the columns
+
+        settings, reps
+            Number of settings, and of samples with an answer.
+        coverage, worst
+            Share of these samples in which the bound or interval contains the truth, and the
+            smallest such share in a setting.
+        width, seconds
+            Mean width of the intervals, and geometric mean of the CPU seconds.
     """
     part = settings[settings["kind"].isin(BOUNDS)]
     logs = np.log(part["cpu_seconds"].clip(lower=1e-6))

@@ -1,4 +1,4 @@
-"""Page of the arena: which estimator to trust at which n and k, with figures and leaderboards."""
+"""Page of the arena: recommended estimators at each n and k, with figures and leaderboards."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from harness.records.recorded import Recorded
 
 
 def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
-    """Draw and write everything, and return the paths.
+    """Write the page of the arena with its figures and tables, and return the paths of all files.
 
-    These are <stem>.png (regret against cost) and the other figures, <stem>.csv (the leaderboard)
-    and the tables <stem>_families.csv, <stem>_answers.csv, <stem>_pairs.csv and
-    <stem>_settings.parquet, the cards of the problems, and last <stem>.html.
+    The files are <stem>.png (regret against cost) and further figures; <stem>.csv (the
+    leaderboard); the tables <stem>_families.csv, <stem>_answers.csv, <stem>_pairs.csv and
+    <stem>_settings.parquet; a picture of each problem; and the page <stem>.html, which is last in
+    the list.
     """
-    # what was measured
+    # Evaluate the records.
     settings = experiment.shown_settings()
     families = arena.families_of(settings.arena)
     development = arena.development_of(settings.arena)
@@ -40,7 +41,7 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     content = arena_content.content(frame, families, classes, streams=streams)
     measured = arena_memory.read(experiment.folder)
 
-    # figures and tables
+    # Write figures and tables.
     stem = experiment.folder / experiment.stem
     plain = replace(settings.figure, size=None, format=["png", "svg"])
     files: list[Path] = []
@@ -71,13 +72,13 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
         every = arena_memory.add_peaks(every, measured)
         every.to_parquet(temporary, index=False, compression="zstd")
 
-    # pictures of the problems
+    # Draw the pictures of the problems.
     shown = {*content.settings["problem"], *(streams if content.models is not None else ())}
     keys = {name: problem.key for name, problem in problems.items() if name in shown}
     cards = problem_pictures.save(stem.with_name("cards"), keys)
     links = {name: f"{path.parent.name}/{path.name}" for name, path in cards.items()}
 
-    # the page
+    # Write the page.
     text = environment().get_template("arena.html.j2").render(
         title=experiment.title, stamp=experiment.stamp(frame), differs=experiment.differs,
         sentence=experiment.sentence, heads=arena_tables.HEADS, rule=arena.RULE,
@@ -102,7 +103,7 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
 
 
 def _problems(experiment: Recorded) -> dict[str, Component]:
-    """Return the problems of all experiments that the page shows, by id."""
+    """Return {id: problem} for all problems of the experiments on the page."""
     plans = (member.plan for member in experiment.family)
     return {problem.id: problem for plan in plans for problem in plan.problems.values()}
 
@@ -110,19 +111,20 @@ def _problems(experiment: Recorded) -> dict[str, Component]:
 def _pictures(
     content: arena_content.Content, frame: pd.DataFrame, families: Any, settings: Settings
 ) -> Iterator[tuple[str, str, Figure]]:
-    """Yield (name, title, figure) of every figure that has something to show."""
+    """Yield (name, title, figure) for every figure of the page that is not empty."""
     titles = {"l1": "L1", "l2_squared": "squared error"}
     groups = {
         "label": (("binary", "top_label"), "binary and top-label"),
         "canonical": (("canonical",), "canonical"),
     }
-    yield "cost", "What a good estimate costs", arena_plot.cost(content.settings, content.board)
+    yield "cost", "Regret against CPU time", arena_plot.cost(content.settings, content.board)
     for estimand, title in titles.items():
         for name, (notions, words) in groups.items():
             cells = content.cells[content.cells["estimand"].eq(estimand)]
             if cells["notion"].isin(notions).any():
                 drawn = arena_plot.to_use(content.cells, estimand, notions)
-                yield f"use_{estimand}_{name}", f"Which to use: {title}, {words}", drawn
+                title_of_use = f"Which estimator to use: {title}, {words}"
+                yield f"use_{estimand}_{name}", title_of_use, drawn
     for notion, words in arena_plot.NOTIONS.items():
         if content.board["notion"].eq(notion).any():
             drawn = arena_plot.matrix(content.by_family, content.board, notion)
@@ -140,7 +142,7 @@ def _pictures(
 
 
 def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of the terminal: the five best estimators of every notion and estimand."""
+    """Return a table for the terminal: the five best estimators of every notion and estimand."""
     problems = _problems(experiment)
     classes = {name: ProblemSpec.of(problem.object).classes for name, problem in problems.items()}
     families = arena.families_of(experiment.settings.arena)
@@ -153,5 +155,5 @@ def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:
     columns = {"rank": top["rank"].astype(int), "estimator": top["estimator"]}
     table = pd.DataFrame({**columns, "mean regret": regrets})
     table.index = pd.MultiIndex.from_frame(top[["notion", "estimand"]])
-    table.columns.name = "the least mean regret"
+    table.columns.name = "smallest mean regret"
     return table

@@ -1,4 +1,4 @@
-"""Tables of the arena's page: leaderboards, answers, problems, intervals, pairs of models."""
+"""Tables of the arena's page: leaderboards, recommendations, problems, intervals, pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from harness.pages.templating import join_equations
 Row = Mapping[str, Any]
 Families = Mapping[str, Sequence[str]]
 
-# notion, k (None: all), n and estimand of the ten lines
+# Questions of the short table: (notion, number of classes k or None for all k, n, estimand).
 QUESTIONS = (
     ("binary", 2, 200, "l1"), ("binary", 2, 5000, "l1"), ("binary", 2, 1000, "l2_squared"),
     ("top_label", None, 200, "l1"), ("top_label", None, 5000, "l1"),
@@ -39,16 +39,16 @@ QUESTIONS = (
 ANSWER_COLUMNS = (
     "if you ask for", "use", "off by (RMSE)", "true values", "CPU time", "runner-up",
 )  # fmt: skip
-HEADS = (  # of a leaderboard
+HEADS = (  # headings of a leaderboard
     "Estimator", "Rank", "Mean regret", "Worst regret", "RMSE", "Bias", "Over", "Coverage",
     "CPU time", "Settings",
 )  # fmt: skip
 RUNNER_UP = {
-    "better": "which is worse by {:.0%}",
-    "undecided": "which is not established to be worse (by {:.0%} here)",
-    "worse": "which is better by {:.0%} on paired reps",
+    "better": "worse by {:.0%}",
+    "undecided": "not significantly worse (by {:.0%} here)",
+    "worse": "better by {:.0%} on paired replications",
 }
-WORSE = {"better": "yes", "worse": "no: better", "undecided": "not established"}
+WORSE = {"better": "yes", "worse": "no, better", "undecided": "not significantly"}
 
 
 def _names(notion: str, estimand: str) -> dict[str, str]:
@@ -59,7 +59,10 @@ def _names(notion: str, estimand: str) -> dict[str, str]:
 
 
 def leaderboard_row(row: Row) -> list[str]:
-    """Format a row of `arena.leaderboard`, in the order of HEADS. leaderboard.js does the same."""
+    """Format a row of `arena.leaderboard` as texts in the order of HEADS.
+
+    leaderboard.js formats rows in the same way.
+    """
     lost = [name for name in ("failed", "undefined", "skipped") if row[name]]
     settings = f"{int(row['settings']):,} ({format_whole_percent(row['share'])})"
     return [
@@ -72,13 +75,13 @@ def leaderboard_row(row: Row) -> list[str]:
 
 
 def worst_regret(row: Row) -> str:
-    """Format the worst regret of a row of `arena.leaderboard`, with its interval and place."""
+    """Format the worst regret in a row of `arena.leaderboard`, with its interval and its group."""
     regret = format_interval(row["worst"], row["worst_low"], row["worst_high"])
     return f"{regret} at {join_equations(row['worst_at'])}"
 
 
 def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one leaderboard per notion and estimand, with the measured peak memory."""
+    """Return one leaderboard per notion and estimand, formatted, with the measured peak memory."""
     tables = []
     for (notion, estimand), part in content.board.groupby(["notion", "estimand"], sort=False):
         over = content.over.get((notion, estimand))
@@ -98,8 +101,8 @@ def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
         tables.append({
             **_names(notion, estimand), "id": f"board-{notion}-{estimand}", "rows": rows,
             "first": first.iloc[0] if len(first) else None, "sizes": list(peaks.columns),
-            "counted": f"{most['settings']:,} settings, {most['reps']:,} estimates of an estimator "
-            "at most",
+            "counted": f"At most {most['settings']:,} settings and {most['reps']:,} estimates per "
+            "estimator",
         })  # fmt: skip
     return tables
 
@@ -108,7 +111,10 @@ def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def answers(content: Content) -> list[dict[str, Any]]:
-    """Return those of the ten lines that the records answer."""
+    """Return the recommended estimators for the questions in QUESTIONS.
+
+    Questions that the records do not answer are left out.
+    """
     lines = []
     for notion, k, n, estimand in QUESTIONS:
         rows = content.by_n if k is None else content.by_n_k[content.by_n_k["k"].eq(k)]
@@ -119,7 +125,7 @@ def answers(content: Content) -> list[dict[str, Any]]:
 
 
 def answers_table(content: Content) -> pd.DataFrame:
-    """Return the ten lines as a table of texts, for the first page of the site."""
+    """Return the result of `answers` as a table of texts, for the first page of the site."""
     rows = []
     for line in answers(content):
         question = "{estimand}, {notion}, k = {classes}, n = {n}".format(**line)
@@ -130,7 +136,7 @@ def answers_table(content: Content) -> pd.DataFrame:
 
 
 def all_answers(content: Content) -> list[dict[str, Any]]:
-    """Return a line for every notion, estimand, n and k."""
+    """Return the recommended estimators for every notion, estimand, n and number of classes."""
     return [_answer(row, content, f"{row['k']:,}") for _, row in content.by_n_k.iterrows()]
 
 
@@ -161,21 +167,21 @@ def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
 
 
 def unranked(content: Content) -> list[tuple[str, str, str]]:
-    """Return (estimand, estimators, reason) of what was measured and has no regret."""
+    """Return (estimand or kind of bound, estimators, reason) for estimators that have no regret."""
     groups = []
     others = content.every[~content.every["estimand"].isin(arena.MAIN)]
     for estimand, part in others.groupby("estimand", sort=True):
-        reason = "a quantity of its own, without a truth here: only the order of models"
+        reason = "its true value is unknown, so only the order of models is judged"
         if part["truth"].notna().any():
-            reason = "its truths are known; the table of settings has its errors"
+            reason = "its true values are known; the table of settings has the errors"
         elif estimand == "p_value":
-            reason = "a p-value: see the tests"
+            reason = "a p-value; see the tables on tests"
         groups.append((estimand, part, reason))
     kinds = {"interval": "certified intervals", "lower": "lower bounds", "upper": "upper bounds"}
     for kind, name in kinds.items():
         part = content.settings[content.settings["kind"].eq(kind)]
         if len(part):
-            groups.append((name, part, "bounds are never ranked among points"))
+            groups.append((name, part, "bounds are not ranked among point estimates"))
     return [
         (name, ", ".join(sorted(part["estimator"].unique())), reason)
         for name, part, reason in groups
@@ -185,7 +191,7 @@ def unranked(content: Content) -> list[tuple[str, str, str]]:
 def interval_tables(
     frame: pd.DataFrame, families: Families, settings: Any
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return (title, {columns, rows}) of intervals and tests, if they were run."""
+    """Return (title, {columns, rows}) of the tables on intervals and tests; empty if not run."""
     apart = apart_records(frame)
     if not len(apart):
         return []
@@ -197,7 +203,7 @@ def interval_tables(
 
 
 def apart_records(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the records of intervals and tests, which are shown apart from the ranked ones."""
+    """Return the records of the experiments on intervals and tests, which are not ranked."""
     if "experiment" not in frame:
         return frame.iloc[:0]
     return frame[frame["experiment"].isin(APART)]
@@ -219,7 +225,10 @@ def _plain_table(frame: pd.DataFrame) -> dict[str, Any]:
 def problem_rows(
     content: Content, families: Families, cards: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return every problem that was run: family, k, description, truths by notion, and card."""
+    """Return one row per problem: family, classes, description, true values and picture.
+
+    `cards` is {problem: link to its picture}.
+    """
     family_of = arena.family_of(families)
     order = [*families, arena.OTHER]
     settings = content.settings.drop_duplicates(["problem", "notion", "estimand"])
@@ -249,7 +258,7 @@ def own_tables(
     development: Sequence[str],
     resamples: int = RESAMPLES,
 ) -> dict[str, Any] | None:
-    """Return the tables on this project's estimators; None if none was run."""
+    """Return the tables on this project's own estimators, or None if none was run."""
     if not content.settings["estimator"].map(arena_own.is_own).any():
         return None
     halves = arena_own.halves(content.settings, development, resamples=resamples)
@@ -268,20 +277,20 @@ def own_tables(
 
 
 def pairs_section(models: pd.DataFrame | None, cards: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the tables on pairs of models; None if no pair was run.
+    """Return the table of the pairs of models, or None if no pair was run.
 
     Parameters
     ----------
     models : DataFrame or None
-        `arena_pairs.trials`.
+        The result of `arena_pairs.trials`.
     cards : mapping
-        {problem: link to its card}.
+        {problem: link to its picture}.
 
     Returns
     -------
     dict
-        pairs: every pair with the difference of the true errors and links to both pictures; reps:
-        the number of replications.
+        `pairs` lists every pair, with the difference of the true errors and links to both
+        pictures. `reps` is the number of replications.
     """
     if models is None or not len(models):
         return None

@@ -1,8 +1,9 @@
-"""Style sheet and scripts that the pages share.
+"""Style sheet and scripts that the pages of the site share.
 
-The libraries come with altair (vl-convert-python) and itables. A page that is opened from file://
-cannot load ES modules. So each library is one classic script: Vega, Vega-Lite and Vega-Embed as
-window.vegaEmbed, DataTables with its extensions as window.DataTable.
+The libraries come with the packages altair (vl-convert-python) and itables. A page that is opened
+from file:// cannot load ES modules. Therefore each library is converted to one classic script:
+Vega, Vega-Lite and Vega-Embed become window.vegaEmbed, DataTables with its extensions becomes
+window.DataTable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
 def pages(sources: Sources | None = None) -> Iterator[tuple[str, str]]:
-    """Yield (path, content) of all shared files.
+    """Yield (path, content) of the scripts and style sheets of the site.
 
     Raises
     ------
@@ -38,16 +39,16 @@ def pages(sources: Sources | None = None) -> Iterator[tuple[str, str]]:
 
 
 def own_files(sources: Sources | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the style sheet and the scripts of this project."""
+    """Yield (path, content) of the style sheet and the scripts of this project."""
     files = {"site.css": "style.css.j2", "site.js": "site.js", "leaderboard.js": "leaderboard.js"}
     for name, template in files.items():
         yield f"assets/{name}", environment().get_template(template).render()
 
 
 def classic_script(module: str, name: str) -> str:
-    """Turn an ES module without imports into a classic script.
+    """Convert an ES module without imports to a classic script.
 
-    Its default export becomes window.<name>, the others window.<name>Parts.
+    Its default export becomes window.<name>, and its other exports become window.<name>Parts.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def classic_script(module: str, name: str) -> str:
     lists = EXPORTS.findall(module)
     if len(lists) != 1:
         raise BadInputError(
-            f"the bundle of {name} has {len(lists)} export lists; one is needed: another release "
-            "of itables?"
+            f"the bundle of {name} has {len(lists)} export lists, but one is needed; install the "
+            "release of itables that constraints.txt names."
         )
     pairs = [(part.split(" as ") * 2)[:2] for part in lists[0].split(",")]
     inner_names = {outer.strip(): inner.strip() for inner, outer in pairs}
@@ -73,7 +74,7 @@ def classic_script(module: str, name: str) -> str:
 
 
 def _escape_script(script: str) -> str:
-    """Escape the end tag that would end a script inside a page."""
+    """Escape the tag that would end a script element."""
     return script.replace("</script", r"<\/script")
 
 
@@ -82,6 +83,5 @@ def _library(module: str, package: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise BadInputError(
-            f"the site needs {package}, which is not installed; pip install 'calharness[site]' "
-            "brings it."
+            f"the site needs {package}, which is not installed; run pip install 'calharness[site]'."
         ) from None

@@ -1,4 +1,4 @@
-"""Build the site of a folder of results."""
+"""Build the static site of a folder of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.pages import (
 )
 from harness.pages.sources import Content, Files, Sources
 
-PARTS: dict[str, Callable[[Sources], Files]] = {  # slow ones last
+PARTS: dict[str, Callable[[Sources], Files]] = {  # slow parts are last
     "scripts and style": assets.pages,
     "overview": overview.pages,
     "papers": paper_pages.pages,
@@ -41,20 +41,20 @@ def build(
 ) -> Path:
     """Write the site of a folder of results, and remove files of an earlier build.
 
-    Documentation in <out>/docs stays.
+    Files in <out>/docs are kept.
 
     Parameters
     ----------
     folder : Path
         Folder of results.
     out : Path, optional
-        Folder of the site; default <folder>/site.
+        Folder of the site. Default: <folder>/site.
     say : callable
-        Called with a line on each part.
+        Function that takes a line of progress text.
     parts : mapping
         {name: function of Sources that yields (path, content)}.
     sources : Sources, optional
-        Content; default all of the folder.
+        Inputs of the site. Default: all inputs for the folder.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def build(
 
 
 def write(path: Path, content: Content) -> Path:
-    """Write a file of the site."""
+    """Write the content of a file of the site to a path, and return the path."""
     with whole_file(path) as temporary:
         if isinstance(content, Path):
             shutil.copyfile(content, temporary)
@@ -88,7 +88,7 @@ def write(path: Path, content: Content) -> Path:
 
 
 def _remove_others(out: Path, written: set[Path]) -> None:
-    """Remove files of an earlier build from the folders of this one."""
+    """Remove files of an earlier build from the folders to which this build has written."""
     folders = {path.relative_to(out).parts[0] for path in written if path.parent != out} - {"docs"}
     for path in [path for folder in sorted(folders) for path in (out / folder).rglob("*")]:
         if path.is_file() and path not in written:

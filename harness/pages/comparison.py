@@ -1,4 +1,4 @@
-"""Page of a comparison, and its texts: sentences to quote, tables, files."""
+"""Page of a comparison of an estimator with the arena: sentences to quote, tables and files."""
 
 from __future__ import annotations
 
@@ -28,32 +28,36 @@ from harness.figures import figure_files
 from harness.pages.templating import environment, inline
 
 RULES_OF_GROUPS = (
-    "A setting is one problem under one notion, at one n, for one estimand. Regret is the RMSE "
-    "over that of the best published estimator of the setting, each at least a tenth of the "
-    "sampling error of a mean (0.1 / sqrt(n), of squared quantities 0.1 / n). The best of many "
-    "noisy RMSEs is rather low, so regret is rather high.",
-    "Wins: more accurate than every published estimator of that cell (largest of the one-sided "
-    "p-values). Loses: less accurate than at least one (smallest p-value, times their number). The "
-    "p-values are of the log ratio of the RMSEs, with the jackknife over replications that both "
-    "had; statements on cells and on families each have a false discovery rate of 5 % (Benjamini "
-    "and Hochberg). They are about the arena's problems: replications are random, problems are "
-    "not.",
+    "A setting is one problem under one notion, at one n, for one estimand. Regret is the RMSE of "
+    "an estimator divided by the RMSE of the best published estimator in the setting. Each RMSE is "
+    "taken as at least a tenth of the sampling error of a mean: 0.1 / sqrt(n), and 0.1 / n for "
+    "squared quantities. The smallest of many noisy RMSEs is too small by chance, so regret is "
+    "biased upwards.",
+    "An estimator wins a group (family, n, k) if it is more accurate than every published "
+    "estimator there; the p-value is the largest of the one-sided p-values. It loses if it is less "
+    "accurate than at least one; the p-value is the smallest p-value times their number. The "
+    "p-values test the log ratio of the RMSEs, with the jackknife over common replications. "
+    "Verdicts on groups, and verdicts on families, have a false discovery rate of 5 % (Benjamini "
+    "and Hochberg). They hold for the arena's problems: replications are random, problems are not.",
     arena.RULE,
 )
 RULES_OF_A_PROBLEM = (
-    "Regret is the RMSE over the least of the published estimators, each at least a tenth of the "
-    "sampling error of a mean.",
-    "An estimator may be the best (*) unless another one is more accurate at the 5 % level, "
-    "Bonferroni over the others, by the log ratio of their RMSEs with the jackknife over "
-    "replications.",
+    "Regret is the RMSE of an estimator divided by the smallest RMSE of a published estimator. "
+    "Each RMSE is taken as at least a tenth of the sampling error of a mean.",
+    "An estimator may be the best (*) unless another one is significantly more accurate. The test "
+    "compares the log ratio of the RMSEs with its jackknife error over replications, at the 5 % "
+    "level with Bonferroni's correction for the number of other estimators.",
     arena.RULE,
 )
 MOST_EXTREMES = 6
-MOST_ROWS = 12  # of a table on a problem of the user
+MOST_ROWS = 12  # rows of the table on a user's problem
 
 
 def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) -> list[str]:
-    """Return a sentence to quote for each notion and estimand."""
+    """Return one sentence to quote for each notion and estimand, on an estimator in the arena.
+
+    `settings` is the result of `arena.settings`, `cells` that of `comparison.groups`.
+    """
     texts = []
     settings = settings[settings["estimator"].eq(own) & settings["regret"].notna()]
     for (notion, estimand), part in cells.groupby(["notion", "estimand"], sort=True):
@@ -65,20 +69,23 @@ def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) 
             f"For the {NOTIONS[notion]} {axis_name(estimand)} on "
             f"{format_count(mine['problem'].nunique(), 'problem')} of calharness's arena "
             f"(n = {join_numbers(sorted(mine['n'].unique()))}; {reps} replications), the RMSE of "
-            f"{own} is on geometric average {format_factor(regret)} times that of the best of "
-            f"{int(part['rivals'].max())} published estimators in each setting (at worst "
-            f"{format_factor(worst['regret'])}: {worst['family']}, n = {worst['n']:,}, "
-            f"k = {worst['k']}); it is more accurate than all of them in "
-            f"{verdicts.get('wins', 0)} and less accurate than at least one in "
-            f"{verdicts.get('loses', 0)} of {len(part)} cells (family, n, k), with a false "
-            f"discovery rate of {RATE:.0%} over all such statements, at "
-            f"{format_seconds(geometric_mean(mine['cpu_seconds']))} of CPU time per estimate."
+            f"{own} is {format_factor(regret)} times that of the best of "
+            f"{int(part['rivals'].max())} published estimators in each setting, as a geometric "
+            f"mean. The worst factor is {format_factor(worst['regret'])} ({worst['family']}, "
+            f"n = {worst['n']:,}, k = {worst['k']}). {own} is more accurate than all published "
+            f"estimators in {verdicts.get('wins', 0)} and less accurate than at least one in "
+            f"{verdicts.get('loses', 0)} of {len(part)} groups (family, n, k), with a false "
+            f"discovery rate of {RATE:.0%}. An estimate takes "
+            f"{format_seconds(geometric_mean(mine['cpu_seconds']))} of CPU time."
         )
     return texts
 
 
 def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
-    """Return a sentence to quote on a problem of the user, for each notion and estimand."""
+    """Return one sentence to quote for each notion and estimand, on a user's problem.
+
+    `judged` is the result of `comparison.best_of`.
+    """
     texts = []
     for (notion, estimand), part in judged.groupby(["notion", "estimand"], sort=True):
         clauses = []
@@ -89,14 +96,18 @@ def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
         texts.append(
             f"On {name} (k = {part['k'].iloc[0]}, true {NOTIONS[notion]} {axis_name(estimand)} "
             f"{part['truth'].iloc[0]:.3g}; {reps} replications) the most accurate of "
-            f"{part['estimator'].nunique()} published estimators is {'; '.join(clauses)}; the best "
-            f"one is missing from a list with a chance of at most {RATE:.0%}."
+            f"{part['estimator'].nunique()} published estimators is {'; '.join(clauses)}. At each "
+            "n, the probability that the truly best one is not among those named or counted is at "
+            f"most {RATE:.0%}."
         )
     return texts
 
 
 def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.DataFrame:
-    """Return the table of page and paper, by notion, estimand and family."""
+    """Return a table of texts with one row per notion, estimand and family.
+
+    `families` and `cells` are results of `comparison.groups`, by family, and by family, n and k.
+    """
     by = ["notion", "estimand", "family"]
     verdicts = cells.groupby(by)["verdict"]
     rows = []
@@ -111,9 +122,10 @@ def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.Da
                 "best published": row.rival if known else DASH,
                 "RMSE ratio to it (95 %)":
                     f"{format_factor(row.ratio)} ({_range(row)})" if known else DASH,
-                "cells won, lost": f"{wins}, {loses} of {counts.sum()}",
+                "groups won, lost": f"{wins}, {loses} of {counts.sum()}",
                 "CPU time": format_seconds(row.cpu_seconds),
-                "its CPU time": format_seconds(row.rival_cpu_seconds) if known else DASH,
+                "CPU time of best published":
+                    format_seconds(row.rival_cpu_seconds) if known else DASH,
             }
         )  # fmt: skip
     table = pd.DataFrame(rows).set_index(by)
@@ -122,7 +134,7 @@ def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.Da
 
 
 def problem_table(judged: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return RMSE and regret of the estimators on a problem of the user, best first.
+    """Return a table of the RMSE and regret of the estimators on a user's problem, best first.
 
     Estimators that may be the best have a star.
     """
@@ -143,12 +155,15 @@ def problem_table(judged: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def extremes(cells: pd.DataFrame, verdict: str) -> list[str]:
-    """Describe the clearest wins or losses."""
+    """Describe the clearest wins, or losses, of an estimator, one text per group.
+
+    `verdict` is "wins" or "loses".
+    """
     rows = cells[cells["verdict"].eq(verdict)].sort_values("ratio", ascending=verdict == "wins")
     return [
         f"{row.family}, k = {row.k}, n = {row.n:,}, {NOTIONS[row.notion]} "
         f"{axis_name(row.estimand)}: {format_factor(row.ratio)} times the RMSE of {row.rival} "
-        f"({_range(row)}), at {format_seconds(row.cpu_seconds)} against "
+        f"({_range(row)}); CPU time {format_seconds(row.cpu_seconds)} against "
         f"{format_seconds(row.rival_cpu_seconds)}"
         for row in rows.head(MOST_EXTREMES).itertuples(index=False)
     ]
@@ -167,24 +182,27 @@ def save(
     quotes: Sequence[str],
     **more: Any,
 ) -> list[Path]:
-    """Write figure (png, svg, pdf), LaTeX table, frames as CSV, the sentences, and last the page.
+    """Write the files of a comparison, and return their paths, the page last.
+
+    The files are the figure (png, svg, pdf), the table in LaTeX, the frames as CSV, the sentences
+    as a text file, and the HTML page.
 
     Parameters
     ----------
     stem : Path
-        Folder and name of the files.
+        Folder and name of the files, without ending.
     title : str
         Title of the page.
     drawing : Figure
-        Its label is the caption.
+        The figure. Its label is the caption.
     table : DataFrame
-        Texts, for page and LaTeX. The name of the columns is the heading.
+        A table of texts for the page and for LaTeX. The name of its columns is the heading.
     frames : mapping
         {end of the file name: frame}.
     quotes : sequence of str
         Sentences to quote.
     **more
-        Passed to the template: notes, lists, rules, contract, limits.
+        Further values for the template: notes, lists, rules, contract, limits.
     """
     caption = drawing.get_label()
     paths = figure_files.save(drawing, stem)

@@ -1,9 +1,9 @@
-"""Cost of an estimate: CPU seconds by n and k, and the exponent of a power law in n.
+"""Measured CPU time of estimators by n and number of classes, and its growth with n.
 
-Costs of the arena's estimators come from its settings. Costs of the others, and of those that the
-arena has up to n = 1,000, come from `costs.csv`, which benchmarks/estimator_costs.py measured on
-draws of two problems. The exponent says how the seconds grew between the measured sizes. Below a
-millisecond that is mostly overhead, and says nothing about n to infinity.
+For estimators in the arena the times come from the arena's settings. For all estimators,
+`costs.csv` has times that benchmarks/estimator_costs.py measured on draws of two problems. Growth
+is described by the exponent of a power law between the measured sizes. Times below a millisecond
+are mostly overhead, so their exponent says nothing about larger n.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ BENCHMARK = "one draw each (benchmarks/estimator_costs.py)"
 
 @dataclass(frozen=True)
 class Exponent:
-    """A power in seconds ~ n^value.
+    """The exponent of a power law, seconds ~ n^value.
 
     Parameters
     ----------
     value, low, high : float
-        With its 95 % interval, which is infinite for one problem.
+        The exponent with its 95 % interval, which is infinite for one problem.
     sizes : tuple of int
-        Measured n.
+        The measured n.
     problems : int
-        Number of problems that the interval rests on.
+        Number of problems from which the interval was computed.
     """
 
     value: float
@@ -45,13 +45,16 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of an estimator under one notion.
+    """Measured CPU time of an estimator under one notion.
 
     Parameters
     ----------
-    notion, source : str
+    notion : str
+        The notion.
+    source : str
+        ARENA or BENCHMARK: the origin of the measurements.
     seconds : DataFrame
-        n, k, and seconds: the geometric mean over problems.
+        Columns n, k (number of classes) and seconds, a geometric mean over problems.
     exponent : Exponent or None
         None if fewer than two n were measured.
     """
@@ -62,23 +65,26 @@ class Cost:
     exponent: Exponent | None
 
     def at(self, n: int) -> float | None:
-        """Return the geometric mean of the seconds measured at n, over all k; None without any.
+        """Return the CPU seconds measured at n as a geometric mean over k; None if not measured.
 
-        Nothing is extrapolated: from n = 200 and 1,000, the seconds of a kernel at 5,000 come out
-        three times too small.
+        Nothing is extrapolated: for a kernel estimator, extrapolation from n = 200 and 1,000 to
+        5,000 gave a third of the true time.
         """
         seconds = self.seconds.loc[self.seconds["n"].eq(n), "seconds"]
         return math.exp(np.log(seconds).mean()) if len(seconds) else None
 
 
 def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
-    """Return the costs of an estimator by source and notion; `reason` says why there are none.
+    """Return the measured costs of an estimator, one for each source and notion.
+
+    The list is empty if nothing was measured; `reason` then returns the reason.
 
     Parameters
     ----------
     estimator : str
+        Id of the estimator.
     settings : DataFrame or None
-        `harness.evaluation.arena.settings`.
+        The result of `harness.evaluation.arena.settings`.
     """
     rows = benchmarked()
     tables = {BENCHMARK: rows.assign(problem=rows["k"])}
@@ -96,7 +102,10 @@ def costs(estimator: str, settings: pd.DataFrame | None) -> list[Cost]:
 
 
 def reason(estimator: str) -> str:
-    """Say why there are no seconds of an estimator, or of its larger sizes."""
+    """Return the reason why no CPU time was measured for an estimator, or for its larger sizes.
+
+    It is "" if nothing is missing.
+    """
     rows = benchmarked()
     lacking = rows[rows["estimator"].eq(estimator) & rows["cpu_seconds"].isna()]
     return "; ".join(lacking["reason"].dropna().unique())
@@ -104,19 +113,20 @@ def reason(estimator: str) -> str:
 
 @functools.cache
 def benchmarked() -> pd.DataFrame:
-    """Read costs.csv: estimator, revision, notion, k, n, cpu_seconds, reason."""
+    """Read costs.csv: estimator, revision, notion, k (classes), n, cpu_seconds and reason."""
     return pd.read_csv(PACKAGE / "pages" / "costs.csv")
 
 
 def exponent(logs: pd.DataFrame) -> Exponent | None:
-    """Estimate the exponent in n: the mean over problems of the slope of log seconds on log n.
+    """Estimate the exponent of n in the CPU time, with a t interval over problems.
 
-    Its interval is the t interval over problems.
+    It is the mean over problems of the slope of log seconds on log n. None if no problem was
+    measured at two n.
 
     Parameters
     ----------
     logs : DataFrame
-        problem, n, log (of the seconds).
+        Columns problem, n, and log: the logarithm of the seconds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Docstrings in NumPy form: sections, and blocks of text for a page."""
+"""Parser of NumPy docstrings for pages: sections, and blocks of text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import textwrap
 from collections.abc import Iterator
 
 HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
-Block = tuple[str, list[str]]  # kind ("text", "formula", "list") and its items
+Block = tuple[str, list[str]]  # (kind: "text", "formula" or "list"; paragraphs or list entries)
 
 
 def sections(doc: str) -> dict[str, str]:
-    """Split a docstring into its sections by name; the part above the first is named "".
+    r"""Split a docstring into {name of a section: text}; the part before the first one is named "".
 
     Examples
     --------
-    >>> sections("Mean.\\n\\nNotes\\n-----\\nUnbiased.")
+    >>> sections("Mean.\n\nNotes\n-----\nUnbiased.")
     {'': 'Mean.', 'Notes': 'Unbiased.'}
     """
     first, *others = HEAD.split(doc)
@@ -25,18 +25,18 @@ def sections(doc: str) -> dict[str, str]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Split a section into paragraphs, indented formulas and bullet lists.
+    r"""Split the text of a section into paragraphs, indented formulas and bullet lists.
 
     Examples
     --------
-    >>> list(blocks("Of `p`:\\n\\n    sum_b |gap_b|"))
+    >>> list(blocks("Of `p`:\n\n    sum_b |gap_b|"))
     [('text', ['Of `p`:']), ('formula', ['sum_b |gap_b|'])]
     """
     for paragraph in re.split(r"\n\s*\n", text):
         if paragraph.lstrip().startswith(("* ", "- ")):
             yield "list", re.split(r"\n?[*-] ", "\n" + paragraph.strip())[1:]
             continue
-        # a formula may follow its sentence without an empty line
+        # There may be no empty line between a sentence and a formula.
         for part in re.split(r"(?m)((?:^    .*(?:\n|\Z))+)", paragraph):
             if part.startswith("    "):
                 yield "formula", [textwrap.dedent(part).strip("\n")]

@@ -1,4 +1,7 @@
-"""A card of every estimator: estimands, formula, bias, failures, cost, ranks and source."""
+"""Page of every estimator: estimands, formula, bias, failures, cost, ranks and source.
+
+The content of such a page is called a card.
+"""
 
 from __future__ import annotations
 
@@ -34,28 +37,33 @@ from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 from harness.plan.documentation import ObjectDoc, build_object, document_id
 
-OPACITY = 0.45  # of the strongest colour: letters stay readable on it, in light and dark pages
+OPACITY = 0.45  # opacity of the strongest colour; text on it is readable on light and dark pages
 OVER, UNDER = "213, 94, 0", "0, 114, 178"
 TRUTH_IS_ZERO = 1e-9
-LARGEST_N = 5000  # of the arena; estimators that take seconds were run up to 1,000
+LARGEST_N = 5000  # largest n of the arena; slow estimators were run up to 1,000
 
 
 @dataclass(frozen=True)
 class Card:
-    """Everything that the site knows of an estimator.
+    """Content of the page of an estimator.
 
     Parameters
     ----------
     name, about, target : str
+        Id, description in one sentence, and dotted path of the class.
     parts : list
-        As in `calharness info`.
+        The estimator and the components that it consists of, as in `calharness info`.
     spec : EstimatorSpec
+        Declared properties of the estimator.
     used : list of str
-        Experiments that use it.
+        Ids of the experiments that use it.
     rows, boards : DataFrame or None
-        Its settings in the arena, and its rows of all leaderboards; None if it is not there.
+        Its settings in the arena, and its rows of all leaderboards. None if it is not in the
+        arena.
     failures : list
+        Settings in which it fails.
     costs : list
+        Its measured CPU times.
     """
 
     name: str
@@ -71,12 +79,16 @@ class Card:
 
     @property
     def overall(self) -> pd.DataFrame | None:
-        """Rows of the leaderboard to which no filter is applied."""
+        """The estimator's rows of the leaderboards without a filter."""
         return None if self.boards is None else filtered_by(self.boards)
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """Best rank without a filter: `rank`, `ranked` and `place`; None without a rank."""
+        """The best rank of the estimator on a leaderboard without a filter, None without a rank.
+
+        The keys are `rank`, `ranked` (number of ranked estimators) and `place` (notion and
+        estimand).
+        """
         if self.overall is None:
             return None
         rows = self.overall[self.overall["estimand"].isin(arena.MAIN)].dropna(subset=["rank"])
@@ -88,29 +100,29 @@ class Card:
 
     @property
     def over(self) -> float | None:
-        """`over_share` of the main estimands."""
+        """Share of the estimates of l1 and squared errors above the truth, as in `over_share`."""
         return None if self.rows is None else over_share(self.rows[_is_main(self.rows)])
 
     @property
     def largest_n(self) -> int:
-        """Largest n at which the arena ran it; 0 if it did not."""
+        """Largest n at which the arena ran the estimator; 0 if it did not."""
         rows = self.rows
         return 0 if rows is None else int(rows.loc[rows["reps"].gt(0), "n"].max())
 
     @property
     def cost(self) -> Cost | None:
-        """First cost that was measured at n = 1,000."""
+        """The first of the measured costs that covers n = 1,000, or None."""
         return next((cost for cost in self.costs if cost.at(1000)), None)
 
 
 def pages(sources: Sources) -> Files:
-    """Yield estimators/index.html, a page for every estimator, and the pictures of failures."""
+    """Yield estimators/index.html, a page for every estimator, and pictures of its failures."""
     every = cards(sources.estimators)
     path = "estimators/index.html"
     yield path, page(
         "estimators_index.html.j2", path, "Estimators", tables=True, cards=every,
-        description=f"{len(every)} estimators of calibration error: what they estimate, bias, cost "
-        "and rank, with a card each.",
+        description=f"{len(every)} estimators of calibration error with their estimands, bias, "
+        "cost and rank, and a page for each.",
         counts=catalogue.counts("estimator"),
     )  # fmt: skip
     for card in every:
@@ -122,7 +134,7 @@ def pages(sources: Sources) -> Files:
 
 
 def cards(estimators: tuple[str, ...]) -> list[Card]:
-    """Return the cards of these estimators, with the arena's results on them."""
+    """Collect the content of the pages of these estimators, with their results in the arena."""
     results = arena_data.read()
     rows = dict(list(results.settings.groupby("estimator"))) if results else {}
     boards = dict(list(results.boards.groupby("estimator"))) if results else {}
@@ -142,7 +154,10 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
 
 
 def users(group: str) -> dict[str, list[str]]:
-    """Return {id of a problem or estimator: experiments that choose it}."""
+    """Return {id of a problem or estimator: ids of the experiments that choose it}.
+
+    `group` is "problem" or "estimator".
+    """
     used: dict[str, list[str]] = {}
     for experiment in catalogue.all_ids("experiment"):
         for entry in catalogue.config("experiment", experiment).get("defaults", []):
@@ -158,9 +173,10 @@ def _is_main(frame: pd.DataFrame) -> pd.Series:
 
 
 def over_share(rows: pd.DataFrame) -> float | None:
-    """Return the share of point estimates above the truth, where the truth is not 0.
+    """Return the share of point estimates above the truth, or None without such estimates.
 
-    None without any. Where the truth is 0, no estimate of at least 0 is too small.
+    Settings with the truth 0 are left out, because no estimate of a non-negative quantity can be
+    below 0.
     """
     known = rows["truth"].abs().gt(TRUTH_IS_ZERO) & rows["over"].notna()
     part = rows[known & ~rows["kind"].isin(BOUNDS) & rows["reps"].gt(0)]
@@ -182,61 +198,65 @@ def _page(card: Card, sources: Sources, path: str) -> str:
 
 
 def limits(card: Card) -> str:
-    """List the inputs that it does not take, and the largest n of the arena if that is less."""
+    """Describe the inputs that an estimator refuses, and its largest n in the arena."""
     spec = card.spec
     texts = [
         (spec.max_n, f"n up to {spec.max_n or 0:,}"),
         (spec.max_classes, f"canonical: at most {spec.max_classes or 0:,} classes"),
-        (spec.needs_posterior, "reads the true posterior: an oracle, on no real predictions"),
-        (spec.unavailable, f"here not: {spec.unavailable}"),
-        (0 < card.largest_n < LARGEST_N, f"the arena ran it up to n = {card.largest_n:,} only"),
+        (spec.needs_posterior, "an oracle: needs the true posterior, so not for real predictions"),
+        (spec.unavailable, f"not available here: {spec.unavailable}"),
+        (0 < card.largest_n < LARGEST_N, f"the arena ran it only up to n = {card.largest_n:,}"),
     ]
-    return "; ".join(text for applies, text in texts if applies) or "it declares none"
+    return "; ".join(text for applies, text in texts if applies) or "no limits are declared"
 
 
 def reference_link(sources: Sources, group: str, name: str) -> str | None:
-    """Return the place of an id in the reference; None if the documentation is not built."""
+    """Return the link to an id in the API reference, or None if the documentation is not built.
+
+    `group` is "estimators" or "problems".
+    """
     path = f"docs/reference/{group}.html"
     return f"{path}#{name}" if (sources.out / path).is_file() else None
 
 
 def fact(card: Card) -> str:
-    """Summarise the page of an estimator in one sentence that has its measured numbers."""
+    """Summarise an estimator's measured ranks, bias and CPU time in one sentence."""
     if card.rows is None:
         return (
-            "Not in the arena: nothing here says how far off it is; what it costs was measured "
-            "apart."
+            "This estimator is not in the arena, so its error was not measured. Its cost was "
+            "measured separately."
         )
     facts = []
     kinds = set(card.rows["kind"])
     names = {"interval": "an interval", "lower": "lower bounds", "upper": "upper bounds"}
     bounds = [names[kind] for kind in BOUNDS if kind in kinds]
     if bounds:
-        facts.append(f"gives {' and '.join(bounds)}: no rank there")
+        facts.append(f"gives {' and '.join(bounds)}, which have no rank")
     if card.best:
         facts.append("ranks {rank:.0f} of {ranked} at best ({place})".format(**card.best))
     elif card.overall is not None and _is_main(card.overall).any():
         share = format_whole_percent(card.overall.loc[_is_main(card.overall), "share"].max())
-        facts.append(f"has no rank over all settings: it gave an answer in {share} of them")
+        facts.append(f"has no rank over all settings, as it gave an answer in {share} of them")
     if card.over is not None:
-        side = "on either side"
+        side = "neither mostly too large nor too small"
         if abs(card.over - 0.5) > 0.15:
             side = f"mostly too {'large' if card.over > 0.5 else 'small'}"
         share = format_whole_percent(card.over)
-        facts.append(f"its estimates are {side} ({share} above the truth where that is not 0)")
+        facts.append(f"its estimates are {side} ({share} above the truth, where it is not 0)")
     if card.cost:
         seconds = format_seconds(card.cost.at(1000))
         notion = notion_name(card.cost.notion)
         facts.append(f"an estimate at n = 1,000 takes {seconds} of CPU time ({notion})")
-    text = "; ".join(facts) or "in the arena, for a quantity of its own"
+    text = "; ".join(facts) or "in the arena it estimates a quantity that no other estimator does"
     return f"{text[0].upper()}{text[1:]}."
 
 
 def bias_tables(rows: pd.DataFrame | None) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield (title, rows) of the main estimands, and of the others, that have a truth.
+    """Yield (title, rows) of the tables of measured bias: main estimands first, then the others.
 
-    A row has mean bias and share above the truth where it is not 0, mean bias where it is 0,
-    coverage of intervals, and settings.
+    Each row is a list of texts: notion and estimand; mean bias and share of estimates above the
+    truth where the truth is not 0; mean bias where the truth is 0; coverage of intervals; number
+    of settings.
     """
     if rows is None:
         return
@@ -260,9 +280,9 @@ def _name(notion: str, estimand: str) -> str:
 
 
 def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
-    """Yield the signed bias by family (rows) and n (columns), for every notion.
+    """Yield a table of the bias by family (rows) and n (columns) for each notion.
 
-    The estimand is l1, else l2_squared, else the first by name.
+    The estimand is l1 if it was estimated, else l2_squared, else the first by name.
     """
     if rows is None:
         return
@@ -283,7 +303,11 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
 
 
 def _shaded(value: float, largest: float) -> tuple[str, str]:
-    """Return (text, style): orange above the truth, blue below, the stronger the further off."""
+    """Return the text and the CSS style of a bias.
+
+    The background is orange for a positive bias and blue for a negative one. It is stronger for a
+    larger bias.
+    """
     if math.isnan(value):
         return DASH, ""
     colour = OVER if value > 0 else UNDER
@@ -291,7 +315,7 @@ def _shaded(value: float, largest: float) -> tuple[str, str]:
 
 
 def rank_rows(card: Card) -> list[dict[str, Any]]:
-    """Return the rows of the leaderboards without a filter."""
+    """Return the estimator's rows of the leaderboards without a filter, formatted for the page."""
     order = list(ESTIMANDS)
     rows = card.overall.to_dict("records") if card.overall is not None else []
     rows.sort(
@@ -313,7 +337,7 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
 
 
 def growth(cost: Cost) -> str:
-    """Describe how a cost grew with n."""
+    """Describe in words how a measured CPU time grew with n."""
     sentences = []
     power = cost.exponent
     if power is not None:
@@ -326,25 +350,23 @@ def growth(cost: Cost) -> str:
             f"{power.sizes[-1]:,} ({basis})."
         )
     if not cost.at(LARGEST_N):
-        sentences.append(
-            "At n = 5,000 it was not measured here, and the exponent may be larger there."
-        )
+        sentences.append("It was not measured at n = 5,000, where the exponent may be larger.")
     return " ".join(sentences)
 
 
 def why_no_failure(card: Card) -> str:
-    """Say why a card has no picture of a failure."""
+    """Explain why the page of an estimator shows no failure."""
     if card.rows is None:
         return (
-            "It is not in the arena, where estimates are stored beside truths; its experiments "
-            "show it on their papers' problems."
+            "This estimator is not in the arena, where estimates are compared with true values; "
+            "its experiments show it on the problems of their papers."
         )
     if not card.rows["truth"].notna().any():
         return (
-            "It estimates a quantity of its own, of which the problems have no truth: what it "
-            "gives cannot be called wrong."
+            "This estimator estimates a quantity whose true value is unknown on the arena's "
+            "problems, so its error cannot be measured."
         )
     return (
-        "In no family is it more than 25 % further off than the best published one (a bound: held "
-        "less often than 90 %)."
+        "In no family is its RMSE more than 25 % above that of the best published estimator (or, "
+        "for a bound, its coverage below 90 %)."
     )

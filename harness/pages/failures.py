@@ -1,4 +1,4 @@
-"""Settings in which an estimator fails, in words and as a picture, from the arena's results."""
+"""Settings of the arena in which an estimator fails, described in words and as a picture."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from harness.figures.figure_files import to_png
 from harness.figures.style import COLOURS, pyplot
 from harness.pages.arena_data import BOUNDS
 
-MOST = 3  # failures of an estimator
-SMALL = 1.25  # a regret up to which it is no failure
-HOLDS = 0.9  # a share of samples; a bound that holds less often fails
-SIZE, DPI = (3.5, 2.3), 150  # inches: as wide as a phone's screen
+MOST = 3  # largest number of failures on the page of an estimator
+SMALL = 1.25  # an estimator with at most this regret does not fail
+HOLDS = 0.9  # a bound fails if its coverage is smaller
+SIZE, DPI = (3.5, 2.3), 150  # SIZE in inches: the width of a phone's screen
 KIND_NAMES = {"lower": "lower bound", "upper": "upper bound", "interval": "interval"}
 PLACE = ["problem", "notion", "estimand"]
 
@@ -39,10 +39,11 @@ class Failure:
     Parameters
     ----------
     setting : dict
-        Row of `harness.evaluation.arena.settings`.
+        A row of `harness.evaluation.arena.settings`.
     rows, best_rows : DataFrame
-        Rows of the estimator, and of the best published one in the setting, for all n. best_rows
-        is empty if none is better.
+        Rows at all n for the problem, notion and estimand of the setting: those of the estimator,
+        and those of the best published estimator. `best_rows` is empty if no other estimator is
+        better.
     """
 
     setting: Mapping[str, Any]
@@ -57,29 +58,30 @@ class Failure:
 
     @property
     def values(self) -> dict[int, list[float]]:
-        """Estimates of the replications by n."""
+        """{n: estimates of the replications, without missing ones}."""
         pairs = zip(self.rows["n"], self.rows["values"])
         return {int(n): [float(v) for v in many if not math.isnan(v)] for n, many in pairs}
 
     @property
     def best_means(self) -> dict[int, float]:
-        """Mean of the best published estimator by n."""
+        """{n: mean estimate of the best published estimator}."""
         means = (self.best_rows["truth"] + self.best_rows["bias"]).set_axis(self.best_rows["n"])
         return {int(n): float(mean) for n, mean in means.dropna().items()}
 
 
 def worst(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the worst settings of one estimator, at most one of a family and three in all.
+    """Return the settings in which an estimator fails worst, one per family and at most three.
 
-    A setting is worse the further the estimator is behind the best published one, in the unit of
-    the estimand. A bound is worse the lower its coverage is. A regret of at most 1.25 is no
-    failure.
+    Point estimates fail if their regret is above 1.25. They are sorted by the difference of their
+    RMSE from that of the best published estimator, the largest first. Bounds and intervals fail if
+    their coverage is below 90 %. They are sorted by coverage, the lowest first.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows of one estimator of `harness.evaluation.arena.settings`. Only one estimand is looked
-        at: l1, else l2_squared, else the first by name that has a truth.
+        Rows of `harness.evaluation.arena.settings` for one estimator. Only one estimand is
+        considered: l1 if its truth is known, else l2_squared, else the first by name with a known
+        truth.
     """
     known = rows[rows["truth"].notna()]
     estimands = set(known["estimand"])
@@ -95,13 +97,14 @@ def worst(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
-    """Return the failures of an estimator.
+    """Return the failures of an estimator, the worst first.
 
     Parameters
     ----------
     estimator : str
+        Id of the estimator.
     rows : mapping
-        {estimator: its rows of `harness.evaluation.arena.settings`} of all estimators.
+        {estimator: its rows of `harness.evaluation.arena.settings`} for all estimators.
     """
     settings = []
     for setting in worst(rows[estimator]).to_dict("records"):
@@ -116,7 +119,7 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
 
 
 def words(failure: Failure) -> str:
-    """Describe a failure: bias, scatter and RMSE beside the best published estimator."""
+    """Describe a failure in words: bias, spread, RMSE, and the best published estimator."""
     s = failure.setting
     place = f"{notion_name(s['notion'])}, {estimand_name(s['estimand'])}, k = {s['k']:,}"
     truth = format_number(s["truth"], 2) if s["truth"] > 1e-12 else "0 (calibrated)"
@@ -130,12 +133,12 @@ def words(failure: Failure) -> str:
             f"the truth is {truth}."
         )
     elif not s["reps"]:
-        text = "no answer."
+        text = "there is no estimate."
     else:
         best = ""
         if len(failure.best_rows):
             rmse = failure.best_rows.set_index("n").loc[s["n"], "rmse"]
-            best = f" (the best published one there, {s['best']}: {format_number(rmse, 2)})"
+            best = f" (best published estimator, {s['best']}: {format_number(rmse, 2)})"
         text = (
             f"off by {format_signed(s['bias'])} on average where the truth is {truth}; "
             f"{_share_of_bias(s['bias'], s['sd'])} RMSE {format_number(s['rmse'], 2)}{best}."
@@ -146,26 +149,26 @@ def words(failure: Failure) -> str:
 def _share_of_bias(bias: float, sd: float) -> str:
     if not (math.isfinite(bias) and math.isfinite(sd)):
         return ""
-    text = "bias and scatter alike"
+    text = "the error is bias and scatter alike"
     if abs(bias) > 2.0 * sd:
-        text = "nearly all of it is bias"
+        text = "nearly all of the error is bias"
     elif abs(bias) < 0.5 * sd:
-        text = "mostly scatter"
+        text = "most of the error is scatter"
     return f"{text} (sd {format_number(sd, 2)})."
 
 
 def alt(failure: Failure) -> str:
-    """Describe the picture in words."""
+    """Return the alternative text of the picture of a failure."""
     s = failure.setting
     rival = f", and the means of {s['best']}" if len(failure.best_rows) else ""
     return (
-        f"Estimates of {s['estimator']} on {s['problem']} by n with their means, beside the truth "
+        f"Estimates of {s['estimator']} on {s['problem']} by n with their means, the truth "
         f"{format_number(s['truth'], 2)}{rival}."
     )
 
 
 def picture(failure: Failure) -> bytes:
-    """Draw every estimate by n, their means, the truth, and the means of the best published one."""
+    """Draw the estimates by n, their means, the truth, and the best published means."""
     s, values, best = failure.setting, failure.values, failure.best_means
     sizes = sorted(values)
     figure, ax = pyplot().subplots(figsize=SIZE, layout="constrained")

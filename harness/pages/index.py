@@ -1,4 +1,4 @@
-"""results/index.html: the papers, their claims and all their items, with pictures and outcomes."""
+"""The page results/index.html: the papers with their claims, figures and tables, and outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.pages.templating import environment
 
 MOST_FINDINGS = 3
 OWN_RUNS = "own_runs.html"
-# what the templates explain
+# Words that the templates explain, with their meanings.
 MEANINGS: dict[str, Any] = {
     "outcomes": outcomes.OUTCOMES, "verdicts": verdicts.VERDICTS,
     "sources": reproduction.SOURCES, "how": papers.HOW,
@@ -40,7 +40,10 @@ def save(folder: Path) -> Path:
 
 
 def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> dict[str, Any]:
-    """Return values that several templates need: sections, totals, findings and meanings."""
+    """Return values that several templates need: sections, totals, findings and meanings of words.
+
+    `sections` are results of `section`, `known` are the papers.
+    """
     total = {
         name: _in_order(sum((Counter(s["counts"][name]) for s in sections), Counter()), words)
         for name, words in (
@@ -57,9 +60,9 @@ def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> di
 
 
 def strongest(known: Iterable[papers.Paper]) -> list[tuple[str, str]]:
-    """Return (paper id, sentence) of the strongest findings.
+    """Return the strongest findings of all papers, at most three, as (paper id, sentence).
 
-    Findings with a rank come first, then the first one of every other paper.
+    Findings with a rank come first, then the first finding of every paper without a ranked one.
     """
     findings = [(f.rank, paper.id, f.text) for paper in known for f in paper.findings]
     ranked = sorted(entry for entry in findings if entry[0] is not None)
@@ -70,13 +73,19 @@ def strongest(known: Iterable[papers.Paper]) -> list[tuple[str, str]]:
 
 
 def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
-    """Return what the pages show of a paper.
+    """Collect the content of the section on a paper from a folder of results.
 
     Returns
     -------
     dict
-        paper; items; claims; claims_page; counts: {printed: {outcome: number}, others and claims:
-        {verdict: number}}.
+        paper
+            The paper.
+        items
+            Its figures and tables.
+        claims, claims_page
+            Its claims with their verdicts, and the link to the page of the claims.
+        counts
+            `printed` is {outcome: number}. `others` and `claims` are {verdict: number}.
     """
     rows = outcomes.read_rows(folder, paper.id)
     claims = _claims(paper, rows)
@@ -97,7 +106,7 @@ def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
 def _in_order(
     counts: Mapping[str, int], words: Iterable[str] = verdicts.VERDICTS
 ) -> dict[str, int]:
-    """Sort {word: number} in the order of `words`, other words last; leave out zeros."""
+    """Sort {word: number} in the order of `words`, with other words last, and drop zeros."""
     order = [*words, *counts]
     return {word: counts[word] for word in dict.fromkeys(order) if counts.get(word)}
 
@@ -129,7 +138,7 @@ def _item(
 
 
 def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, str]]:
-    """Return the claims of the paper in the order of reported.csv, with their verdicts."""
+    """Return the claims of a paper with their verdicts, in the order of reported.csv."""
     try:
         reported = reproduction.reported(paper.id, ["claims"])
     except BadInputError:  # the paper has no claims

@@ -1,9 +1,10 @@
-"""Pages of the arena: the estimator to use by n and k, and a leaderboard of every notion.
+"""Pages of the arena: recommended estimators by n and k, and a leaderboard for every notion.
 
-The table and the chart of a leaderboard follow the same filters. All numbers are aggregated
-beforehand, a row per estimator for every combination of filters. The browser averages nothing. It
-formats the numbers as `arena_tables.leaderboard_row` does: formatted rows of all combinations would
-be three times as large, and a page has to stay below 3 MB.
+k is the number of classes. The table and the chart of a leaderboard share their filters. All
+numbers are aggregated in advance, with a row per estimator for every combination of filters, so
+that the browser averages nothing. The browser formats the numbers in the same way as
+`arena_tables.leaderboard_row`. If it received formatted rows, the page would be three times as
+large and exceed 3 MB.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ABOUT = {
     "binary": "whether the probability of class 1 is right",
     "canonical": "whether the whole vector of probabilities is right",
 }
-FIELDS = (  # of a row, in the order in which the script of the page gets them
+FIELDS = (  # entries of a row, in the order that the page's script expects
     "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse", "bias", "over",
     "cpu_seconds", "settings", "share", "coverage", "worst", "worst_low", "worst_high", "worst_at",
     "frontier", "undefined", "failed", "skipped",
@@ -44,14 +45,14 @@ FIELDS = (  # of a row, in the order in which the script of the page gets them
 CHART_FIELDS = ("rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 RUNNER_UP = {
-    "better": "better than {} (95 %, all cells together)",
-    "undecided": "not established to be better than {}",
-    "worse": "on paired reps {} is better", "alone": "alone",
+    "better": "better than {} (95 %, all fields together)",
+    "undecided": "not significantly better than {}",
+    "worse": "{} is better on paired replications", "alone": "no other estimator",
 }  # fmt: skip
 
 
 def pages(sources: Sources) -> Files:
-    """Yield arena/index.html, and arena/<notion>.html with the leaderboard of every notion."""
+    """Yield arena/index.html and, for each notion, arena/<notion>.html with its leaderboard."""
     results = arena_data.read()
     yield "arena/index.html", _overview(results)
     for notion in results.notions if results else ():
@@ -78,7 +79,10 @@ def _overview(results: ArenaResults | None) -> str:
 
 
 def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
-    """Yield the best estimators by k (rows) and n (columns), for every notion and estimand."""
+    """Yield tables of the recommended estimator by k (rows) and n (columns).
+
+    There is one table for each notion and main estimand.
+    """
     coarse = results.settings[results.settings["estimand"].isin(arena.MAIN)]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     chosen = arena.choices(coarse, ("n", "k"), resamples=arena_data.RESAMPLES)
@@ -105,7 +109,7 @@ def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
 
 
 def _published(board: pd.DataFrame) -> dict[tuple[int, int], str]:
-    """Return {(k, n): best published estimator and its regret} where the first is ours."""
+    """Return {(k, n): best published estimator and its regret} where ours is the best of all."""
     texts = {}
     ranked = board[board["rank"].notna()].sort_values("rank")
     for (k, n), part in ranked.groupby(["k", "n"]):
@@ -136,7 +140,7 @@ def _leaderboard(results: ArenaResults, notion: str) -> str:
 
 
 def filters(boards: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
-    """Return {filter: [(value, its name on the page)]}, "all" first where the page has it."""
+    """Return {filter: [(value, name on the page)]}, with "all" first where the page offers it."""
     order = list(ESTIMANDS)
     estimands = sorted(
         boards["estimand"].unique(), key=lambda e: (order.index(e) if e in order else len(order), e)
@@ -153,15 +157,23 @@ def filters(boards: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
 
 
 def packed(boards: pd.DataFrame) -> dict[str, Any]:
-    """Pack the rows of a notion for the script of its page.
+    """Pack the leaderboard rows of one notion for the script of its page.
 
     Returns
     -------
     dict
-        fields: names of the entries of a row; estimators, at: texts for the numbers in the entries
-        `estimator` and `worst_at`; kinds: kind of every estimator; rows: {"estimand|family|n|k":
-        rows}. Numbers have three digits, and None stands for none. A single (family, n, k) has no
-        worst regret, as its mean is the worst.
+        fields
+            Names of the entries of a row.
+        estimators, at
+            Lists of texts. The entries `estimator` and `worst_at` of a row are positions in them.
+        kinds
+            Kind of each estimator.
+        rows
+            {"estimand|family|n|k": rows}. Numbers have three significant digits; None means that
+            there is no number.
+
+        If all of family, n and k are filtered, the rows have no worst regret, as it equals the
+        mean.
     """
     estimators, places = (sorted(boards[name].unique()) for name in ("estimator", "worst_at"))
     codes = {
@@ -183,7 +195,7 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
 
 
 def with_frontier(board: pd.DataFrame) -> pd.DataFrame:
-    """Add `frontier`: 1 if nothing that is ranked is both cheaper and better, else 0."""
+    """Add the column `frontier`: 1 if no ranked estimator is both cheaper and better, else 0."""
     ranked = board["rank"].notna()
     cost, regret = (board[name].where(ranked, math.inf) for name in ("cpu_seconds", "regret"))
     on_frontier = set(arena.frontier(list(cost), list(regret)))
@@ -191,7 +203,7 @@ def with_frontier(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def round_number(value: float) -> float | None:
-    """Round a number to three significant digits; None for NaN and infinity.
+    """Round a number to three significant digits, or return None for NaN and infinity.
 
     Examples
     --------
@@ -205,7 +217,7 @@ def round_number(value: float) -> float | None:
 
 
 def alt(board: pd.DataFrame) -> str:
-    """Describe the chart without filters in words."""
+    """Describe the chart of a leaderboard in words, as it is before any filter is set."""
     frontier = board[board["frontier"].eq(1)].sort_values("cpu_seconds")
     if not len(frontier):
         return "No estimator is ranked."
@@ -214,14 +226,17 @@ def alt(board: pd.DataFrame) -> str:
         for r in frontier.to_dict("records")
     )
     return (
-        f"Mean regret against CPU time of {board['rank'].notna().sum()} ranked estimators, all "
-        f"families, n and k. On the frontier, from cheap to dear: {steps}. The table below has the "
-        "numbers."
+        f"Mean regret against CPU time of {board['rank'].notna().sum()} ranked estimators, over "
+        f"all families, n and k. On the frontier, the cheapest first: {steps}. The table below has "
+        "the numbers."
     )
 
 
 def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows that the chart shows at first. The script makes those of other filters."""
+    """Return the rows of the chart before any filter is set.
+
+    The page's script makes the rows for other filters.
+    """
     return [
         {
             **{name: round_number(row[name]) for name in CHART_FIELDS},
@@ -236,7 +251,10 @@ def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Specify regret against cost in Vega-Lite. The script replaces its data set `rows`."""
+    """Return the Vega-Lite specification of the chart of regret against cost.
+
+    The page's script replaces its data set `rows` when a filter is set.
+    """
     import altair as alt  # of the extra `site`
 
     alt.data_transformers.disable_max_rows()

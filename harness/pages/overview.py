@@ -1,4 +1,4 @@
-"""First page of the site: the arena's answer, the papers, and where each question leads."""
+"""First page of the site: recommended estimators, the papers, and links for common questions."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from harness.pages.arena_tables import ANSWER_COLUMNS
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import join_equations, page
 
-QUESTIONS = (  # question, link, description; each link is one click from here
+QUESTIONS = (  # (question, link, description of the linked page)
     ("Is my model calibrated?", "#judge", "one command on a file of predictions"),
     ("Which estimator should I use at my n and k?", "arena/index.html",
      "the arena, with filters for notion, family, n and k"),
     ("How wrong is the binned ECE, and in which direction?", "estimators/binned15.html",
-     "its card: bias, failures, cost"),
+     "the page of binned15: bias, failures, cost"),
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html",
-     "measured seconds and their exponent in n"),
-    ("Can I trust its interval?", "results/arena/index.html#intervals",
+     "measured CPU seconds and their growth with n"),
+    ("Can I trust the interval of an estimator?", "results/arena/index.html#intervals",
      "measured coverage of every interval"),
-    ("On which problems were they tried, and how is the truth known?", "problems/index.html",
-     "density, map, truth, its error"),
-    ("Does this paper's Figure 1 come back?", "papers/index.html",
+    ("On which problems were the estimators compared, and how is the truth known?",
+     "problems/index.html", "distribution of scores, miscalibration, true values with errors"),
+    ("Can Figure 1 of a paper be reproduced?", "papers/index.html",
      "every figure and table, with a verdict for each number"),
     ("Which claims of the papers hold?", "papers/index.html#claims",
-     "each sentence with the statistic that tests it"),
+     "each claim with the statistic that tests it"),
     ("Where does my own estimator stand?", "#own", "one command, and a verdict on one page"),
-    ("What have I run, and what differed?", "runs.html",
+    ("What have I run, and with which settings?", "runs.html",
      "variations, sweeps, comparisons, newest first"),
     ("Where does a number come from?", "provenance.html",
      "versions, stored records, data, rules of counting"),
-    ("Which calibration error is meant?", "docs/index.html",
+    ("What is meant by calibration error?", "docs/index.html",
      "the notions and estimands, with a worked example"),
 )  # fmt: skip
 
@@ -41,8 +41,8 @@ def pages(sources: Sources) -> Files:
     """Yield index.html."""
     yield "index.html", page(
         "overview.html.j2", "index.html", "calharness",
-        description="Estimators of calibration error on problems with known truth, and five papers "
-        "beside what is computed here.",
+        description="Estimators of calibration error on problems with known truth, and the numbers "
+        "of five papers compared with ours.",
         heads=ANSWER_COLUMNS, answers=answers(sources.root), questions=QUESTIONS,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
         **index.summary(sources.sections, sources.papers),
@@ -50,7 +50,10 @@ def pages(sources: Sources) -> Files:
 
 
 def answers(root: Path) -> list[list[str]]:
-    """Return the arena's answer in ten lines, from its stored results; empty without them."""
+    """Return the rows of the table of recommended estimators, from the arena's stored results.
+
+    The list is empty if there are no stored results.
+    """
     path = root / "arena" / "index_answers.csv"
     if not path.is_file():
         return []

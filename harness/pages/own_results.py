@@ -1,4 +1,4 @@
-"""Results of the user's own runs: variations, sweeps and comparisons, the newest first."""
+"""Pages of the user's own runs: variations, sweeps and comparisons, the newest first."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ KINDS = {
     "sweeps": "Sweeps",
     "compare": "Comparisons with the arena",
 }
-Difference = tuple[str, tuple[str, str]]  # setting, (as configured or "", here)
+Difference = tuple[str, tuple[str, str]]  # (setting, (configured value or "", value in the run))
 
 
 @dataclass(frozen=True)
 class Run:
-    """Folder of results of a run of the user.
+    """Results of a run of the user.
 
     Parameters
     ----------
     kind, name, title : str
+        Key of KINDS, name of the folder, and title.
     page, picture : str
-        Paths below the folder of results; picture is "" without one.
+        Paths below the folder of results. `picture` is "" if there is none.
     experiment : str
-        Experiment that it varies.
+        Id of the experiment on which the run is based.
     differs : tuple
-        (setting, (as configured or "", here)).
+        (setting, (configured value or "", value in this run)) for each setting that differs.
     time : str
-        Time of the last drawing, UTC.
+        Time at which the page was last written, in UTC.
     quote : str
-        First sentence of a comparison.
+        First sentence of the results, for a comparison.
     """
 
     kind: str
@@ -53,9 +54,9 @@ class Run:
 
 
 def runs(folder: Path) -> list[Run]:
-    """Return all runs of a folder of results, the newest first."""
+    """Return all runs of the user in a folder of results, the newest first."""
     paths = [
-        # results that were moved aside have the name they had, before a ~
+        # The folder of older results has a suffix that begins with ~; the page has not.
         (kind, path / f"{path.name.split('~')[0]}.html")
         for kind in KINDS
         for path in (folder / kind).glob("*/")
@@ -75,7 +76,7 @@ def _run(folder: Path, kind: str, path: Path, seconds: float) -> Run:
     experiment = stored.get("experiment") or "no experiment"
     quote = ""
     if kind == "compare":
-        experiment = "all of the arena"
+        experiment = "the arena"
         if sentences.is_file():
             quote = sentences.read_text(encoding="utf-8").split("\n\n")[0].strip()
     time = datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -88,7 +89,9 @@ def _run(folder: Path, kind: str, path: Path, seconds: float) -> Run:
 
 
 def _differences(differs: dict[str, list[Any]]) -> Iterator[Difference]:
-    """Yield what differs. Problems and estimators that are left out or added are one line each.
+    """Yield the settings that differ from the configured experiment.
+
+    Problems that are left out or added share one line, and so do estimators.
 
     Examples
     --------
@@ -108,7 +111,10 @@ def _differences(differs: dict[str, list[Any]]) -> Iterator[Difference]:
 
 
 def save(folder: Path) -> Path:
-    """Write <folder>/own_runs.html, the list without the site. Every run calls this."""
+    """Write <folder>/own_runs.html, the list of runs as a page outside of the site.
+
+    Every run calls this function, so that the list is up to date.
+    """
     path = folder / OWN_RUNS
     with whole_file(path) as temporary:
         temporary.write_text(_page(runs(folder), OWN_RUNS, "", alone=True), encoding="utf-8")
@@ -116,7 +122,7 @@ def save(folder: Path) -> Path:
 
 
 def pages(sources: Sources) -> Files:
-    """Yield runs.html and copies of all pages and files of the runs."""
+    """Yield runs.html, and copies of all files of the user's runs."""
     every = runs(sources.root)
     yield "runs.html", _page(every, "runs.html", "results/", alone=False)
     for run in every:
@@ -126,7 +132,7 @@ def pages(sources: Sources) -> Files:
 
 def _page(every: list[Run], path: str, base: str, alone: bool) -> str:
     description = (
-        "Variations, sweeps and comparisons that were run here, with what differs in each."
+        "Variations, sweeps and comparisons that were run here, with the settings that differ."
     )
     values: dict[str, Any] = {"runs": every, "kinds": KINDS, "base": base, "alone": alone}
     return page("runs.html.j2", path, "Your runs", description=description, **values)

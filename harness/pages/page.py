@@ -1,7 +1,7 @@
-"""Page of an experiment: figure, paper against ours, tables, what is missing, and the sources.
+"""Page of an experiment: figure, comparison with the paper, tables, missing numbers, and sources.
 
-It is one HTML file that needs nothing else. It names no date, machine or folder, so that two
-computations of the same numbers give the same bytes.
+The page is one HTML file that works without any other file. It names no date, machine or folder,
+so that two computations of the same numbers give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from harness.pages.templating import LONG, environment, inline
 from harness.records.recorded import Recorded
 from harness.records.schema import has_number
 
-KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # of a paper's results; a run writes the others
-MAX_ROWS = 1000  # of paper against ours on the page; reproduction.csv holds all
-FIRST_VERDICTS = (  # the order in which rows are shown if there are more
+KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # endings of result files that the repository holds
+MAX_ROWS = 1000  # largest number of compared numbers on a page; reproduction.csv has all
+FIRST_VERDICTS = (  # if there are more numbers, those with the first verdicts are shown
     "differs", "fails", "no test", "undecided", "within error", "holds", "identical",
     "not reproducible here",
 )  # fmt: skip
-OPTIONAL = {  # column: its name in a sentence, if it has one value in all rows
+OPTIONAL = {  # {column: its name in the sentence that replaces it if all rows have one value}
     "item_name": "item", "source": "source", "place": "in the paper",
     "reps": "replications of ours", "unit": "unit",
 }  # fmt: skip
@@ -50,22 +50,26 @@ def save(
     diagrams: Iterable[tuple[str, str, Sequence[Path]]] = (),
     notes: Sequence[str] = (),
 ) -> Path:
-    """Write the page, and return its path.
+    """Write the page of an experiment, and return its path.
 
     Parameters
     ----------
     experiment : Recorded
         The experiment and its records.
-    records, wide, compared : DataFrame
-        Its records, its wide table, and the paper's numbers beside ours, or None.
+    records : DataFrame
+        Records of the experiment.
     files : list of Path
-        Files of results, which are linked. The SVG among them is part of the page.
+        Result files, to which the page links. The SVG among them becomes part of the page.
+    wide : DataFrame
+        The wide table of the results.
+    compared : DataFrame or None
+        The comparison of our numbers with the paper's, as `reproduction.compare` returns it.
     path : Path
         Path of the page.
     caption : str
         Caption of the figure.
     diagrams : iterable of (title, caption, files)
-        Reliability diagrams, which are also part of the page.
+        Reliability diagrams, which also become part of the page.
     notes : sequence of str
         Sentences on the files of the run.
     """
@@ -75,7 +79,7 @@ def save(
     original = settings.experiment
     if settings.title and "title" not in experiment.differs:
         original = f"{original} ({settings.title})"
-    # a cell with one number is ok, whatever its other estimates are
+    # Count each cell once; a cell with at least one number counts as ok.
     order = (~has_number(records)).sort_values(kind="stable").index
     statuses = records.loc[order].drop_duplicates("key")["status"].value_counts().to_dict()
     statuses["missing"] = experiment.missing(records)
@@ -125,7 +129,10 @@ def _inline(files: Sequence[Path], labelled_by: str) -> str:
 def _place(
     experiment: Recorded, paper: papers.Paper | None, settings: Settings
 ) -> dict[str, Any] | None:
-    """Return the place of a page among the items of its paper; None for a variation."""
+    """Describe how an experiment relates to the figures and tables of its paper.
+
+    Return None for a variation and for an experiment without a paper.
+    """
     if not paper or experiment.is_variation:
         return None
     item = paper.item_of(settings.experiment or "")
@@ -140,7 +147,7 @@ def _place(
 
 
 def _used(meanings: Names, compared: pd.DataFrame | None, column: str) -> dict[str, str]:
-    """Return {word: meaning} of the words that occur in a column."""
+    """Return those entries of {word: meaning} whose word occurs in a column of the comparison."""
     present = set(compared[column]) if compared is not None and column in compared else set()
     return {word: text for word, text in meanings.items() if word in present}
 
@@ -149,20 +156,23 @@ def _used(meanings: Names, compared: pd.DataFrame | None, column: str) -> dict[s
 
 
 def _chosen(settings: Settings) -> list[tuple[str, str, Any]]:
-    """Return (group, id, configuration) of all problems and estimators."""
+    """Return (group, id, configuration) for all problems and estimators of the settings."""
     groups = ("problem", "estimator")
     return [(group, *item) for group in groups for item in settings.chosen(group).items()]
 
 
 def _names(settings: Settings) -> dict[str, str]:
-    """Return {id: label, or the id without one}."""
+    """Return {id: label}. The label of an id without one is the id."""
     return {
         name: settings.labels.texts(group).get(name, name) for group, name, _ in _chosen(settings)
     }
 
 
 def _description(group: str, name: str, node: Any) -> str:
-    """Describe an id: by its YAML, else by the docstring of its class, and by its parameters."""
+    """Describe a problem or estimator by the text in its YAML, else by the docstring of its class.
+
+    The values of its parameters are appended.
+    """
     target = node.get("_target_", "") if isinstance(node, dict) else ""
     known = options.option(group, name) if name in options.ids(group) else None
     about = (known.about if known else "") or catalogue.docstring(target)
@@ -173,7 +183,7 @@ def _description(group: str, name: str, node: Any) -> str:
 
 
 def _parameters(node: Any) -> str:
-    """Write {_target_: ..., bins: 15, rule: width} as 'bins 15, rule width'."""
+    """Format {_target_: ..., bins: 15, rule: width} as 'bins 15, rule width'."""
     given = {key: value for key, value in node.items() if key != "_target_"} if node else {}
     return ", ".join(
         f"{key.replace('_', ' ')} {catalogue.short_text(value)}"
@@ -188,22 +198,34 @@ def _parameters(node: Any) -> str:
 def sections_of(
     compared: pd.DataFrame, paper_id: str | None, paper: papers.Paper | None
 ) -> list[dict[str, Any]]:
-    """Return the sections of paper against ours: claims, the paper's own numbers, recomputed ones.
+    """Return the sections of the page that compare our numbers with reported ones.
+
+    There are up to three: claims, numbers of the paper, and numbers that others recomputed.
 
     Parameters
     ----------
     compared : DataFrame
-        `reproduction.compare`.
+        The result of `reproduction.compare`.
     paper_id : str or None
-        None for a comparison without a paper's file of reported numbers.
+        Id of the paper. None for a comparison without a file of reported numbers.
     paper : Paper or None
+        Description of the paper.
 
     Returns
     -------
     list of dict
-        title, words, id, claims (True for claims), counts [(source, {verdict: rows})], rows, shown
-        (optional columns), shared (sentences on what all rows have in common), causes [(mark,
-        number of rows, reason)], total.
+        title, words, id
+            Title, explanation and HTML id of the section.
+        claims
+            True for the section of claims.
+        counts
+            [(source, {verdict: number of rows})].
+        rows, total
+            The rows that are shown, and the number of all rows.
+        shown, shared
+            Optional columns that are shown, and sentences on columns with one value in all rows.
+        causes
+            [(footnote mark, number of rows, reason)].
     """
     reported = reproduction.reported(str(paper_id), list(dict.fromkeys(compared["item"])))
     columns = [name for name in ("place", "quote", "precision") if name in reported]
@@ -216,10 +238,12 @@ def sections_of(
     claims = compared["source"].eq(reproduction.CLAIM)
     described = (
         ("What the paper concludes",
-         "Each sentence, the statistic that tests it, and what came out.", "claims", claims),
-        ("Paper against ours", "The paper's own numbers alone.", "compared", ~recomputed & ~claims),
+         "Each sentence of the paper, the statistic that tests it, and the result.",
+         "claims", claims),
+        ("Paper against ours", "Only numbers that the paper or its authors published.",
+         "compared", ~recomputed & ~claims),
         ("Against recomputed numbers",
-         "Not in the paper: its figures and formulas, computed anew by somebody else.",
+         "These numbers are not in the paper: others computed its figures and formulas again.",
          "recomputed", recomputed),
     )  # fmt: skip
     return [
@@ -251,7 +275,7 @@ def _section(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _optional_columns(rows: pd.DataFrame) -> tuple[set[str], list[str]]:
-    """Return the optional columns that differ between rows, and sentences on the others."""
+    """Return the optional columns whose values differ, and sentences on the other ones."""
     shown, shared = set(), []
     for column, word in OPTIONAL.items():
         values = rows[column].astype(object).fillna("").unique() if column in rows else [""]
@@ -266,7 +290,7 @@ def _optional_columns(rows: pd.DataFrame) -> tuple[set[str], list[str]]:
 
 
 def _first_rows(part: pd.DataFrame) -> pd.DataFrame:
-    """Return all rows, or MAX_ROWS of them with those that differ first."""
+    """Return all rows, or the first MAX_ROWS in the order of FIRST_VERDICTS if there are more."""
     if len(part) <= MAX_ROWS:
         return part
     rank = part["verdict"].map(FIRST_VERDICTS.index)
@@ -277,9 +301,10 @@ def _first_rows(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def _wide_table(wide: pd.DataFrame) -> dict[str, Any]:
-    """Return the wide table as levels, columns and rows.
+    """Convert the wide table to levels, columns and rows for the template.
 
-    `texts` are the columns with long words, and `names` the levels with names.
+    `texts` are the positions of columns with long entries, and `names` the positions of row levels
+    with long entries.
     """
     index = wide.index.to_frame(index=False).astype(str)
     cells = wide.astype(object).where(wide.notna(), "").astype(str).to_numpy().tolist()

@@ -1,4 +1,4 @@
-"""Pages of the papers: an index with all items and claims, a page for each, and their results."""
+"""Pages of the papers: an index of figures, tables and claims, a page per paper, and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGREE = ("identical", "within error")
 def pages(sources: Sources) -> Files:
     """Yield papers/index.html, papers/<paper>.html, and copies of the results of papers and arena.
 
-    The index of results comes along, as the copied pages lead back to it.
+    The index of results is copied too, because the copied pages link to it.
     """
     sections = sources.sections
     claims = [
@@ -25,13 +25,13 @@ def pages(sources: Sources) -> Files:
         for claim in section["claims"]
     ]
     yield "papers/index.html", page(
-        "papers.html.j2", "papers/index.html", "The papers and what came out", tables=True,
-        description="Every figure, table and claim of the papers, and its outcome.",
+        "papers.html.j2", "papers/index.html", "The papers and their reproduction", tables=True,
+        description="Every figure, table and claim of the papers, with its outcome.",
         **index.summary(sections, sources.papers), items=list(_items(sections)), claims=claims,
     )  # fmt: skip
     for section in sections:
         paper, path = section["paper"], f"papers/{section['paper'].id}.html"
-        description = f"Outcome of {paper.citation}"
+        description = f"Reproduction of {paper.citation}"
         values: dict[str, Any] = {"description": description, "one": section, **index.MEANINGS}
         yield path, page("paper.html.j2", path, paper.title, **values)
     for name in (*(paper.id for paper in sources.papers), "arena"):
@@ -42,7 +42,7 @@ def pages(sources: Sources) -> Files:
 
 
 def _items(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield every item with how many of its numbers agree, differ, or are not judged."""
+    """Yield every figure and table, with counts of numbers that agree, differ or are not judged."""
     for section in sections:
         for entry in section["items"]:
             counts = sum((Counter(verdicts) for verdicts in entry["counts"].values()), Counter())

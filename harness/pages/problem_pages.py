@@ -1,4 +1,4 @@
-"""A page of every problem: scores, miscalibration, truths, and the estimators that fail on it."""
+"""Page of every problem: distribution of scores, miscalibration, true values, and estimators."""
 
 from __future__ import annotations
 
@@ -33,28 +33,32 @@ from harness.problems.base import ProblemSpec, find_truth
 from harness.records import baseline, stored
 from harness.records.truths import add_truths, read_truths
 
-N = 1000  # at which the estimators of a problem are shown
-SHOWN = 5
+N = 1000  # sample size at which estimators are compared on the page of a problem
+SHOWN = 5  # number of the most, and of the least accurate estimators on the page
 DPI = 150
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything that the site knows of a problem.
+    """Content of the page of a problem.
 
     Parameters
     ----------
-    name, about, family : str
-        The family is "" outside of the arena.
+    name, about : str
+        Id, and description in one sentence.
+    family : str
+        Family of the problem in the arena, "" if it is not in the arena.
     absent : str
-        Why no rows with a posterior can be drawn here; "" if they can.
+        Reason why no picture can be drawn here, "" if it can.
     classes : int or None
+        Number of classes, None if unknown.
     truths : mapping
         {"notion|estimand": (value, error, method)}.
     scores : str
-        Description of the drawn scores; "" if none were drawn.
+        Description of the picture in words, "" if no rows were drawn.
     picture : bytes, Path or None
-        Map and density; the picture that the arena's own run drew if the data are not here.
+        Picture of the problem. If the data are not available, it is the picture that the arena's
+        own run drew.
     """
 
     name: str
@@ -76,7 +80,7 @@ def pages(sources: Sources) -> Files:
     yield path, page(
         "problems_index.html.j2", path, "Problems", tables=True, problems=problems,
         description=f"{len(problems)} problems on which estimators of calibration error are "
-        "judged, with their truths.",
+        "compared, with their true values.",
         counts=catalogue.counts("problem"), notions=("binary", "top_label", "canonical"),
     )  # fmt: skip
     for problem in problems:
@@ -87,7 +91,7 @@ def pages(sources: Sources) -> Files:
 
 
 def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return {problem key: truths} of all stored records."""
+    """Return {key of a problem: its true values} from all files of stored records."""
     truths: dict[str, dict[str, Any]] = {}
     for place in (folder / stored.FOLDER, baseline.folder_of()):
         for path in sorted(place.glob("*.parquet")):
@@ -101,7 +105,10 @@ def read_problem(
     stored_truths: Mapping[str, Mapping[str, Any]],
     sources: Sources,
 ) -> Problem:
-    """Collect everything on a problem. Truths that are not stored are computed, and stored."""
+    """Collect the content of the page of a problem.
+
+    True values that are not in the stored records are computed, and stored in the results folder.
+    """
     key = results.keys.get(name, "") if results else ""
     family = arena.family_of(results.families).get(name, "") if results else ""
     scores = ""
@@ -123,13 +130,13 @@ def read_problem(
     elif (card := sources.root / "arena" / "cards" / f"{name}.png").is_file():
         picture = card
     if component and (truths or not absent):
-        with contextlib.suppress(BadInputError):  # the number is in a file that is not here
+        with contextlib.suppress(BadInputError):  # the number of classes needs an absent file
             classes = spec.classes
     return Problem(name, describe_problem(name), family, absent, classes, truths, scores, picture)
 
 
 def _computed_truths(out: Path, key: str, problem: Any, spec: ProblemSpec) -> dict[str, Any]:
-    """Return the truths of the results folder, after adding those that it lacks."""
+    """Return the true values of a problem stored in the folder `out`, after adding missing ones."""
     known = read_truths(out, key)
     new = {}
     for notion in spec.notions:
@@ -142,29 +149,32 @@ def _computed_truths(out: Path, key: str, problem: Any, spec: ProblemSpec) -> di
 
 
 def describe_scores(p: Any, c: Any) -> str:
-    """Describe the picture of drawn rows p with posteriors c in words."""
+    """Describe the picture of a problem in words.
+
+    p holds predictions, c the posteriors E[Y | p] in the same shape.
+    """
     score, right, axis = problem_pictures.scores(p, c)
     gaps = (right - score)[np.argsort(score, kind="stable")]
-    parts = np.array_split(gaps, problem_pictures.PARTS)  # of equally many rows
+    parts = np.array_split(gaps, problem_pictures.PARTS)
     apart = float(np.mean([abs(part.mean()) for part in parts]))
     distinct = len(np.unique(score))
     density = f"{distinct:,} distinct values"
     if distinct > problem_pictures.FEW:
         low, middle, high = (format_number(q, 2) for q in np.quantile(score, [0.1, 0.5, 0.9]))
-        density = f"10, 50 and 90 % at {low}, {middle} and {high}"
-    density = f"The density of the {axis}: {density}."
+        density = f"the 10, 50 and 90 % quantiles are {low}, {middle} and {high}"
+    density = f"Distribution of the {axis}: {density}."
     if apart < 1e-9:
-        return f"Every point lies on the diagonal: calibrated. {density}"
+        return f"The predictions are calibrated: every point lies on the diagonal. {density}"
     side = "above" if gaps.mean() > 0 else "below"
     return (
-        f"The chance of being right given the {axis}, beside the diagonal: on average "
-        f"{format_number(abs(gaps.mean()), 2)} {side} it, and {format_number(apart, 2)} away from "
-        f"it on either side. {density}"
+        f"The frequency of the event given the {axis} is on average "
+        f"{format_number(abs(gaps.mean()), 2)} {side} the diagonal. Its mean absolute distance "
+        f"from the diagonal is {format_number(apart, 2)}. {density}"
     )
 
 
 def truth_rows(problem: Problem) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, truth with its error, method) of every truth."""
+    """Yield (notion and estimand, true value with its error, method) for every true value."""
     order = list(ESTIMANDS)
     pairs = [(*pair.split("|"), truth) for pair, truth in problem.truths.items()]
     pairs.sort(key=lambda t: (t[0], order.index(t[1]) if t[1] in order else len(order), t[1]))
@@ -177,7 +187,7 @@ def _page(
     problem: Problem, sources: Sources, path: str, results: ArenaResults | None, used: list[str]
 ) -> str:
     parts = []
-    with contextlib.suppress(BadInputError):  # its files are not here
+    with contextlib.suppress(BadInputError):  # the data files of the problem are absent
         parts = document_id("problem", problem.name)
     return page(
         "problem.html.j2", path, problem.name, description=problem.about, problem=problem,
@@ -191,7 +201,10 @@ def _page(
 
 
 def nearest(name: str, results: ArenaResults) -> Iterator[dict[str, Any]]:
-    """Yield, for every notion, the estimators nearest to the true l1 at n = 1,000, and furthest."""
+    """Yield the estimators with the smallest and the largest RMSE on a problem, for every notion.
+
+    The RMSE is that of the l1 error at n = 1,000. Anchors such as oracles are left out.
+    """
     part = results.settings.dropna(subset=["regret"])
     part = part[part["problem"].eq(name) & part["n"].eq(N) & part["estimand"].eq("l1")]
     part = part[~part["estimator"].map(arena.is_anchor).astype(bool)]

@@ -1,4 +1,4 @@
-"""Picture of a problem: the spread of its scores, and where it is miscalibrated."""
+"""Picture of a problem: the distribution of its scores, and its posterior given the score."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from harness.problems.base import ProblemSpec, list_members
 
 Floats = NDArray[np.float64]
 
-ROWS, DOTS = 20_000, 1_500  # rows that are drawn from the problem, and that are shown as dots
-SIZE, DPI = (3.6, 3.3), 120  # inches: as wide as a phone's screen
-PARTS = 120  # of equally many rows, of the curve
-FEW = 60  # distinct scores up to which each is a dot
-MANY = 0.005  # a share of the rows; a score that occurs more often has a dot of its own
+ROWS, DOTS = 20_000, 1_500  # number of rows that are sampled, and that are shown as dots
+SIZE, DPI = (3.6, 3.3), 120  # SIZE in inches: the width of a phone's screen
+PARTS = 120  # number of points of the mean line; each is the mean of equally many rows
+FEW = 60  # largest number of distinct scores for which each score has one dot
+MANY = 0.005  # a score that occurs in a larger share of the rows has its own dot
 
 
 def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
-    """Draw the pictures <folder>/<id>.png that are missing or show another problem of that name.
+    """Draw the pictures <folder>/<id>.png of problems, except those that are up to date.
 
     Parameters
     ----------
     folder : Path
+        Folder of the pictures.
     keys : mapping
-        {problem id: key}. The file of a picture holds the key.
+        {problem id: key}. Each picture file holds the key of its problem. A picture with another
+        key is drawn again.
 
     Returns
     -------
     dict
-        {problem id: path} of the problems that have a picture. Problems whose files are absent, or
-        whose posterior is unknown, have none.
+        {problem id: path} for the problems that have a picture. Problems whose data files are
+        absent, or whose posterior is unknown, have none.
     """
     pictures = {}
     for name, key in keys.items():
@@ -62,18 +64,18 @@ def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
 
 
 def why_not_drawn(problem: Any, spec: ProblemSpec) -> str:
-    """Say why no rows with a posterior can be drawn from a problem; "" if they can."""
+    """Return the reason why no picture of a problem can be drawn, or "" if it can."""
     if list_members(problem) is not None:
-        return "a family of problems: its members are made as it is run"
+        return "a family of problems, whose members are only known when it runs"
     if spec.unavailable:
         return spec.unavailable
     if spec.posterior is None:
-        return "the posterior E[Y given p] is not known: these are predictions of a model"
+        return "the posterior E[Y given p] is unknown: these are predictions of a model"
     return ""
 
 
 def sample(problem: Any, spec: ProblemSpec) -> tuple[Floats, Floats]:
-    """Draw (p, y) of ROWS rows, or of as many as the problem has."""
+    """Draw ROWS rows (p, y) from a problem, or as many as it has."""
     size = max(spec.sizes) if spec.sizes else min(ROWS, spec.n_max or ROWS)
     rng = spec.replication_rng(0) if spec.replication_rng else np.random.default_rng(0)
     p, y = problem.sample(size, rng)
@@ -81,9 +83,11 @@ def sample(problem: Any, spec: ProblemSpec) -> tuple[Floats, Floats]:
 
 
 def scores(p: Floats, c: Floats) -> tuple[Floats, Floats, str]:
-    """Return score and posterior of its event from p and posteriors c, and the name of the score.
+    """Return the scores of rows, the posteriors of their event, and the name of the score.
 
-    For p of shape (n,), the score is P(Y = 1); for (n, k) it is the confidence in the top class.
+    p holds predictions, c the posteriors E[Y | p] in the same shape. For shape (n,) the score is
+    P(Y = 1). For shape (n, k) it is the confidence in the top class, and the event is that this
+    class is right.
     """
     if p.ndim == 1:
         return p, c, "score"
@@ -92,10 +96,11 @@ def scores(p: Floats, c: Floats) -> tuple[Floats, Floats, str]:
 
 
 def draw(p: Floats, c: Floats) -> Figure:
-    """Draw posteriors c against the scores of p above, and the histogram of the scores below.
+    """Draw the posterior against the score, and a histogram of the scores below.
 
-    Dots are single rows, a line is their mean given the score, and dashes are the diagonal. Few
-    distinct scores have a dot each instead.
+    p holds predictions, c the posteriors E[Y | p] in the same shape. Dots are single rows, and a
+    line is the mean posterior given the score. The dashed diagonal is perfect calibration. If
+    there are few distinct scores, each has one dot at its mean posterior.
     """
     score, right, name = scores(p, c)
     figure, (above, below) = pyplot().subplots(

@@ -1,4 +1,4 @@
-"""Page on where the numbers come from: versions, stored records, data; and the documentation."""
+"""Page on the origin of the numbers: versions, stored records and data. Also the docs page."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from harness.records import provenance, stored
 from harness.sources import packs
 
 DOCS = "docs/index.html"
-UNBUILT = "calharness: the documentation is not built"  # marks the page that stands in for it
+UNBUILT = "calharness: the documentation is not built"  # comment inside the placeholder page
 
 
 def pages(sources: Sources) -> Files:
-    """Yield provenance.html, and docs/index.html unless the documentation is built there."""
+    """Yield provenance.html, and a placeholder docs/index.html if no documentation is built."""
     about = provenance.surroundings()
     yield "provenance.html", page(
         "provenance.html.j2", "provenance.html", "Provenance", tables=True,
-        description="Versions, stored records, data at hand, and how numbers are counted.",
+        description="Versions, stored records, available data, and how numbers are counted.",
         about=about, versions=_versions(about), stored=list(_stored(sources.root)),
         packs=packs.packs().values(), runs=len(list((sources.root / "runs").glob("*.json"))),
         built=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -34,12 +34,12 @@ def pages(sources: Sources) -> Files:
     if not path.is_file() or UNBUILT in path.read_text(encoding="utf-8"):
         readme = (CHECKOUT / "README.md").read_text(encoding="utf-8") if CHECKOUT else None
         values: dict[str, Any] = {"unbuilt": UNBUILT, "readme": readme}
-        description = "Where the documentation is."
+        description = "How to build the documentation."
         yield DOCS, page("docs.html.j2", DOCS, "Documentation", description=description, **values)
 
 
 def _versions(about: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (name, version) of machine, commit and packages."""
+    """Return (name, version) of Python, the machine, the commit and the packages."""
     commit = about["git"].get("commit")
     changed = " with changes" if about["git"].get("dirty") else ""
     versions = {
@@ -51,12 +51,12 @@ def _versions(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _stored(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the page says of every file of stored records."""
+    """Yield a description of every file of stored records: cells, runs, last day, commits, size."""
     for place in (stored.FOLDER, "baseline"):
         for path in sorted((folder / place).glob("*.parquet")):
             try:
                 metadata = stored.metadata(path)
-            except BadInputError:  # a file of somebody else
+            except BadInputError:  # not a file of stored records
                 continue
             runs = metadata.get("runs") or {}
             commits = {run.get("git", {}).get("commit", "")[:8] for run in runs.values()} - {""}
@@ -69,5 +69,5 @@ def _stored(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _day(run_id: str) -> str:
-    """Return '2026-11-22' of the run id 20261122T104337-5dd30bc4."""
+    """Return the day of a run id: '2026-11-22' for 20261122T104337-5dd30bc4."""
     return f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}" if run_id[:8].isdigit() else ""

@@ -1,4 +1,4 @@
-"""Content of the site: results, papers and ids."""
+"""Inputs of the site: a folder of results, the papers, and the ids of estimators and problems."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from harness.configure.options import ids, option
 from harness.evaluation import papers
 from harness.pages import index
 
-Content = str | bytes | Path  # of a file of the site; a path is copied
+Content = str | bytes | Path  # content of a file of the site; the file at a Path is copied
 Files = Iterator[tuple[str, Content]]  # (path below the root of the site, content)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Content of the site.
+    """Inputs of the site.
 
     Parameters
     ----------
     root, out : Path
-        Folders of the results and of the site.
+        Folder of the results, and folder of the site.
     papers : tuple of harness.evaluation.papers.Paper
-        All papers that have a paper.yaml.
+        Descriptions of all papers that have a paper.yaml.
     estimators, problems : tuple of str
-        All ids.
+        Ids of all estimators, and of all problems.
     """
 
     root: Path
@@ -39,7 +39,10 @@ class Sources:
 
     @classmethod
     def of(cls, root: Path, out: Path | None = None) -> Sources:
-        """Collect the content of a folder of results; `out` is <root>/site unless given."""
+        """Collect the inputs of the site for a folder of results.
+
+        `out` is the folder of the site, by default <root>/site.
+        """
         known = tuple(papers.every())
         return cls(
             root, out or root / "site", known, tuple(ids("estimator")), tuple(ids("problem"))
@@ -47,19 +50,22 @@ class Sources:
 
     @functools.cached_property
     def sections(self) -> list[dict[str, Any]]:
-        """`harness.pages.index.section` of every paper."""
+        """The result of `harness.pages.index.section` for every paper."""
         return [index.section(paper, self.root) for paper in self.papers]
 
 
 def copied_files(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
-    """Yield (path in the site, path of the file) of all files below a folder of results."""
+    """Yield (path in the site, path of the file) for all files below a folder.
+
+    `place` is the folder in the site.
+    """
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             yield f"{place}/{path.relative_to(folder).as_posix()}", path
 
 
 def describe_problem(name: str) -> str:
-    """Describe a problem in a sentence: by its YAML, else by its class and parameters."""
+    """Describe a problem by the text in its YAML, else by its class and its parameters."""
     text = catalogue.first_sentence(option("problem", name).about)
     if not text:
         node = catalogue.config("problem", name)

@@ -1,4 +1,4 @@
-"""The one Jinja environment of all pages: number formats, tables, drawings, data for scripts."""
+"""The Jinja environment of all pages: number formats, tables, drawings, and data for scripts."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ NAVIGATION = (
     ("Estimators", "estimators/index.html"), ("Problems", "problems/index.html"),
     ("Your runs", "runs.html"), ("Provenance", "provenance.html"), ("Docs", "docs/index.html"),
 )  # fmt: skip
-# width of a drawing on a page, relative to the width it was drawn with:
-# at 1.2, letters of 7 points are 11 pixels high
+# Smallest and largest width of a drawing on a page, relative to the width with which it was drawn.
+# At 1.2, a font of 7 points has 11 pixels.
 MIN_ZOOM, MAX_ZOOM = 1.2, 2.0
-LONG = 28  # characters: a column with a longer entry is not made narrow
+LONG = 28  # characters; a column with a longer entry is wide
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @functools.cache
 def environment() -> Environment:
-    """Return the environment of the templates, with the formats of `wording` as filters."""
+    """Return the Jinja environment of the templates, whose filters are the formats of `wording`."""
     loader = FileSystemLoader(PACKAGE / "pages" / "templates")
     env = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.globals |= {"tones": TONES, "version": VERSION, "table": table, "zip": zip}
@@ -71,19 +71,19 @@ def page(
     Parameters
     ----------
     template : str
-        Its template, which extends page.html.j2.
+        File name of the template, which extends page.html.j2.
     path : str
-        Path below the root of the site, "estimators/kde.html".
+        Path of the page below the root of the site, such as "estimators/kde.html".
     title : str
-        Plain text, for the heading and the title of the window.
+        Plain text for the heading and the title of the window.
     description : str
         One sentence of plain text.
     tables, charts : bool
-        Load the scripts of interactive tables and of charts.
+        True loads the scripts of interactive tables, or of charts.
     alone : bool
-        The page stands without the site: no navigation, and the style sheet inside.
+        True for a page outside of the site, without navigation and with its own style sheet.
     **values
-        Passed to the template.
+        Further values for the template.
     """
     folder = PurePosixPath(path).parts[0]
     section = [to for _, to in NAVIGATION if to == path or ("/" in to and to.startswith(folder))]
@@ -104,26 +104,27 @@ def table(
     options: Mapping[str, Any] | None = None,
     text: Iterable[int] = (),
 ) -> Markup:
-    """Render a table with caption and scoped headers.
+    """Render an HTML table with caption and scoped headers.
 
-    The first entry of a row is its header, which stays in view on narrow screens.
+    The first entry of a row is its header, which stays visible on narrow screens.
 
     Parameters
     ----------
     columns : sequence of str
-        Heads.
+        Headings of the columns.
     rows : iterable of sequences
-        Entries: texts (escaped), markupsafe.Markup (as it is), or pairs (text, sort key).
+        Rows of entries: texts (which are escaped), markupsafe.Markup (which is not), or pairs
+        (text, sort key).
     caption : str
-        Sentence on what the table shows.
+        Sentence that explains the table.
     id : str
-        Id of the table in its page.
+        HTML id of the table.
     interactive : bool
-        Make it sortable and searchable (DataTables; the page needs tables=True).
+        True makes the table sortable and searchable (DataTables). The page then needs tables=True.
     options : mapping
-        Options of DataTables that override those of site.js.
+        Options of DataTables that override those in site.js.
     text : iterable of int
-        Columns of words, aligned left. The first column always is.
+        Positions of columns of words, which are aligned left like the first column.
     """
     pairs = [
         [entry if isinstance(entry, tuple) else (entry, None) for entry in row] for row in rows
@@ -138,9 +139,9 @@ def table(
 
 
 def breakable(text: object) -> Markup:
-    """Allow line breaks after _ in ids, and none between a number and its error.
+    """Mark a text for HTML with possible line breaks after each _ of an id.
 
-    A text in backquotes becomes code.
+    Line breaks between a number and its error are forbidden. Text in backquotes becomes code.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def breakable(text: object) -> Markup:
 
 
 def code(text: object) -> Markup:
-    """Mark texts in backquotes as code.
+    """Mark text in backquotes as code.
 
     Examples
     --------
@@ -166,27 +167,27 @@ def code(text: object) -> Markup:
 
 
 def join_equations(text: object) -> str:
-    """Forbid line breaks inside of "n = 200".
+    r"""Forbid line breaks around " = ", as in "n = 200".
 
     Examples
     --------
     >>> join_equations("at n = 200")
-    'at n\\xa0=\\xa0200'
+    'at n\xa0=\xa0200'
     """
     return str(text).replace(" = ", f"{NO_BREAK}={NO_BREAK}")
 
 
 def script_json(value: Any) -> Markup:
-    """Write JSON that may stand inside a script element."""
+    """Convert a value to JSON that is safe inside a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no element can begin
 
 
 def inline(svg: str, labelled_by: str = "") -> str:
-    """Prepare an SVG for use inside a page, which scales it by its viewBox.
+    """Prepare an SVG for use inside a page, where it scales with the width of the page.
 
-    It is as wide as the page, but at most MAX_ZOOM times as wide as it was drawn, and at least
-    MIN_ZOOM times. `labelled_by` is the id of the element that describes it.
+    Its width is between MIN_ZOOM and MAX_ZOOM times the width with which it was drawn.
+    `labelled_by` is the HTML id of the element that describes it.
     """
     svg = svg[svg.index("<svg") :]
     width = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
@@ -205,5 +206,5 @@ def _ends(interval: Any) -> str:
 
 
 def _p_value(value: float | None) -> str:
-    """Format a p-value that stands alone in a field of a table."""
+    """Format a p-value for an entry of a table, without "p ="."""
     return wording.format_p_value(value).removeprefix("= ").replace(" ", NO_BREAK)

@@ -88,7 +88,7 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     files = {path.name for path in (out / "variations" / name).iterdir()}
     assert {f"{name}{end}" for end in (".png", ".csv", ".html", ".tex", ".json")} <= files
     page = (out / "variations" / name / f"{name}.html").read_text()
-    assert "What differs from berta2026_fig1" in page and '<td class="left">seed</td>' in page
+    assert "Settings that differ from berta2026_fig1" in page and '<td class="left">seed</td>' in page
     assert (
         page.count("A variation of berta2026_fig1: n=[200], reps=2, seed=1") == 2
     )  # title and heading
@@ -207,7 +207,7 @@ def test_a_run_without_experiment_is_its_own_result_too(cli, out):
         and "a run without an experiment; its results go to" in text
         and folders(out)[0].startswith("adhoc-")
     )
-    assert "What differs" not in next((out / "variations").glob("*/*.html")).read_text()
+    assert "Settings that differ" not in next((out / "variations").glob("*/*.html")).read_text()
 
 
 def test_differences_name_paths_and_both_values():

@@ -230,7 +230,7 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
         "−0.2 [−0.3, −0.1] on data of ours, claimed below 0",
     ):
         assert text in page
-    assert page.index("the strongest of all") < page.index("What came out")
+    assert page.index("the strongest of all") < page.index("Results of the reproduction")
     assert "nan" not in page
     assert index.save(results).read_text() == page
 

@@ -296,7 +296,7 @@ def test_caption_says_what_is_drawn(kinds):
     assert "true value with its error as a band" in caption(
         plain.assign(truth_error=1e-3), settings
     )
-    assert "Dots: the single replications" in caption(plain[plain["n"] == 100], settings)
+    assert "Dots: single replications" in caption(plain[plain["n"] == 100], settings)
     every = caption(kinds, settings)
     assert all(
         text in every

@@ -111,7 +111,7 @@ def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
     assert texts == ["true value", "A", "B", papers_points.TEXT]
     assert (
         "Open marks: the paper" in figure.get_label()
-        and ("standard error, beside" in figure.get_label()) != same
+        and ("bars of one standard error" in figure.get_label()) != same
     )
 
 

@@ -187,7 +187,7 @@ def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, t
 
 def test_own_runs_are_listed_beside_the_results(tmp_path):
     (tmp_path / "arena").mkdir()
-    assert "Nothing yet" in own_results.save(tmp_path).read_text()
+    assert "There are no runs yet" in own_results.save(tmp_path).read_text()
     a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
     a_run(tmp_path, "compare", "theirs").joinpath("theirs.txt").write_text(
         "First sentence.\n\nSecond."

@@ -153,7 +153,7 @@ def test_an_estimator_fails_where_it_is_furthest_behind(small):
     words, alt = failures.words(first), failures.alt(first)
     assert first.setting["estimand"] == "l1" and len(first.best_rows)
     assert re.search(r"off by \+0\.0\d+ on average where the truth is 0", words)
-    assert "nearly all of it is bias" in words and first.setting["best"] in words
+    assert "nearly all of the error is bias" in words and first.setting["best"] in words
     assert first.setting["problem"] in alt and first.setting["best"] in alt
     assert failures.picture(first)[1:4] == b"PNG"
     assert failures.failures("best", rows) == []  # it is as good as any
@@ -169,7 +169,7 @@ def test_cards_say_what_is_known_and_what_is_not(here):
         'class="sticky strip"',
     ):  # fmt: skip
         assert text in card, text
-    assert "No rank: it is not in the arena" in result["estimators/skce.html"]
+    assert "No rank: the estimator is not in the arena" in result["estimators/skce.html"]
     assert "the package netcal is not installed" in result["estimators/peer_netcal_ece15.html"]
     pictures = [path for path in result if path.endswith(".png")]
     assert pictures and all(f'src="../{path}"' in card for path in pictures)
@@ -209,7 +209,7 @@ def test_docstrings_are_escaped_and_split_into_blocks():
 
 def test_a_page_of_a_problem(here):
     item, family = (problem_pages.read_problem(name, None, {}, here) for name in here.problems)
-    assert item.scores.startswith("The chance of being right given the score")
+    assert item.scores.startswith("The frequency of the event given the score")
     node = catalogue.config("problem", "beta_wavy")
     key = components.build_component("problem", "beta_wavy", node).key
     assert read_truths(here.root, key)  # computed truths are stored
@@ -218,12 +218,12 @@ def test_a_page_of_a_problem(here):
     for text in (
         "Binary, L1 error",
         "Gauss-Legendre quadrature",
-        "Who is near",
+        "Most and least accurate estimators",
         "harness.problems.Beta",
     ):
         assert text in page, text
     assert result["problems/pictures/beta_wavy.png"][1:4] == b"PNG"
-    assert "Not drawn here" in result["problems/fitted.html"] and family.absent
+    assert "not drawn:" in result["problems/fitted.html"] and family.absent
 
 
 def build_site(sources):

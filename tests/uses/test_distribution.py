@@ -169,7 +169,7 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     (empty / "my_module.py").write_text(MINE)
     options = ("n=200", "reps=4", "notion=binary", "family=power", "jobs=1")
     output = run(calharness, "compare", "my_module.mine", *options, folder=empty)
-    assert "the RMSE of mine is on geometric average" in output
+    assert "the RMSE of mine is " in output
     assert (empty / "results" / "compare" / "mine" / "mine.html").is_file()
 
 

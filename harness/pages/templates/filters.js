@@ -1,4 +1,4 @@
-// Filters rows or cards by words, sorts tables by a column, and says where something can be scrolled.
+// Filters rows or cards by words, sorts tables by a column, and shows a hint where a box can be scrolled.
 (() => {
   const listen = (selector, event, action) =>
     document.querySelectorAll(selector).forEach(node => node.addEventListener(event, () => action(node)));
@@ -11,7 +11,7 @@
     });
   });
 
-  // a number is sorted by its size (milliseconds as seconds), after what stands before it, such as ≤ or [
+  // Sort by the first number of a text, without signs in front of it such as ≤ or [. Milliseconds become seconds.
   const sortKey = text => {
     const number = parseFloat(text.replace(/^[±≤≥\[\s]+/, "").replace("−", "-").replace(/,(?=\d{3})/g, ""));
     return isNaN(number) ? text : / ms$/.test(text) ? number / 1000 : number;
@@ -29,7 +29,7 @@
     }).forEach(row => body.append(row));
   });
 
-  // a hint to scroll stands before or behind its box
+  // The hint is directly before or after the box that can be scrolled.
   const notice = () => document.querySelectorAll(".more").forEach(hint => {
     const before = hint.previousElementSibling;
     const box = before && before.matches(".scroll") ? before : hint.nextElementSibling;

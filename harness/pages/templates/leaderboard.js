@@ -1,5 +1,5 @@
-// Numbers are written as harness.common.wording writes them.
-// The leaderboard's filters: hands the rows of the chosen combination to DataTables (the table) and Vega (the chart).
+// Filters of the leaderboard: passes the rows of the chosen combination to the table (DataTables) and the chart (Vega).
+// Numbers are formatted as in harness.common.wording.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("board-data").textContent);
@@ -11,7 +11,7 @@
   const signed = value => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + digits(Math.abs(value), 2);
   const percent = share => share === null ? "–" : `${Math.round(100 * share)} %`;
   const places = value => value < 10 ? 2 : value < 100 ? 1 : 0;
-  // toFixed rounds the binary number, as Python does; toLocaleString alone would make 0.745 to 0.75
+  // toFixed rounds the binary number, as Python does; toLocaleString alone would round 0.745 to 0.75
   const fixed = value => Number(value.toFixed(places(value))).toLocaleString("en", { minimumFractionDigits: places(value), maximumFractionDigits: places(value) });
   const interval = (value, low, high) => value === null ? "–" : low === null || high === null ? fixed(value) : `${fixed(value)} [${fixed(low)}, ${fixed(high)}]`;
   const seconds = value => value === null ? "–" : value < 0.0995 ? `${digits(1000 * value, 2)} ms`
@@ -59,7 +59,7 @@
     draw(rows);
     const ranked = rows.filter(r => r.rank !== null).length, most = Math.max(0, ...rows.map(r => r.settings));
     summary.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked, over up to ${most.toLocaleString("en")} settings.`
-      : "Nothing here: no problem of this kind was measured, or of this estimand only one filter at a time is aggregated.";
+      : "No results: no problem fits these filters, or this estimand allows only one filter at a time.";
   };
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1));

@@ -1,4 +1,4 @@
-// Starts the tables and charts of a page; what they do is DataTables' and Vega's own.
+// Starts the interactive tables (DataTables) and charts (Vega) of a page.
 (() => {
   "use strict";
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -11,7 +11,7 @@
       const around = table.closest(".around");
       new DataTable(table, { pageLength: 25, lengthMenu: [10, 25, 100, { label: "all", value: -1 }], order: [], autoWidth: false,
         language: { columnControl: { dropdown: "Filter" } }, ...given });
-      if (around) { // only the table is scrolled sideways, not what steers it
+      if (around) { // scroll only the table sideways, not its controls
         const inner = table.parentElement;
         ["tabindex", "role", "aria-label"].forEach(name => { inner.setAttribute(name, around.getAttribute(name)); around.removeAttribute(name); });
         around.classList.remove("scroll");
@@ -32,7 +32,7 @@
         text: { color: ink }, rule: { color: soft },
       };
     };
-    const views = window.charts = new Map(); // a page's own script hands data over, here and when a chart is drawn again
+    const views = window.charts = new Map(); // scripts of a page use it to pass data to a chart
     const draw = id => {
       const source = document.querySelector(`script[data-chart="${id}"]`);
       if (views.has(id)) views.get(id).finalize();
