@@ -88,7 +88,9 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     files = {path.name for path in (out / "variations" / name).iterdir()}
     assert {f"{name}{end}" for end in (".png", ".csv", ".html", ".tex", ".json")} <= files
     page = (out / "variations" / name / f"{name}.html").read_text()
-    assert "Settings that differ from berta2026_fig1" in page and '<td class="left">seed</td>' in page
+    assert (
+        "Settings that differ from berta2026_fig1" in page and '<td class="left">seed</td>' in page
+    )
     assert (
         page.count("A variation of berta2026_fig1: n=[200], reps=2, seed=1") == 2
     )  # title and heading

@@ -247,7 +247,7 @@ def test_why_a_number_is_missing(ours):
 def test_two_numbers_for_one_label_are_refused(ours):
     with pytest.raises(BadInputError, match="make item, row and column unique"):
         reproduction.compare(pd.concat([ours, ours]), "berta2026", ["fig1"])
-    with pytest.raises(BadInputError, match="hold nothing"):
+    with pytest.raises(BadInputError, match="has no such item"):
         reproduction.compare(ours, "berta2026", ["fig99"])
 
 
