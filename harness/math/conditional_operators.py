@@ -1,15 +1,15 @@
 """Distance between the conditional mean operators of outcomes and predictions (moskvichev2025).
 
 The conditional kernel calibration error (CKCE) compares two ridge regressions on the prediction:
-that of the outcome, and that of a draw from the prediction. `harness.estimators.CKCE` computes it
-for classifiers. The functions here take any Gram matrices, and serve two extensions that the paper
-describes without a formula of their own:
+one of the outcome, and one of a draw from the prediction. `harness.estimators.CKCE` computes it
+for classifiers. This module takes any Gram matrices. It covers two extensions that the paper
+describes without a formula:
 
     grouped_ckce      a classifier within groups (Section 3.3): the kernel compares pairs of a
                       prediction and a group
     regression_ckce   real outcomes (end of Section 3.2): predictions are normal laws
 
-All of them build an n x n matrix for n samples. They cost O(n^3).
+All functions build an n x n matrix for n samples and cost O(n^3).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def operator_distance(kernel: Floats, residuals: Floats, ridge: float | None = N
     Returns
     -------
     float
-        At least 0 up to rounding. It is too large by the noise of the outcomes.
+        The distance, at least 0 up to rounding. It is biased upwards by the noise of the outcomes.
 
     References
     ----------
@@ -74,18 +74,18 @@ def grouped_ckce(
 
         K_ij = (f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2))) 1{a_i = a_j}
 
-    f_i are the predictions, a_i the groups. The paper asks for a kernel on pairs (f, a) and names
-    none; this is the product of its own kernel of Section 3.2 and 1{a = a'}. The value is 0 in the
-    limit if P(Y given f, A) = f: the model is calibrated within every group.
+    f_i are the predictions, and a_i the groups. The paper requires a kernel on pairs (f, a) without
+    naming one. This kernel is the product of the paper's kernel on f (Section 3.2) and 1{a = a'}.
+    As n grows, the value tends to 0 if the model is calibrated within every group.
 
     Parameters
     ----------
     p : array (n,) or (n, k)
-        Predictions; (n,) counts as two columns, 1 - p and p.
+        Predictions. Shape (n,) is converted to two columns 1 - p and p.
     y : array (n,)
         Labels 0..k-1.
     groups : array (n,)
-        The group of every sample: numbers or texts, which are only compared for equality.
+        Group of each sample: numbers or texts, which are only compared for equality.
     gamma : float or str
         Bandwidth, or a rule of `harness.math.kernels.median_distance` on all predictions.
     ridge : float, optional
@@ -150,7 +150,7 @@ def regression_ckce(
     width : float
         Width of the kernel of outcomes, in the unit of y.
     rate : float
-        The rate in the kernel of predictions.
+        Rate in the kernel of predictions.
     ridge : float, optional
         As for `operator_distance`.
 

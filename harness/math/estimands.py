@@ -52,8 +52,8 @@ alone. They are no distances, so they are not 0 at f = C.
 Two estimands measure how well predictions order or name the outcomes. They are no calibration
 errors, and their truths are unknown:
 
-    auroc                      P(f > f') + P(f = f') / 2, with f from a sample with outcome 1
-                               and f' from a sample with outcome 0 (scalar notions)
+    auroc                      P(f > f') + P(f = f') / 2 (scalar notions); f has outcome 1,
+                               and f' has outcome 0
     accuracy                   P(argmax f = Y) (any notion)
 
 `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a user's

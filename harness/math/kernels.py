@@ -59,9 +59,9 @@ def dirichlet_sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return kernel regressions and kernel densities at all points, for several bandwidths.
 
-    The kernel k_b(z; t) of a centre t at a point z is the density of the Dirichlet distribution
-    Dir(t / b + 1) with bandwidth b (popordanoska2024, eq. 12). With two columns it is the Beta
-    kernel. Sums run over the k columns j:
+    With bandwidth b, the kernel k_b(z; t) of a centre t is the density of Dir(t / b + 1) at the
+    point z (popordanoska2024, eq. 12). With two columns it is the Beta kernel. Sums run over the k
+    columns j:
 
         log k_b = sum_j (t_j / b) log z_j + log Gamma(sum_j (t_j / b + 1))
                   - sum_j log Gamma(t_j / b + 1)

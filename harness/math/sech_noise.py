@@ -190,8 +190,8 @@ def curvature_bound(h: float, constant: str = "sharp") -> float:
         E X (X - 1) = E (T - E T)^2 (T^2 - 1) <= 0,   hence Var X <= E (X - 1/2)^2 <= 1/4
         |h^2 eta''| <= 2 (1/2) (1/2)
 
-    The bound is nearly reached if half of the original scores equal s and have outcome 0, and a
-    quarter each lies far below and far above s and has outcome 1.
+    The bound is nearly reached by these original scores: half of them equal s and have outcome 0. A
+    quarter lies far below s, a quarter far above, and these have outcome 1.
     """
     if constant not in ("sharp", "paper"):
         raise BadInputError(f"constant is {constant!r}; allowed are sharp, paper.")

@@ -161,9 +161,19 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "no label": ("a.csv", "p,a\n0.2,0\n", "", "labels=NAME"),
     "percent": ("a.csv", "p,y\n20,0\n70,1\n", "", "divide percent by 100"),
     "logits as probabilities": ("a.csv", "p,y\n-2.5,0\n3.1,1\n", "", "logits=p"),
-    "probabilities as logits": ("a.csv", "logit_0,logit_1,y\n0.2,0.8,1\n", "", "holds no logits"),
+    "probabilities as logits": (
+        "a.csv",
+        "logit_0,logit_1,y\n0.2,0.8,1\n",
+        "",
+        "does not hold logits",
+    ),
     "missing value": ("a.csv", "p,y\n0.2,0\n,1\n", "", "leave out the rows that lack one"),
-    "missing label": ("a.csv", "p,y\n0.2,0\n0.3,\n", "", "leave out such rows, 1 in all"),
+    "missing label": (
+        "a.csv",
+        "p,y\n0.2,0\n0.3,\n",
+        "",
+        "remove the rows without a label (1 in all)",
+    ),
     "labels between": ("a.csv", "p,y\n0.2,0.5\n0.3,0.25\n", "", "y holds 0.25, 0.5"),
     "rounded": ("a.csv", "p0,p1,p2,y\n0.33,0.33,0.33,0\n", "", "renormalise=true"),
     "labels out of range": ("a.csv", "p,y\n0.2,0\n0.3,3\n", "", "positive="),
@@ -174,7 +184,7 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "more samples than rows": ("a.csv", ROWS, "n=9", "has only 3 samples"),
     "few resamples": ("a.csv", ROWS, "bootstrap=3", "bootstrap is 3"),
     "one file of two": ("a.csv", ROWS, "sweep.problem.predictions.path=[a.csv,b.csv]", "b.csv"),
-    "two parts": ("a.csv", ROWS, "problem.predictions.split=validation", "has one part"),
+    "two parts": ("a.csv", ROWS, "problem.predictions.split=validation", "has only one part"),
 }
 
 

@@ -484,7 +484,7 @@ REFUSED = {
     "a label that is missing": (
         table("p,y", P1, [0, 1, "", 1]),
         {},
-        "remove all 1 rows without a label",
+        "remove the rows without a label (1 in all)",
     ),
     "1/2 for one column": (table("p,y", P1, Y1 + 1), {}, "positive="),
     "another positive": (table("p,y", P1, YES), {"positive": "yse"}, "positive=yse"),

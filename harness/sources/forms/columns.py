@@ -61,8 +61,8 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
     missing = [row for row, value in enumerate(values.tolist()) if _is_missing(value)]
     if missing:
         raise BadInputError(
-            f"{path}: {title} holds no label at row {missing[0]}; remove all {len(missing):,} rows "
-            "without a label."
+            f"{path}: {title} holds no label at row {missing[0]}; remove the rows without a label "
+            f"({len(missing):,} in all)."
         )
     if values.dtype.kind == "O":
         values = np.array([as_text(value) for value in values.tolist()], dtype=str)
