@@ -43,8 +43,8 @@ class Sums:
     error : ndarray of shape (m, d)
         Bound of the absolute error of `values` in each group.
     left_out_term : ndarray of shape (m,)
-        Term of the sample that a point leaves out, on the scale of `values`. It is 0 if the point
-        leaves out none, or if `values` excludes it already.
+        Term of the sample that is left out at each point, on the scale of `values`. It is 0 if no
+        sample is left out, or if `values` excludes the term already.
     """
 
     values: np.ndarray
@@ -249,7 +249,7 @@ def sums_by_intervals(
 
 
 def _point_intervals(theta: np.ndarray, b: float, width: float) -> np.ndarray:
-    """Return the number of the block of each point in `theta`, sorted, shape (m,).
+    """Return the block number of each point, for sorted points `theta` (m,) and bandwidth `b`.
 
     With z = 1 / (1 + exp(-theta)), a block is about 0.8 width sqrt(b / (z (1 - z) + b)) wide in
     theta. Blocks are narrower where the kernel is skew.

@@ -72,7 +72,8 @@ class Intervals:
     """Intervals of centres, each represented by weighted nodes.
 
     k is the number of intervals, q the number of nodes, n the number of centres. d groups of c
-    columns of weights are summed together.
+    columns of weights are summed together. The exponent of a centre at theta0 is its log
+    normalising constant plus theta0 t / b, with t its position and b the bandwidth.
 
     Parameters
     ----------

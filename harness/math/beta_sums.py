@@ -74,10 +74,9 @@ def applies(
 def cheaper(m: int, n: int, b: float) -> bool:
     """Return True if the fast sums cost less than m n direct kernel evaluations.
 
-    `m` is the number of points, `n` the number of centres and `b` the bandwidth. The constants were
-    measured.
+    `m` is the number of points, `n` the number of centres and `b` the bandwidth.
     """
-    return m * n > 1e6 + 6e4 / np.sqrt(b)
+    return m * n > 1e6 + 6e4 / np.sqrt(b)  # both constants were measured
 
 
 def regressions(
@@ -189,7 +188,7 @@ def _direct_sums(
 def _direct(
     theta: float, centres: Centres, constants: np.ndarray, b: float, without: int | None
 ) -> tuple[np.ndarray, float]:
-    """Return the sums of weights (c,) at one point `theta`, and the logarithm of their scale.
+    """Return the kernel sums (c,) of weights (n, c) at a single point, and the log of their scale.
 
     The centre with index `without` is left out. The exponent is concave in the position of the
     centre, so bisection finds the centres whose terms are not negligible.

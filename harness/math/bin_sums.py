@@ -1,4 +1,4 @@
-"""Sample counts and sums of p and y in bins of one probability.
+"""Sample counts and sums of p and y in bins of a probability p.
 
 Every binned estimator is computed from these sums.
 """

@@ -38,10 +38,10 @@ def empirical_bernstein(variance: float, n: int, delta: float) -> float:
 def kl_upper(q: float, c: float) -> float:
     """Return the largest p >= q with kl(q || p) <= c, for Bernoulli distributions.
 
-    Use it as an upper bound of the expectation of n i.i.d. variables in [0, 1] with sample mean q.
-    With c = ln(1/delta) / n the bound holds with probability at least 1 - delta (Chernoff's bound;
-    Hoeffding, 1963, eq. 2.1). q is first clipped to [0, 1]. The result increases with q, so an
-    upper bound of the sample mean may replace q.
+    kl is the Kullback-Leibler divergence. Use the result as an upper bound of the expectation of n
+    i.i.d. variables in [0, 1] with sample mean q. With c = ln(1/delta) / n the bound holds with
+    probability at least 1 - delta (Chernoff's bound; Hoeffding, 1963, eq. 2.1). q is first clipped
+    to [0, 1]. The result increases with q, so an upper bound of the sample mean may replace q.
     """
     q = min(max(q, 0.0), 1.0)
     return _crossing(q, q, 1.0, c)
@@ -50,8 +50,8 @@ def kl_upper(q: float, c: float) -> float:
 def kl_lower(q: float, c: float) -> float:
     """Return the smallest p <= q with kl(q || p) <= c, for Bernoulli distributions.
 
-    It equals 1 - kl_upper(1 - q, c), without the rounding error of the subtraction. q is first
-    clipped to [0, 1].
+    kl is the Kullback-Leibler divergence. The result equals 1 - kl_upper(1 - q, c), without the
+    rounding error of the subtraction. q is first clipped to [0, 1].
     """
     q = min(max(q, 0.0), 1.0)
     return _crossing(q, q, 0.0, c)
@@ -77,7 +77,7 @@ def _crossing(q: float, inside: float, outside: float, c: float) -> float:
 
 
 def _kl(q: float, p: float) -> float:
-    """Return kl(q || p) of two Bernoulli distributions.
+    """Return the Kullback-Leibler divergence kl(q || p) of two Bernoulli distributions.
 
     It is infinite if an outcome has probability 0 under p, but not under q.
     """

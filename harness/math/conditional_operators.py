@@ -70,7 +70,7 @@ def grouped_ckce(
     gamma: float | str = "median",
     ridge: float | None = None,
 ) -> float:
-    """Return the CKCE of a classifier given its prediction and the group of the sample.
+    """Return the conditional kernel calibration error (CKCE) within groups of samples.
 
         K_ij = (f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2))) 1{a_i = a_j}
 
@@ -131,7 +131,7 @@ def regression_ckce(
     rate: float = 1.0,
     ridge: float | None = None,
 ) -> float:
-    """Return the CKCE of a regression model whose predictions are normal laws N(mean, sd^2).
+    """Return the conditional kernel calibration error (CKCE) of normal predictions N(mean, sd^2).
 
         outcomes      l(y, y') = exp(-(y - y')^2 / (2 width^2))
         predictions   K_ij = exp(-rate MMD^2(i, j)),   MMD^2(i, j) = ||mu_i - mu_j||^2

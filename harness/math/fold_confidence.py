@@ -34,8 +34,9 @@ def lower(
 ) -> np.ndarray:
     """Return a lower confidence bound of the calibration error for each loss, valid at every n.
 
-    Let X be the contributions, a = -least, s a stake, and c a candidate value of the error. The
-    bound is the c at which E(c) = 1 / (1 - level), or 0 if E(0) is smaller. E decreases in c:
+    Let X be the contributions of a fold, a = -least, and c a candidate value of the error. s is a
+    stake: the weight of a bet that the error exceeds c. The bound is the c at which E(c) = 1 / (1 -
+    level), or 0 if E(0) is smaller. E decreases in c:
 
         E(c) = mean over folds and stakes of exp( s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2 ),
         l = s (c + a) < 1,   psi(l) = -log(1 - l) - l.
@@ -55,7 +56,7 @@ def lower(
     Returns
     -------
     array (losses,)
-        One bound per loss. It is at most the error with probability at least `level`.
+        One bound per loss. With probability at least `level`, it is at most the error.
 
     Notes
     -----
@@ -110,8 +111,8 @@ def moments(
 def half_width(contributions: np.ndarray, fold: np.ndarray, level: float) -> float:
     """Return half the width of a two-sided interval around a mean over dependent folds.
 
-    Let n_j and s_j be the size and standard deviation of fold j, and n the sum of the sizes. The
-    half-width is
+    Let n_j be the size of fold j, s_j the standard deviation of its contributions, and n the sum of
+    the sizes. The half-width is
 
         sum_j (n_j / n) s_j / sqrt(n_j)  x  expected shortfall of Student's t at (1 + level) / 2
 

@@ -7,8 +7,8 @@ following density on [0, 1], with h the scale of the noise and Z the normaliser:
     k(s | s0) = exp(-(s - s0)^2 / (2 h^2)) / Z(s0)
 
 For any distribution of s0 and of the outcomes Y, eta(s) = E[Y | S = s] has a bounded slope. The
-bound is 1 / (4 h^2), while sech noise has 1 / (2 h). At equal shifts of the scores, the bound of
-Gaussian noise is therefore larger (see `slope_bound`). The proof and the constant are ours. Only a
+bound is 1 / (4 h^2), while sech noise has 1 / (2 h). If both noises shift scores equally far, the
+bound of Gaussian noise is larger (see `slope_bound`). The proof and the constant are ours. Only a
 summary of the paper was available, and it states neither.
 """
 

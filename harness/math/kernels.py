@@ -126,7 +126,7 @@ def all_pairs(
     nothing: float = LOG_NEGLIGIBLE,
     constants: Sequence[np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `dirichlet_sums` computed from all pairs of a point and a centre.
+    """Return the result of `dirichlet_sums`, computed from all pairs of a point and a centre.
 
     `constants` holds `log_normaliser(centres, b)` for each bandwidth b; it is computed if None.
     """

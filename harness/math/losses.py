@@ -85,7 +85,7 @@ class Squared:
 
         contribution = ||f - y||^2 - ||q - y||^2
 
-    For vectors the squares are summed over the classes. For scalars only one column counts.
+    For vectors the squares are summed over the classes. For scalars there is a single square.
     """
 
     name = "l2_squared"

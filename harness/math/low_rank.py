@@ -120,7 +120,7 @@ def pivoted_cholesky(
 def complete_cholesky(
     x: np.ndarray, gamma: float, tolerance: float, max_rank: int
 ) -> LowRank | None:
-    """Return a low-rank approximation whose error has at most `tolerance` of the trace.
+    """Return a low-rank approximation whose error is at most the share `tolerance` of the trace.
 
     Return None if `max_rank` pivots are too few. For vectors, a subset of the rows usually shows
     this early.
@@ -136,8 +136,8 @@ def _pivots(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose pivots among the rows with the largest residuals.
 
-    `factor` (n, r) holds the columns so far, `chosen` the pivots so far, `left` (n,) the residuals
-    and `most` the largest number of pivots. Return the new pivots, the Cholesky triangle of their
+    `factor` (n, r) is the decomposition so far, `chosen` its pivots, `left` (n,) the residuals and
+    `most` the largest number of pivots. Return the new pivots, the Cholesky triangle of their
     residuals, and their residual columns (n, pivots).
     """
     n = len(x)
@@ -157,11 +157,11 @@ def _pivots(
 def _spread_pivots(
     x: np.ndarray, gamma: float, factor: np.ndarray, chosen: np.ndarray, left: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose pivots among candidates that are compared with each other before all rows.
+    """Choose pivots like `_pivots`, but compare candidates with each other first.
 
-    Arguments and results are those of `_pivots`. Comparing only accepted candidates with all rows
-    saves time. The first candidates are evenly spaced rows. They give at most three quarters of the
-    pivots, because the rows that they miss need the remaining ones.
+    Only accepted candidates are then compared with all rows, which saves time. In the first call,
+    candidates are evenly spaced rows, and give at most three quarters of all pivots. Rows that
+    these pivots approximate badly need the remaining pivots.
     """
     n, r = len(x), len(chosen)
     if r:
@@ -233,7 +233,7 @@ def _best_by_lapack(block: np.ndarray, most: int, share: float) -> tuple[np.ndar
 def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     """Return pivots and Cholesky triangle of `block`, by LAPACK or by a compiled loop.
 
-    The compiled loop serves if `most` is less than half of the candidates, because LAPACK cannot
+    The compiled loop is used if `most` is less than half of the candidates, because LAPACK cannot
     stop early.
     """
     if 2 * most >= len(block):
@@ -246,10 +246,9 @@ def _best_of_many(block: np.ndarray, most: int, share: float) -> tuple[np.ndarra
 def _picked(
     block: np.ndarray, most: int, share: float, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return r pivots of a positive semi-definite matrix (m, m), and their Cholesky rows (r, m).
+    """Return r Cholesky rows (r, m) and pivots (r,) of a positive semi-definite matrix (m, m).
 
-    The rows come first in the result. Pivots end where the largest residual falls below `share` of
-    its initial value, or below `eps`.
+    Pivots end where the largest residual falls below `share` of its initial value, or below `eps`.
     """
     m = len(block)
     most = min(most, m)

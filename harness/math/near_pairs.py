@@ -58,16 +58,16 @@ def sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return kernel regressions and log densities at all points, for several bandwidths.
 
-    Arguments and results are those of `kernels.dirichlet_sums`. `all_pairs` is the function that
-    computes the same without leaving out pairs. It is used for a single bandwidth, for few points,
-    and for bandwidths whose normalising constants are too far apart.
+    Arguments and results are those of `kernels.dirichlet_sums`. The function `all_pairs` computes
+    the same without leaving out pairs. It replaces this function for a single bandwidth, for few
+    points, and for bandwidths whose normalising constants are too far apart.
 
     Notes
     -----
     With centre t, point z and bandwidth b, the kernel splits into a distance D and a weight g_b:
 
         log k_b(z; t) = -D(t, z) / b + g_b(t),   D(t, z) = sum_j t_j log(t_j / z_j),
-        g_b(t) = sum_j t_j log t_j / b + normaliser
+        g_b(t) = sum_j t_j log t_j / b + log_normaliser(t, b)
 
     exp(-D / (b / 2)) is the square of exp(-D / b), so bandwidths that are halves of each other
     share an exponential. Far pairs are left out: with s the nearest centre of z, log k_b(z; t) is

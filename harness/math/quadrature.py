@@ -96,8 +96,8 @@ def beta_law(edges: ArrayLike, a: float, b: float, order: int) -> tuple[Array, A
 
         2 sin(t)^(2 a - 1) cos(t)^(2 b - 1) / B(a, b),
 
-    with B the beta function. It is constant for a = b = 1/2. If a or b is smaller, let the edges
-    approach that end in powers of 1/2.
+    with B the beta function. It is constant for a = b = 1/2. If a < 1/2, the edges must approach 0
+    in powers of 1/2. If b < 1/2, they must approach pi / 2 in this way.
 
     Examples
     --------

@@ -3,9 +3,8 @@
 A problem is a frozen dataclass with these methods. n is the sample size and k the number of
 classes:
 
-    sample(n, rng) -> (p, y)          p (n,) or (n, k), y (n,); with the same rng, a small sample is
-    a
-                                      prefix of a larger one
+    sample(n, rng) -> (p, y)          p (n,) or (n, k), y (n,); with the same rng, a small sample
+                                      is a prefix of a larger sample
     truth(estimand, notion)           a Truth, a number (taken as exact), or None if unknown
     posterior(p) -> C = E[Y given p]  if known; the oracle estimator uses it
 

@@ -24,7 +24,7 @@ class Problem(Protocol):
     def sample(self, n: int, rng: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Draw predictions p, (n,) or (n, k), and labels y, (n,).
 
-        For an equal `rng` a small n is a prefix of a larger n.
+        With the same `rng`, a small sample is a prefix of a larger sample.
         """
         ...
 

@@ -143,7 +143,8 @@ class Float32:
     def nodes(self, edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes s and weights w of a quadrature with sum_i w_i u(s_i) = E u(s).
 
-        A panel ends where scores become 1.
+        The function u must be smooth between the `edges`, which span [0, 1]. A panel also ends
+        where scores round to 1.
         """
         s, weight = self.law.nodes(np.union1d(edges, 1.0 - 2.0**-25), order)
         return rounded32(s), weight
@@ -155,9 +156,10 @@ def rounded32(p: np.ndarray) -> np.ndarray:
 
 
 def checked_atoms(atoms: Any) -> Atoms:
-    """Return atoms as pairs of floats (value, probability); BadInputError if they are invalid.
+    """Return atoms as pairs of floats (value, probability), or raise BadInputError.
 
-    Values must lie in [0, 1]. Probabilities must be positive, with a sum of at most 1.
+    An atom is a score with a positive probability. Values must lie in [0, 1]. Probabilities must be
+    positive, with a sum of at most 1.
     """
     try:
         pairs = tuple((float(value), float(weight)) for value, weight in atoms)
@@ -176,13 +178,19 @@ def checked_atoms(atoms: Any) -> Atoms:
 
 
 def atom_weight(atoms: Atoms) -> float:
-    """Return the total probability of the atoms; a sum within 1e-12 of 1 becomes 1."""
+    """Return the total probability of all atoms; a sum within 1e-12 of 1 becomes 1.
+
+    Atoms are pairs of a score and its positive probability.
+    """
     total = float(sum(weight for _, weight in atoms))
     return 1.0 if total >= 1.0 - 1e-12 else total
 
 
 def draw_atoms(atoms: Atoms, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw n scores that are atoms, (n,); NaN marks samples that are not atoms."""
+    """Draw the atom of each of n samples, (n,); NaN marks samples that are not atoms.
+
+    Atoms are pairs of a score and its positive probability.
+    """
     values, weights = np.array(atoms).T
     ends = np.cumsum(weights)
     if atom_weight(atoms) == 1.0:

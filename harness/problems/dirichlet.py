@@ -136,8 +136,8 @@ def _conditional_values(
 ) -> list[float]:
     """Return the class-wise or top-label estimands `wanted` on Sobol set number r.
 
-    They are integrals of d(t, E[Y given t]), with t = p_1 for class-wise and t = max p for
-    top-label. `order` is the number of nodes per panel of t.
+    They are integrals of d(t, E[Y given t]), with d the distance of the estimand. t is p_1 for
+    class-wise and max p for top-label. `order` is the number of nodes per panel of t.
     """
     k, alpha = problem.classes, problem.alpha
     rest = _dirichlet_points(k - 1, alpha, log2_points, r)

@@ -72,12 +72,11 @@ class MovedMass(Generated):
     Top-label truths, except the supremum, are integrals over t. t and a are independent, so E[right
     given t] is the mean of the two maps, weighted by the probabilities of the top classes.
 
-    The following canonical truths are integrals too, with d = t - g(t). For l2_squared, one class
-    receives the mass in the first case, all other classes in the second:
+    The following canonical truths are integrals too, with d = t - g(t):
 
         l1            2 E|d|
         linf          E|d|
-        l2_squared    2 E d^2, or E d^2 (1 + s)
+        l2_squared    2 E d^2 if one class receives the mass, E d^2 (1 + s) if all others do
         top_class_*   as for the top-label notion
 
     s is the mean sum of squares of the shares that the other classes have in 1 - t, given t. u and

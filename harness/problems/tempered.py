@@ -113,8 +113,8 @@ class TemperedDirichlet(Generated):
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw predictions p (n, k) and labels y (n,).
 
-        The method uses that a gamma variate of shape alpha is a gamma variate of shape alpha + 1
-        times U^(1 / alpha), with U uniform. The product is computed in logarithms.
+        A gamma variate of shape alpha is drawn as a gamma variate of shape alpha + 1 times U^(1 /
+        alpha), with U uniform. The product is computed in logarithms.
         """
         rng_g, rng_u, rng_y = rng.spawn(3)
         shape = (n, self.classes)

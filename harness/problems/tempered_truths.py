@@ -184,8 +184,8 @@ def _conditional_values(
 ) -> list[float]:
     """Return the class-wise or top-label estimands `wanted` on Sobol set number r.
 
-    They are integrals of d(t, E[Y given t]), with t = f_1 for class-wise and t = max f for
-    top-label. `order` is the number of nodes per panel of logit t.
+    They are integrals of d(t, E[Y given t]), with d the distance of the estimand. t is f_1 for
+    class-wise and max f for top-label. `order` is the number of nodes per panel of logit t.
     """
     rest = _Rest.draw(law, log2_points, r)
     edges = _logit_edges(law, notion, 1.5)

@@ -120,7 +120,7 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
 
 
 def _kind(path: Path) -> str:
-    """Return the ending that names the format, in lower case, such as .csv or .csv.gz."""
+    """Return the ending of a path that tells the file format, in lower case: .csv or .csv.gz."""
     endings = [ending.lower() for ending in path.suffixes]
     return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
@@ -138,7 +138,10 @@ def _remedy(error: Exception, kind: str) -> str:
 
 
 def _tensors(path: Path, split: str) -> Arrays:
-    """Return the arrays of one part of a safetensors file, without the ending of their names."""
+    """Return the arrays of one part of a safetensors file.
+
+    Names of arrays lose their ending _test or _val.
+    """
     end = {"test": "_test", "validation": "_val"}[split]
     tensors = published.read_safetensors(path)
     chosen = {name: values for name, values in tensors.items() if name.endswith(end)}

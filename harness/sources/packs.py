@@ -101,7 +101,7 @@ class Pack:
 
 
 def packs(listing: Path | None = None) -> dict[str, Pack]:
-    """Return all packs by name, from data/packs.yaml or from another listing."""
+    """Return all packs (published data files) by name, from data/packs.yaml or another listing."""
     path = listing or PACKS
     return dict(_read_packs(path, path.stat().st_mtime_ns))
 
@@ -121,7 +121,7 @@ def _read_packs(listing: Path, modified: int) -> dict[str, Pack]:
 
 
 def packs_at(path: str) -> tuple[Pack, ...]:
-    """Return the packs that a problem with this path reads.
+    """Return the packs (published data files) that a problem with this path reads.
 
     The result has one pack for a file of predictions, two for a folder of npy files, and none for
     an unknown path.
@@ -130,12 +130,15 @@ def packs_at(path: str) -> tuple[Pack, ...]:
 
 
 def checksums() -> frozenset[str]:
-    """Return the set of the sha256 of all packs that have one."""
+    """Return the sha256 of all packs (published data files) that have one."""
     return frozenset(pack.sha256 for pack in packs().values() if pack.sha256)
 
 
 def _problem_path(pack: Pack) -> str:
-    """Return the path by which a problem reads this pack: the file, or the folder of npy files."""
+    """Return the path by which a problem refers to a pack (a published data file).
+
+    It is the path of the file, or of the folder for a folder of npy files.
+    """
     parent, _, name = pack.path.rpartition("/")
     return parent if name in FOLDER_FILES else pack.path
 

@@ -78,7 +78,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 class Metadata(NamedTuple):
-    """Content of the metadata.json of a task.
+    """Content of a metadata.json, which describes the predictions for a data set and fold.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Metadata(NamedTuple):
 
 @_cached
 def read_metadata(path: Path) -> Metadata:
-    """Read and check the metadata.json of a task."""
+    """Read and check the metadata.json of a data set and fold."""
     try:
         content = json.loads(Path(path).read_text())
         # Interning saves memory: hundreds of tasks have the same names of models.
@@ -156,7 +156,7 @@ def read_problem_types(path: Path) -> dict[str, str]:
 
 
 def check_file(path: Path, name: str, metadata: Metadata | None) -> None:
-    """Raise BadInputError if a file does not fit the metadata of its task.
+    """Raise BadInputError if a file does not fit the metadata of its data set and fold.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class Repository:
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
 
     def configs(self, dataset: str, fold: int) -> list[str]:
-        """Return the names of the configs with predictions for a task, in their stored order."""
+        """Return the names of the models with predictions for a data set and fold, as stored."""
         return list(self.metadata(dataset, fold).models)
 
     def problem_type(self, dataset: str) -> str:
@@ -253,20 +253,23 @@ class Repository:
         return kind
 
     def metadata(self, dataset: str, fold: int) -> Metadata:
-        """Return the metadata of a task."""
+        """Return the metadata of a data set and fold."""
         return read_metadata(self.folder(dataset, fold) / "metadata.json")
 
     def folder(self, dataset: str, fold: int) -> Path:
-        """Return the path of the folder of a task; the folder may be absent."""
+        """Return the path of the folder of a data set and fold; the folder may be absent."""
         return self.root / "model_predictions" / _stored(dataset) / str(fold)
 
     def missing(self, dataset: str, fold: int) -> list[str]:
-        """Return the names of the absent files that problems on the validation part need."""
+        """Return the names of absent files with validation predictions for a data set and fold."""
         folder = self.folder(dataset, fold)
         return [name for name in VALIDATION_FILES if not (folder / name).is_file()]
 
     def shape(self, dataset: str, fold: int) -> tuple[int, int]:
-        """Return the numbers of validation rows and classes of a task (1 class for regression)."""
+        """Return the numbers of validation rows and classes of a data set and fold.
+
+        Regression counts as 1 class.
+        """
         shape = self.metadata(dataset, fold).shapes["val"]
         kind = self.problem_type(dataset)
         if (len(shape) == 3) != (kind == "multiclass"):
@@ -294,14 +297,14 @@ class Repository:
         return self._labels(dataset, fold, "test")
 
     def stored_bytes(self, dataset: str, fold: int, config: str) -> bytes:
-        """Return the bytes on disk of the validation predictions of a config.
+        """Return the bytes on disk of the validation predictions of a model.
 
         A checksum of these bytes identifies the predictions.
         """
         return self._row(dataset, fold, config, "val").tobytes()
 
     def _row(self, dataset: str, fold: int, config: str, part: str) -> NDArray[Any]:
-        """Return the stored predictions of one config for a part ("val" or "test")."""
+        """Return the stored predictions of a model for a part ("val" or "test")."""
         metadata = self.metadata(dataset, fold)
         if config not in metadata.models:
             raise BadInputError(
@@ -314,7 +317,7 @@ class Repository:
         return np.array(values[metadata.models.index(config)])
 
     def _probabilities(self, dataset: str, fold: int, config: str, part: str) -> Probabilities:
-        """Return the validated probabilities of one config for a part ("val" or "test")."""
+        """Return the validated probabilities of a model for a part ("val" or "test")."""
         self._refuse_regression(dataset)
         self.shape(dataset, fold)
         values = self._row(dataset, fold, config, part).astype(np.float64)
@@ -338,7 +341,7 @@ class Repository:
         return shares
 
     def _labels(self, dataset: str, fold: int, part: str) -> NDArray[np.int64]:
-        """Return the validated labels of a task for a part ("val" or "test")."""
+        """Return the validated labels of a data set and fold for a part ("val" or "test")."""
         self._refuse_regression(dataset)
         path = self.folder(dataset, fold) / f"label-{part}.csv.zip"
         labels, classes = read_labels(path), self.shape(dataset, fold)[1]
@@ -366,7 +369,7 @@ class Repository:
 
 
 def find(path: str) -> Repository:
-    """Return the repository at a path.
+    """Return the repository of stored predictions at a path.
 
     A relative path is looked for in the working folder, in the folder that CALHARNESS_DATA names,
     and in the cache, in this order. Folders without predictions are skipped.
@@ -387,12 +390,12 @@ def find(path: str) -> Repository:
 
 
 def is_there(path: str) -> bool:
-    """Return True if `find` would return a repository."""
+    """Return True if `find(path)` would return a repository."""
     return any(_root(place) is not None for place in _places(path))
 
 
 def absent(path: str) -> str:
-    """Return a clause that says why tasks of a missing repository cannot run.
+    """Return a clause that says why cells on a missing repository cannot run.
 
     The text does not depend on the machine, so that records can be compared.
     """

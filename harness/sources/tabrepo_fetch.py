@@ -46,7 +46,8 @@ class NoServerError(Exception):
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
     """Download the missing files of tasks into the folder `root`.
 
-    `tasks` holds pairs of a data set and a fold. `bases` holds the addresses to try, in this order.
+    `tasks` holds pairs of a data set and an outer fold. `bases` holds the addresses to try, in this
+    order.
 
     Returns
     -------
@@ -140,7 +141,7 @@ class Fetch:
 
     @staticmethod
     def changed_error(path: Path, checksum: str, first: str) -> BadInputError:
-        """Return the error for a file whose checksum differs from the first download's."""
+        """Return the error for a file whose checksum is not that of the first download."""
         return BadInputError(
             f"{path} has changed: its sha256 is {checksum}, but it was {first} when the file was "
             "downloaded. Move the file away to download it again."
@@ -213,7 +214,7 @@ class Fetch:
         self.check(name, partial)
 
     def check(self, name: str, path: Path) -> None:
-        """Raise BadInputError if a file does not fit the metadata of its task.
+        """Raise BadInputError if a file does not fit the metadata of its data set and fold.
 
         `name` is the path of the file below the root, and `path` the place where its content lies.
         """

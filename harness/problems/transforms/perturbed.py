@@ -160,10 +160,11 @@ class Curves:
     The polynomials have degree 10, and the panels have a width of at most h / 4. With C the
     posterior of the original score s0 and Z its normaliser,
 
-        N(s) = E[C sech((s - s0) / h) / Z(s0)],   f(s) = E[sech((s - s0) / h) / Z(s0)],   eta = N /
-        f
+        N(s) = E[C sech((s - s0) / h) / Z(s0)]
+        f(s) = E[sech((s - s0) / h) / Z(s0)]
+        eta = N / f
 
-    Both are analytic in a strip of half-width pi h / 2 around the real axis. Every panel has its
+    N and f are analytic in a strip of half-width pi h / 2 around the real axis. Every panel has its
     own factor exp(scale), so the interpolation has a relative error of 1e-12 even where the values
     are tiny.
     """

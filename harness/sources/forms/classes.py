@@ -59,7 +59,7 @@ def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
 
 
 def _one_column(labels: Labels, columns: Columns, options: Options, path: object) -> Encoded:
-    """Match labels with a single column of probabilities.
+    """Return labels 0 and 1 for a single column of probabilities, with names and a note.
 
     The column is the probability of label 1, of True, or of the option `positive`.
     """
@@ -85,7 +85,10 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
 
 
 def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
-    """Match labels with one column per class, by number or by the names of the columns."""
+    """Return labels 0..k-1 for one column per class, with names and a note.
+
+    Labels are matched with columns by number, or by the names of the columns.
+    """
     classes, numbers = columns.classes, tuple(map(str, range(k)))
     if classes is None or classes == numbers:
         for texts, note in ((numbers, ""), (("False", "True"), "booleans")):
@@ -116,9 +119,9 @@ def _matrix(labels: Labels, columns: Columns, k: int, path: object) -> Encoded:
 def _by_class_names(
     labels: Labels, columns: Columns, k: int, names: tuple[str, ...], path: object
 ) -> Encoded:
-    """Match labels with the class names that the user gave, or with the numbers of the names.
+    """Return labels 0..k-1 that are matched by the class names that the user gave.
 
-    Columns without class names are matched with the class names by position.
+    Labels are these names, or their numbers. Columns without class names are matched by position.
     """
     count = max(k, 2)
     if len(names) != count or len(set(names)) != count:

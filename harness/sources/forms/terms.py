@@ -18,7 +18,7 @@ TOP_LABEL_NAMES = ("confidence", "pred_label", "true_label")
 
 
 class Options(NamedTuple):
-    """Options that say how `Predictions` reads a file."""
+    """Options that say how a file is read. `harness.problems.Predictions` documents them."""
 
     probabilities: str | tuple[str, ...] | None = None
     logits: str | tuple[str, ...] | None = None
