@@ -67,7 +67,7 @@ class CalibratorSpec:
         Largest absolute mean of a cross-fitted variational estimate that is normal with this
         calibrator, for a calibrated sample of size 2,000.
     seconds : float
-        Approximate CPU seconds of one fit and prediction at n = 1,000. Runs are planned with it.
+        Approximate CPU seconds of one fit and prediction at n = 1,000. It helps to plan runs.
     unavailable : str or None
         Reason why the calibrator cannot run here (a missing package, file or GPU). Its cells are
         skipped with this reason.

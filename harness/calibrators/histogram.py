@@ -113,10 +113,10 @@ class HistogramBinning:
         return edges, below[:, 1:] - below[:, :-1]
 
     def _shares(self, sizes: np.ndarray, index: np.ndarray, classes: int) -> np.ndarray:
-        """Return the smoothed shares of ones in the bins, (d, bins).
+        """Return the smoothed shares of label 1 in the bins, (d, bins).
 
-        `sizes` (d, bins) holds the number of samples of each bin. `index` holds the number of the
-        bin of every one, counted over all columns.
+        `sizes` (d, bins) holds the number of samples of each bin. `index` holds the bin of each
+        sample with label 1, numbered over all columns.
         """
         ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
         sizes = sizes + classes * self.smoothing

@@ -105,7 +105,7 @@ class MatrixScaling(FitEach):
     -----
     The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in kl.
     With few samples the estimate falls far below the error, even below 0. With many samples it is
-    the tightest of the linear scalings. A second ridge of 1e-6 draws to the identity.
+    the tightest of the linear scalings. A second ridge of 1e-6 draws [W, b] to the identity.
 
     The optimiser takes Newton steps if n k^4 is below about 4e6. Otherwise it is L-BFGS with the
     analytic gradient, in coordinates in which the Hessian is close to the identity. For k > 30,

@@ -37,7 +37,7 @@ class QuadraticScaling:
         q(p) = sigma(a + b l + c l^2),   l = logit p
 
     sigma is the logistic function, and (a, b, c) minimise the mean log-loss. Logs are floored at
-    -87.336. The result is mixed with the uniform distribution.
+    -87.336. By default, the result is mixed with the uniform distribution.
 
     Parameters
     ----------

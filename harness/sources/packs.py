@@ -151,10 +151,10 @@ def folder() -> Path:
     BadInputError
         If it is not set.
     """
-    given = os.environ.get("CALHARNESS_DATA")
-    if not given:
+    data_folder = os.environ.get("CALHARNESS_DATA")
+    if not data_folder:
         raise BadInputError("CALHARNESS_DATA is not set; set it to the folder for data files.")
-    return Path(given).expanduser()
+    return Path(data_folder).expanduser()
 
 
 # Verify and fetch

@@ -404,10 +404,10 @@ def absent(path: str) -> str:
 
 def _places(path: str) -> list[Path]:
     """Return the paths where a repository may lie, in the order in which they are tried."""
-    given = Path(path).expanduser()
+    user_path = Path(path).expanduser()
     data = os.environ.get("CALHARNESS_DATA")
-    below = [] if given.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
-    return [given.absolute(), *(folder / given for folder in below)]
+    below = [] if user_path.is_absolute() else [*([Path(data).expanduser()] if data else []), CACHE]
+    return [user_path.absolute(), *(folder / user_path for folder in below)]
 
 
 def _hint(path: str) -> str:
