@@ -118,7 +118,7 @@ def regret() -> str:
         columns = [
             "estimator",
             "mean regret (95 % interval)",
-            "worst cell (family, n, k)",
+            "worst group (family, n, k)",
             "intervals hold",
             "CPU",
         ]
