@@ -119,7 +119,7 @@ def _compute_supervised(
         findings = _check(comparison, first)
         run.execute(plan)
     except CellFailedError as error:
-        remedy = "; limit=SECONDS allows more" if error.limit == "cell_timeout" else ""
+        remedy = "; raise limit=SECONDS" if error.limit == "cell_timeout" else ""
         raise BadInputError(f"{error}{remedy}.") from None
     return dict(work.tally.counts), findings
 

@@ -1,4 +1,8 @@
-"""Processes of `processes.Child`: the one that forks, and the computing processes that it forks."""
+"""Code that runs inside the two processes of `processes.Child`.
+
+The forking process imports the harness once. It forks a computing process, which runs cells, and
+forks the next one when the computing process has ended.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +19,31 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-import pandas  # noqa: F401  imported once, for all processes that are forked
+import pandas  # noqa: F401  imported here, so that forked processes need not import it again
 import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import error_message
 from harness.common.user_code import is_ours
 from harness.execute import chunk, processes, truths  # noqa: F401
 
-# MB beyond max_memory that a process may reserve: one giant array is refused at once, while slow
-# growth is stopped by the resident memory
+# MB beyond max_memory that a process may reserve. A single array beyond that raises MemoryError at
+# once. Slow growth is stopped earlier, because the supervisor watches the resident memory.
 HEADROOM_MB = 2048.0
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
 def main(pipe: int, notes: int, parent: int) -> None:
-    """Fork one computing process after another, and report how each ended."""
+    """Fork computing processes, one after another, and report to the supervisor how each ended.
+
+    Parameters
+    ----------
+    pipe : int
+        Descriptor of the pipe to the supervisor.
+    notes : int
+        Descriptor of the file in which a computing process notes its progress.
+    parent : int
+        Id of the supervising process. This process ends when the parent does.
+    """
     end_with(parent)
     if os.environ.get("PYTHONSAFEPATH") == processes.OURS:
         del os.environ["PYTHONSAFEPATH"]
@@ -38,7 +52,8 @@ def main(pipe: int, notes: int, parent: int) -> None:
     with contextlib.suppress(OSError):  # the supervisor has closed the pipe
         while True:
             with warnings.catch_warnings():
-                # Python warns of forks with threads; that of pyarrow's allocator is harmless
+                # Python warns of forks while threads run. The thread of pyarrow's allocator is
+                # harmless.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process = os.fork()
             if not process:
@@ -47,7 +62,10 @@ def main(pipe: int, notes: int, parent: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process with its parent (on Linux; elsewhere when it next waits for a call)."""
+    """Ask the system to kill this process when its parent ends.
+
+    This works on Linux. Elsewhere, the process ends when it next waits for a call.
+    """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before the signal was set
@@ -55,12 +73,12 @@ def end_with(parent: int) -> None:
 
 
 def _serve(pipe: Connection, parent: int) -> NoReturn:
-    """Answer calls until the pipe is closed or this process is interrupted."""
+    """Run the calls that the supervisor sends, until the pipe is closed or SIGINT arrives."""
     os.setsid()
-    # workers of Ray block both signals, and children inherit that
+    # Workers of Ray block both signals, and child processes inherit this.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     end_with(parent)
-    # shells ignore SIGINT for background processes, and children inherit that
+    # Shells make background processes ignore SIGINT, and child processes inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, processes.terminated)
     code = 1
@@ -81,7 +99,10 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
 
 
 def _call(function: str, argument: bytes) -> tuple[str, Any]:
-    """Return ("returned", value) or ("raised", error)."""
+    """Call "module:function" with a pickled argument.
+
+    Return ("returned", value), or ("raised", error) if the function raised an error.
+    """
     module, _, name = function.partition(":")
     try:
         value = pickle.loads(argument)
@@ -91,12 +112,15 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
         kind = type(error).__module__
         if is_ours(kind) or kind in sys.stdlib_module_names:
             return "raised", error
-        # the class of the error may not exist in the supervisor
+        # The supervisor may not be able to import the class of the error.
         return "raised", RuntimeError(f"{type(error).__name__}: {error_message(error)}")
 
 
 def _enter(path: list[str], folder: str | None, environment: dict[str, str] | None) -> None:
-    """Change to the module path, the working folder and the environment of the driver."""
+    """Take over the module path, working folder and environment of the process that runs the plan.
+
+    None for `folder` or `environment` leaves it unchanged.
+    """
     sys.path[:] = [*path, *(place for place in sys.path if place not in path)]
     if folder is not None:
         with contextlib.suppress(OSError):
@@ -107,7 +131,10 @@ def _enter(path: list[str], folder: str | None, environment: dict[str, str] | No
 
 
 def _limit_memory(megabytes: float) -> None:
-    """Raise MemoryError in this process for one allocation far beyond `megabytes`."""
+    """Limit the memory of this process, so that one allocation far too large raises MemoryError.
+
+    `megabytes` is the limit of resident memory; allocations may exceed it by HEADROOM_MB.
+    """
     if megabytes < float("inf"):
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]

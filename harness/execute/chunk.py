@@ -1,4 +1,8 @@
-"""Work of a computing process: cells of one chunk on one thread, and the part that records them."""
+"""Compute the cells of one chunk on one thread, and write their records.
+
+This code runs in a computing process (see `harness.execute.supervise`). The records of a chunk form
+a part, which is one Parquet file.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +33,19 @@ from harness.plan.components import Component, build_component, record_columns
 from harness.problems.base import ProblemSpec
 from harness.records import parts
 
-PEAK_SECONDS = 5e-4  # cells that take less do not make the process larger
-FLUSH_SECONDS = 10.0  # age of its first row at which a part is written
-TRACEBACK_CHARACTERS = 1500  # of a failure, in its record
+# Peak memory is read only after cells that take longer. Faster cells do not make a process larger.
+PEAK_SECONDS = 5e-4
+# Records are written to a file when the oldest of them has waited so many seconds.
+FLUSH_SECONDS = 10.0
+TRACEBACK_CHARACTERS = 1500  # length of the traceback in the record of a failed cell
 
 
 class CellFailedError(Exception):
-    """The cell that ends a run: the first to fail (on_error=raise) or to end its process (stop).
+    """Error that ends a run at a failed cell, if on_error is not `record`.
 
-    `limit` names the setting that ended it, if one did.
+    With on_error=raise, it is the first cell that fails. With on_error=stop, it is the first cell
+    whose process ends. `limit` is the setting that the cell exceeded, such as cell_timeout, or
+    None.
     """
 
     def __init__(self, message: str, limit: str | None = None):
@@ -45,23 +53,32 @@ class CellFailedError(Exception):
         self.limit = limit
 
 
-# components of this process, by group and name in the plan
+# {(group, name in the plan): component} of the components that this process has built
 _components: dict[tuple[str, str], Component] = {}
-_identities: dict[str, str] = {}
+_identities: dict[str, str] = {}  # {key of a problem: digits that seed its random generators}
 
 
 def run_chunk(argument: tuple[bytes, list[int]]) -> int:
-    """Compute cells of a pickled chunk, by their positions, in a computing process."""
-    processes.note(0, False, 0)  # unpickling may import modules; that is not the cell's time
+    """Compute some cells of a chunk, and return how many of them failed.
+
+    `argument` contains the pickled chunk and the positions of the cells to compute.
+    """
+    # Unpickling may import modules, whose time must not count as the time of a cell.
+    processes.note(0, False, 0)
     payload, positions = argument
     task = pickle.loads(payload)
     return compute({**task, "cells": [task["cells"][position] for position in positions]})
 
 
 def compute(task: dict[str, Any]) -> int:
-    """Compute the cells of a chunk in this process, on one thread, and write their part.
+    """Compute the cells of a chunk in this process, write their records, and count failed cells.
 
-    Return the number of cells that failed.
+    `task` is the dictionary that `run._tasks` makes.
+
+    Raises
+    ------
+    CellFailedError
+        At the first failed cell if on_error=raise.
     """
     pid = os.getpid()
     part = parts.Part(buckets.local_folder(task["out"]), task["after"])
@@ -88,7 +105,7 @@ def compute(task: dict[str, Any]) -> int:
                     part.add(columns, [{"status": "interrupted", "reason": "stopped by the user"}])
                     raise
                 except (Exception, SystemExit) as error:
-                    remedy = "; max_memory allows more" if isinstance(error, MemoryError) else ""
+                    remedy = "; raise max_memory" if isinstance(error, MemoryError) else ""
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
                     failed += 1
                 processes.exit_if_forked(pid)
@@ -109,11 +126,12 @@ def compute(task: dict[str, Any]) -> int:
 
 
 class _Samples:
-    """The sample of the current (problem, rep, n, seed) and its reductions, shared by its cells.
+    """Cache of the current sample and its reductions to notions.
 
-    With `foreign`, user code runs in this process: arrays lie in memory that `setflags(write=True)`
-    cannot open. Our own arrays are only marked read-only: a copy may have another memory order, and
-    that changes the last bits of a sum.
+    All cells with the same problem, rep, n and seed share a sample. They must not be able to change
+    it. If user code runs (`foreign`), arrays lie in memory that even `setflags(write=True)` cannot
+    make writable. Otherwise arrays are only marked read-only and not copied: a copy may have
+    another memory order, which changes the last bits of a sum.
     """
 
     def __init__(self, foreign: bool):
@@ -123,7 +141,7 @@ class _Samples:
         self.reductions: dict[str, list[Any]] = {}
 
     def reduced(self, problem: Component, cell: Cell) -> list[Any]:
-        """Return p and y as the notion of the cell has them."""
+        """Return the sample of a cell, reduced to the notion of the cell, as [p, y]."""
         wanted = cell.problem, cell.rep, cell.n, cell.seed
         if self.drawn != wanted:
             self.drawn, self.sample, self.reductions = wanted, None, {}
@@ -153,10 +171,10 @@ def _unwritable(values: Any) -> Any:
 
 
 def _cpu_seconds() -> float:
-    """Return CPU seconds of this process.
+    """Return the CPU seconds that this process has used.
 
-    On a busy machine the clock lags by about a millisecond until the usage is read, and the next
-    cell would be charged for that.
+    On a busy machine, the clock lags behind by about a millisecond until getrusage is called. The
+    lag would count as time of the next cell.
     """
     resource.getrusage(resource.RUSAGE_SELF)
     return time.process_time()
@@ -169,9 +187,12 @@ def _peak_mb() -> float:
 
 
 def _component(group: str, name: str, task: dict[str, Any]) -> Component:
-    """Return the component that the plan calls `name`, made anew if its key has changed.
+    """Return the component that the plan calls `name`. Build it if this process does not have it.
 
-    The key changes with a file of data or a source.
+    Raises
+    ------
+    BadInputError
+        If its key differs from the planned one, because a data file or source file has changed.
     """
     component_id, config, key = task["components"][group][name]
     component = _components.get((group, name))
@@ -179,23 +200,29 @@ def _component(group: str, name: str, task: dict[str, Any]) -> Component:
         component = _components[group, name] = build_component(group, component_id, config)
     if component.key != key:
         raise BadInputError(
-            f"{group} {name!r} changed on disk while the run was going on; run again."
+            f"a file of {group} {name!r} changed during the run; give the same command again."
         )
     return component
 
 
 def _estimator_stream(problem: Component, estimator: Component, cell: Cell) -> Any:
-    """Return the random stream of an estimator's cell, or what the estimator makes itself."""
+    """Return the random generator for the estimator of a cell.
+
+    If the estimator has a method `replication_rng`, that method makes it.
+    """
     seeded = EstimatorSpec.read(estimator.object, "replication_rng")
     if seeded is not None:
         return seeded(cell.rep)
-    if problem.key not in _identities:  # reading it may read a file, whose content the key pins
+    if problem.key not in _identities:  # cached, because `identity` may read a file
         _identities[problem.key] = identity(ProblemSpec.of(problem.object), problem.key)
     return estimator_rng(cell.seed, _identities[problem.key], cell.rep, cell.n, estimator.stream)
 
 
 def _rows(estimates: dict[str, Estimate]) -> list[dict[str, Any]]:
-    """Return one row per estimate; values that are not finite are undefined."""
+    """Return the estimates {estimand: estimate} of a cell as rows of its record.
+
+    Estimates that are not finite get the status `undefined`.
+    """
     if not estimates:
         return [{"status": "undefined", "reason": "the estimator returned no estimate"}]
     rows: list[dict[str, Any]] = []
@@ -220,7 +247,10 @@ def _rows(estimates: dict[str, Estimate]) -> list[dict[str, Any]]:
 
 
 def _traceback_tail(error: BaseException) -> str:
-    """Return the end of the traceback; the last line has type, message, and place in user code."""
+    """Return the end of an error's traceback, for its record.
+
+    The last line contains the type, the message, and the place in user code.
+    """
     try:
         lines, last = traceback.format_exception(error), error_text(error)
         if last.startswith(f"{type(error).__name__}: {error_message(error)}"):
@@ -228,4 +258,4 @@ def _traceback_tail(error: BaseException) -> str:
         return f"{''.join(lines)[-TRACEBACK_CHARACTERS:].rstrip()}\n{last}"
     except (Exception, SystemExit) as broken:  # the methods or attributes of the error raise
         name = type(error).__name__
-        return f"{name}: cannot be described, as that raises {type(broken).__name__}"
+        return f"{name}: its message cannot be read, because that raises {type(broken).__name__}"

@@ -1,8 +1,8 @@
-"""Engines: this process, its child processes, or the workers of a Dask or Ray cluster.
+"""Engines distribute chunks of cells to this process, child processes, or a Dask or Ray cluster.
 
-On every engine a supervised process (harness.execute.supervise) computes a chunk and writes the
-records. A worker sends back counts and the cells that ended their process. Dask and Ray give
-the chunk of a lost worker to another.
+With every engine except `serial`, a supervised process (see `harness.execute.supervise`) computes a
+chunk and writes the records. A worker sends back only the number of failed cells, and the cells
+that ended their process. If a worker is lost, Dask and Ray send its chunk to another worker.
 """
 
 from __future__ import annotations
@@ -33,22 +33,27 @@ from harness.execute.processes import Limits
 from harness.execute.supervise import Answer, Task
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
-ANSWERS_WITHIN = 10.0  # seconds for the cluster at an address
-SEEN_WITHIN = 60.0  # seconds until other hosts see a new file: NFS caches that it was absent
-TRIES = 3  # times that Ray gives the chunk of a lost worker to another
-Answers = Generator[tuple[int, Answer], None, None]  # number of a chunk, and its answer
+ANSWERS_WITHIN = 10.0  # seconds within which a cluster must answer
+# Seconds within which other hosts must see a new file. NFS may cache for a while that it is absent.
+SEEN_WITHIN = 60.0
+TRIES = 3  # how often Ray sends the chunk of a lost worker to another worker
+Answers = Generator[tuple[int, Answer], None, None]  # (number of a chunk, its answer)
 Submit = Callable[..., Future[Answer]]
 
 
 @dataclass
 class Here:
-    """Compute chunks in this process, or in a child if user code runs or has run here."""
+    """Engine that computes chunks in this process.
+
+    If this process has run user code, a child process computes them, because such code may have
+    changed anything here. Code typed at a prompt exists only in this process and runs here anyway.
+    """
 
     limits: Limits
     workers: int = 1
 
     def answers(self, tasks: Iterable[Task]) -> Answers:
-        """Yield the answers to tasks."""
+        """Compute the tasks in turn, and yield (number of the task, answer)."""
         for task in tasks:
             if task.is_typed or not user_code.have_run():
                 yield task.number, Answer(run_chunk((task.payload, list(range(task.cells)))))
@@ -58,7 +63,13 @@ class Here:
 
 @dataclass
 class Workers:
-    """Workers: `submit` hands them tasks, at most `most` at a time; `stop` ends them early."""
+    """Engine that computes chunks in worker processes.
+
+    submit   function that sends a task to a worker and returns a future of the answer
+    stop     function that ends all workers early
+    workers  number of workers
+    most     largest number of tasks that are sent and not yet answered
+    """
 
     submit: Callable[[Task], Future[Answer]]
     stop: Callable[[], None]
@@ -66,7 +77,10 @@ class Workers:
     most: int
 
     def answers(self, tasks: Iterable[Task]) -> Answers:
-        """Yield the answers in the order of completion. Stop the workers on an exception."""
+        """Send the tasks to workers, and yield (number of the task, answer) as they complete.
+
+        On an exception, the workers are stopped.
+        """
         tasks, futures = iter(tasks), dict[Future[Answer], int]()
         try:
             while True:
@@ -88,14 +102,24 @@ class Workers:
 def connected(
     settings: Settings, workers: int, limits: Limits, run_file: Path | None
 ) -> Iterator[Here | Workers]:
-    """Yield the engine: `workers` started here, or those of the cluster at the address.
+    """Yield the engine that the settings ask for, connected and ready.
 
-    All workers of a cluster must see `run_file`, if it is given. A file beside it stops them.
+    Parameters
+    ----------
+    settings : Settings
+        Settings of the run: engine, address, jobs and limits.
+    workers : int
+        Number of workers to start on this machine. A cluster at an address has its own workers.
+    limits : Limits
+        Limits of a cell.
+    run_file : Path, optional
+        File of the run in the folder of results. All workers of a cluster must be able to see it. A
+        file with the same name and the ending ".stop" tells them to stop.
 
     Raises
     ------
     BadInputError
-        If the engine's package is absent, or no cluster answers at the address.
+        If the engine's package is not installed, or no cluster answers at the address.
     WorkerDiedError
         If the cluster loses its workers.
     """
@@ -126,7 +150,10 @@ def _cluster(
     submit: Submit,
     processors: int,
 ) -> Iterator[Workers]:
-    """Yield the workers of a cluster. Raise its errors as ours."""
+    """Yield an engine for the workers of a cluster, and translate the errors of Dask and Ray.
+
+    `submit` sends a function and its arguments to the cluster, which has `processors` processors.
+    """
     if settings.address and settings.jobs < 0:
         workers = processors
     stop_file = run_file and run_file.with_suffix(".stop")
@@ -135,7 +162,7 @@ def _cluster(
             lambda task: submit(compute_in_cluster, task, limits, run_file),
             stop_file.touch if stop_file else lambda: None,
             workers,
-            # a cluster that others use, too, gets no more chunks than jobs= says
+            # Others may use the cluster too, so it gets at most jobs= chunks at a time.
             workers if settings.address else 2 * workers,
         )
     except Exception as error:
@@ -143,7 +170,9 @@ def _cluster(
             raise cause from None  # raised in a worker of Ray
         if type(error).__module__.split(".")[0] in PACKAGES.values():
             lost = f"{settings.engine} lost workers ({type(error).__name__})"
-            raise processes.WorkerDiedError(f"{lost}; what was finished is recorded") from error
+            raise processes.WorkerDiedError(
+                f"{lost}; finished cells are recorded, and the same command computes the others"
+            ) from error
         raise
     finally:
         if stop_file:
@@ -151,12 +180,12 @@ def _cluster(
 
 
 def compute_in_cluster(task: Task, limits: Limits, run_file: Path | None) -> Answer:
-    """Compute a chunk in a worker of a cluster.
+    """Compute a chunk in a worker of a cluster, and return the answer.
 
     Raises
     ------
     BadInputError
-        If this worker does not see the file of the run.
+        If the worker cannot see `run_file`, so that its records would go to a wrong place.
     """
     if run_file is None:
         return supervise.compute(task, limits)
@@ -165,8 +194,8 @@ def compute_in_cluster(task: Task, limits: Limits, run_file: Path | None) -> Ans
         if time.monotonic() > deadline:
             raise BadInputError(
                 f"a worker on {socket.gethostname()} does not see the folder "
-                f"{run_file.parent.parent}; out must be a folder that all workers share, or a "
-                "store such as s3://BUCKET/FOLDER."
+                f"{run_file.parent.parent}; give out= a folder that all workers share, or a "
+                "bucket such as s3://BUCKET/FOLDER."
             )
         time.sleep(1.0)
     return supervise.compute(task, limits, run_file.with_suffix(".stop").exists)
@@ -176,10 +205,11 @@ def compute_in_cluster(task: Task, limits: Limits, run_file: Path | None) -> Ans
 def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     """Yield the submit function and the number of threads of a Dask cluster.
 
-    The cluster is that at the address, or one of this machine.
+    If the setting `address` is given, join the cluster there. Otherwise start `workers` workers on
+    this machine.
     """
     distributed, address = _package(settings), settings.address
-    # no memory limit: computing processes have their own, and the workers stay small
+    # Dask needs no memory limit: the workers stay small, and computing processes have max_memory.
     local: dict[str, Any] = {
         "n_workers": workers,
         "threads_per_worker": 1,
@@ -188,7 +218,7 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
         "silence_logs": logging.CRITICAL,
     }
     try:
-        with _ignored_interrupts():  # Ctrl-C in a terminal goes to its workers, too
+        with _ignored_interrupts():  # Ctrl-C in a terminal would reach the workers too
             client = (
                 distributed.Client(address, timeout=ANSWERS_WITHIN)
                 if address
@@ -201,7 +231,8 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
             client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
         except TimeoutError:
             raise BadInputError(
-                f"address is {address!r}, a scheduler without a worker; start one (dask worker)."
+                f"address is {address!r}, a Dask scheduler without workers; start one by "
+                f"`dask worker {address}`."
             ) from None
         try:
             yield client.get_executor(pure=False).submit, sum(client.nthreads().values())
@@ -209,8 +240,8 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
             if client.status == "running":
                 raise
             raise BadInputError(
-                "the scheduler of Dask is gone; finished cells are recorded, and the same command "
-                "goes on where a scheduler answers."
+                "the Dask scheduler does not answer any more; finished cells are recorded. Start "
+                "a scheduler and give the same command again."
             ) from error
 
 
@@ -218,8 +249,8 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
 def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     """Yield the submit function and the number of processors of a Ray cluster.
 
-    The cluster is the one that this process is connected to, that at the address, or one of this
-    machine.
+    If this process is connected to a cluster, use that one. If the setting `address` is given, join
+    the cluster there. Otherwise start `workers` workers on this machine.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray, address = _package(settings), settings.address
@@ -233,7 +264,8 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
         raise (_no_answer(settings, error) if address else error) from None
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray's would change the exit status
+            # Ray installs a handler of its own, which would change the exit status.
+            signal.signal(signal.SIGTERM, handler)
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
     try:
         processors = int(ray.cluster_resources().get("CPU", workers))
@@ -245,7 +277,10 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
 
 @contextlib.contextmanager
 def _ignored_interrupts() -> Iterator[None]:
-    """Ignore SIGINT in the block, and in the processes that it starts (in the main thread only)."""
+    """Ignore SIGINT inside the block, and in processes that the block starts.
+
+    This has an effect in the main thread only.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -257,9 +292,12 @@ def _ignored_interrupts() -> Iterator[None]:
 
 
 def _package(settings: Settings) -> Any:
-    """Import the engine's package.
+    """Import and return the package of the engine, distributed or ray.
 
-    Raise BadInputError if it is absent, or nothing listens at the address.
+    Raises
+    ------
+    BadInputError
+        If the package is not installed, or if no server listens at the address.
     """
     engine, address = settings.engine, settings.address
     try:
@@ -278,5 +316,6 @@ def _package(settings: Settings) -> Any:
 def _no_answer(settings: Settings, error: Exception) -> BadInputError:
     reason = next(iter(error_message(error).strip().splitlines()), type(error).__name__)
     return BadInputError(
-        f"address is {settings.address!r}, where no {settings.engine} cluster answers ({reason})."
+        f"address is {settings.address!r}, where no {settings.engine} cluster answers ({reason}); "
+        "start the cluster, or correct the address."
     )

@@ -1,7 +1,7 @@
-"""A process that computes cells, and the process that forks it, seen from outside.
+"""Control the processes that compute cells, from the supervising process.
 
-The computing process notes its cell in a file, which can be read however the process ends. What it
-prints is relayed, escaped and cut.
+A computing process notes its current cell in a file. The supervisor can read this note however the
+process ends. Output of the process is shown on standard error, escaped and cut after some length.
 """
 
 from __future__ import annotations
@@ -25,33 +25,43 @@ from typing import Any, NamedTuple
 from harness.common.escaping import escape
 from harness.common.paths import PACKAGE
 
-POLL_SECONDS = 0.25
-STARTS_WITHIN = 120.0  # seconds for imports, which take about 2 s on a quiet machine
-WRITES_WITHIN = 5.0  # seconds for an interrupted process to record what it has
-READS_WITHIN = 2.0  # seconds for the output of a process that has ended
-SHOWN_CHARACTERS = 10_000  # printed by a process during one chunk
+POLL_SECONDS = 0.25  # time between two looks at a computing process
+STARTS_WITHIN = 120.0  # seconds allowed for imports, which take about 2 s on a quiet machine
+WRITES_WITHIN = 5.0  # seconds allowed for an interrupted process to write its records
+READS_WITHIN = 2.0  # seconds allowed for reading the output of a process that has ended
+SHOWN_CHARACTERS = 10_000  # output that is shown of a process during one chunk
 CUT = f"[output beyond {SHOWN_CHARACTERS:,} characters is not shown]"
-OURS = "calharness"  # value of PYTHONSAFEPATH if we set it, not the user
+OURS = "calharness"  # value of PYTHONSAFEPATH that marks it as set by the harness, not by the user
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-FRESH = object()  # owner of a computing process that has answered no call yet
+FRESH = object()  # owner of a computing process that has not run any code yet
 _NOTE = struct.Struct("qqq")
 
 
 class WorkerDiedError(Exception):
-    """Worker processes cannot start, or a cluster lost them. Their cells count as interrupted."""
+    """Error for worker processes that cannot start, were stopped, or were lost by a cluster.
+
+    Their unfinished cells count as interrupted.
+    """
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM from a scheduler: an interruption like Ctrl-C, with the exit status 143."""
+    """Interruption by SIGTERM, for example from a job scheduler.
+
+    It is handled like Ctrl-C, but the exit status is 143.
+    """
 
 
 def terminated(signum: int, frame: Any) -> None:
-    """Handle SIGTERM."""
+    """Handle SIGTERM by raising TerminatedError."""
     raise TerminatedError
 
 
 class EndedError(Exception):
-    """The computing process ended, as the message says. `limit`: the setting that ended it."""
+    """Error for a computing process that has ended.
+
+    The message says how it ended. `limit` is the setting that it exceeded, such as cell_timeout, or
+    None.
+    """
 
     def __init__(self, reason: str, limit: str | None = None):
         super().__init__(reason)
@@ -60,7 +70,7 @@ class EndedError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a cell: seconds, and megabytes of resident memory of its process."""
+    """Limits of a cell: its wall-clock seconds, and the resident MB of its process."""
 
     seconds: float
     megabytes: float = float("inf")
@@ -69,9 +79,9 @@ class Limits:
 class Note(NamedTuple):
     """Progress of a computing process.
 
-    position      of the cell in the chunk, -1 before the first
-    is_computing  True while the estimator runs, False while the cell is prepared
-    recorded      number of cells that are already in a written part
+    position      position of the current cell in the chunk, -1 before the first cell
+    is_computing  True while the estimator runs, False while its sample is drawn
+    recorded      number of cells whose records are already in a file
     """
 
     position: int = -1
@@ -83,21 +93,21 @@ _note_file: int | None = None
 
 
 def note_in(file: int) -> None:
-    """Write the notes of this process to an open file."""
+    """Make `note` write the progress of this process to an open file (a descriptor)."""
     global _note_file
     _note_file = file
 
 
 def note(position: int, is_computing: bool, recorded: int) -> None:
-    """Replace the note of this process."""
+    """Write the progress of this process (see `Note`), replacing the previous note."""
     if _note_file is not None:
         os.pwrite(_note_file, _NOTE.pack(position, is_computing, recorded), 0)
 
 
 class Child:
-    """A forking process and its current computing process.
+    """Handle of a forking process and of the computing process that it has forked last.
 
-    On Linux both end with the thread that made this object.
+    On Linux, both processes end with the thread that created this object.
     """
 
     def __init__(self) -> None:
@@ -122,16 +132,17 @@ class Child:
         other.close()
         os.close(writes)
         self.output = Output(reads)
-        self.computing = 0  # id of the computing process, 0 between two of them
-        self.owner: Hashable = FRESH  # of the calls that the computing process got
+        self.computing = 0  # id of the computing process, or 0 while there is none
+        self.owner: Hashable = FRESH  # owner of the code that the computing process has run
 
     def prepare_for(self, owner: Hashable) -> bool:
-        """Replace the computing process if it has run code of another owner.
+        """Make sure that the computing process has run no code of another owner.
 
-        Return False if the child has ended and cannot be used.
+        If it has, it is ended, and a new one is forked. Return False if the forking process has
+        ended, so that this child cannot be used.
         """
         with contextlib.suppress(EndedError):
-            while self.pipe.poll():  # a computing process may have ended since the last call
+            while self.pipe.poll():  # the computing process may have ended since the last call
                 self.receive(0)
         if self.owner not in (FRESH, owner):
             self.end()
@@ -148,12 +159,26 @@ class Child:
         limits: Limits,
         is_stopped: Callable[[], bool],
     ) -> Any:
-        """Call our "module:function" with a pickled argument in the computing process.
+        """Call a function of the harness in the computing process, and return its value.
+
+        Parameters
+        ----------
+        function : str
+            The function, as "module:function".
+        argument : bytes
+            Its only argument, pickled.
+        surroundings : tuple
+            Module path, working folder and environment for the call (see
+            `supervise.surroundings`).
+        limits : Limits
+            Limits of each cell.
+        is_stopped : callable
+            Function that returns True as soon as the call must be given up.
 
         Raises
         ------
         EndedError
-            If the process ended, or exceeded a limit and was ended. `noted` tells at which cell.
+            If the process ended, or exceeded a limit and was stopped. `noted` returns the cell.
         WorkerDiedError
             If `is_stopped` returns True.
         Exception
@@ -164,7 +189,7 @@ class Child:
         try:
             self.pipe.send((function, argument, surroundings, limits.megabytes))
         except OSError:
-            raise EndedError("closed its pipe") from None
+            raise EndedError("closed the connection of its process to the harness") from None
         before, since = Note(), time.monotonic()
         while True:
             message = self.receive(POLL_SECONDS)
@@ -185,9 +210,12 @@ class Child:
                 raise EndedError(reason, "cell_timeout")
 
     def receive(self, seconds: float) -> tuple[str, Any] | None:
-        """Return the next answer as (kind, content), or None if none came within `seconds`.
+        """Return the next answer as (kind, content), or None if no answer comes in `seconds`.
 
-        Raises EndedError if the computing process ended.
+        Raises
+        ------
+        EndedError
+            If the computing process has ended.
         """
         try:
             message: tuple[str, Any] | None = self.pipe.recv() if self.pipe.poll(seconds) else None
@@ -201,17 +229,17 @@ class Child:
         if kind == "began":
             self.computing = number
             return None
-        _kill_session(self.computing)  # processes that it started and left behind
-        # the next process is forked from one that has computed nothing
+        _kill_session(self.computing)  # kills processes that the computing process has started
+        # The forking process runs no user code, so its next computing process is fresh.
         self.computing, self.owner = 0, FRESH
         raise EndedError(describe_exit(number))
 
     def noted(self) -> Note:
-        """Return the last note of the computing process."""
+        """Return the progress that the computing process has noted last."""
         return Note(*_NOTE.unpack(os.pread(self.notes.fileno(), _NOTE.size, 0)))
 
     def _check_memory(self, allowed: float) -> None:
-        """End the computing process if it has more than `allowed` MB resident (on Linux)."""
+        """End the computing process if its resident memory exceeds `allowed` MB (on Linux only)."""
         try:
             pages = int(Path(f"/proc/{self.computing}/statm").read_text().split()[1])
         except (OSError, ValueError, IndexError):
@@ -219,11 +247,14 @@ class Child:
         megabytes = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
         if megabytes > allowed:
             self.end()
-            size = f"{allowed:,.0f} MB ({megabytes:,.0f} MB)"
-            raise EndedError(f"made its process larger than {size} and was stopped", "max_memory")
+            size = f"{allowed:,.0f} MB of memory ({megabytes:,.0f} MB)"
+            raise EndedError(f"used more than {size} and was stopped", "max_memory")
 
     def end(self, gently: bool = False) -> None:
-        """End the computing process and all that it started. With `gently`, let it record first."""
+        """End the computing process and all processes that it has started.
+
+        With `gently`, it may first write the records of finished cells.
+        """
         if gently and self.computing > 0:  # 0 would be our own group
             with contextlib.suppress(OSError):
                 os.kill(self.computing, signal.SIGINT)
@@ -235,27 +266,28 @@ class Child:
                 self.receive(POLL_SECONDS)
 
     def close(self) -> None:
-        """End both processes and all that they started."""
+        """End the forking and the computing process, and all processes that they have started."""
         self.pipe.close()
         _kill_session(self.process.pid)
         self.process.wait()
         _kill_session(self.computing)
-        self.output.thread.join(READS_WITHIN)  # a process that left the session may hold the pipe
+        # A process that has left the session may keep the pipe open, so wait for a limited time.
+        self.output.thread.join(READS_WITHIN)
         self.notes.close()
 
 
 def _kill_session(process: int) -> None:
-    """Kill all processes of the session that `process` leads."""
+    """Kill all processes of the session whose leader has the id `process`."""
     if process > 0:  # 0 would be our own group
         with contextlib.suppress(OSError):
             os.killpg(process, signal.SIGKILL)
 
 
 class Output:
-    """Relay the output of a process, escaped, to standard error.
+    """Thread that shows the output of a computing process on standard error.
 
-    An estimator's text must neither steer the terminal nor fill it. At most SHOWN_CHARACTERS of a
-    chunk are shown; then one line says so.
+    The text is escaped, so that it cannot change the terminal's state. After SHOWN_CHARACTERS
+    characters in one chunk, the rest is replaced by one line that says so.
     """
 
     def __init__(self, descriptor: int):
@@ -277,18 +309,24 @@ class Output:
 
 
 def describe_exit(code: int | None) -> str:
-    """Describe how a process ended, by its exit code (negative for a signal)."""
+    """Return words for the end of a process with this exit code, negative for a signal.
+
+    They complete a sentence that begins with "the estimator".
+    """
     if code is None:
-        return "closed the pipe of its process"
+        return "closed the connection of its process to the harness"
     if code >= 0:
         return f"ended its process with exit status {code}"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
     crash = ": a crash in native code"
     why = {"SIGKILL": ": killed from outside, or out of memory", "SIGSEGV": crash, "SIGABRT": crash}
-    return f"took its process down ({name}{why.get(name, '')})"
+    return f"crashed its process ({name}{why.get(name, '')})"
 
 
 def exit_if_forked(pid: int) -> None:
-    """End this process at once if it is a copy that an estimator made of process `pid`."""
+    """End this process at once if an estimator has forked it from the process with the id `pid`.
+
+    Otherwise the copy would go on computing the same cells.
+    """
     if os.getpid() != pid:
         os._exit(0)

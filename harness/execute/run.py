@@ -1,4 +1,8 @@
-"""Run a plan: cells in chunks, one Parquet part per chunk, resumed by running again."""
+"""Run a plan: compute those of its cells that have no record yet.
+
+Cells are computed in chunks. Each chunk writes its records to Parquet files of its own. A run that
+was stopped is resumed by running the same plan again.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +38,17 @@ from harness.plan.components import record_columns
 from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
 
-# limits of a cell unless cell_timeout and max_memory are given
-CELL_SECONDS, MEMORY_SHARE = 4 * 3600.0, 0.8
-SKIPS_OF_A_PART = 100_000
-LOOK_AFTER = 64  # chunks, after which small parts are joined if there are many
+CELL_SECONDS = 4 * 3600.0  # time limit of a cell unless cell_timeout is given
+MEMORY_SHARE = 0.8  # part of the machine's memory that a cell may use unless max_memory is given
+SKIPS_OF_A_PART = 100_000  # largest number of skipped cells that one file records
+LOOK_AFTER = 64  # number of chunks after which small files of records are joined, if there are many
 
 
 class RunInterruptedError(Exception):
-    """The run was stopped by Ctrl-C or (`terminated`) SIGTERM. Finished cells are recorded."""
+    """Error for a run that was stopped by Ctrl-C or, if `terminated` is True, by SIGTERM.
+
+    Finished cells are recorded.
+    """
 
     def __init__(self, message: str, terminated: bool = False):
         super().__init__(message)
@@ -49,21 +56,28 @@ class RunInterruptedError(Exception):
 
 
 def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
-    """Compute the cells of a plan that no record holds.
+    """Compute the cells of a plan that have no record yet, and record them.
 
     Parameters
     ----------
     plan : Plan
-        With on_error=raise in its settings the first failed cell ends the run, with on_error=stop
-        the first one that ends its process.
+        Cells and settings of the run.
     quiet : bool
         Show no progress.
 
     Returns
     -------
     dict
-        Counts {cells, done, skipped, new_skips, todo, failed} and, if cells failed, the `reason` of
-        the first.
+        Numbers of cells: cells, done, skipped, new_skips, todo, failed (see `pending.Tally`). If
+        cells failed, `reason` is the reason of the first one.
+
+    Raises
+    ------
+    CellFailedError
+        At the first failed cell if on_error=raise, and at the first cell that ends its process if
+        on_error=stop.
+    RunInterruptedError
+        If Ctrl-C or SIGTERM stops the run.
     """
     settings = plan.settings
     out = out_folder(settings.out)
@@ -86,34 +100,47 @@ def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
         return {**counts, "failed": failed, **reason}
     except KeyboardInterrupt as stop:
         state = "interrupted"
-        message = "interrupted; what was finished is recorded, the same command goes on from there"
+        message = "interrupted; finished cells are recorded, and the same command resumes the run"
         raise RunInterruptedError(message, isinstance(stop, processes.TerminatedError)) from None
     finally:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
-def limits_of(settings: Settings) -> processes.Limits:
-    """Return the limits of a cell."""
+def cell_limits(settings: Settings) -> processes.Limits:
+    """Return the limits of a cell that the settings ask for, or the default limits."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
     megabytes = settings.max_memory or MEMORY_SHARE * machine
     return processes.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
 def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
-    """Compute the pending cells, chunk by chunk."""
+    """Compute the pending cells of a plan, chunk by chunk.
+
+    Parameters
+    ----------
+    work : Pending
+        Cells to compute.
+    out : Path
+        Folder of records and results.
+    run_id : str
+        Id of the run in its records.
+    quiet : bool
+        Show no progress.
+    """
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
     components = (*plan.problems.values(), *plan.estimators.values())
     if any("__main__" in component.foreign for component in components):
-        settings = replace(settings, engine="serial")  # typed at a prompt: it exists only here
+        # Code typed at a prompt exists in this process only.
+        settings = replace(settings, engine="serial")
     workers = min(worker_count(settings), total)
     costs = Costs(plan, out)
-    # workers on other hosts do not see the file of a run whose records are in a bucket
+    # If the records are in a bucket, workers on other hosts do not see the file of the run.
     run_file = None if buckets.bucket_address(out) else provenance.path_of(out, run_id)
-    sent: dict[int, list[Cell]] = {}  # chunks without an answer, by their numbers
+    sent: dict[int, list[Cell]] = {}  # {number: cells} of the chunks that workers have not answered
     failed = 0
     try:
-        with engines.connected(settings, workers, limits_of(settings), run_file) as pool:
+        with engines.connected(settings, workers, cell_limits(settings), run_file) as pool:
             progress = Progress(
                 total,
                 quiet,
@@ -122,7 +149,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
             )
             chunks = make_chunks(work.samples(), total, costs, pool.workers)
             tasks = _tasks(plan, chunks, out, run_id, sent)
-            # closing the generator stops the workers, also when an answer cannot be recorded
+            # Closing the generator stops the workers, for example if an answer cannot be recorded.
             with contextlib.closing(pool.answers(tasks)) as answers:
                 for done, (number, answer) in enumerate(answers, 1):
                     _record_broken(plan, sent[number], answer, out, run_id)
@@ -143,7 +170,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
 def _tasks(
     plan: Plan, chunks: Iterator[list[Cell]], out: Path, run_id: str, sent: dict[int, list[Cell]]
 ) -> Iterator[Task]:
-    """Yield the chunks as tasks, and enter them in `sent`."""
+    """Yield each chunk as a task for a worker, and add it to `sent`: {number: cells}."""
     settings = plan.settings
     shared = {
         "out": buckets.location(out),
@@ -165,8 +192,8 @@ def _tasks(
             for group in planned
         }
         task = {**shared, "components": components, "cells": chunk, "foreign": owner is not None}
-        # with the run in the owner, a process that has run user code never serves the next run:
-        # the code may have been edited in between
+        # The owner contains the id of the run. A process that has run user code therefore never
+        # works for the next run, before which the user may edit the code.
         owner = owner and f"{run_id}|{owner}"
         is_typed = plan.is_typed(chunk[0])
         yield Task(number, pickle.dumps(task), len(chunk), owner, is_typed, surroundings)
@@ -177,7 +204,7 @@ def _identified(component: Any) -> tuple[str, dict[str, Any], str]:
 
 
 def _record_skips(work: Pending, out: Path, run_id: str) -> None:
-    """Record the cells that are skipped, with the reason."""
+    """Write a record with the reason for each skipped cell that has none."""
     part = parts.Part(out)
     for count, cell in enumerate(work.new_skips(), 1):
         _add(part, work.plan, cell, run_id, "skipped", work.plan.skip(cell))
@@ -187,10 +214,16 @@ def _record_skips(work: Pending, out: Path, run_id: str) -> None:
 
 
 def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run_id: str) -> None:
-    """Record the cells that ended their process as failed, with the reason."""
+    """Write records of the cells that ended their process, with status failed and the reason.
+
+    Raises
+    ------
+    CellFailedError
+        If there is such a cell and on_error is not `record`.
+    """
     part = parts.Part(out)
     for position, reason, limit in answer.broken:
-        remedy = f"; {limit} allows more" if limit else ""
+        remedy = f"; raise {limit}" if limit else ""
         _add(part, plan, chunk[position], run_id, "failed", f"the estimator {reason}{remedy}")
     part.write()
     if answer.broken and plan.settings.on_error != "record":
@@ -201,7 +234,11 @@ def _record_broken(plan: Plan, chunk: list[Cell], answer: Answer, out: Path, run
 def _record_interrupted(
     plan: Plan, sent: dict[int, list[Cell]], out: Path, run_id: str, error: BaseException
 ) -> None:
-    """Record the cells that a worker got and did not record as interrupted, with the reason."""
+    """Write records with status interrupted for the cells of unanswered chunks.
+
+    Cells that a worker has finished and recorded are left alone. `sent` is {number: cells} of the
+    unanswered chunks, and `error` the exception that ended the run.
+    """
     states = read_states(out, run_id if plan.settings.refresh else None)
     reason = "stopped by the user"
     if not isinstance(error, KeyboardInterrupt):
@@ -217,7 +254,7 @@ def _record_interrupted(
 def _add(
     part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None
 ) -> None:
-    """Add a cell without an estimate to a part."""
+    """Add the record of a cell that has no estimate to a part."""
     problem, estimator = plan.problems[cell.problem], plan.estimators[cell.estimator]
     columns = record_columns(problem, estimator, cell, run_id)
     part.add(columns, [{"status": status, "reason": reason}])

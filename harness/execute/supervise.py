@@ -1,16 +1,18 @@
-"""Processes in which estimators run, supervised from outside.
+"""Run estimators in processes that are supervised from outside.
 
-    driver, or worker of Dask or Ray    supervises; runs no estimator
-      forking process                   has imported our code, and forks (harness.execute.child)
-        computing process               runs cells, in a session of its own
+There are three levels of processes:
 
-An estimator that hangs, grows or dies costs its own cell. A new computing process is forked within
-milliseconds, so that a thousand crashes cost seconds. Cells of different owners (`Plan.owner`)
-never share a computing process. The computing process notes its cell in a file, which can be read
-however the process ends.
+    supervisor                main process, or worker of Dask or Ray; runs no estimator
+      forking process         has imported the harness, and forks (harness.execute.child)
+        computing process     runs cells, in a session of its own
 
-Process pools of the standard library (and joblib's) were rejected: they import the script of the
-caller again, and they do not notice a worker that calls `os._exit(0)`.
+An estimator that hangs, crashes or uses too much memory costs its own cell and no other. A new
+computing process is forked within milliseconds, so that a thousand crashes cost seconds. Cells with
+different owners (see `Plan.owner`) never share a computing process. A computing process notes its
+current cell in a file. The supervisor can read this note however the process ends.
+
+The process pools of the standard library and of joblib are not used, for two reasons. They import
+the script of the caller again, and they do not notice a worker that calls `os._exit(0)`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,17 @@ from typing import Any, NamedTuple
 
 from harness.execute.processes import OURS, Child, EndedError, Limits, WorkerDiedError
 
-MAX_STARTS = 3  # processes in a row that may end before their first cell
+MAX_STARTS = 3  # number of processes that may end before their first cell, one after another
 RUN_CHUNK = "harness.execute.chunk:run_chunk"
 
 
 class Broken(NamedTuple):
-    """A cell (position in the chunk) that ended its process, and the setting that was its limit."""
+    """A cell that ended its process.
+
+    position  position of the cell in the chunk
+    reason    how the process ended, in words
+    limit     setting that the cell exceeded, such as cell_timeout, or None
+    """
 
     position: int
     reason: str
@@ -38,14 +45,14 @@ class Broken(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A chunk that is handed to a worker.
+    """A chunk as it is sent to a worker.
 
-    number        identifies the chunk
-    payload       pickled argument of `run_chunk`, which only a computing process opens
-    cells         number of its cells
-    owner         owner of the code that computes it (`Plan.owner`), None for ours
-    is_typed      the code was typed at a prompt, and exists in the driver only
-    surroundings  of the driver, see `surroundings`
+    number        number that identifies the chunk
+    payload       pickled chunk, which only a computing process unpickles
+    cells         number of cells in the chunk
+    owner         owner of the code of the cells (see `Plan.owner`), None without user code
+    is_typed      True if the code was typed at a prompt, so that only the main process has it
+    surroundings  module path, working folder and environment of the main process
     """
 
     number: int
@@ -58,28 +65,33 @@ class Task(NamedTuple):
 
 @dataclass
 class Answer:
-    """Result of a chunk: number of failed cells, and the broken cells."""
+    """Result of a chunk.
+
+    failed  number of failed cells, including those that ended their process
+    broken  cells that ended their process
+    """
 
     failed: int = 0
     broken: list[Broken] = field(default_factory=list)
 
 
-_idle: list[Child] = []  # children that wait for the next chunk, or for the next run
+_idle: list[Child] = []  # child processes that wait for the next chunk, or for the next run
 
 
 def prepare(children: int) -> None:
-    """Start missing children.
+    """Start child processes until `children` of them are idle.
 
-    Children end with the thread that starts them. Call this in the main thread, not in a pool's.
+    Call this in the main thread: a child process ends with the thread that has started it.
     """
     _idle.extend(Child() for _ in range(children - len(_idle)))
 
 
 @contextlib.contextmanager
 def _borrowed(owner: Hashable) -> Iterator[Child]:
-    """Yield a child whose computing process has run no code of another owner.
+    """Yield an idle or new child whose computing process has run no code of another owner.
 
-    After an exception its computing process is interrupted, and the child is closed.
+    After the block, the child is idle again. After an exception, its computing process is
+    interrupted and the child is closed.
     """
     child = _idle.pop() if _idle else Child()
     while not child.prepare_for(owner):
@@ -95,14 +107,27 @@ def _borrowed(owner: Hashable) -> Iterator[Child]:
 
 
 def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda: False) -> Answer:
-    """Compute and record all cells of a chunk, except those that end their process.
+    """Compute a chunk in a child process, and return the number of failed and broken cells.
+
+    When a cell ends its process, the remaining cells are computed in a new process. The broken cell
+    is not recorded here.
+
+    Parameters
+    ----------
+    task : Task
+        The chunk.
+    limits : Limits
+        Limits of each cell.
+    is_stopped : callable
+        Function that returns True as soon as the run must stop.
 
     Raises
     ------
     WorkerDiedError
-        If processes end before their first cell, or the run is stopped. Finished cells stay.
+        If several processes end before their first cell, or if the run is stopped. Records of
+        finished cells stay.
     Exception
-        Any error that a process raised outside of a cell.
+        Any error that the process raised outside of a cell.
     """
     answer, todo, starts = Answer(), list(range(task.cells)), 0
     while todo:
@@ -117,25 +142,34 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
                 if position >= 0:
                     starts = 0
                     answer.broken.append(Broken(todo[position], str(end), end.limit))
-                    # cells after the last written part are lost with the process
+                    # Records that were not yet in a file are lost with the process.
                     todo = [*todo[min(recorded, position) : position], *todo[position + 1 :]]
                     continue
                 starts += 1
                 if starts == MAX_STARTS:
-                    remedy = f"; {end.limit} allows more" if end.limit else ""
-                    message = f"a worker process could not begin: it {end}{remedy}"
+                    remedy = f"; raise {end.limit}" if end.limit else ""
+                    message = f"a worker process ended before its first cell: it {end}{remedy}"
                     raise WorkerDiedError(message) from None
     answer.failed += len(answer.broken)
     return answer
 
 
 def call(function: str, argument: Any, limits: Limits) -> Any:
-    """Call our "module:function" in a computing process that nothing else has used or will use.
+    """Call a function of the harness in a computing process of its own, and return its value.
+
+    Parameters
+    ----------
+    function : str
+        The function, as "module:function".
+    argument : object
+        Its only argument, which can be pickled.
+    limits : Limits
+        Limits of the call.
 
     Raises
     ------
     EndedError
-        If the process ended, or exceeded a limit.
+        If the process ended, or exceeded a limit and was stopped.
     Exception
         Any error that the function raised.
     """
@@ -149,9 +183,10 @@ def call(function: str, argument: Any, limits: Limits) -> Any:
 
 
 def surroundings(local: bool = True) -> tuple[Any, ...]:
-    """Return the module path of this process and, with `local`, its working folder and environment.
+    """Return (module path, working folder, environment) of this process, for child processes.
 
-    They may have changed since the children started. Other hosts keep their own.
+    All three may have changed since the child processes started. Without `local`, the working
+    folder and the environment are None, because processes on other hosts must keep theirs.
     """
     folder = environment = None
     if local:
@@ -163,10 +198,10 @@ def surroundings(local: bool = True) -> tuple[Any, ...]:
 
 @contextlib.contextmanager
 def safe_path() -> Iterator[None]:
-    """Keep worker processes that are started in this block from importing from the working folder.
+    """Set PYTHONSAFEPATH in this block, so that worker processes ignore modules in the folder.
 
-    A file there could take the place of an installed package. `child.main` removes the variable, so
-    that processes started by estimators do not inherit it.
+    A file in the working folder could otherwise replace an installed package. `child.main` removes
+    the variable again, so that processes started by estimators do not inherit it.
     """
     if "PYTHONSAFEPATH" in os.environ:
         yield

@@ -216,7 +216,7 @@ BAD_LATER = {
     ),
     "crashes": (
         "import ctypes\ndef bad(p, y):\n    ctypes.string_at(0)",
-        "rep 0, took its process down",
+        "rep 0, crashed its process",
     ),
     "hangs": (
         "import time\ndef bad(p, y):\n    time.sleep(600)",

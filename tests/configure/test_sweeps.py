@@ -252,7 +252,7 @@ def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     assert (
         code == 130
         and len(calls) == 2
-        and "goes on from there" in err
+        and "resumes the run" in err
         and not (out / "sweeps").exists()
     )
     code, text, _ = cli(*command)

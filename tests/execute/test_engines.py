@@ -500,7 +500,7 @@ def test_a_run_on_a_cluster_can_be_stopped(engine, number, status, out, module, 
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status, err
-    assert "interrupted; what was finished is recorded" in err and "Traceback" not in err, err
+    assert "interrupted; finished cells are recorded" in err and "Traceback" not in err, err
     assert time.monotonic() - began < 30
     found = reader.load_records(out)
     assert {"ok", "interrupted"} >= set(found["status"]) and (found["status"] == "ok").any()
@@ -534,7 +534,7 @@ def test_a_lost_scheduler_ends_the_run_in_one_sentence(out, module, processes):
     ]
     run = Experiment.of([*asked, "engine=dask", f"address={address}"])
     ends.start()
-    with pytest.raises(BadInputError, match="the scheduler of Dask is gone"):
+    with pytest.raises(BadInputError, match="the Dask scheduler does not answer"):
         run.compute(quiet=True)
     ends.join()
     status = run.records()["status"]
@@ -580,7 +580,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, monkeypatch):
     absent = tmp_path / "out" / "runs" / "some.json"
     with pytest.raises(
         BadInputError,
-        match="does not see the folder .*out; out must be a folder that all workers share",
+        match="does not see the folder .*out; give out= a folder that all workers share",
     ):
         engines.compute_in_cluster(supervise.Task(0, b"", 1, None, False, ()), Limits(1), absent)
 

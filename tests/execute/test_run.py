@@ -336,7 +336,7 @@ def test_interrupt_says_so_once_and_resumes(out, module, tmp_path, extra):
     stopped = tmp_path / "stopped"
     code, err = _disturbed(module, stopped, 1 if extra else 3, signal.SIGINT, *extra)
     assert code == 130
-    assert "Traceback" not in err and "interrupted; what was finished is recorded" in err
+    assert "Traceback" not in err and "interrupted; finished cells are recorded" in err
     result = reader.load_records(stopped)
     assert {"ok", "interrupted"} >= set(result["status"]) and (result["status"] == "ok").any()
     final = harness.run([*LONG, "jobs=2", f"out={stopped}"])
@@ -474,10 +474,10 @@ def forks(p, y):
     return 0.25 if os.fork() else 0.5
 """
 ENDS = {
-    "killed": "took its process down (SIGKILL",
+    "killed": "crashed its process (SIGKILL",
     "leaves": "ended its process with exit status 3",
     "leaves_quietly": "ended its process with exit status 0",
-    "crashes": "took its process down (SIG",
+    "crashes": "crashed its process (SIG",
     "giant": "MemoryError",
 }
 
@@ -509,7 +509,7 @@ def test_an_estimator_that_ends_its_process_fails_cell_by_cell_and_nothing_else_
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, said",
-    [("spins", "took longer than 6 s"), ("grows", "made its process larger than 1,500 MB")],
+    [("spins", "took longer than 6 s"), ("grows", "used more than 1,500 MB")],
 )
 def test_a_cell_that_takes_too_much_is_stopped_and_the_run_goes_on(out, module, cli, name, said):
     module("breaking", BREAKING)
@@ -543,7 +543,7 @@ def test_a_scheduler_that_ends_the_run_interrupts_it(out, module, tmp_path):
     stopped = tmp_path / "stopped"
     code, err = _disturbed(module, stopped, 3, signal.SIGTERM)
     assert code == 143 and "Traceback" not in err and len(err.strip().splitlines()[-1:]) == 1
-    assert "interrupted; what was finished is recorded" in err
+    assert "interrupted; finished cells are recorded" in err
     before = reader.cell_states(stopped)
     assert {"ok", "interrupted"} >= set(before.values()) and "ok" in before.values()
 

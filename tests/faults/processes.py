@@ -15,10 +15,10 @@ from faults.common import PATIENCE, TIMES, Place, Row, alive, environment, gener
 from harness.records import parts, reader
 
 FAULTS = {  # estimators of common.MODULE: recorded reason of a cell
-    "hang": "took longer than 3 s and was stopped; cell_timeout allows more",
+    "hang": "took longer than 3 s and was stopped; raise cell_timeout",
     "spin": "took longer than 3 s and was stopped",
-    "memory": "made its process larger than 600 MB|MemoryError.*max_memory allows more",
-    "segfault": "took its process down .SIG",
+    "memory": "used more than 600 MB|MemoryError.*raise max_memory",
+    "segfault": "crashed its process .SIG",
     "leave": "ended its process with exit status 3", "fork": None,
 }  # fmt: skip
 SIGNALS = {
