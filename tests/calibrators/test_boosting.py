@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from golden_data import LOSSES, arrays, published_runs, rows
 from harness.experiments.berta2026 import authors
-from monte_carlo import standard_error
 from samples import assert_probabilities, rng, scalars
 from scipy.special import expit, logit, softmax
 
 import harness
 from harness.calibrators import CatBoost, LightGBM
-from harness.estimators import Variational
 from harness.estimators.application import apply
 from harness.math.folds import assign_folds
 from harness.math.losses import Lp, Squared
@@ -259,17 +257,6 @@ def test_trees_of_too_few_samples_do_not_split():
         np.testing.assert_allclose(result, p[held_out], rtol=1e-12)
 
 
-@either
-def test_a_warm_start_leaves_calibrated_predictions_alone(kind):
-    p = rng(1).random(4000)
-    y = (rng(2).random(4000) < p).astype(int)
-    q = kind(iterations=10, warm_start=True).fit(p, y, rng(3))(p)
-    assert np.abs(q - p).mean() < 0.02
-    vector, label = calibrated_vectors(4000)
-    q = kind(iterations=10, warm_start=True).fit(vector, label, rng(3))(vector)
-    assert np.abs(q - vector).mean() < 0.02
-
-
 @pytest.mark.parametrize("kind", AUTHORS_KINDS)
 def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
     """sigma(log p) = p / (1 + p): what the untrained model of berta2026's synthetic runs says;
@@ -465,34 +452,6 @@ def test_models_run_on_one_thread(monkeypatch):
     assert threading.active_count() <= before
 
 
-@pytest.mark.parametrize(
-    ("calibrator", "shared"),
-    [
-        (
-            LightGBM(iterations=10, warm_start=True),
-            authors.LightGBM(iterations=10, warm_start=True),
-        ),
-        (
-            CatBoost(iterations=10, warm_start=True),
-            authors.CatBoost(iterations=10, warm_start=True),
-        ),
-    ],
-    ids=["lightgbm", "catboost"],
-)
-@pytest.mark.slow
-def test_shared_bins_give_nearly_the_same_estimates(calibrator, shared):
-    """Bins of all samples or of those that are learned from: estimates on the same folds differ by
-    less than another partition changes them."""
-    p, y = scalars(500)
-    l1 = {
-        c: [Variational(c, losses=[Lp(1.0)])(p, y, seed)["l1"].value for seed in range(4)]
-        for c in (calibrator, shared)
-    }
-    gaps = np.array(l1[calibrator]) - np.array(l1[shared])
-    assert abs(gaps.mean()) <= 0.01 and np.abs(gaps).max() > 1e-4
-    assert abs(gaps.mean()) <= 3 * np.std(l1[calibrator], ddof=1)
-
-
 @pytest.mark.slow
 def test_the_packages_are_imported_only_to_fit():
     code = """
@@ -507,18 +466,3 @@ sys.exit(sorted({"catboost", "lightgbm", "sklearn"} & set(sys.modules)))
 
 
 # The bound in expectation
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["variational_catboost_ws", "variational_lightgbm_ws"])
-def test_boosted_trees_give_lower_bounds_near_the_truth(name):
-    """5 samples of 2,000, truth 0.137: at most 3 standard errors above, and no idle bound."""
-    problem, estimator, got = (
-        harness.load_problem("beta_overconfident"),
-        harness.load_estimator(name),
-        [],
-    )
-    for rep in range(5):
-        p, y = problem.sample(2000, rng([8, rep]))
-        got.append(estimator(p, y, rng([9, rep]))["l1"].value)
-    assert 0.09 < np.mean(got) <= problem.truth("l1").value + 3 * standard_error(got)

@@ -221,17 +221,6 @@ def test_beta_is_the_minimum_on_the_quadrant(name):
         assert (w[:2] == 0).sum() == 1
 
 
-def test_beta_recovers_a_map_of_its_family():
-    """y with the share of ones of sigma(2 log p - 0.5 log(1 - p) + 0.3) at every p: the
-    coefficients come back."""
-    p = np.linspace(0.02, 0.98, 49)
-    ones = np.round(1_000 * expit(2 * np.log(p) - 0.5 * np.log1p(-p) + 0.3)).astype(int)
-    y = np.concatenate([np.repeat([1, 0], [m, 1_000 - m]) for m in ones])
-    np.testing.assert_allclose(
-        BetaCalibration().coefficients(np.repeat(p, 1_000), y), [2, 0.5, 0.3], atol=1e-2
-    )
-
-
 # Histogram
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from golden_data import arrays, rows
 from harness.experiments.berta2026 import authors
-from monte_carlo import standard_error
 from samples import ODD, assert_probabilities, rng, scalars, vectors
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
@@ -80,17 +79,6 @@ def test_the_quadratic_is_optimal(seed):
     np.testing.assert_allclose(slopes(objective, ours), 0.0, atol=1e-6)
     for start in rng(seed).normal(size=(5, 3)):
         assert objective(ours) <= minimize(objective, start, method="BFGS").fun + 1e-12
-
-
-def test_labels_in_the_exact_shares_give_the_map_itself():
-    """y with the share of ones of sigma(0.3 + 0.4 l - 0.05 l^2) at every p, rounded to 1/10,000:
-    the coefficients come back."""
-    x = np.linspace(-4, 4, 41)
-    ones = np.round(10_000 * expit(0.3 + 0.4 * x - 0.05 * x**2)).astype(int)
-    y = np.concatenate([np.repeat([1, 0], [m, 10_000 - m]) for m in ones])
-    np.testing.assert_allclose(
-        coefficients(np.repeat(expit(x), 10_000), y), [0.3, 0.4, -0.05], atol=2e-4
-    )
 
 
 @pytest.mark.parametrize(
@@ -362,24 +350,6 @@ def test_estimates_equal_the_library(case):
 
 
 # The bound in expectation
-
-
-@pytest.mark.parametrize(
-    ("problem", "estimator", "name", "idle"),
-    [
-        ("beta_overconfident", "variational_qs", "l1", 0.09),
-        ("dirichlet3_overconfident", "variational_sms", "l2", 0.2),
-    ],
-)
-def test_scalings_give_lower_bounds_near_the_truth(problem, estimator, name, idle):
-    """5 samples of 2,000 (truths 0.137 and 0.276): at most 3 standard errors above, and no idle
-    bound."""
-    problem, estimator = harness.load_problem(problem), harness.load_estimator(estimator)
-    notion, got = problem.default_notions[0], []
-    for rep in range(5):
-        p, y = harness.reduce(*problem.sample(2000, rng([8, rep])), notion)
-        got.append(estimator(p, y, rng([9, rep]), notion=notion)[name].value)
-    assert idle < np.mean(got) <= problem.truth(name, notion).value + 3 * standard_error(got)
 
 
 def test_estimates_equal_the_experiment_code():

@@ -47,20 +47,6 @@ def test_help_names_every_command(cli):
     assert listed == [*COMMANDS, "help", "data"]
 
 
-@pytest.mark.parametrize(
-    "name, parts",
-    [
-        ("beta_overconfident", ["Beta", "slope: 0.4", "0.1371566207"]),
-        ("variational_isotonic", ["berta2026", "Isotonic"]),
-        ("smoke", ["override /problem"]),
-        ("predictions", []),
-    ],
-)
-def test_info(cli, name, parts):
-    code, text, _ = cli("info", name)
-    assert code == 0 and all(part in text for part in parts)
-
-
 def test_plan_runs_nothing(cli, out):
     code, text, _ = cli("plan", *SMOKE)
     assert code == 0 and "96 cells: 0 done, 12 skipped, 84 to do" in text
@@ -153,72 +139,6 @@ def test_predictions_file_under_all_notions(cli, result, tmp_path):
     reasons = "posterior is not known|has no (?:top_label|classwise) notion"
     assert oracle["reason"].str.contains(reasons).all()
     assert (table.loc[table["status"] == "ok", "n"] == 300).all()
-
-
-@pytest.mark.slow
-def test_a_changed_file_is_another_problem(cli, out, tmp_path):
-    rng = np.random.default_rng(1)
-    for n, computed in ((50, 1), (50, 0), (60, 1)):
-        if computed:
-            arrays = {"p": rng.random(n), "y": rng.integers(0, 2, n)}
-            arguments = predictions(tmp_path / "p.npz", **arrays)
-        assert f"{computed} computed" in cli(*arguments, "estimator=[binned15]")[1]
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("experiment=smoke rep=3", "there is no option 'rep'"),
-        ("lst problems", "there is no command 'lst' (did you mean 'list'?)"),
-        ("list things", "takes one of problems, estimators, experiments"),
-        ("info beta_wawy", "did you mean 'beta_wavy'?"),
-        ("check nowhere.Mine", "cannot import 'nowhere'"),
-        ("check", "check: Missing argument"),
-        ("data fetsh", "No such command 'fetsh'"),
-        ("data fetch no_pack", "there is no pack 'no_pack'"),
-        ("experiment=smoke estimand=ece", "estimand is 'ece'"),
-        ("problem=predictions problem.predictions.path=absent.csv", "no file absent.csv"),
-        ("doctor --all", "No such option: --all"),
-        ("status uot=x", "it takes out="),
-        ("-m experiment=smokee", "there is no experiment 'smokee'"),
-        ("experiment=[smoke,arena]", "names several experiments"),
-        ("experiment=smoke estimator=null", "override must be a string or a list"),
-        ("experiment=smoke n=[]", "n is []"),
-        ("experiment=smoke notion=[]", "notion is []"),
-        ("experiment=smoke estimator.binned15.bins=abc", "bins is 'abc'; an integer"),
-        ("experiment=smoke +estimator.variational_isotonic.folds=abc", "folds is 'abc'"),
-        ("experiment=smoke seed=99999999999999999999999", "seed is 9999"),
-        ("experiment=smoke reps=[true]", "reps is [True]"),
-        ("experiment=smoke name=../x", "give a file name of letters"),
-        ("experiment=smoke name=records", "give another name"),
-        ("experiment=smoke item=fig1", "give paper=PAPER"),
-        ("experiment=smoke figure.estimand=foo", "estimand is 'foo'"),
-        ("experiment=smoke figure.panels_per_row=0", "at least 1"),
-        ("report experiment=smoke", "nothing is drawn and nothing overwritten"),
-    ],
-)
-def test_mistakes(cli, out, line, message):
-    code, _, err = cli(*line.split())
-    assert code == 2 and message in err and len(err.strip().splitlines()) == 1
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    "arrays, message",
-    [
-        ({"probs": [[0.5, 0.6], [0.5, 0.5]], "labels": [0, 1]}, "row 0 of probs sums to 1.1"),
-        ({"p": [0.5, np.nan], "y": [0, 1]}, "p holds NaN at row 1"),
-        ({"p": [0.5, 1.5], "y": [0, 1]}, "p holds 1.5 at row 1"),
-        ({"p": [0.5, 0.5], "y": [0, 2]}, "y holds 0, 2, and p has"),
-        ({"p": [0.5, 0.5], "y": [0, 0.5]}, "y holds 0, 0.5, and p has"),
-        ({"p": [0.5, 0.5], "y": [0]}, "p has 2 rows, but y has 1 labels"),
-        ({"p": [], "y": []}, "p is empty"),
-        ({"p": [0.5] * 5, "y": [0] * 5}, "n is 6, but problem 'predictions' holds 5 samples"),
-    ],
-)
-def test_bad_files(cli, out, tmp_path, arrays, message):
-    code, _, err = cli(*predictions(tmp_path / "bad.npz", **arrays), "n=6")
-    assert code == 2 and message in err and len(err.strip().splitlines()) == 1
 
 
 def test_traceback_only_on_request(cli):

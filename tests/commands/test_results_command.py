@@ -304,19 +304,6 @@ def test_without_stored_records_nothing_is_drawn(tmp_path, without_index, capsys
     assert "0 experiments drawn" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "word, message",
-    [
-        ("--all", "No such option: --all"),
-        ("nothing*", "matches 'nothing*'"),
-        ("n=3", "has no option 'n'"),
-    ],
-)
-def test_mistakes(tmp_path, capsys, word, message):
-    assert main(["results", word, f"out={tmp_path}"]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_only_experiments_of_papers_are_selected():
     names = results.select([])
     assert "berta2026_table1_published" in names and not {"smoke", "arena"} & set(names)

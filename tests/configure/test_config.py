@@ -122,29 +122,6 @@ def test_globs_expand_without_a_sweep():
     )
 
 
-@pytest.mark.parametrize(
-    ("overrides", "says"),
-    [
-        ([], "no problem is selected"),
-        (["experiment=smoke", "estimator=[]"], "no estimator is selected"),
-        (["experiment=smoke", "estimand=l0.5"], "estimand is 'l0.5'"),
-        (["experiment=smoke", "+estimator.mine.bins=3"], "estimator 'mine' has no _target_"),
-        (["experiment=smoke", "+estimator.mine._target_=nowhere.Mine"], "cannot import 'nowhere'"),
-        (["experiment=smoke", "+estimator.mine._target_=math.Mine"], "module 'math' has no 'Mine'"),
-        (
-            ["problem=beta_calibrated_legacy", "n=[300]"],
-            "for certain n; choose among 200, 264",
-        ),
-        (["problem=predictions"], "path is missing"),
-        (["problem=predictions", "problem.predictions.path=nofile.npz"], "no file nofile.npz"),
-    ],
-)
-def test_plan_mistakes(overrides, says):
-    with pytest.raises(BadInputError) as error:
-        plan(compose(overrides))
-    assert says in str(error.value) and "\n" not in str(error.value)
-
-
 def test_a_key_depends_on_the_content_alone():
     """The key depends on class, parameters, revision and id. A default may be written out."""
     plain = {"_target_": "harness.estimators.Binned", "bins": 15}

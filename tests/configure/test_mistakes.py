@@ -50,6 +50,7 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ figure.panels_per_row=0 => figure.panels_per_row is 0
 @ bootstrap=200 => no problem of this run is a file whose rows could be resampled; leave it out
 @ estimator=[binned15] estimand=kl => no estimator of this run estimates; choose among l1, l2
+@ sweep=3 => sweep
 @ sweep.estimator.binned15.bins=[] => sweep.estimator.binned15.bins is an empty list
 @ sweep.estimator.binned15.bins=[5,5.0] => sweep.estimator.binned15.bins contains 5 twice
 @ sweep.estimator.binned15.bins=[5,0] => bins is 0
@@ -58,6 +59,12 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ sweep.sed=[5,6] => did you mean 'seed'?
 @ sweep.seed=[-1,0] => seed is -1
 @ sweep.reps=[1,2] => give reps=[1, 2]
+@ sweep.n=[10,20] => give n=[10, 20]
+@ sweep.out=[a,b] => out cannot be swept
+@ sweep.records_of=[a,b] => records_of cannot be swept
+@ sweep.bootstrap=[0,null] => bootstrap is swept, but it changes no cell
+@ sweep.problem.beta_calibrated.q=[1,2] => parameters are a, b, map
+problem=beta_wavy estimator=[simplex_ece] sweep.estimator.simplex_ece.intervals=[3,4] => no binary
 @ sweep.jobs=[1,2] => jobs cannot be swept
 @ sweep.estimator.kde.bandwidth=[0.1,0.2] => add it to estimator=[...]
 experiment=ranking_dirichlet10 sweep.seed=[0,1] => leave out ranking or the sweep
@@ -65,6 +72,8 @@ experiment=ranking_dirichlet10 sweep.seed=[0,1] => leave out ranking or the swee
 -m @ estimator.binned15.bins=5,5 => contains 5 twice
 -m @ estimator.binned15.bins=interval(2,9) => give values, 1,2,5
 -m @ estimator.binned15.bins=5,6 name=a,b => name cannot be swept
+-m @ out=a,b => out cannot be swept
+-m @ estimator.binned15.binz=5,6 => binz
 -m @ shard=0,1 => shard is 1, but shards=1
 -m @ estimator=[] seed=0,1 => no estimator is selected
 -m @ +estimator.x._target_=a.B,a.C => estimator.x._target_
@@ -85,21 +94,28 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs several in turn
 @ estimator.binned15.binz=3 => did you mean 'estimator.binned15.bins'?
 @ +estimator.binned15.binz=3 => has no parameter binz (did you mean 'bins'?)
 @ estimator.variational_isotonic.folds=3 => +estimator.variational_isotonic.folds=VALUE
+@ estimator.binned15.bins=abc => bins is 'abc'; an integer
+@ +estimator.variational_isotonic.folds=abc => folds is 'abc'
 @ estimator.binned15=7 => estimator.binned15 is 7
 @ estimator.binned15.rule=mess => rule is 'mess'; allowed are width, mass, kmeans
 @ estimator.kde.bandwidth=0.1 => kde is not among the estimators of this run; add +estimator=kde
 @ +estimator.kde.bandwidth=0.1 => add +estimator=kde
 @ estimator.kdf.bandwidth=0.1 => did you mean 'kde'?
 @ +problem.beta_calibrated.a=abc => problem 'beta_calibrated'
+@ +problem.beta_calibrated.q=1 => parameters are a, b, map
+@ problem.beta_calibrated.q=1 => beta_calibrated has map, a, b.
+problem=beta_calibrated_legacy estimator=[binned15] n=[300] => for certain n; choose among 200, 264
 @ +estimator.mine=3 => by +estimator.mine._target_=module.ClassOrFunction
 @ +estimator.mine.bins=3 => estimator 'mine' has no _target_
 @ +estimator.mine._target_=nowhere.Mine => cannot import 'nowhere'
 @ +estimator.mine._target_=math.Mine => module 'math' has no 'Mine'
 @ +estimator.mine._target_=math.Outer.Inner => cannot import 'math.Outer'
 @ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs a value for estimator
+@ +estimator.mine._target_=harness.math.notions.one_hot +estimator.mine.k=3 => has no parameter k
 problem=predictions => problem.predictions.path is missing
 problem=predictions problem.predictions.path=absent.csv => no file absent.csv
 @ n=0 => n is 0; give positive integers
+@ item=fig1 => give paper=PAPER
 @ engine=threads => engine is 'threads'; allowed are serial, loky, dask, ray
 @ name='a b' => name is 'a b'
 @ name=records => name is 'records', a folder that the harness uses itself
@@ -137,6 +153,9 @@ data make digits_networks --jobs 0 => greater than or equal to 1
 data make tabular_oof --models nope => --models has nope; allowed are CatBoost
 data make imagenet_brightness => Missing option '--images'
 judge preds.csv --level much => '--level'
+results --all => No such option: --all
+results nothing* => matches 'nothing*'
+results n=3 => has no option 'n'
 results --compute --store => --compute or --store
 compare mine.A --rebuilt => compare: No such option: --rebuilt
 """
@@ -154,29 +173,11 @@ def test_mistake_is_answered_in_one_sentence(cli, out, tmp_path, monkeypatch, li
     assert not out.exists() and [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+# Forms of files have their tests in tests/sources/test_files.py.
 ROWS = "p,y\n0.2,0\n0.7,1\n0.4,1\n"
 FILES = {  # name, content, options, and an option, value or remedy that the message names
     "empty": ("a.csv", "", "", "is an empty file"),
-    "header alone": ("a.csv", "p,y\n", "", "holds no rows"),
-    "no label": ("a.csv", "p,a\n0.2,0\n", "", "labels=NAME"),
     "percent": ("a.csv", "p,y\n20,0\n70,1\n", "", "divide percent by 100"),
-    "logits as probabilities": ("a.csv", "p,y\n-2.5,0\n3.1,1\n", "", "logits=p"),
-    "probabilities as logits": (
-        "a.csv",
-        "logit_0,logit_1,y\n0.2,0.8,1\n",
-        "",
-        "does not hold logits",
-    ),
-    "missing value": ("a.csv", "p,y\n0.2,0\n,1\n", "", "leave out the rows that lack one"),
-    "missing label": (
-        "a.csv",
-        "p,y\n0.2,0\n0.3,\n",
-        "",
-        "remove the rows without a label (1 in all)",
-    ),
-    "labels between": ("a.csv", "p,y\n0.2,0.5\n0.3,0.25\n", "", "y holds 0.25, 0.5"),
-    "rounded": ("a.csv", "p0,p1,p2,y\n0.33,0.33,0.33,0\n", "", "renormalise=true"),
-    "labels out of range": ("a.csv", "p,y\n0.2,0\n0.3,3\n", "", "positive="),
     "no archive": ("a.npz", "PK and so on", "", "np.savez('preds.npz', probs=p, labels=y)"),
     "no parquet": ("a.parquet", "PAR1", "", "frame.to_parquet('preds.parquet')"),
     "json": ("a.json", "{}", "", "allowed are .npz, .csv and .parquet"),

@@ -2,11 +2,9 @@
 
 import gzip
 import hashlib
-import http.server
 import io
 import subprocess
 import sys
-import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from faults import reading
+from http_server import Silent, serving
 from omegaconf import OmegaConf
 
 import harness
@@ -84,94 +84,69 @@ def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli
         assert code == 0 and (folder / "RAN").exists(), err
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"estimator": {"a": {"_target_": "os.system"}}},
-        {
-            "estimator": {
-                "a": {"_target_": "harness.estimators.Binned", "x": [{"_target_": "builtins.exec"}]}
-            }
-        },
-        {
-            "problem": {
-                "a": {"_target_": "harness.execute.processes.Child", "serves": "evil_module:f"}
-            }
-        },
-        {"records_from": [{"file": "a.csv", "reader": "evil_module.read"}]},
-        {"trust": ["os"]},
-        {"trust": "os"},
-    ],
-)
-def test_no_corner_of_a_configuration_names_code(config):
+# Nodes of a configuration file that would run code, or steer what runs
+CONFIGURATIONS = """
+{estimator: {a: {_target_: os.system}}}
+{estimator: {a: {_target_: harness.estimators.Binned, x: [{_target_: builtins.exec}]}}}
+{problem: {a: {_target_: harness.execute.processes.Child, serves: "evil_module:f"}}}
+{records_from: [{file: a.csv, reader: evil_module.read}]}
+{trust: [os]}
+{trust: os}
+"""
+# The last ones: Python's own logging classes, of which some evaluate texts; other nodes of the
+# configuration, where anything may stand; and variables of the environment
+OF_HYDRA = """
+callbacks: {x: {_target_: subprocess.Popen}}
+callbacks: {x: {_target_: hydra.utils.get_object, path: evil_module.f}}
+callbacks: {x: {_target_: harness.execute.processes.Child, serves: "evil_module:f"}}
+launcher: {_target_: hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen}
+sweeper: {custom_search_space: evil_module.f}
+job: {env_set: {LD_PRELOAD: evil.so}}
+job_logging: {handlers: {x: {class: subprocess.Popen}}}
+job_logging: {handlers: {x: {(): os.system}}}
+hydra_logging: {handlers: {x: {stream: "ext://evil_module.f"}}}
+job_logging: {handlers: {x: {(): logging.os.system, command: id}}}
+job_logging: {handlers: {x: {(): logging.config.fileConfig, fname: evil.ini}}}
+job_logging: {handlers: {x: {class: logging.handlers.QueueHandler, listener: evil_module.f}}}
+job_logging: {handlers: "${reasons}"}
+job_logging: {handlers: {x: {stream: "${oc.env:NOTHING,'ext://evil_module.f'}"}}}
+"""
+HARMLESS = """
+launcher:
+  _target_: hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher
+  queue: long
+sweeper:
+  _target_: hydra._internal.core_plugins.basic_sweeper.BasicSweeper
+  dir: ${hydra.job.name}/${now:%Y}
+job_logging: {handlers: {x: {class: logging.StreamHandler, stream: "ext://sys.stdout"}}}
+run: {dir: "a/${seed}"}
+"""
+
+
+@pytest.mark.parametrize("text", CONFIGURATIONS.strip().splitlines())
+def test_no_corner_of_a_configuration_names_code(text):
     with pytest.raises(BadInputError, match="configuration file|give a list of modules"):
-        trust.add_trusted(config, ["n=500", "+estimator.mine._target_=my_module.Mine"])
+        trust.add_trusted(
+            yaml.safe_load(text), ["n=500", "+estimator.mine._target_=my_module.Mine"]
+        )
 
 
-def test_neither_does_a_sweep_nor_hydra_s_own_node():
+@pytest.mark.parametrize("text", OF_HYDRA.strip().splitlines())
+def test_neither_does_hydra_s_own_node(text):
+    with pytest.raises(BadInputError, match="in a configuration file"):
+        trust.check_hydra(OmegaConf.create(text), ["n=500"])
+
+
+def test_a_harmless_node_of_hydra_is_allowed():
+    trust.check_hydra(OmegaConf.create(HARMLESS), ["hydra.run.dir=a/${seed}"])
+
+
+@pytest.mark.parametrize("calibrator", [{"_target_": ["os.system"]}, [{"_target_": "os.system"}]])
+def test_neither_does_a_sweep(calibrator):
     settings = compose(["estimator=[variational_isotonic]", *RUN])
-    for parameter in (
-        {"calibrator": {"_target_": ["os.system"]}},
-        {"calibrator": [{"_target_": "os.system"}]},
-    ):
-        with pytest.raises(
-            BadInputError, match="_target_ in a configuration file names 'os.system'"
-        ):
-            sweeps.points(
-                replace(settings, sweep={"estimator": {"variational_isotonic": parameter}})
-            )
-    for node in (
-        {"callbacks": {"x": {"_target_": "subprocess.Popen"}}},
-        {"job_logging": {"handlers": {"x": {"class": "subprocess.Popen"}}}},
-        {"job_logging": {"handlers": {"x": {"()": "os.system"}}}},
-        {"hydra_logging": {"handlers": {"x": {"stream": "ext://evil_module.f"}}}},
-        {
-            "job_logging": {"handlers": {"x": {"()": "logging.os.system", "command": "id"}}}
-        },  # Python's, through logging
-        {
-            "job_logging": {
-                "handlers": {"x": {"()": "logging.config.fileConfig", "fname": "evil.ini"}}
-            }
-        },  # it evaluates texts
-        {
-            "job_logging": {
-                "handlers": {
-                    "x": {"class": "logging.handlers.QueueHandler", "listener": "evil_module.f"}
-                }
-            }
-        },
-        {
-            "job_logging": {"handlers": "${reasons}"}
-        },  # of another part of the configuration, where anything may stand
-        {"job_logging": {"handlers": {"x": {"stream": "${oc.env:NOTHING,'ext://evil_module.f'}"}}}},
-        {"callbacks": {"x": {"_target_": "hydra.utils.get_object", "path": "evil_module.f"}}},
-        {
-            "callbacks": {
-                "x": {"_target_": "harness.execute.processes.Child", "serves": "evil_module:f"}
-            }
-        },
-        {"launcher": {"_target_": "hydra_plugins.hydra_joblib_launcher._core.subprocess.Popen"}},
-        {"sweeper": {"custom_search_space": "evil_module.f"}},
-        {"job": {"env_set": {"LD_PRELOAD": "evil.so"}}},
-    ):
-        with pytest.raises(BadInputError, match="in a configuration file"):
-            trust.check_hydra(OmegaConf.create(node), ["n=500"])
-    fine = {
-        "launcher": {
-            "_target_": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
-            "queue": "long",
-        },
-        "sweeper": {
-            "_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
-            "dir": "${hydra.job.name}/${now:%Y}",
-        },
-        "job_logging": {
-            "handlers": {"x": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}}
-        },
-    }
-    trust.check_hydra(
-        OmegaConf.create({**fine, "run": {"dir": "a/${seed}"}}), ["hydra.run.dir=a/${seed}"]
-    )
+    swept = {"estimator": {"variational_isotonic": {"calibrator": calibrator}}}
+    with pytest.raises(BadInputError, match="_target_ in a configuration file names 'os.system'"):
+        sweeps.points(replace(settings, sweep=swept))
 
 
 def test_neither_do_choices_of_hydra_s_own(folder, cli):
@@ -370,7 +345,7 @@ def test_an_archive_writes_nothing_whatever_its_members_are_called(tmp_path):
 CONTENT = bytes(range(256)) * 40
 
 
-class Liar(http.server.BaseHTTPRequestHandler):
+class Liar(Silent):
     """A server whose behaviour is chosen by the path."""
 
     def do_GET(self):
@@ -407,19 +382,11 @@ class Liar(http.server.BaseHTTPRequestHandler):
         )
         self.wfile.write(body)
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.fixture(scope="module")
 def address():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-    )
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with serving(Liar) as place:
+        yield f"http://{place}"
 
 
 LIES = {
@@ -428,7 +395,7 @@ LIES = {
     "garbage": "cannot be understood", "steers": r"HTTP Error 404: \\x1b\[2J\\x07\\x9b31m gone",
     "short": "sha256 is", "long": "ended after 10,240 of 102,400",
     "dies": "ended after 5,000 of",
-    "other": "sha256 is", "endless": "sends more than the 10,240 bytes", "huge": "ended after",
+    "other": "sha256 is", "endless": "sends more than the expected 10,240 bytes", "huge": "ended after",
 }  # fmt: skip
 
 
@@ -453,7 +420,7 @@ def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
     )
 
 
-class Store(http.server.BaseHTTPRequestHandler):
+class Store(Silent):
     """A bucket whose listing is refused with terminal escapes in the message."""
 
     def do_HEAD(self):
@@ -465,9 +432,6 @@ class Store(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"<Error><Code>Odd</Code><Message>\x1b[2J gone</Message></Error>")
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.mark.slow
 def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
@@ -478,17 +442,9 @@ def test_what_a_store_answers_is_escaped(tmp_path, monkeypatch, cli):
     ):
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
-    threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-    ).start()
-    address = (
-        f"s3://bucket/folder?endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=x"
-    )
-    code, text, err = cli(
-        "plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", "reps=1", f"out='{address}'"
-    )
-    server.shutdown()
+    with serving(Store) as place:
+        out = f"out='s3://bucket/folder?endpoint_override={place}&scheme=http&region=x'"
+        code, text, err = cli("plan", "problem=beta_wavy", "estimator=[binned15]", "n=20", out)
     assert code == 2 and r"\x1b[2J gone" in err and "\x1b" not in text + err
 
 

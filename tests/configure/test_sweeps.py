@@ -154,11 +154,6 @@ def test_numbers_of_resamples_are_apart(out, tmp_path):
     )
 
 
-def test_values_that_read_alike_are_refused():
-    with pytest.raises(BadInputError, match="contains 1 twice"):
-        sweeps.points(compose([*BASE, "sweep.seed=[1,1.0]"]))
-
-
 def test_a_sweep_in_one_run(cli, out):
     code, text, _ = cli("plan", *BASE, BINS)
     assert (
@@ -264,51 +259,6 @@ def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["sweep.estimator.binned15.bins=[]"], "is an empty list"),
-        (["sweep.estimator.binned15.bins=[5,5]"], "contains 5 twice"),
-        (
-            ["sweep.estimator.kde.bandwidth=[0.1]"],
-            "the estimators of this run are binned15, oracle; add it to estimator=",
-        ),
-        (["sweep.estimator.binned15.binz=[1,2]"], "parameters are"),
-        (["sweep.estimator.binned15=[1,2]"], "names no parameter"),
-        (["sweep.sed=[1,2]"], "did you mean 'seed'"),
-        (["sweep.n=[10,20]"], "give n=[10, 20]"),
-        (["sweep.out=[a,b]"], "out cannot be swept"),
-        (["sweep.estimator.binned15.bins=[5,0]"], "bins is 0"),
-        (["sweep=3"], "sweep"),
-        (["sweep.seed=[-1,0]"], "seed is -1"),
-    ],
-)
-def test_mistakes_in_a_sweep_are_one_sentence(cli, out, arguments, says):
-    code, _, err = cli(*BASE, *arguments)
-    assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["estimator.binned15.bins=5,0"], "bins is 0"),
-        (["name=a,b"], "name cannot be swept"),
-        (["out=a,b"], "out cannot be swept"),
-        (["estimator.binned15.bins=interval(2,9)"], "interval"),
-        (["estimator.binned15.binz=5,6"], "binz"),
-    ],
-)
-def test_mistakes_in_a_multirun_are_told_before_a_job_starts(cli, out, arguments, says):
-    code, text, err = cli("-m", *BASE, *arguments)
-    assert (
-        code == 2
-        and says in err
-        and "Traceback" not in err
-        and "job" not in text
-        and not out.exists()
-    )
-
-
 def test_a_logarithmic_axis_where_values_span_decades():
     assert (
         sweep_plots.is_log([2, 200])
@@ -406,28 +356,6 @@ def test_a_problem_that_a_parameter_does_not_change_is_drawn_once(out):
     assert titles == ["beta_calibrated", "beta_overconfident, a = 1", "beta_overconfident, a = 2"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["sweep.bootstrap=[0,null]"], "bootstrap is swept, but it changes no cell"),
-        (["sweep.estimator.simplex_ece.intervals=[3,4]"], "(the estimator has no binary notion"),
-        (["sweep.records_of=[a,b]"], "records_of cannot be swept"),
-        (["sweep.problem.beta_calibrated.q=[1,2]"], "parameters are a, b, map"),
-        (["+problem.beta_calibrated.q=1"], "parameters are a, b, map"),
-        (["problem.beta_calibrated.q=1"], "beta_calibrated has map, a, b."),
-        (
-            ["+estimator.mine._target_=harness.math.notions.one_hot", "+estimator.mine.klasses=3"],
-            "has no parameter klasses",
-        ),
-    ],
-)
-def test_parameters_that_are_not_there_or_change_nothing_are_refused(cli, out, arguments, says):
-    code, _, err = cli(
-        PAIR, "estimator=[binned15,oracle,simplex_ece]", "n=[60]", "reps=2", "jobs=1", *arguments
-    )
-    assert code == 2 and says in err and len(err.strip().splitlines()) == 1 and not out.exists()
-
-
 def test_values_that_make_the_same_cells_are_refused_whatever_else_is_swept(tmp_path):
     for name in ("first.csv", "copy.csv", "other.csv"):
         (tmp_path / name).write_text(f"p,y\n0.2,0\n0.7,1\n0.4,{int(name == 'other.csv')}\n")
@@ -478,8 +406,3 @@ def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
     )
     assert far.parent.name == here.stem
     assert a["mean"].tolist() == [float(f"{mean:.10g}") for mean in b["mean"]]  # as a CSV has them
-
-
-def test_a_ranking_is_not_swept():
-    with pytest.raises(BadInputError, match="ranks models"):
-        plan(compose(["experiment=ranking_dirichlet10", "sweep.seed=[0,1]"]))

@@ -87,6 +87,9 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
     (name,) = folders(out)
     files = {path.name for path in (out / "variations" / name).iterdir()}
     assert {f"{name}{end}" for end in (".png", ".csv", ".html", ".tex", ".json")} <= files
+    description = json.loads((out / "variations" / name / f"{name}.json").read_text())
+    assert description["experiment"] == "berta2026_fig1"
+    assert description["differs"]["reps"] == [40, 2]
     page = (out / "variations" / name / f"{name}.html").read_text()
     assert (
         "Settings that differ from berta2026_fig1" in page and '<td class="left">seed</td>' in page
@@ -119,12 +122,6 @@ def test_a_variation_writes_nothing_of_the_papers(cli, out, ledger):
 def test_a_title_says_what_was_changed(changed, title):
     experiment = Experiment.of([*FIG1, *changed])
     assert experiment.title == (title or experiment.settings.title)
-
-
-@pytest.mark.slow
-def test_a_name_alone_keeps_the_ledger_too(cli, out, ledger):
-    cli(*SMALL, "name=mine")
-    assert ledger() and folders(out) == ["mine"]
 
 
 @pytest.mark.slow
@@ -188,8 +185,9 @@ def test_a_changed_parameter_does_not_bear_the_papers_name(cli, out):
 
 
 @pytest.mark.slow
-def test_one_name_for_two_configurations_loses_neither(cli, out):
+def test_one_name_for_two_configurations_loses_neither(cli, out, ledger):
     cli(*SMALL, "name=mine")
+    assert ledger()
     first = (out / "variations" / "mine" / "mine.csv").read_bytes()
     cli(*SMALL, "name=mine")
     assert folders(out) == ["mine"]
@@ -221,13 +219,6 @@ def test_differences_name_paths_and_both_values():
     assert differs["problem.beta_overconfident"][1] is None and "jobs" not in differs
     assert variations.changed_components(differs, "estimator") == {"binned15"}
     assert not variations.changed_components(differs, "problem")
-
-
-@pytest.mark.slow
-def test_what_is_kept_beside_says_what_it_is(cli, out):
-    cli(*SMALL)
-    content = json.loads(next((out / "variations").glob("*/*.json")).read_text())
-    assert content["experiment"] == "berta2026_fig1" and content["differs"]["reps"] == [40, 2]
 
 
 @pytest.mark.slow

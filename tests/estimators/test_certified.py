@@ -303,68 +303,6 @@ def test_coverage(name):
     assert {n: c for n, c in covered.items() if c / REPS < least} == {}
 
 
-def ablated(e, *terms, n):
-    """Recompute the upper bound from its parts, without some terms."""
-    before = sum(e.diagnostics[k] for k in ("empirical", "bias", "deviation") if k not in terms)
-    return (
-        min(1.0, before)
-        if "transfer" in terms
-        else kl_upper(before, math.log(1 / e.diagnostics["delta_2"]) / n)
-    )
-
-
-ABLATIONS = {
-    "bias of rank windows": ("square12", 4000, BVWindow(variation=None, window=700), ("bias",)),
-    "bias of denoising": ("square12", 4000, TVInsample(variation=None), ("bias",)),
-    "bias of a smoother": ("fast_sine_perturbed", 4000, NWJensen(bandwidth=0.125), ("bias",)),
-    "bias of a held-out smoother": (
-        "fast_sine_perturbed",
-        4000,
-        NWKfold(bandwidth=0.125),
-        ("bias",),
-    ),
-    "deviation of the labels": ("coin", 10_000, BVWindow(), ("deviation",)),
-}
-
-
-HELD_OUT = "bias of a held-out smoother"
-
-
-@pytest.mark.parametrize("case", [*(c for c in ABLATIONS if c != HELD_OUT), *slow(HELD_OUT)])
-def test_a_missing_term_is_seen(case):
-    """Without the term the bound does not cover an adversarial problem."""
-    name, n, estimator, terms = ABLATIONS[case]
-    problem = load_problem(f"score_{name}")
-    truth, reps = problem.truth("l1").value, 150
-    whole, without = 0, 0
-    for rep in range(reps):
-        e = estimator(*problem.sample(n, rng([9, rep])), rng([10, rep]), problem=problem)["l1"]
-        whole += truth <= e.high
-        without += truth <= ablated(e, *terms, n=n)
-    assert without / reps < least_share(estimator.level, reps) <= whole / reps
-
-
-def test_transfer_to_the_population():
-    """One score in twenty carries the error: the inversion of kl alone covers, and is needed."""
-    problem, with_it, without = load_problem("score_rare_atom"), 0, 0
-    truth = problem.truth("l1").value
-    for rep in range(150):
-        e = BVWindow()(*problem.sample(50, rng([9, rep])), rng(), problem=problem)["l1"]
-        with_it += truth <= ablated(e, "bias", "deviation", n=50)
-        without += truth <= ablated(e, "bias", "deviation", "transfer", n=50)
-    assert without / 150 < least_share(0.95, 150) <= with_it / 150
-
-
-def test_a_lower_bound_without_its_margin_is_seen():
-    """On calibrated scores half of the sums are positive, above the error 0."""
-    problem, missed = load_problem("score_calibrated"), 0
-    for rep in range(150):
-        e = LowerPreq()(*problem.sample(1000, rng([11, rep])), rng([12, rep]))["l1"]
-        assert e.low == 0.0
-        missed += e.diagnostics["empirical"] > 0.0
-    assert 1.0 - missed / 150 < least_share(0.95, 150)
-
-
 def test_a_higher_level_widens_every_bound():
     p, y = load_problem("score_sine_perturbed").sample(2000, rng(1))
     for name in ALL:

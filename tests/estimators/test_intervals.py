@@ -489,17 +489,3 @@ def test_intervals_of_the_debiased_error_cover(name, problem):
         e = estimates(wrapper, *problem.sample(500, default_rng([1, rep])), [2, rep])["l2_squared"]
         inside += e.low <= truth <= e.high
     assert inside / reps >= least_share(0.95, reps, errors=4)
-
-
-@pytest.mark.slow
-def test_the_percentile_interval_of_a_plug_in_error_fails():
-    """It lies above a value that is too large: it covers below 5 % of calibrated samples."""
-    problem, wrapper = (
-        harness.load_problem("beta_calibrated"),
-        load_estimator("bootstrap_percentile_binned15"),
-    )
-    intervals = [
-        estimates(wrapper, *problem.sample(500, default_rng([1, rep])), [2, rep])["l1"]
-        for rep in range(50)
-    ]
-    assert sum(e.low <= 0.0 for e in intervals) <= 5

@@ -168,21 +168,6 @@ def test_without_residuals_there_is_no_error():
     assert value(SKCE(), q, np.arange(800) % 4) == 0.0
 
 
-def test_ckce_of_a_calibrated_model_is_the_noise_floor_on_average():
-    rng = default_rng(5)
-    p = rng.dirichlet(np.full(3, 0.5), 60)
-    estimates = []
-    for _ in range(400):
-        y = (p.cumsum(axis=1)[:, :2] < rng.random((60, 1))).sum(axis=1)
-        estimates.append(CKCE()(p, y)["ckce"])
-    floor = estimates[0].diagnostics["noise_floor"]
-    values = np.array([e.value for e in estimates])
-    assert abs(values.mean() - floor) < 4 * values.std(ddof=1) / 20
-    assert floor == pytest.approx(
-        CKCE(method="low_rank")(p, y)["ckce"].diagnostics["noise_floor"], rel=0.02
-    )
-
-
 def test_noise_floor_is_the_diagonal_of_the_trace():
     q, y = sample(50, 4, alpha=1.0)
     k, spread = gram(q, 0.5), 1 - (q * q).sum(axis=1)

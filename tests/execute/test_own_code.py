@@ -82,15 +82,6 @@ def test_a_changed_helper_is_another_estimator_and_its_new_code_runs(out, files,
     assert result == 0.1 and key in keys  # what was there before has its old key
 
 
-def test_two_estimators_of_one_helper_both_get_its_new_code(out, files):
-    files({"own_a.py": ASKS, "own_b.py": ASKS, "own_helper.py": "def number():\n    return 0.1\n"})
-    both = [*RUN, "+estimator.a._target_=own_a.mine", "+estimator.b._target_=own_b.mine"]
-    assert set(harness.run(both)["value"]) == {0.1}
-    files({"own_helper.py": "def number():\n    return 0.25\n"})
-    restart()
-    assert harness.run(both)["value"].tolist() == [0.25] * 4
-
-
 def test_packages_submodules_and_cycles(out, files):
     """A package with relative imports, whose modules import each other."""
     files(

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import harness
 from harness import Estimate
 from harness.commands import app as command_line
 from harness.commands.health import examine, status_text
@@ -64,29 +63,6 @@ def test_other_kinds_of_numbers_are_numbers():
         np.longdouble(0.5),
     ):
         assert apply(lambda p, y, value=value: value, P, Y, "binary", None)["l1"].value == 0.5
-
-
-@pytest.mark.slow
-def test_a_cell_whose_estimator_gives_no_number_failed_and_says_so(out, module):
-    module(
-        "no_numbers",
-        "import numpy as np\n"
-        "def imaginary(p, y):\n"
-        "    return np.complex128(0.1 + 0.2j) if len(p) > 16 else 0.1\n",
-    )
-    frame = harness.run(
-        [
-            "problem=beta_wavy",
-            "estimator=[]",
-            "n=20",
-            "reps=2",
-            "jobs=1",
-            "+estimator.i._target_=no_numbers.imaginary",
-        ]
-    )
-    assert frame["status"].tolist() == ["failed"] * 2 and frame["value"].isna().all()
-    assert frame["reason"].str.contains(r"l1 is .*0\.1\+0\.2j.*must be numbers").all()
-    assert reader.cell_states(out).keys() == set(frame["key"])
 
 
 def _write(out, after=0.0, **more):

@@ -6,12 +6,12 @@ Names from the data do no harm in any of them.
 import json
 import math
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import judged
 import pytest
+from browser import chromium
 from matplotlib.text import Text
 
 from harness import BadInputError
@@ -223,29 +223,15 @@ def test_glossary_has_the_terms_of_the_judgement(pages):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
 def test_page_in_a_browser(pages, tmp_path):
     """Light and dark, wide and narrow: no request, no message, no scrolling sideways."""
-    sync = pytest.importorskip("playwright.sync_api")
-    events = []
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+    with chromium() as browser:
         for i, text in enumerate(pages.values()):
-            path = tmp_path / f"{i}.html"
-            path.write_text(text)
-            for width, scheme in ((1280, "light"), (390, "dark")):
-                viewport = {"width": width, "height": 900}
-                tab = browser.new_page(viewport=viewport, color_scheme=scheme)
-                tab.on("request", lambda request: events.append(request.url))
-                tab.on("console", lambda message: events.append(message.text))
-                tab.on("dialog", lambda dialog: events.append(dialog.message))
-                tab.goto(path.as_uri())
-                assert tab.evaluate("document.documentElement.scrollWidth") <= width
-                tab.close()
-        browser.close()
-    assert set(events) == {path.as_uri() for path in tmp_path.iterdir()}
+            (tmp_path / f"{i}.html").write_text(text)
+            for size, dark in (("desk", False), ("phone", True)):
+                with browser.opened(tmp_path / f"{i}.html", size, dark) as seen:
+                    seen.assert_quiet()
+                    assert seen.overflow() <= 0, (i, size)
 
 
 @pytest.mark.slow

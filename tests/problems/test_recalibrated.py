@@ -113,18 +113,6 @@ def test_rows_are_renormalised_on_request():
         harness.reduce(*as_is, "canonical")
 
 
-def test_temperature_scaling_recovers_a_power():
-    """C = f^0.3, normalised: temperature scaling on 20,000 rows finds the power 0.3 within 5 %, and
-    the oracle's map leaves nothing of the error."""
-    generator = Dirichlet(3, map=Power(0.3))
-    p, _ = Recalibrated(generator, generator, Temperature(), 20_000).sample(
-        500, data_rng(0, "00", 0)
-    )
-    f, _ = generator.sample(500, data_rng(0, "00", 0).spawn(3)[2])
-    power = (np.log(p[:, 0]) - np.log(p[:, 1])) / (np.log(f[:, 0]) - np.log(f[:, 1]))
-    assert np.ptp(power) < 1e-6 and power[0] == pytest.approx(0.3, rel=0.05)
-
-
 def config(**changes):
     part = {"_target_": "harness.problems.Beta", "a": 0.5}
     fields = {
@@ -164,12 +152,6 @@ def test_a_files_content_identifies_the_problem_not_its_path(files, tmp_path):
     copy = tmp_path / "copy.npz"
     copy.write_bytes((tmp_path / "val.npz").read_bytes())
     assert key(tmp_path / "val.npz") == key(copy) != key(tmp_path / "test.npz")
-
-
-def test_a_new_version_of_a_part_is_a_new_problem(monkeypatch):
-    before = build_component("problem", "x", config()).key
-    monkeypatch.setattr(Beta, "version", 2)
-    assert build_component("problem", "x", config()).key != before
 
 
 def test_an_unavailable_part_makes_the_problem_unavailable():

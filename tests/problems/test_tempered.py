@@ -141,19 +141,6 @@ def test_three_classes_are_a_dirichlet_problem():
     )
 
 
-def test_refinement_and_sharpness_of_two_classes_sum_to_the_uncertainty_of_a_coin():
-    problem = harness.load_problem("simplex2_popordanoska2024")
-    for notion, columns in (("binary", 1), ("classwise", 1), ("canonical", 2)):
-        total = {
-            d: sum(
-                problem.truth(f"{part}_{d}", notion).value for part in ("refinement", "sharpness")
-            )
-            for d in ("l2_squared", "kl")
-        }
-        assert total["l2_squared"] == pytest.approx(columns / 4, abs=1e-12)
-        assert total["kl"] == pytest.approx(np.log(2), abs=1e-12)
-
-
 @pytest.mark.slow
 def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
     """C ~ Dir(1_3): E ||C||^2 = 1/2; C_1 ~ Beta(1, 2) has variance 1/18."""

@@ -145,17 +145,6 @@ def test_parts_with_another_or_no_column_diagnostics_are_read(out, name):
     assert "parts" not in pq.read_table(joined).column_names
 
 
-@pytest.mark.slow
-def test_finished_records_without_diagnostics_are_not_computed_again(out):
-    new = harness.run(RUN)
-    for path in parts.part_files(out):
-        replace_part(path, pq.read_table(path).drop_columns(list(schema.LATER)))
-    before = parts.part_files(out)
-    assert harness.load_records(out)["value"].tolist() == new["value"].tolist()
-    assert len(harness.run(RUN)) == len(new) and parts.part_files(out) == before
-    assert examine(out, RUN)[1] == 0
-
-
 def test_another_missing_column_is_a_broken_part(out):
     """Also next to whole parts, which have this column."""
     write(out, row("a", "ok", 0.1, "l1"))

@@ -1,18 +1,18 @@
 """Records in a store of objects. Two hosts without a common disk are two cache folders here."""
 
-import http.server
 import os
 import shutil
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from http_server import Silent, serving
 from joblib.externals.loky import get_reusable_executor
 from pyarrow import fs
+from refusals import refuses
 
 import harness
 from harness.commands.experiment import Experiment
@@ -149,7 +149,7 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
 def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch, tmp_path):
     """It refuses, is overloaded (tried again for six seconds), or gives no valid answer."""
 
-    class Answers(http.server.BaseHTTPRequestHandler):
+    class Answers(Silent):
         def do_GET(self):
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.send_response(status)
@@ -158,25 +158,17 @@ def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch,
 
         do_PUT = do_HEAD = do_POST = do_DELETE = do_GET
 
-        def log_message(self, *given):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    credentials(monkeypatch, server.server_port)
     host("a")
     address = f"s3://errors{status}/mine"
     out = buckets.local_folder(address)
-    for call in (
-        lambda: parts.part_files(out),
-        lambda: buckets.write_json(out, "runs/a.json", {}),
-        lambda: Experiment.of([*SMALL, "reps=2", f"out={address}"]).compute(quiet=True),
-    ):
-        with pytest.raises(BadInputError, match=address) as refused:
-            call()
-        assert "\n" not in str(refused.value)
-    server.shutdown()
-    server.server_close()
+    with serving(Answers) as place:
+        credentials(monkeypatch, place)
+        for call in (
+            lambda: parts.part_files(out),
+            lambda: buckets.write_json(out, "runs/a.json", {}),
+            lambda: Experiment.of([*SMALL, "reps=2", f"out={address}"]).compute(quiet=True),
+        ):
+            refuses(call, address)
 
 
 @pytest.mark.parametrize(
@@ -201,13 +193,13 @@ def test_an_address_with_too_few_slashes_makes_no_folder(given):
         out_folder(given)
 
 
-def credentials(monkeypatch, port):
+def credentials(monkeypatch, place):
     for name, value in {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ENDPOINT_URL": f"http://{place}",
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
@@ -233,7 +225,7 @@ def bucket(monkeypatch, tmp_path):
     )
     # workers of an earlier test would not see these variables
     get_reusable_executor().shutdown()
-    credentials(monkeypatch, port)
+    credentials(monkeypatch, f"127.0.0.1:{port}")
     end = time.monotonic() + 60
     with socket.socket() as s:
         while s.connect_ex(("127.0.0.1", port)):

@@ -395,18 +395,3 @@ def test_one_name_with_two_endings_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("p,y\n0.5,1\n")
     with pytest.raises(BadInputError, match="several files a"):
         PredictionFiles(str(tmp_path), pattern="*").members()
-
-
-def test_a_file_that_is_moved_stays_the_same_problem(tmp_path):
-    from harness.plan.components import component
-
-    write(tmp_path / "one", "a.npz")
-    write(tmp_path / "two", "a.npz")
-    keys = [
-        component(
-            "problem",
-            *next(iter(PredictionFiles(str(tmp_path / f), part="val", name="n").members().items())),
-        ).key
-        for f in ("one", "two")
-    ]
-    assert keys[0] == keys[1]

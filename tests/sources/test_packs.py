@@ -1,11 +1,10 @@
 """Fetching published files: checksum, resume, refusal."""
 
 import hashlib
-import http.server
 import re
-import threading
 
 import pytest
+from http_server import Silent, serving
 
 from harness.commands import data
 from harness.errors import BadInputError
@@ -14,7 +13,7 @@ from harness.sources import packs
 CONTENT = bytes(range(256)) * 40
 
 
-class Server(http.server.BaseHTTPRequestHandler):
+class Server(Silent):
     """Serve CONTENT; at /wrong other bytes, at /broken half of it, at /none nothing."""
 
     asked: list = []
@@ -34,17 +33,12 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[: len(body) // 2] if self.path == "/broken" else body)
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.fixture
 def address():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     Server.asked = []
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with serving(Server) as place:
+        yield f"http://{place}"
 
 
 def pack(*urls, digest=hashlib.sha256(CONTENT).hexdigest()):

@@ -1,19 +1,18 @@
 """TabRepo's layout: reader, tasks and families as problems, download from a local server."""
 
 import hashlib
-import http.server
 import json
 import os
 import pickle
 import re
 import shutil
-import threading
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from http_server import Silent, serving
 
 import harness
 from harness import BadInputError
@@ -448,44 +447,6 @@ def test_a_skip_of_the_same_cell_counts_only_while_its_reason_holds(out, module,
 
 @pytest.mark.slow
 @needs_fixture
-def test_a_family_through_the_command_line(out, cli, monkeypatch):
-    monkeypatch.setenv("CALHARNESS_DATA", str(MINI))
-    asked = [
-        "problem=tabular_oof",
-        "problem.tabular_oof.repository=repo",
-        "problem.tabular_oof.datasets=[wine,breast_cancer]",
-        "problem.tabular_oof.folds=[0]",
-        "problem.tabular_oof.families=[CatBoost,LinearModel]",
-        "estimator=[brier,binned15]",
-        "reps=2",
-        "jobs=1",
-        "name=family",
-    ]
-    code, text, _ = cli("plan", *asked)
-    assert code == 0 and "16 cells" in text
-    code, text, _ = cli(*asked)
-    assert code == 0 and "16 cells, 0 done before, 12 computed, 4 skipped" in text
-    assert (
-        "wine/0/LinearModel_c1_BAG_L1" in (out / "variations" / "family" / "family.csv").read_text()
-    )
-    code, text, _ = cli(*asked)
-    assert code == 0 and "12 done before, 0 computed" in text
-    frame = harness.load_records(out)
-    p, y = (
-        Repository(MINI / "repo").predict_val("wine", 0, "CatBoost_c1_BAG_L1"),
-        Repository(MINI / "repo").labels_val("wine", 0),
-    )
-    ours = frame[
-        frame["problem"].eq("wine/0/CatBoost_c1_BAG_L1")
-        & frame["estimator"].eq("brier")
-        & frame["value"].notna()
-    ]
-    expected = float(((p - np.eye(3)[y]) ** 2).sum(axis=1).mean())
-    assert len(ours) == 2 and np.allclose(ours["value"], expected, rtol=1e-12)
-
-
-@pytest.mark.slow
-@needs_fixture
 def test_workers_rebuild_members_from_their_configuration(out):
     asked = family(
         MINI / "repo_ragged",
@@ -544,7 +505,7 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
 # Download
 
 
-class Server(http.server.BaseHTTPRequestHandler):
+class Server(Silent):
     """Serve a folder. `spoil`: {end of a path: fault}; /hub/ redirects, with checksums."""
 
     root: Path
@@ -584,20 +545,15 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.fixture
 def server(tiny, monkeypatch):
     """The tiny repository on a server, with its address, faults and requests."""
     monkeypatch.setattr(tabrepo_fetch, "WAIT_SECONDS", 0.0)
     handler = type("Handler", (Server,), {"root": tiny, "spoil": {}, "asked": []})
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    handler.url = f"http://127.0.0.1:{running.server_port}"
-    yield handler
-    running.shutdown()
+    with serving(handler) as place:
+        handler.url = f"http://{place}"
+        yield handler
 
 
 @pytest.fixture

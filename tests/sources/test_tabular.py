@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from harness.tools.stand_ins import command, tabular
 from slow_params import slow
-from test_tabrepo import write_index, write_task
 
 import harness
 from harness import BadInputError
@@ -178,18 +177,6 @@ def test_the_store_is_read_back(make, cli):
     assert set(frame["status"]) == {"ok"}
 
 
-def test_finished_tasks_are_not_trained_again(make):
-    make("--tables", "iris", "--folds", "0")
-    path = Repository(make.out).folder("iris", 0) / "pred-val.dat"
-    before = path.stat().st_mtime_ns
-    code, _, err = make("--tables", "iris,wine", "--folds", "0")
-    assert (
-        code == 0
-        and "2 tasks, 1 of them stored before" in err
-        and path.stat().st_mtime_ns == before
-    )
-
-
 def test_an_interrupted_make_goes_on(tmp_path, monkeypatch):
     """Stopped in the second of three tasks: one is stored as a whole, two are left."""
     real, calls = tabular.make_model, []
@@ -260,21 +247,6 @@ def test_workers_store_what_one_process_does(tmp_path):
     for name in ("blobs", "three"):
         for config in serial.configs(name, 0):
             assert serial.stored_bytes(name, 0, config) == parallel.stored_bytes(name, 0, config)
-
-
-def test_the_hand_written_layout_of_the_other_tests_is_the_same(tmp_path):
-    """write_task of test_tabrepo and the store agree, so each tests the other."""
-    tabular.make([blobs(k=3)], [0], ("LinearModel",), tmp_path / "one")
-    repository = Repository(tmp_path / "one")
-    values = np.fromfile(repository.folder("blobs", 0) / "pred-val.dat", np.float32).reshape(
-        1, 144, 3
-    )
-    write_task(tmp_path / "two", "blobs", 0, [LINEAR], values, repository.labels_val("blobs", 0))
-    write_index(tmp_path / "two", blobs="multiclass")
-    assert (
-        Repository(tmp_path / "two").predict_val("blobs", 0, LINEAR)
-        == repository.predict_val("blobs", 0, LINEAR)
-    ).all()
 
 
 # tables
