@@ -395,7 +395,7 @@ LIES = {
     "garbage": "cannot be understood", "steers": r"HTTP Error 404: \\x1b\[2J\\x07\\x9b31m gone",
     "short": "sha256 is", "long": "ended after 10,240 of 102,400",
     "dies": "ended after 5,000 of",
-    "other": "sha256 is", "endless": "sends more than the expected 10,240 bytes", "huge": "ended after",
+    "other": "sha256 is", "endless": "sends more than the expected", "huge": "ended after",
 }  # fmt: skip
 
 
