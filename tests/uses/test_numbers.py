@@ -147,7 +147,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "the largest mean loss over five seeds is {:.4f}": lambda: stored.claim(
             CIOSEK, "AUROC at h = 2^-6, trained with the perturbation"
         )[:1],
-        "Figures 1 and 3 come back with differences below {:.0e} where": stored.largest_difference,
+        "Figures 1 and 3 with differences below {:.0e}, if": stored.largest_difference,
         "falls faster: the log-log slopes differ by {:.2f} ({:.2f} to {:.2f})": lambda: (
             stored.claim(BERTA, "converges faster than binning, binary", -1)
         ),
@@ -173,8 +173,8 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             for what in ("data sets", "different models")
         ],
         (
-            "| The published rows: {:.0f} and {:.0f} data sets, {:.0f} model families, {:.1f} and "
-            "{:.1f} runs on average"
+            "| The published rows have {:.0f} and {:.0f} data sets, {:.0f} model families, {:.1f} "
+            "and {:.1f} runs on average"
         ): lambda: (
             *(stored.text(of, "data sets") for of in ("Binary", "Multiclass")),
             stored.text("Binary", "different models"),
@@ -195,7 +195,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             for model in (DENSENET, RESNET)
             for name in ("kkr", "ukkr")
         ],
-        "the estimates are {:.4f} and {:.4f}, {:.4f} and {:.4f}:": lambda: [
+        "the estimates are {:.4f} and {:.4f}, {:.4f} and {:.4f}.": lambda: [
             stored.top_label(m, f"tuned_{name}_gruber2025")["rms"]
             for m in (DENSENET, RESNET)
             for name in ("kkr", "ukkr")
@@ -211,7 +211,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             GRUBER, "dropping them has no effect"
         )[:1],
         "LeNet-5: {:.2f} ± {:.2f} beside {:.2f} ± {:.2f}": stored.lenet,
-        "Printed: below in {} of {} columns, above in {}, equal in {}": lambda: [
+        "below that of kkr in {} of {} columns, above in {}, equal in {}": lambda: [
             int(re.findall(r"\d+", stored.compared(GRUBER, "ukkr beats kkr in all results"))[i])
             for i in (0, 3, 1, 2)
         ],
@@ -228,7 +228,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "of these"
         ): stored.repeated,
         "KL calibration errors of {:.2f} to {:.2f} (× 100) on CIFAR-10": stored.printed_errors,
-        "it gives {:.2f} to {:.2f}; on the true labels {:.2f} to {:.2f} (twin)": lambda: (
+        "gives {:.2f} to {:.2f}; on the true labels it gives {:.2f} to {:.2f}": lambda: (
             *stored.network_errors(True),
             *stored.network_errors(False),
         ),
@@ -253,8 +253,8 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "regression {:.2f}, within their errors"
         ): lambda: (stored.kl_after("temperature"), stored.kl_after("isotonic")),
         (
-            "On networks like the paper's the difference is {:.1f} % of the error before ({:.1f} "
-            "to {:.1f})"
+            "On networks like the paper's, the difference is {:.1f} % of the uncalibrated error "
+            "({:.1f} to {:.1f})"
         ): lambda: stored.claim(
             POPORDANOSKA, "temperature is better in KL, networks like the paper's"
         ),
@@ -262,7 +262,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "KL {:.4f} at ten classes, n = 2,000, where the truth is {:.4f}; by cross-validated "
             "risk {:.4f}"
         ): stored.bandwidths,
-        "With 500 points, ten classes: {:.0f} % above it": lambda: stored.claim(
+        "With 500 points and ten classes, the estimate is {:.0f} % above": lambda: stored.claim(
             POPORDANOSKA, "close to the truth with a few hundred points"
         )[:1],
         "{:.1f} to {:.1f} % above the class-wise truth": stored.vector_truths,
@@ -295,7 +295,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             stored.waves("binned15", 10**6),
             stored.waves("binned15", 10**6, "truth"),
         ),
-        "it comes back: {:.3f} at 10⁵, {:.3f} at 10⁶": lambda: (
+        "it converges: {:.3f} at 10⁵, {:.3f} at 10⁶": lambda: (
             stored.waves("binned46", 10**5),
             stored.waves("binned100", 10**6),
         ),
@@ -310,14 +310,14 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             f"{stored.printed(MOSKVICHEV, 'table1', 'ImageNet, Marginal', 'ECE'):.3f}"[1:]
         ],
         (
-            "largest over smallest {:.2f} with the prescribed n^(-1/4), but {:.1f}, {:.0f} and "
-            "{:.0f} with 10⁻⁴, 10⁻⁶ and 10⁻⁸"
+            "largest to its smallest value is {:.2f} with the prescribed n^(-1/4), but {:.1f}, "
+            "{:.0f} and {:.0f} with 10⁻⁴, 10⁻⁶ and 10⁻⁸"
         ): stored.ridges,
         (
             "varies by a factor of {:.1f} over p; ECE, which it is to improve on, by {:.1f}"
         ): stored.over_p,
         "the other way round: {:.2f} and {:.2f}": stored.over_locations,
-        "mean of five seeds: by a factor of {:.1f}": lambda: stored.claim(
+        "(mean of five seeds), it changes by a factor of {:.1f}": lambda: stored.claim(
             MOSKVICHEV, "CKCE hardly moves with the brightness"
         )[:1],
         "ECE prefers ImageNet's ResNet ({0} against {1}), CKCE the ViT ({3} against {2})": lambda: (
@@ -396,12 +396,13 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "n^-0.5 and n^-0.25; bins to 90",
         "gamma = 1;", "the truth is 0,", "1/n law", "scaled to [0, 1]", "do not sum to 1",
         "use 5,000 samples",
-        "A bound of about 0.02", "In that 0.02", "The bound reaches 0.02", "3/(2h²)", "1/(2h²)",
+        "A bound of about 0.02", "The bound of about 0.02", "The bound reaches 0.02",
+        "3/(2h²)", "1/(2h²)",
         "theory's -1/3",
         "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p",
-        "Exactly 0;", "clr(p / 2)",
-        "0 < t < 1", "clr(p) / 2", "shows all 100.", "stay below 0.001", "(Algorithm 1)",
-        "1e-3 (kkr) and 1e-4 (ukkr)", "fewer that round to 1",
+        "The ECE is exactly 0.", "clr(p / 2)",
+        "0 < t < 1", "clr(p) / 2", "shows all 100 samples", "stay below 0.001", "(Algorithm 1)",
+        "1e-3 (kkr) and 1e-4 (ukkr)", "fewer round to 1",
         "needs 10⁷ samples",
     ),
     GLOSSARY: (
