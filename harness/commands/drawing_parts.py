@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.commands.experiment import Experiment
+from harness.common.module_names import item_module
 from harness.configure import variations
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
@@ -76,21 +77,21 @@ def draw_parts(
 
 
 def load_item(paper: str, item: str) -> ModuleType:
-    """Import experiments/<paper>/<item>.py.
+    """Import experiments/<paper>/<item>.py, or <paper>/<item>.py of the user's own package.
 
     It has render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame. It
     may have table(records, settings), for page and LaTeX, and summary(records, settings), for the
     CSV.
     """
-    package = f"harness.experiments.{paper}"
+    module = item_module(paper, item)
     try:
-        return importlib.import_module(f"{package}.{item}")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in (package, f"{package}.{item}"):
+        if error.name not in (module, module.rpartition(".")[0]):
             raise
         raise BadInputError(
-            f"there is no {item!r} for paper {paper!r}; "
-            "an item is a module experiments/<paper>/<item>.py."
+            f"there is no module {module} that draws the item {item!r}; put "
+            f"{paper}/{item}.py into the folder that you start calharness in."
         ) from error
 
 

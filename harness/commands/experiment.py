@@ -44,7 +44,7 @@ class Experiment(Recorded):
         }
         others = []
         for name in record_sources.experiments(settings):
-            configured = variations.as_configured(name, settings.trust)
+            configured = variations.as_configured(name, settings.trust, settings.config_dir)
             assert configured is not None
             others.append(cls._plan(replace(configured, **operation), None, (), stored_in))
         return cls._plan(settings, points, tuple(others), stored_in)
@@ -57,7 +57,9 @@ class Experiment(Recorded):
         others: tuple[Experiment, ...],
         stored_in: Path | None,
     ) -> Experiment:
-        reference = variations.as_configured(settings.experiment, settings.trust)
+        reference = variations.as_configured(
+            settings.experiment, settings.trust, settings.config_dir
+        )
         swept = {path for values, _ in points or () for path in values}
         differs = variations.differences(settings, reference)
         differs = {path: pair for path, pair in differs.items() if path not in swept}

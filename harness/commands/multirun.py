@@ -18,7 +18,7 @@ from hydra.core.override_parser.types import QuotedString
 
 from harness.commands.experiment import Experiment
 from harness.configure import sweeps
-from harness.configure.compose import compose, hydra_mistakes
+from harness.configure.compose import compose, hydra_mistakes, replace_config_dir
 from harness.configure.options import ids
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
@@ -72,8 +72,9 @@ class Multirun:
 
 def experiments_of(arguments: list[str]) -> list[Experiment]:
     """Return the experiments of a command line: one, or with -m the results of its jobs."""
-    overrides = [text for text in arguments if text not in ("-m", "--multirun")]
-    return results(overrides) if len(overrides) < len(arguments) else [Experiment.of(overrides)]
+    words = replace_config_dir(arguments)
+    overrides = [text for text in words if text not in ("-m", "--multirun")]
+    return results(overrides) if len(overrides) < len(words) else [Experiment.of(overrides)]
 
 
 def results(overrides: list[str]) -> list[Experiment]:

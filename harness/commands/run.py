@@ -38,6 +38,8 @@ def command(overrides: Overrides = None) -> int:
                       calharness -m experiment=smoke seed=0,1,2
     sweep.PATH=[...]  the same in one job: 'sweep.estimator.binned15.bins=[5,10,20]';
                       table and figure go to results/sweeps/
+    --config-dir=DIR  read your own DIR/experiment/ID.yaml, DIR/problem/ID.yaml and
+                      DIR/estimator/ID.yaml, too
     --cfg job         print the composed configuration, run nothing
     --traceback       print the whole trace of an error
     """

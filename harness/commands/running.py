@@ -27,6 +27,7 @@ from harness.execute.run import RunInterruptedError
 
 def run(words: list[str]) -> int:
     """Run the words of a command line. Return the exit status."""
+    words = composing.replace_config_dir(words)
     if any(word.startswith("-") for word in words):
         return _run_hydra(words)
     return _run_settings(composing.compose(words))

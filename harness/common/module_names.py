@@ -11,6 +11,9 @@ module as `harness.experiments.<paper>.<module>`. The functions here translate b
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 from harness.common.paths import EXPERIMENTS
 
 
@@ -28,3 +31,21 @@ def module_name(name: str) -> str:
 def written_name(module: str) -> str:
     """Return the name by which configurations and keys call an imported module."""
     return module.removeprefix("harness.") if module.startswith("harness.experiments.") else module
+
+
+def item_module(paper: str, item: str) -> str:
+    """Return the dotted path of the module that draws an item of a paper.
+
+    A paper without a folder in our experiments/ is a package of the user: <paper>.<item>.
+    """
+    is_ours = (EXPERIMENTS / paper).is_dir()
+    return f"harness.experiments.{paper}.{item}" if is_ours else f"{paper}.{item}"
+
+
+def paper_folder(paper: str) -> Path:
+    """Return the folder of a paper's modules and reported.csv: ours, or the user's package."""
+    if (EXPERIMENTS / paper).is_dir() or not paper.isidentifier():
+        return EXPERIMENTS / paper
+    spec = importlib.util.find_spec(paper)
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(folders[0]) if folders else EXPERIMENTS / paper

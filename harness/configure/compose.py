@@ -25,13 +25,14 @@ from harness.common import buckets
 from harness.common.paths import CHECKOUT, CONF
 from harness.configure import catalogue, hydra_source, messages, record_sources, trust
 from harness.configure.catalogue import setting_names
-from harness.configure.options import GROUPS, ids
+from harness.configure.options import GROUPS, find_config_dir, ids
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 
 
 def compose(overrides: list[str]) -> Settings:
     """Return the settings that overrides in Hydra's grammar select, after all checks."""
+    overrides = replace_config_dir(overrides)
     check_overrides(overrides)
     composed = compose_unchecked(overrides)
     for text in overrides:
@@ -66,7 +67,7 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
         _suspend_hydra_job(),
         initialize_config_dir(str(CONF), version_base="1.3"),
     ):
-        expanded = expand_globs(free_paths(overrides))
+        expanded = [*expand_globs(free_paths(overrides)), *search_path(overrides)]
         composed = hydra_compose("config", overrides=expanded, return_hydra_config=True)
         trust.check_hydra(composed.hydra, overrides if typed is None else typed)
         return plain(composed, composed.hydra.runtime.choices.get("experiment"))
@@ -256,11 +257,10 @@ def check_flags(arguments: list[str]) -> list[str]:
     if parsed.config_path or parsed.config_name:
         raise BadInputError(
             "--config-path and --config-name are not supported; use --config-dir=FOLDER to add "
+            "experiments, "
             "problems and estimators."
         )
-    if parsed.config_dir:
-        arguments = _with_folder(arguments, parsed.config_dir)
-        parsed = parser.parse_intermixed_args(arguments)
+    folder = find_config_dir(parsed.overrides)
     check_overrides(parsed.overrides, sweep=parsed.multirun)
     for text in parsed.overrides:
         name = re.split(r"[.=]", text.lstrip("+~"))[0]
@@ -268,8 +268,8 @@ def check_flags(arguments: list[str]) -> list[str]:
             raise BadInputError(messages.unknown_option(name))
         words = re.fullmatch(r"\w+=([\w.,-]+)", text)
         for word in words[1].split(",") if words and name in GROUPS else ():
-            if word not in ids(name):
-                raise BadInputError(messages.unknown_id(name, word))
+            if word not in ids(name, folder):
+                raise BadInputError(messages.unknown_id(name, word, folder))
     if parsed.multirun and not any(
         re.match(r"\+*(experiment|problem)[=.]", text) for text in parsed.overrides
     ):
@@ -277,25 +277,41 @@ def check_flags(arguments: list[str]) -> list[str]:
             "-m is given without an experiment= or problem= to run; add one, for example "
             "`calharness -m experiment=smoke seed=0,1`."
         )
-    return [*(text for text in arguments if text not in parsed.overrides), *parsed.overrides]
+    parsed_flags = [text for text in arguments if text not in parsed.overrides]
+    return [*parsed_flags, *parsed.overrides, *search_path(parsed.overrides)]
 
 
-def _with_folder(arguments: list[str], folder: str) -> list[str]:
-    """Return the arguments with hydra.searchpath in place of --config-dir.
+def replace_config_dir(words: list[str]) -> list[str]:
+    """Replace the flag --config-dir=FOLDER (or -cd FOLDER) by the option config_dir='FOLDER'.
 
-    Hydra reads --config-dir in the first composition only, but hydra.searchpath in all of them.
+    The path becomes absolute.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such folder.
     """
-    if not Path(folder).is_dir():
-        raise BadInputError(
-            f"--config-dir is {folder!r}, which is not a folder; give a folder that contains "
-            "estimator/ID.yaml or problem/ID.yaml."
-        )
-    kept, is_value = [], False
-    for text in arguments:
-        if not is_value and not re.match(r"(--config-dir|-cd)(=|$)", text):
-            kept.append(text)
-        is_value = not is_value and text in ("--config-dir", "-cd")
-    return [*kept, f"hydra.searchpath=['file://{Path(folder).resolve()}']"]
+    replaced: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        flag, equals, folder = word.partition("=")
+        if flag not in ("--config-dir", "-cd", "config_dir") or flag == "config_dir" and not folder:
+            replaced.append(word)
+            continue
+        path = (folder if equals else next(waiting, "")).strip("'\"")
+        if not path or not Path(path).is_dir():
+            raise BadInputError(
+                f"{flag} is {path!r}, which is no folder; give one with experiment/ID.yaml, "
+                "problem/ID.yaml or estimator/ID.yaml."
+            )
+        replaced.append(f"config_dir='{Path(path).resolve()}'")
+    return replaced
+
+
+def search_path(overrides: list[str]) -> list[str]:
+    """Return the override with which Hydra also reads the user's folder of configuration."""
+    folder = find_config_dir(overrides)
+    return [f"hydra.searchpath=['file://{folder}']"] if folder else []
 
 
 def out_folder(out: Any) -> Path:

@@ -7,7 +7,7 @@ import re
 
 from harness.configure import catalogue
 from harness.configure.catalogue import defaults, setting_names
-from harness.configure.options import GROUPS, ids
+from harness.configure.options import GROUPS, find_config_dir, ids
 from harness.errors import guess
 
 # {beginning of the name of a Hydra launcher or sweeper: extra of calharness that installs it}
@@ -53,10 +53,11 @@ def without_value(word: str, before: str) -> str:
     )
 
 
-def unknown_id(group: str, name: str) -> str:
-    """Return the message about an id that its group does not have."""
-    close = guess(name, ids(group))
-    return f"there is no {group} {name!r}{close}; `calharness list {group}s` shows all."
+def unknown_id(group: str, name: str, config_dir: str | None = None) -> str:
+    """Return the message about an id that is neither ours nor in the user's folder."""
+    close = guess(name, ids(group, config_dir))
+    place = f" here or in {config_dir}" if config_dir else ""
+    return f"there is no {group} {name!r}{place}{close}; `calharness list {group}s` shows all."
 
 
 def unknown_option(name: str) -> str:
@@ -70,7 +71,7 @@ def hydra_sentence(error: Exception, overrides: list[str]) -> str:
     text = str(error).strip()
     missing = re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]+)'", text)
     if missing and missing[1] in GROUPS:
-        return unknown_id(*missing.groups())
+        return unknown_id(missing[1], missing[2], find_config_dir(overrides))
     if missing:
         group, name = missing.groups()
         known = re.findall(r"^\t([^\s=]+)$", text, flags=re.M)

@@ -154,16 +154,42 @@ def _fill(value: Any, row: dict[str, Any]) -> Any:
     return Template(value).substitute(row)
 
 
-def ids(group: str) -> list[str]:
-    """Return all ids of a group, in alphabetical order."""
-    return sorted([*_files(group), *table_options(group)])
+def ids(group: str, config_dir: str | None = None) -> list[str]:
+    """Return all ids of a group in alphabetical order, with those of the user's folder."""
+    return sorted([*_files(group), *table_options(group), *users_files(group, config_dir)])
 
 
-def option(group: str, name: str) -> Option:
-    """Return the definition of an id of a group."""
+def find_config_dir(overrides: list[str]) -> str | None:
+    """Return the user's folder of configuration that overrides name, None if they name none."""
+    folders = [text for text in overrides if text.startswith("config_dir=")]
+    return folders[-1].partition("=")[2].strip("'") if folders else None
+
+
+def users_files(group: str, config_dir: str | None) -> dict[str, Path]:
+    """Return {id: file} of a group in the user's folder of configuration.
+
+    Raises
+    ------
+    BadInputError
+        If one of our ids is defined there again.
+    """
+    if not config_dir:
+        return {}
+    files = {path.stem: path for path in sorted(Path(config_dir, group).glob("*.yaml"))}
+    if twice := set(files) & {*_files(group), *table_options(group)}:
+        name = min(twice)
+        raise BadInputError(
+            f"{files[name]} defines the {group} {name!r}, which calharness has already; choose "
+            "another id."
+        )
+    return files
+
+
+def option(group: str, name: str, config_dir: str | None = None) -> Option:
+    """Return the option of an id, of ours or of the user's folder of configuration."""
     if name in table_options(group):
         return table_options(group)[name]
-    path = _files(group)[name]
+    path = {**users_files(group, config_dir), **_files(group)}[name]
     text = path.read_text(encoding="utf-8")
     if group == "experiment":
         return Option(_experiment(path), _leading_comment(text), {}, path)

@@ -19,24 +19,25 @@ def experiments(settings: Settings) -> list[str]:
     BadInputError
         If an id is unknown, or if an experiment depends on its own records.
     """
-    return list(dict.fromkeys(_collect(settings.records_of, [settings.experiment or "this run"])))
+    first = settings.experiment or "this run"
+    return list(dict.fromkeys(_collect(settings.records_of, [first], settings.config_dir)))
 
 
-def _collect(names: list[str], chain: list[str]) -> list[str]:
-    experiments = []
+def _collect(names: list[str], chain: list[str], config_dir: str | None) -> list[str]:
+    experiments, known = [], ids("experiment", config_dir)
     for name in names:
-        if name not in ids("experiment"):
+        if name not in known:
             raise BadInputError(
                 f"records_of of {chain[-1]} contains {name!r}, which is not an experiment"
-                f"{guess(name, ids('experiment'))}; `calharness list experiments` shows all."
+                f"{guess(name, known)}; `calharness list experiments` shows all."
             )
         if name in chain:
             circle = " uses ".join([*chain[chain.index(name) :], name])
             raise BadInputError(
                 f"records_of forms a circle ({circle}); remove one of these experiments from it."
             )
-        inner = option("experiment", name).config.get("records_of") or []
-        experiments += [name, *_collect(inner, [*chain, name])]
+        inner = option("experiment", name, config_dir).config.get("records_of") or []
+        experiments += [name, *_collect(inner, [*chain, name], config_dir)]
     return experiments
 
 

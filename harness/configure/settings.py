@@ -99,6 +99,7 @@ class Settings:
     cell_timeout: float | None = option(or_null(rules.positive("seconds")), Role.OPERATION)
     max_memory: float | None = option(or_null(rules.positive("megabytes")), Role.OPERATION)
     trust: list[str] = option(rules.TEXTS, Role.OPERATION)
+    config_dir: str | None = option(rules.ANYTHING, Role.OPERATION)
     refresh: bool = option(rules.TRUTH_VALUE, Role.OPERATION)
     profile: bool = option(rules.TRUTH_VALUE, Role.OPERATION)
     bootstrap: int | None = option(

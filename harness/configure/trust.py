@@ -20,7 +20,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from harness.common.module_names import module_name
+from harness.common.module_names import item_module, module_name
 from harness.errors import BadInputError
 
 OURS = (
@@ -121,6 +121,9 @@ def _list_code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (place, dotted path) of all code that a run with this configuration would import."""
     for group in ("problem", "estimator"):
         yield from targets(config.get(group), group)
+    paper, item = config.get("paper"), config.get("item")
+    if isinstance(paper, str) and isinstance(item, str):
+        yield "item", item_module(paper, item)
     for number, source in enumerate(config.get("records_from") or ()):
         if isinstance(source, dict) and isinstance(source.get("reader"), str):
             yield f"records_from[{number}].reader", source["reader"]

@@ -30,15 +30,19 @@ OPERATIONAL = option_names(Settings, Role.OPERATION)
 SAME_QUANTITIES = ("n", "reps", "seed", *option_names(Settings, Role.DRAWING))
 
 
-def as_configured(experiment: str | None, trusted: Sequence[str] = ()) -> Settings | None:
+def as_configured(
+    experiment: str | None, trusted: Sequence[str] = (), config_dir: str | None = None
+) -> Settings | None:
     """Return the settings of an experiment without changes, or None if `experiment` is empty.
 
-    `trusted` are the modules of user code that the configuration may name.
+    `trusted` are the modules of user code that the configuration may name. `config_dir` is the
+    user's folder of configuration.
     """
     if not experiment:
         return None
     trust = [f"trust=[{','.join(trusted)}]"] if trusted else []
-    return compose([f"experiment={experiment}", *trust])
+    folder = [f"config_dir='{config_dir}'"] if config_dir else []
+    return compose([f"experiment={experiment}", *trust, *folder])
 
 
 def differences(settings: Settings, reference: Settings | None) -> Differences:

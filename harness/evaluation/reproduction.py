@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.common.paths import EXPERIMENTS
+from harness.common.module_names import paper_folder
 from harness.common.writing import difference, whole_file, write_csv
 from harness.errors import BadInputError
 from harness.evaluation import verdicts
@@ -65,7 +65,7 @@ REMEDY = "correct the file or restore it from the repository"
 
 def reported_path(paper: str | None) -> Path:
     """Return the path of a paper's reported.csv."""
-    return EXPERIMENTS / str(paper) / "reported.csv"
+    return paper_folder(str(paper)) / "reported.csv"
 
 
 def reported(paper: str | None, items: Iterable[str] | None) -> pd.DataFrame:
@@ -201,6 +201,11 @@ def compare(
     If a reported standard error has no number of ours, the error of our number is compared with
     it. The error of that error is error / sqrt(2 (reps - 1)).
     """
+    if absent := [name for name in (*KEY, "value") if name not in ours]:
+        raise BadInputError(
+            f"reproduced() of {paper}'s item returns a table without {', '.join(absent)}; "
+            "it needs item, row, column and value, and may have error and reps."
+        )
     twice = ours.loc[ours.duplicated(KEY), KEY]
     if len(twice):
         raise BadInputError(

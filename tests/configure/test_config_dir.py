@@ -1,0 +1,108 @@
+"""Experiments, problems and estimators of the user's own folder of configuration."""
+
+import sys
+
+import pandas as pd
+import pytest
+
+from harness.common.module_names import item_module, paper_folder
+from harness.common.paths import EXPERIMENTS
+from harness.configure.compose import compose, replace_config_dir
+from harness.errors import BadInputError
+
+EXPERIMENT = """# @package _global_
+defaults:
+  - override /problem: [beta_wavy]
+  - override /estimator: [binned15]
+name: doe_fig1
+paper: doe
+item: fig1
+compare: [fig1]
+n: [50]
+reps: 2
+"""
+ITEM = """
+from harness.evaluation import items
+from harness.figures.plots import convergence as render
+
+def reproduced(records, settings):
+    return items.convergence_numbers(records, settings, "l1"){columns}
+"""
+HEADER = "item,row,column,value,unit,plus_minus,reps,precision,source\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A user's folder with conf/experiment/doe_fig1.yaml and the package doe."""
+    place = tmp_path / "paper"
+    for name in ("conf/experiment", "doe"):
+        (place / name).mkdir(parents=True)
+    (place / "conf/experiment/doe_fig1.yaml").write_text(EXPERIMENT)
+    (place / "conf/experiment/doe_more.yaml").write_text(
+        "# @package _global_\nname: doe_more\nrecords_of: [doe_fig1]\n"
+    )
+    (place / "doe/fig1.py").write_text(ITEM.format(columns=""))
+    (place / "doe/reported.csv").write_text(
+        f'{HEADER}fig1,"beta_wavy, n = 50",binned15,5,fraction,0.01,2,1,printed\n'
+    )
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    yield place
+    for name in ("doe", "doe.fig1"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("flag", [["--config-dir=conf"], ["--config-dir", "conf"], ["-cd", "conf"]])
+def test_the_flag_becomes_an_option_with_an_absolute_path(folder, flag):
+    words = replace_config_dir(["experiment=doe_fig1", *flag])
+    assert words == ["experiment=doe_fig1", f"config_dir='{folder / 'conf'}'"]
+
+
+def test_an_own_experiment_is_compared_with_its_own_reported_numbers(folder, cli, out):
+    words = ("--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "jobs=1")
+    code, printed, _ = cli(*words)
+    assert code == 0 and "2 computed" in printed
+    rows = pd.read_csv(out / "doe" / "reproduction.csv")
+    assert rows["verdict"].tolist() == ["differs"]
+    code, printed, _ = cli(*words, "n=[60]")
+    assert code == 0 and "results/doe" not in printed and (out / "variations").is_dir()
+
+
+def test_records_of_another_own_experiment_are_used(folder, cli):
+    words = ("--config-dir=conf", "experiment=doe_more", "trust=[doe]")
+    code, printed, _ = cli("plan", *words)
+    assert code == 0 and "2 to do" in printed
+
+
+@pytest.mark.slow
+def test_an_own_experiment_is_swept(folder, cli):
+    words = ("-m", "--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "seed=0,1", "jobs=1")
+    code, printed, _ = cli(*words)
+    assert code == 0 and "sweeps" in printed
+
+
+def test_code_of_an_own_paper_needs_trust(folder):
+    with pytest.raises(BadInputError, match=r"item .*'doe\.fig1'.*trust=\[doe\]"):
+        compose(["--config-dir=conf", "experiment=doe_fig1"])
+
+
+def test_mistakes_are_one_sentence_each(folder):
+    with pytest.raises(BadInputError, match="'doe_fig2' here or in .*doe_fig1"):
+        compose(["--config-dir=conf", "experiment=doe_fig2"])
+    with pytest.raises(BadInputError, match="'absent', which is no folder"):
+        compose(["--config-dir=absent", "experiment=doe_fig1"])
+    (folder / "conf/experiment/smoke.yaml").write_text(EXPERIMENT)
+    with pytest.raises(BadInputError, match="'smoke', which calharness has already"):
+        compose(["--config-dir=conf", "experiment=doe_more"])
+
+
+def test_an_item_without_the_needed_columns_is_refused(folder, cli):
+    (folder / "doe/fig1.py").write_text(ITEM.format(columns=".drop(columns='value')"))
+    words = ("--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "jobs=1")
+    code, _, error = cli(*words)
+    assert code == 2 and "without value" in error
+
+
+def test_the_papers_of_this_package_keep_their_folders():
+    assert item_module("berta2026", "fig1") == "harness.experiments.berta2026.fig1"
+    assert paper_folder("berta2026") == EXPERIMENTS / "berta2026"
