@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from harness.estimators.base import Estimate, check_choice
-from harness.estimators.significance import tested
+from harness.estimators.significance import apply_test
 
 STATISTICS = ("ks", "kuiper")
 
@@ -81,7 +81,7 @@ class Cumulative:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return statistic and p-value of p for y: both (n,), or both (n, k) class-wise."""
-        return tested(p, y, self._evaluate)
+        return apply_test(p, y, self._evaluate)
 
     def _evaluate(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
         """Return statistic and p-value of predictions p (n,) for outcomes y (n,)."""

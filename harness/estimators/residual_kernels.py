@@ -1,4 +1,7 @@
-"""Residuals and the kernel that the kernel calibration errors share."""
+"""Residuals, and the linear plus Gaussian kernel of `CKCE` and `SKCE`.
+
+f (n, k) are predictions, and the kernel is K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)).
+"""
 
 from __future__ import annotations
 
@@ -21,39 +24,47 @@ def check_gamma(gamma: float | str) -> None:
     """Raise BadInputError unless gamma is a positive number or one of MEDIAN_RULES."""
     if not (is_positive(gamma) or gamma in MEDIAN_RULES):
         raise BadInputError(
-            f"gamma is {gamma!r}; allowed are a positive number and the rules "
+            f"gamma is {gamma!r}; give a positive number or one of the rules "
             f"{', '.join(MEDIAN_RULES)}."
         )
 
 
 def on_columns(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions f (n, k), with (n,) as two columns, and residuals R = e_y - f."""
+    """Return checked predictions f (n, k) and residuals e_y - f (n, k).
+
+    e_y is the one-hot vector of the label. Scalars p (n,) become the two columns (1 - p, p).
+    """
     p, y = checked(p, y)
     q = two_columns(p)
     return q, one_hot(y, q.shape[1]) - q
 
 
 def resolve_gamma(gamma: float | str, q: np.ndarray) -> float:
-    """Return the number, or the result of the rule on predictions q."""
+    """Return gamma if it is a number, or the result of the rule `gamma` on predictions q."""
     return median_distance(q, gamma) if isinstance(gamma, str) else float(gamma)
 
 
 def rbf_rate(gamma: float) -> float:
-    """Return 1 / (2 gamma^2), the parameter of `kernels.rbf`."""
+    """Return 1 / (2 gamma^2), the parameter of `harness.math.kernels.rbf`."""
     return 0.5 / gamma**2
 
 
 def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
-    """Return K v for K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)), in tiles."""
+    """Return K v for the kernel K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)) of q = f.
+
+    K is computed in tiles, so that memory is O(n).
+    """
     return rbf_times(q, rbf_rate(gamma), v) + q @ (q.T @ v)
 
 
 def fourier_features(
     q: np.ndarray, gamma: float, count: int, rng: np.random.Generator | None
 ) -> np.ndarray:
-    """Return features phi (n, k + 2 count) with phi phi' ~ K (moskvichev2025, Appendix B).
+    """Return random features phi (n, k + 2 count) of predictions q (n, k), with phi phi' about K.
 
-    These are f itself, and cos and sin of w_j.f over sqrt(count), w_j ~ N(0, I / gamma^2).
+    K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)). The features of f are f itself, and
+    cos(w_j.f) / sqrt(count) and sin(w_j.f) / sqrt(count) for random w_j ~ N(0, I / gamma^2),
+    j = 1, ..., count (moskvichev2025, Appendix B).
     """
     rng = generator(rng, "draws the features")
     angle = q @ (rng.standard_normal((q.shape[1], count)) / gamma)
@@ -61,7 +72,17 @@ def fourier_features(
 
 
 def group_sums(q: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the group of every row, sums of R (g, k) and sizes (g,) over distinct rows of q."""
+    """Collect equal rows of q (n, ...) into groups, and sum the residuals r (n, k) of each group.
+
+    Returns
+    -------
+    group : array (n,)
+        Number of the group of every row.
+    sums : array (groups, k)
+        Sum of the residuals in every group.
+    sizes : array (groups,)
+        Number of rows in every group.
+    """
     _, group, sizes = np.unique(q, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     sums = np.column_stack([np.bincount(group, column, minlength=len(sizes)) for column in r.T])

@@ -15,26 +15,28 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """Squared calibration error of the candidate of least calibration-estimation risk.
+    """Squared calibration error of the candidate with the smallest calibration-estimation risk.
 
         v_t(f) = f - C^t / sum_j C_j^t
-        l2_squared = 1/n sum_i ||v_t(f_i)||^2 at the t of least risk
+        l2_squared = 1/n sum_i ||v_t(f_i)||^2   for the selected t
 
-    With the true C = E[Y given f], v_1 is f - C itself, and the risk of h_t = <v_t, v_t> should
-    find it (gruber2025, Section 5.1 and Figure 1).
+    f is one of n predictions of k classes, and C = E[Y given f] is the true probability. Powers are
+    entry by entry. v_1 is the true residual f - C. The selected t has the smallest risk of
+    h_t(f, f') = <v_t(f), v_t(f')>, which should be near t = 1 (gruber2025, Section 5.1 and
+    Figure 1).
 
     Parameters
     ----------
     low, high : float
-        The exponents are t = 2^a for a = low, low + 1 / per_octave, ... below high.
+        The candidates are t = 2^a for a = low, low + 1 / per_octave, ..., below high.
     per_octave : int
-        Number of exponents per factor of two.
+        Number of candidates per factor of two.
 
     Notes
     -----
-    diagnostics: theta, the selected t; risk, its risk; and every candidate's risk under
-    `risk_name(t)`. Needs a problem that knows its posterior. Nearly unbiased if the risk selects t
-    near 1. O(n k^2) per exponent.
+    Diagnostics: `theta`, the selected t; `risk`, its risk; `risk at <t>`, the risk of every
+    candidate. The problem must know its posterior. Nearly unbiased if the selected t is near 1.
+    Cost: O(n k^2) per candidate.
 
     References
     ----------
@@ -65,12 +67,12 @@ class RiskCurve:
     def __post_init__(self) -> None:
         if not (self.low < self.high and int(self.per_octave) == self.per_octave >= 1):
             raise BadInputError(
-                f"low, high, per_octave are {self.low}, {self.high}, {self.per_octave}; low < high "
-                "and an integer of at least 1 are needed."
+                f"low, high and per_octave are {self.low}, {self.high} and {self.per_octave}; give "
+                "low below high, and an integer of at least 1 for per_octave."
             )
 
     def exponents(self) -> np.ndarray:
-        """Return all candidates t, increasing."""
+        """Return all candidates t in ascending order."""
         steps = int(np.ceil((self.high - self.low) * self.per_octave - 1e-9))
         return 2.0 ** (self.low + np.arange(steps) / self.per_octave)
 
@@ -83,7 +85,7 @@ class RiskCurve:
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
         u, c = residuals(p, y), posterior(problem, p)
-        share = c / c.max(axis=1, keepdims=True)  # the largest is 1: no power makes a row vanish
+        share = c / c.max(axis=1, keepdims=True)  # the largest entry is 1, and so are its powers
         exponents = self.exponents()
         risks = [risk(u, ResidualGram(candidate(p, share, t))) for t in exponents]
         best = int(np.argmin(risks))
@@ -94,11 +96,11 @@ class RiskCurve:
 
 
 def candidate(p: np.ndarray, c: np.ndarray, t: float) -> np.ndarray:
-    """Return v_t = p - c^t / sum_j c_j^t, shape (n, k); c need not be normalised."""
+    """Return v_t = p - c^t / sum_j c_j^t for p and c (n, k). The rows of c may have any sum."""
     powered = c**t
     return p - powered / powered.sum(axis=1, keepdims=True)
 
 
 def risk_name(t: float) -> str:
-    """Return the name of the diagnostic that holds the risk of exponent t."""
+    """Return the name of the diagnostic that holds the risk of the candidate t."""
     return f"risk at {t:.6g}"

@@ -1,4 +1,4 @@
-"""Root of the Brier score: an upper bound of the calibration error that needs no estimate of C."""
+"""Upper bound of the calibration error from the root of the Brier score."""
 
 from __future__ import annotations
 
@@ -17,23 +17,28 @@ class RootBrier:
     """Upper confidence bound of the calibration error from the root of the Brier score.
 
         l2_squared <= E ||p - e_Y||^2
-        high = scale * kl+( mean of ||p_i - e_i||^2 / scale, ln(1 / (1 - level)) / n )
+        high = scale * kl+( mean_i ||p_i - e_i||^2 / scale, ln(1 / (1 - level)) / n )
 
-    with scale 1 for scalars (one column), 2 for vectors, kl+(q, c) the largest a with kl(q || a) <=
-    c. high is the bound of l2_squared, its root that of rms and of l2 (vectors) or l1 (scalars),
-    because a mean is at most the root of the mean square.
+    p_i is one of n predictions. For vectors e_i is the one-hot vector of the label and scale = 2.
+    For scalars e_i is the label, 0 or 1, and scale = 1. kl+(q, c) is the largest a with
+    kl(q || a) <= c.
+
+    high bounds l2_squared. Its root bounds rms, and also l2 for vectors and l1 for scalars, because
+    a mean is at most the root of the mean square.
 
     Parameters
     ----------
     level : float
-        Probability with which the bounds hold, all at once, at every n.
+        Probability with which all bounds hold together, at every n.
 
     Notes
     -----
-    It exceeds the error by the refinement E C (1 - C), however large n is, and does not decrease to
-    0 for a calibrated model unless it is certain. The paper reports the root of the Brier score
-    itself, here the diagnostic `rbs` of every estimand: its square is above l2_squared in
-    expectation, no confidence bound. Not class-wise, because a mean of bounds is no bound. O(n k).
+    For large n, high exceeds l2_squared by the refinement, E C (1 - C) for scalars with
+    C = E[Y given p]. For a calibrated model it tends to 0 only if the predictions are certain.
+
+    The paper reports the root of the Brier score, which is the diagnostic `rbs` here. Its square
+    exceeds l2_squared in expectation, but is no confidence bound. There is no class-wise notion,
+    because a mean of bounds is no bound. Cost: O(n k) for k classes.
 
     References
     ----------

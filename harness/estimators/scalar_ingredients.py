@@ -1,4 +1,9 @@
-"""Ingredients of scalar predictions."""
+"""Ingredients of the learned estimate `Best` for scalar predictions.
+
+A member is a method of fitting a recalibration map. In this module `seen` (K + 1, n) are masks of
+the training samples outside each of K folds, and at last of all samples. `held_out` are masks of
+the samples of each fold, and at last None.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +24,16 @@ from harness.estimators.ingredient_members import (
     training_masks,
 )
 
-CONVERGED = 1e-10  # after so small a step of the coefficients, the next is below rounding
+CONVERGED = 1e-10  # after a smaller step of the coefficients, the next step is below rounding
 LARGEST_LOGIT = 700.0  # exp overflows above 709
 SCALAR_BINS = (5, 15, 40)
 
 
 class Scalars:
-    """Statistics of scalar predictions p (n,) that do not depend on the folds.
+    """Statistics of scalar predictions p (n,) and labels y (n,) that do not depend on the folds.
 
-    The samples in order, cosines of rank and of p, and statistics of bins and of the cumulative
-    residual.
+    They are the samples in ascending order, cosines of the rank and of p, binned errors, and the
+    range of the cumulative residual.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
@@ -53,9 +58,13 @@ class Scalars:
 def ingredients_of_scalars(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, shared: Scalars
 ) -> Ingredients:
-    """Return the ingredients of scalar predictions for one partition."""
+    """Return the ingredients of scalar predictions p (n,) for one partition into folds.
+
+    `fold` (n,) numbers the folds from 0. `shared` holds the statistics that do not depend on the
+    folds.
+    """
     p, y, fold = shared.p, shared.y, fold[shared.order]
-    seen = training_masks(fold)  # (K + 1, n), the last one all
+    seen = training_masks(fold)
     held_out = [*(~seen[:-1]), None]
     members = [
         *_logistic(p, y, seen, held_out),
@@ -74,13 +83,20 @@ def ingredients_of_scalars(
 
 
 def mass_binned(p: np.ndarray, y: np.ndarray, first: np.ndarray, bins: int) -> np.ndarray:
-    """Return `_binned` of bins of equal mass; `first` (n,): rank of the first equal sample."""
+    """Return four binned errors on bins of equal mass, as `_binned`.
+
+    p must ascend. `first` (n,) is the rank of the first sample with an equal p, so that equal p are
+    in one bin.
+    """
     n = len(p)
     return _binned((first * min(bins, n)) // n, p, y)
 
 
 def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return l1, l1 without its noise, l2_squared, and l2_squared without its noise of bins."""
+    """Return four binned errors: l1, debiased l1, l2_squared and debiased l2_squared.
+
+    `index` (n,) is the bin number of each sample.
+    """
     size = np.bincount(index)
     used = size > 0
     size = size[used].astype(np.float64)
@@ -97,9 +113,10 @@ def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _logistic(
     p: np.ndarray, y: np.ndarray, seen: np.ndarray, held_out: Sequence[Any]
 ) -> list[np.ndarray]:
-    """Fit sigma(b logit p), and sigma(a log p - b log(1 - p) + c), by Newton steps.
+    """Return the predictions of two logistic members, each held-out and in-sample, (2, n).
 
-    All folds are fitted at once, with a weak ridge towards the identity.
+    The members are sigma(b logit p) and sigma(a log p - b log(1 - p) + c). Newton steps fit them
+    without each fold and on all samples together, with a weak ridge towards the identity.
     """
     low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
     predictions = []
@@ -130,7 +147,7 @@ def _logistic(
 
 
 def _sigmoid(t: np.ndarray) -> np.ndarray:
-    """Return 1 / (1 + exp(-t)), in place: three times as fast as scipy.special.expit."""
+    """Return 1 / (1 + exp(-t)), computed in place. This is three times as fast as scipy's expit."""
     np.clip(t, -LARGEST_LOGIT, LARGEST_LOGIT, out=t)
     np.negative(t, out=t)
     np.exp(t, out=t)
@@ -146,9 +163,10 @@ def _linear(
     held_out: Sequence[Any],
     ridges: Sequence[float],
 ) -> list[np.ndarray]:
-    """Fit p + basis b for each ridge.
+    """Return the predictions of one linear member per ridge, each held-out and in-sample, (2, n).
 
-    The penalty of the j-th function grows with j^4; its unit is the variance of an outcome.
+    A member is p + basis @ b, clipped to [0, 1], for functions `basis` (n, functions). The penalty
+    of function j grows as j^4. It is measured in units of the variance of an outcome.
     """
     j = np.arange(basis.shape[1])
     rough = 1.0 + j**4.0 / 10.0

@@ -1,4 +1,4 @@
-"""Debiased root mean squared error over bins, for models of continuous output."""
+"""Debiased root mean squared error over bins, for models with continuous output."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ RULES = ("mass", "width", "auto")
 
 @dataclass(frozen=True)
 class ScalingBinning:
-    """Root of the debiased squared error over bins, which is below the error of a continuous model.
+    """Debiased squared error over bins, and its root.
 
         l2_squared = sum_b (n_b / n) [(mean p - mean y)^2 - mean y (1 - mean y) / (n_b - 1)]
-        rms = sqrt(max(l2_squared, 0))
+        rms        = sqrt(max(l2_squared, 0))
+
+    n_b of the n samples are in bin b, and means are over the samples of bin b.
 
     Parameters
     ----------
     bins : int
-        Number of bins; those of a single sample count 0.
+        Number of bins. A bin with a single sample counts as 0.
     rule : {"mass", "width", "auto"}
-        As in `Binned`. "auto": every predicted value is a bin if there are fewer than n / 4 of them
-        (the output of a model that was recalibrated by bins), else "mass".
+        "mass" and "width" are as in `Binned`. "auto" makes every distinct prediction a bin if there
+        are fewer than n / 4 of them, as after recalibration by bins; otherwise it is "mass".
 
     Notes
     -----
-    A point estimate, no confidence bound. l2_squared is unbiased, except for bins of one sample,
-    for sum_b P(b) (E[p given b] - E[y given b])^2. That is at most the l2_squared of the model
-    (Proposition 3.3: binning can only lower the error), with equality if every value is a bin: a
-    lower bound in expectation. rms is no bound, not even in expectation: clipping at 0 raises it
-    near calibration, and the root lowers it elsewhere. O(n log B), "auto" O(n log n).
+    The estimate of l2_squared is a lower bound in expectation, but no confidence bound. Except for
+    bins of one sample, it is unbiased for sum_b P(b) (E[p given b] - E[y given b])^2. Binning can
+    only lower the error (Proposition 3.3), so that this sum is at most l2_squared of the model. It
+    is equal if every distinct prediction is a bin.
+
+    rms is no bound, not even in expectation. Clipping at 0 raises it near calibration, and the root
+    lowers it elsewhere. Cost: O(n log B) for B bins, O(n log n) for "auto".
 
     References
     ----------
@@ -74,7 +78,10 @@ class ScalingBinning:
 
 
 def _by_value(p: np.ndarray, y: np.ndarray) -> float | None:
-    """Return the debiased squared error with a bin per value, None if there are too many values."""
+    """Return the debiased squared error with one bin per distinct prediction.
+
+    Return None if there are n / 4 distinct predictions or more.
+    """
     values, index, sizes = np.unique(p, return_inverse=True, return_counts=True)
     if len(values) >= len(p) / 4.0:
         return None

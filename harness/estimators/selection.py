@@ -1,9 +1,16 @@
 """Comparison and choice of estimators by the calibration-estimation risk (gruber2025, Algorithm 1).
 
-An estimator that provides residual products has three members. products(p, y, points, settings,
-rng) yields for every setting {field: value} in turn the `risk.ResidualGram` at each array of
-`points`, fitted on (p, y). search_space(scalar) returns the usual settings. `tunable` lists the
-fields that settings may hold.
+The functions of this module need an estimator that can compute residual products: the inner
+products of estimated residuals at pairs of points. A setting is {field: value} for fields of the
+estimator. Such an estimator has
+
+    products(p, y, points, settings, rng)
+        Yields, for every setting, a `risk.ResidualGram` for each array of `points`. The estimator
+        with this setting is fitted to predictions p and labels y.
+    search_space(scalar)
+        Returns the values that are usually tried, as {field: values}.
+    tunable
+        The names of the fields that a setting may have.
 """
 
 from __future__ import annotations
@@ -20,9 +27,9 @@ from harness.math.risk import ResidualGram, residuals, risk
 
 
 def grid_settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return all combinations of {field: values}, the last field fastest.
+    """Return all combinations of {field: values}. The values of the last field vary fastest.
 
-    An empty grid has one setting, which changes nothing.
+    An empty grid gives one setting, {}.
     """
     return [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
 
@@ -36,10 +43,13 @@ def fold_products(
     rng: np.random.Generator | None,
     points: Sequence[np.ndarray] = (),
 ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
-    """Yield (j, i, products at the held-out samples of fold j, [products at each of `points`]).
+    """Yield the residual products of every setting, fitted without each fold.
 
-    Setting i is fitted on the other folds. An estimator may define `fold_products` itself to fit
-    all folds together, in any order.
+    Each item is (j, i, products of the samples of fold j, [products of each array of `points`]).
+    The estimator with setting i is fitted to the other folds.
+
+    An estimator may have a method `fold_products` that fits all folds together. It may yield the
+    items in any order.
     """
     if hasattr(estimator, "fold_products"):
         yield from estimator.fold_products(settings, p, y, fold, points)
@@ -53,7 +63,10 @@ def fold_products(
 
 
 def largest_diagnostics(diagnostics: Iterable[dict[str, float] | None]) -> dict[str, float]:
-    """Return the largest of every diagnostic over several fits (None: no diagnostics)."""
+    """Return the largest value of every diagnostic over several fits.
+
+    A fit without diagnostics has None.
+    """
     largest: dict[str, float] = {}
     for fit in diagnostics:
         for name, value in (fit or {}).items():
@@ -65,23 +78,24 @@ def check_grid(estimator: Any, grid: Any) -> None:
     """Raise BadInputError unless `grid` is None, or {field: values} of tunable fields."""
     if not (hasattr(estimator, "products") and hasattr(estimator, "search_space")):
         raise BadInputError(
-            f"estimator is a {type(estimator).__name__}, which offers no residual products; "
-            "DirichletKernel, KernelRidge, Binned and Variational do."
+            f"estimator is a {type(estimator).__name__}, which has no residual products; give "
+            "DirichletKernel, KernelRidge, Binned or Variational."
         )
     if grid is None:
         return
     tunable = ", ".join(estimator.tunable)
     if not isinstance(grid, dict):
-        raise BadInputError(f"grid is {grid!r}; {{field: values}} is needed, of {tunable}.")
+        raise BadInputError(
+            f"grid is {grid!r}; give {{field: values}} with fields among {tunable}."
+        )
     for name, values in grid.items():
         if name not in estimator.tunable:
             raise BadInputError(
-                f"grid holds {name!r}; {type(estimator).__name__} is tuned in {tunable}."
+                f"grid holds {name!r}, which cannot be tuned for {type(estimator).__name__}; give "
+                f"fields among {tunable}."
             )
         if not isinstance(values, (list, tuple)) or not values:
-            raise BadInputError(
-                f"grid.{name} is {values!r}; a list of at least one value is needed."
-            )
+            raise BadInputError(f"grid.{name} is {values!r}; give a list of at least one value.")
     for setting in grid_settings(grid):
         dataclasses.replace(estimator, **setting)  # raises BadInputError for an invalid value
 
@@ -94,7 +108,10 @@ def validation_risks(
     fold: np.ndarray,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Return the risk of every setting on every held-out fold, shape (settings, folds)."""
+    """Return the risk of every setting on every held-out fold, (settings, folds).
+
+    The estimator is fitted to the other folds. `fold` (n,) numbers the folds from 0.
+    """
     u = residuals(p, y)
     risks = np.empty((len(settings), int(fold.max()) + 1))
     for j, i, held_out, _ in fold_products(estimator, settings, p, y, fold, rng):

@@ -1,4 +1,4 @@
-"""Application of calibration tests to one column, or to all classes."""
+"""Application of calibration tests to scalar predictions, or to every class of vectors."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from harness.math.notions import checked
 Test = Callable[[np.ndarray, np.ndarray], dict[str, Estimate]]
 
 
-def tested(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
-    """Return the result of a test of one column, or its combination over classes.
+def apply_test(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
+    """Return the result of a test of scalar predictions, or the combination of k class-wise tests.
 
-    Class-wise these are the means of its values over the classes and Bonferroni's p-value, min(1, k
-    min_j p_value_j), because a mean of p-values is none.
+    The combined p-value is that of Bonferroni, min(1, k min_j p_value_j), because a mean of
+    p-values is no p-value. For every other estimand it is the mean over the classes.
 
     Parameters
     ----------
     p, y : array (n,) or (n, k)
-        Predictions and outcomes; (n, k) are columns of probabilities and indicators.
+        Predictions and outcomes of scalars, or the probability and the indicator of every class.
     test : callable
-        (p, y), both (n,), -> {estimand: Estimate}, `p_value` among them.
+        Function of p and y, both (n,), that returns {estimand: Estimate}, including `p_value`.
 
     Examples
     --------
     >>> p, y = np.full((4, 2), 0.5), np.eye(2)[[0, 1, 0, 1]]
-    >>> tested(p, y, lambda p, y: {"p_value": Estimate(0.3)})["p_value"].value
+    >>> apply_test(p, y, lambda p, y: {"p_value": Estimate(0.3)})["p_value"].value
     0.6
     """
     p, y = np.asarray(p), np.asarray(y)

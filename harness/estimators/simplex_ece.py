@@ -1,4 +1,4 @@
-"""Binned error of whole vectors, on bins of the simplex."""
+"""Binned calibration error of vectors, on bins of the simplex."""
 
 from __future__ import annotations
 
@@ -18,25 +18,29 @@ MAX_INTERVALS = 1_000_000
 
 @dataclass(frozen=True)
 class SimplexECE:
-    """Binned calibration error of whole vectors.
+    """Binned calibration error of vectors, on bins of the simplex.
 
-        l1 = 1/n sum_b ||sum_{i in b} (e_{y_i} - f_i)||_1 over the bins b of the simplex
+        l1 = 1/n sum_b ||sum_{i in b} (e_{y_i} - f_i)||_1
 
-    which is E ||f - C||_1 with the means of a bin for f and C. The bin of f is the vector of the
-    intervals [j/m, (j+1)/m) of its entries; an entry of 1 is in the last one.
+    f_i is one of n predictions of k classes, y_i its label and e_{y_i} the one-hot vector of the
+    label. This estimates E ||f - E[Y given f]||_1. Every coordinate of f lies in one of the m
+    intervals [j/m, (j+1)/m); the last interval is closed. Predictions are in the same bin b if all
+    their coordinates lie in the same intervals.
 
     Parameters
     ----------
     intervals : int
-        m; the paper uses 3 and does not say which end of an interval is closed.
+        Number m of intervals per coordinate. The paper uses 3, and leaves open which end of an
+        interval is closed.
 
     Notes
     -----
-    This is the whole norm, so that for two columns it is twice the binned error of one. Binary
-    predictions (n,) are judged as the two columns (1 - p, p), under the canonical notion. Biased
-    upwards by the noise of the bins' means, strongly if there are many bins, and downwards by gaps
-    that cancel inside a bin. diagnostics: bins, the number of occupied ones; only these are held in
-    memory. O(n k).
+    For two columns, the norm is twice the binned error of one column. Binary predictions p (n,) are
+    judged as the two columns (1 - p, p), under the canonical notion.
+
+    Biased upwards by the noise of the bin means, strongly if there are many bins. Biased downwards
+    by gaps that cancel inside a bin. The diagnostic `bins` is the number of bins that are not
+    empty. Cost: O(n k), also in memory.
 
     References
     ----------
@@ -61,7 +65,7 @@ class SimplexECE:
         check_integer("intervals", self.intervals)
         if self.intervals > MAX_INTERVALS:
             raise BadInputError(
-                f"intervals is {self.intervals!r}; at most {MAX_INTERVALS} are allowed."
+                f"intervals is {self.intervals!r}; give an integer of at most {MAX_INTERVALS}."
             )
 
     def __call__(
@@ -71,7 +75,7 @@ class SimplexECE:
         small_type = np.min_scalar_type(int(self.intervals))
         index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(small_type)
         if index.itemsize == 1:
-            # Rows as single values: with many classes these are sorted thirty times as fast.
+            # View each row as one value: with many classes, sorting is thirty times as fast.
             index = np.ascontiguousarray(index).view(np.dtype((np.void, index.shape[1]))).ravel()
         _, sums, sizes = group_sums(index, r)
         return {

@@ -1,4 +1,4 @@
-"""Asymptotic test of calibration by the blocks of the squared kernel calibration error."""
+"""Asymptotic test of calibration by the squared kernel calibration error of random blocks."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from harness.math.notions import checked
 
 @dataclass(frozen=True)
 class SKCEBlockTest:
-    """Test of calibration by the normal limit of the squared kernel calibration error over blocks.
+    """Test of calibration by the mean over random blocks of the squared kernel calibration error.
 
-        p_value = P(N(0, 1) >= mean of the blocks' skce / their standard error)
+        p_value = P(N(0, 1) >= m / s)
 
-    The skce of a block is the mean of k(f_i, f_j) <r_i, r_j>, r = e_y - f, over its pairs (`SKCE`).
+    m is the mean of the skce of the blocks, and s its standard error. The skce of a block is the
+    mean of k(f_i, f_j) <r_i, r_j> over the pairs of its samples, with predictions f_i, residuals
+    r_i and the kernel k of `SKCE`.
 
     Parameters
     ----------
     gamma : float or str
-        As in `CKCE`; the rules do not use labels.
+        Bandwidth of the kernel, as in `CKCE`. Its rules do not use labels.
     blocksize : int
-        Samples of a block; 2 is the linear estimator of the paper. Larger blocks have more power
-        and fewer terms for the limit.
+        Number of samples of a block; 2 is the linear estimator of the paper. Larger blocks give
+        more power, but a worse normal approximation, because there are fewer blocks.
 
     Notes
     -----
-    Not exact: asymptotic in the number of blocks, n / blocksize, whose values are skewed. Random by
-    the choice of blocks. UndefinedError for fewer than two blocks, or if all are equal. O(n
-    blocksize).
+    The test is not exact, but asymptotic in the number of blocks, n / blocksize. The values of the
+    blocks are skewed. rng draws the blocks. UndefinedError if there are fewer than two blocks, or
+    if all blocks have the same value. Cost: O(n blocksize).
 
     References
     ----------
@@ -69,7 +71,7 @@ class SKCEBlockTest:
         p, y = checked(p, y)
         if len(p) < 2 * self.blocksize:
             raise UndefinedError(
-                f"{2 * self.blocksize} samples are needed for two blocks, and there are {len(p)}"
+                f"two blocks need {2 * self.blocksize} samples; there are {len(p)}"
             )
         skce = SKCE(self.gamma, "block", self.blocksize)(p, y, rng)["skce"]
         parts = skce.diagnostics or {}

@@ -1,4 +1,4 @@
-"""Smooth calibration error: the residual smoothed over predictions, with an adaptive bandwidth."""
+"""Smooth calibration error: the norm of the smoothed residual, with an adaptive bandwidth."""
 
 from __future__ import annotations
 
@@ -14,40 +14,45 @@ from harness.math.notions import checked
 
 COARSEST, FINEST = 2**12, 2**18  # number of intervals of the grid
 STEPS = 128  # smallest number of grid steps per bandwidth
-VANISHES = 39.0  # exp(-39^2 / 2) is 0 in double precision
+VANISHES = 39.0  # exp(-x^2 / 2) is 0 in double precision for x of at least this number
 
 
 @dataclass(frozen=True)
 class SmoothECE:
-    """L1 norm of the kernel-smoothed residual, smECE.
+    """Smooth calibration error (smECE): the L1 norm of the kernel-smoothed residual.
 
-        smooth_ece_sigma = int_0^1 |1/n sum_i (y_i - p_i) K_sigma(t, p_i)| dt
-        smooth_ece = the sigma at which smooth_ece_sigma = sigma
+        s(sigma)   = int_0^1 |1/n sum_i (y_i - p_i) K_sigma(t, p_i)| dt
+        smooth_ece = the number sigma with s(sigma) = sigma
 
-    with K_sigma the Gaussian kernel of standard deviation sigma reflected at 0 and 1.
+    p_i is one of n predictions and y_i its outcome. K_sigma is the Gaussian kernel of standard
+    deviation sigma, reflected at 0 and 1. The solution is unique, because s is decreasing.
 
     Parameters
     ----------
     sigma : float, optional
-        A fixed bandwidth instead of the fixed point, which is unique: smooth_ece_sigma falls in
-        sigma.
+        A fixed bandwidth. The estimate is then s(sigma).
 
     Notes
     -----
-    Estimand: its own, `smooth_ece`, between multiples of the distance to the nearest calibrated
-    predictor and of the root of that distance; never above l1. Biased upwards near calibration by
-    the noise of the smoothed residual, the more the smaller sigma is. The reflected kernel is the
-    heat kernel of [0, 1], so that smoothing multiplies the m-th cosine coefficient by exp(-(pi m
-    sigma)^2 / 2). p is split between the neighbours on a grid of step h <= sigma / 128 (down to
-    2^-18), which changes a value by at most h^2 / (8 sigma^2) times the mean of |y - p|, below
-    1e-5; the trapezoidal rule of the integral adds as little. O(n + g log g) for each of about ten
-    bandwidths, g = 1/h. The diagnostics are bandwidth and grid.
+    **Estimand.** With d the distance to the nearest calibrated predictor, smooth_ece lies between a
+    multiple of d and a multiple of sqrt(d). It is never above l1.
+
+    **Bias.** Near calibration, the noise of the smoothed residual is a bias upwards, which is
+    larger for smaller sigma.
+
+    **Computation.** The reflected kernel is the heat kernel of [0, 1]. So smoothing multiplies the
+    m-th cosine coefficient by exp(-(pi m sigma)^2 / 2). Each p is divided linearly between its
+    neighbours on a grid of step h <= sigma / 128, but at least 2^-18. This changes the value by at
+    most h^2 / (8 sigma^2) times the mean of |y - p|, which is below 1e-5. The error of the integral
+    is of the same size. Cost: O(n + g log g) for each of about ten bandwidths, with g = 1 / h.
+
+    **Diagnostics.** `bandwidth`, which is sigma, and `grid`, which is 1 / h.
 
     References
     ----------
     Blasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing,
-    arXiv 2309.12236 (the published algorithm, relplot 1.0.3, halves an interval of sigma ten times,
-    and so is off by up to 0.001).
+    arXiv 2309.12236. The published code, relplot 1.0.3, finds sigma by ten bisections, with an
+    error of up to 0.001.
 
     Examples
     --------
@@ -66,12 +71,12 @@ class SmoothECE:
     def __post_init__(self) -> None:
         if self.sigma is not None and not is_positive(self.sigma):
             raise BadInputError(
-                f"sigma is {self.sigma!r}; a positive number is needed, or null for the fixed "
-                "point."
+                f"sigma is {self.sigma!r}; give a positive number, or null for the adaptive "
+                "bandwidth."
             )
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the smooth error of predictions p (n,) for outcomes y (n,)."""
+        """Return the smooth calibration error of predictions p (n,), for outcomes y (n,)."""
         p, y = checked(p, y)
         grid = COARSEST
         while True:
@@ -86,9 +91,9 @@ class SmoothECE:
 
 
 def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
-    """Return sum_i residual_i cos(pi m p_i) for m = 0 to grid.
+    """Return the cosine coefficients sum_i residual_i cos(pi m p_i) for m = 0, ..., grid.
 
-    p_i is split linearly between the points 0, 1/grid, ..., 1.
+    Each p_i is divided linearly between its neighbours among 0, 1/grid, ..., 1.
     """
     left = np.minimum((p * grid).astype(np.int64), grid - 1)
     share = p * grid - left
@@ -100,8 +105,11 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
 
 
 def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
-    """Return the L1 norm over [0, 1] of the residual smoothed with bandwidth sigma."""
-    # The factors of all higher coefficients are 0.
+    """Return the L1 norm over [0, 1] of the residual after smoothing with bandwidth sigma.
+
+    `spectrum` holds the cosine coefficients of the residual.
+    """
+    # Smoothing multiplies all higher coefficients by 0.
     low = spectrum if sigma == 0.0 else spectrum[: int(VANISHES / (np.pi * sigma)) + 1]
     smooth = np.zeros(len(spectrum))
     smooth[: len(low)] = low * np.exp(-0.5 * (np.pi * sigma * np.arange(len(low))) ** 2)
@@ -110,11 +118,12 @@ def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
 
 
 def _fixed_point(spectrum: np.ndarray) -> float:
-    """Return the sigma at which the smoothed norm equals sigma."""
+    """Return the sigma that equals the norm of the residual smoothed with bandwidth sigma."""
     whole = _smoothed(spectrum, 0.0)
     if whole == 0.0:
         return 0.0
-    largest = min(1.001, whole + 1e-9)  # the norm falls in sigma up to rounding, and is at most 1
+    # Up to rounding, the norm decreases with sigma and is at most 1.
+    largest = min(1.001, whole + 1e-9)
 
     def excess(sigma: float) -> float:
         return (_smoothed(spectrum, sigma) if sigma else whole) - sigma

@@ -1,4 +1,8 @@
-"""Cross-fitted stacks of calibrators, whose weights do not see the held-out labels either."""
+"""Cross-fitted stacks of calibrators.
+
+A stack is a weighted mean of recalibration maps. Neither the maps nor the weights that are applied
+to a fold use the labels of that fold.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from scipy.optimize import nnls
 from harness.calibrators.base import Calibrator, fit_each
 from harness.math.notions import one_hot
 
-SUM_WEIGHT = 1e4  # weight of the least-squares row by which all weights sum to 1
+SUM_WEIGHT = 1e4  # weight of the least-squares equation "the weights sum to 1"
 
 
 def cross_fit_pairs(
@@ -20,26 +24,29 @@ def cross_fit_pairs(
     fold: np.ndarray,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Return held-out predictions of every calibrator, for every fold v, of all samples.
+    """Return the predictions of every calibrator, fitted without every pair of folds.
 
     Parameters
     ----------
     calibrators : sequence of calibrators
+        The M calibrators.
     p, y : arrays (n,) or (n, k), and (n,)
+        Predictions and labels.
     fold : array (n,)
-        Fold of every sample, 0..K-1, K >= 3.
+        Fold of every sample, from 0 to K - 1, with K >= 3.
     rng : numpy.random.Generator
+        Random stream of the calibrators.
 
     Returns
     -------
     array (K, M, n) or (K, M, n, k)
-        [v, m, i]: calibrator m at p_i, fitted without fold v and without the fold u of i. Samples
-        of fold v itself are predicted by the fit on all other folds.
+        Entry [v, m, i] is the prediction of calibrator m at p_i. With u the fold of sample i, the
+        calibrator is fitted without the folds u and v. If u = v, it is fitted to all other folds.
 
     Notes
     -----
-    The fit without {u, v} serves fold v for the samples of u and fold u for those of v: K (K - 1) /
-    2 fits and K instead of K^2.
+    One fit without the folds u and v predicts the samples of both. So there are K (K + 1) / 2 fits
+    of every calibrator instead of K^2.
     """
     folds = int(fold.max()) + 1
     predictions = np.empty((folds, len(calibrators), *p.shape))
@@ -55,16 +62,17 @@ def cross_fit_pairs(
 
 
 def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return weights w >= 0 of maps q (M, ...), of sum at most 1, by least squares.
+    """Return the weights (M,) of a stack of recalibrated predictions, by least squares.
 
-    They minimise the squared error of p + sum_m w_m (q_m - p); the remainder of 1 is the weight of
-    the identity.
+    The weights w_m minimise the squared error of p + sum_m w_m (q_m - p) against the outcomes,
+    subject to w_m >= 0 and sum_m w_m <= 1. The identity has the remaining weight 1 - sum_m w_m.
 
     Parameters
     ----------
     p, outcome : arrays (n,) or (n, k)
         Predictions, and the outcomes as 0 and 1.
     q : array (M, n) or (M, n, k)
+        Recalibrated predictions, by each of M maps.
 
     Examples
     --------
@@ -90,15 +98,22 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
 def stacked(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, predictions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stack's held-out predictions, shaped like p, and its weights (K, M).
+    """Return the held-out predictions of a stack, shaped like p, and its weights (K, M).
 
-    For fold v the weights minimise the squared error of `predictions[v]` (of `cross_fit_pairs`) on
-    the other folds.
+    Parameters
+    ----------
+    p, y : arrays (n,) or (n, k), and (n,)
+        Predictions and labels.
+    fold : array (n,)
+        Fold of every sample, from 0 to K - 1.
+    predictions : array (K, M, n) or (K, M, n, k)
+        Result of `cross_fit_pairs`. The weights for fold v are fitted to predictions[v] on the
+        other folds.
     """
     outcome = y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
     held_out, weights = np.empty(p.shape), np.empty(predictions.shape[:2])
     for v, q in enumerate(predictions):
-        judged = fold == v
-        weights[v] = convex_weights(p[~judged], outcome[~judged], q[:, ~judged])
-        held_out[judged] = p[judged] + np.tensordot(weights[v], q[:, judged] - p[judged], axes=1)
+        rows = fold == v
+        weights[v] = convex_weights(p[~rows], outcome[~rows], q[:, ~rows])
+        held_out[rows] = p[rows] + np.tensordot(weights[v], q[:, rows] - p[rows], axes=1)
     return np.clip(held_out, 0.0, 1.0), weights

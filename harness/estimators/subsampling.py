@@ -1,7 +1,4 @@
-"""Intervals of any estimator from its values on parts of the sample.
-
-Subsampling, and convex hulls of batches.
-"""
+"""Confidence intervals for any estimator, by subsampling and by convex hulls of batches (HulC)."""
 
 from __future__ import annotations
 
@@ -19,12 +16,15 @@ from harness.estimators.resampled_interval import MIN_ROWS, End, ResampledInterv
 
 @dataclass(frozen=True)
 class Subsampling(ResampledInterval):
-    """Estimates of another estimator, unchanged, with an interval from subsamples of n^gamma rows.
+    """The estimates of another estimator, with an interval from subsamples of n^gamma rows.
 
-    theta_b is the value on m = n^gamma rows drawn without replacement, a = (1 - level) / 2, Q the
-    quantiles of
+    The values of the estimates are unchanged. The interval is [theta - Q(1 - a), theta - Q(a)],
+    where
 
-        d_b = (m / (n - m))^rate (theta_b - theta),        interval [theta - Q(1 - a), theta - Q(a)]
+        theta     the value on all n rows
+        theta_b   the value on m = n^gamma rows, drawn without replacement
+        Q         the quantiles of (m / (n - m))^rate (theta_b - theta)
+        a         (1 - level) / 2
 
     Parameters
     ----------
@@ -35,21 +35,23 @@ class Subsampling(ResampledInterval):
     level : float
         Confidence level of the intervals.
     gamma : float
-        Exponent of the size of the subsamples, between 0 and 1.
+        Exponent of the number of rows of a subsample, between 0 and 1.
     rate : float
-        The error of theta falls as n^-rate: 1/2, or 1 for a squared error at calibration, where
-        theta is degenerate.
+        Rate at which the error of theta falls, as n^-rate. It is 1/2 for most estimators, and 1 for
+        a squared error at calibration.
 
     Notes
     -----
-    Valid if n^rate (theta - limit) has a limiting distribution, bias included, m grows and m / n
-    falls to 0. n - m instead of n corrects for drawing from a finite sample, exactly for the
-    variance of a mean. Nothing else is assumed, but much data is needed: with m = 63 rows (n = 500)
-    15 bins are a different estimator than with 500. A bias that falls at another rate than n^-rate
-    shifts the interval.
+    The interval is valid if n^rate (theta - limit) has a limiting distribution, bias included,
+    while m grows and m / n tends to 0. The factor n - m in place of n corrects for drawing from a
+    finite sample; for the variance of a mean this is exact.
 
-    Measured coverage of the truth at 95 %, gamma 2/3, 200 resamples, in % (200 samples: +- 1.5 at
-    95, +- 3.5 at 50):
+    Nothing else is assumed, but the method needs many samples. For n = 500, a subsample has m = 63
+    rows, and 15 bins behave very differently with 63 rows than with 500. A bias that falls at
+    another rate than n^-rate shifts the interval.
+
+    The table has the measured coverage of the truth at level 95 %, in %, with gamma = 2/3 and 200
+    resamples. It is from 200 samples; the standard error is 1.5 at 95 % and 3.5 at 50 %.
 
                                        n  beta_calibrated  beta_overconfident   beta_wavy
         binned15 l1                  500               65                  72          71
@@ -58,12 +60,17 @@ class Subsampling(ResampledInterval):
                                    2,000              100                  65          16
         debiased15 l2_squared        500              100                  98         100
 
-    Errors are clipped at 0; conditions for an interval, and bounds that are kept, as for
-    `RowBootstrap`.
+    Ends of intervals for calibration errors are clipped at 0. There is no interval with fewer than
+    20 rows, if more than 5 % of the subsamples have no finite value, or if all values are equal.
+    Estimates that already have a bound keep it.
 
-    **Diagnostics.** resamples, undefined_resamples, subsample (rows).
+    **Diagnostics.**
 
-    **Cost.** `resamples` calls on n^gamma rows.
+        resamples             number of subsamples
+        undefined_resamples   number of subsamples without a finite value
+        subsample             m
+
+    **Cost.** `resamples` calls of the estimator on n^gamma rows.
 
     References
     ----------
@@ -91,16 +98,16 @@ class Subsampling(ResampledInterval):
         check_level(self.level)
         if not (isinstance(self.gamma, (int, float)) and 0.0 < self.gamma < 1.0):
             raise BadInputError(
-                f"gamma is {self.gamma!r}; a number between 0 and 1 is needed, such as 0.67."
+                f"gamma is {self.gamma!r}; give a number between 0 and 1, such as 0.67."
             )
         if not (isinstance(self.rate, (int, float)) and 0.0 < self.rate <= 2.0):
             raise BadInputError(
-                f"rate is {self.rate!r}; a number between 0 and 2 is needed, such as 0.5."
+                f"rate is {self.rate!r}; give a number above 0 and at most 2, such as 0.5."
             )
 
     @property
     def seconds(self) -> float:
-        """Upper bound: the fixed cost of a call dominates that of a cheap estimator."""
+        """CPU seconds of a cell, at most: a call costs as much on a subsample as on all rows."""
         return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(
@@ -125,13 +132,17 @@ class Subsampling(ResampledInterval):
 
 @dataclass(frozen=True)
 class HulC(ResampledInterval):
-    """Estimates of another estimator, unchanged, with the hull of its values on disjoint batches.
+    """The estimates of another estimator, with the range of its values on disjoint batches.
 
-        [min_b theta_b, max_b theta_b],   theta_b the value on batch b of B
+    The values of the estimates are unchanged. The sample is divided at random into B batches, and
+    theta_b is the value on batch b. The interval is
 
-    P(miss) = 2^(1 - B) if theta_b exceeds the truth with probability 1/2. B is the smallest number
-    for which that is at most 1 - level; with the probability that makes the level exact there is
-    one batch less (at 0.95: 6 batches, with probability 3/5 5).
+        [min_b theta_b, max_b theta_b]
+
+    If theta_b exceeds the truth with probability 1/2, the interval misses the truth with
+    probability 2^(1 - B). B is the smallest number for which this is at most 1 - level, or one
+    less. The choice is random, so that the level is exact. At level 0.95, B is 5 with probability
+    3/5, else 6.
 
     Parameters
     ----------
@@ -142,11 +153,13 @@ class HulC(ResampledInterval):
 
     Notes
     -----
-    It only requires an estimator without median bias, but an estimator of a calibration error
-    rarely is one: a plug-in on a sixth of the rows is far too large. For a median bias of D,
-    P(miss) is (1/2 - D)^B + (1/2 + D)^B, and 1 at D = 1/2.
+    The method requires an estimator without median bias. Estimators of calibration errors rarely
+    meet this: a plug-in error on a sixth of the rows is far too large. If theta_b exceeds the truth
+    with probability 1/2 + D, the interval misses the truth with probability
+    (1/2 - D)^B + (1/2 + D)^B, which is 1 for D = 1/2.
 
-    Measured coverage of the truth at 95 %, in % (200 samples: +- 1.5 at 95, +- 3.5 at 50):
+    The table has the measured coverage of the truth at level 95 %, in %. It is from 200 samples;
+    the standard error is 1.5 at 95 % and 3.5 at 50 %.
 
                                        n  beta_calibrated  beta_overconfident   beta_wavy
         binned15 l1                  500                0                  32           0
@@ -155,11 +168,11 @@ class HulC(ResampledInterval):
                                    2,000                0                  65           2
         debiased15 l2_squared        500               99                  94          93
 
-    Errors are clipped at 0. There is no interval with fewer than 20 rows or if a batch has no
-    finite value; points that have a bound already keep it. Diagnostics: resamples, the number of
-    batches.
+    Ends of intervals for calibration errors are clipped at 0. There is no interval with fewer than
+    20 rows, or if a batch has no finite value. Estimates that already have a bound keep it. The
+    diagnostic `resamples` is B.
 
-    **Cost.** One more call in all, on batches.
+    **Cost.** The calls on all batches cost about as much as one more call on all rows.
 
     References
     ----------
@@ -188,10 +201,10 @@ class HulC(ResampledInterval):
         return 2.0 * self._inner_seconds + 5 * 1e-4
 
     def batches(self, rng: np.random.Generator) -> int:
-        """Return the number of batches, drawn from two neighbouring numbers."""
+        """Return the number of batches B, which is drawn so that the level is exact."""
         alpha = 1.0 - self.level
         count = max(2, math.ceil(1.0 - math.log2(alpha) - 1e-9))
-        # P(miss) doubles with one batch less.
+        # With one batch less, the probability of missing the truth doubles.
         fewer = (alpha - 2.0 ** (1 - count)) / 2.0 ** (1 - count)
         return count - int(count > 2 and rng.random() < fewer)
 

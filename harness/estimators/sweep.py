@@ -1,4 +1,4 @@
-"""ECE-sweep: the largest number of bins whose outcome frequencies are monotone."""
+"""ECE-sweep: binned error with the largest number of bins whose mean outcomes are monotone."""
 
 from __future__ import annotations
 
@@ -16,31 +16,37 @@ RULES = ("mass", "width")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Plug-in estimator on the largest number of bins up to which outcome frequencies rise with p.
+    """Plug-in estimator on as many bins as have monotone mean outcomes (ECE-sweep).
 
-        b* = max {b <= n: in each of 1, 2, ..., b bins the mean outcomes are non-decreasing}
-        l1 = sum_j (n_j / n) |gap_j|,   gap_j = mean p - mean y in bin j of b*
+        l1         = sum_j (n_j / n) |gap_j|
+        l2_squared = sum_j (n_j / n) gap_j^2,   rms = sqrt(l2_squared)
 
-    and likewise l2_squared and its root rms.
+    n_j of the n samples are in bin j, and gap_j = mean p - mean y in bin j. The number of bins is
+    the largest b <= n such that, for each of 1, 2, ..., b bins, the mean outcomes do not decrease
+    from bin to bin.
 
     Parameters
     ----------
     rule : {"mass", "width"}
-        "mass": bin j of b begins at the ceil(j n / b)-th smallest prediction, or at the first that
-        equals it. "width": [j/b, (j+1)/b), the last one closed; empty bins do not count.
+        How b bins are formed, numbered j = 0, ..., b - 1.
+        "mass": bin j begins at the prediction of rank ceil(j n / b) in ascending order, counted
+        from 0. Equal predictions are never separated.
+        "width": bin j is [j/b, (j+1)/b), and the last bin is closed. Empty bins do not count.
 
     Notes
     -----
-    Estimand: l1 (l2_squared, rms). Biased upwards near calibration, less than 15 bins on small
-    samples, because it uses few bins there; downwards if E[Y given p] is not monotone, which ends
-    the sweep early. O(n log n), then O(b) (width: O(b log n)) per number of bins, of which few are
-    tried; O(n^2) at worst, if the outcomes are nearly sorted by p. The diagnostic `bins` is b*.
+    Biased upwards near calibration. On small samples the bias is smaller than that of 15 bins,
+    because few bins are chosen there. Biased downwards if E[Y given p] is not monotone, because
+    then few bins are chosen.
+
+    The diagnostic `bins` is b. Cost: O(n log n), and O(b) for each number of bins that is tried, or
+    O(b log n) for "width". Usually few numbers are tried. The worst case is O(n^2), if the outcomes
+    are nearly sorted by p.
 
     References
     ----------
     Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation,
-    AISTATS, Algorithm 1. The authors' code separates equal p by their order in the file; this one
-    does not.
+    AISTATS, Algorithm 1. The authors' code separates equal p by their order in the file.
 
     Examples
     --------
@@ -61,13 +67,13 @@ class Sweep:
         check_choice("rule", self.rule, RULES)
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the error of predictions p (n,) for outcomes y (n,)."""
+        """Return the errors of predictions p (n,), for outcomes y (n,)."""
         p, y = checked(p, y)
         order = np.argsort(p, kind="stable")
         p = p[order]
         hits = np.concatenate([[0], np.cumsum(y[order])])
         cut = _mass_cuts(p) if self.rule == "mass" else _width_cuts(p)
-        bins = _largest(hits, p, cut)
+        bins = _largest_monotone(hits, p, cut)
         starts = cut(bins)
         sizes = np.diff(starts)
         means = np.add.reduceat(p, starts[:-1]) / sizes, np.diff(hits[starts]) / sizes
@@ -79,27 +85,38 @@ class Sweep:
 
 
 def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
-    """Return a function of the number of bins: indices in the sorted p where bins start, then n."""
+    """Return a function that maps a number of bins to the positions where these bins begin.
+
+    Positions are those in the sorted p, for bins of equal mass, followed by n.
+    """
     n, first = len(p), np.searchsorted(p, p)
     return lambda bins: np.unique(np.concatenate([first[-(-np.arange(bins) * n // bins)], [n]]))
 
 
 def _width_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
-    """Return a function like `_mass_cuts` for bins of equal width."""
+    """Return a function that maps a number of bins to the positions where these bins begin.
+
+    Positions are those in the sorted p, for bins of equal width, followed by n.
+    """
     return lambda bins: np.unique(
         np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]])
     )
 
 
-def _largest(hits: np.ndarray, p: np.ndarray, cut: Callable[[int], np.ndarray]) -> int:
-    """Return b*; means are compared as fractions of integers, so that rounding has no effect."""
+def _largest_monotone(hits: np.ndarray, p: np.ndarray, cut: Callable[[int], np.ndarray]) -> int:
+    """Return the largest number of bins up to which mean outcomes do not decrease.
+
+    hits[i] is the number of outcomes 1 among the first i of the sorted samples. `cut` maps a number
+    of bins to the positions where they begin. Means are compared as fractions of integers, without
+    rounding.
+    """
 
     def rising(starts: np.ndarray) -> bool:
         ones, sizes = np.diff(hits[starts]), np.diff(starts)
         return bool((ones[:-1] * sizes[1:] <= ones[1:] * sizes[:-1]).all())
 
     groups = np.concatenate([[0], np.flatnonzero(np.diff(p)) + 1, [len(p)]])
-    if rising(groups):  # then every coarser division rises as well
+    if rising(groups):  # then the mean outcomes rise on all coarser bins, too
         return len(p)
     bins = 1
     while bins < len(p) and rising(cut(bins + 1)):

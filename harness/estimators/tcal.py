@@ -12,39 +12,47 @@ from harness.estimators.base import Estimate, check_integer, generator
 from harness.estimators.debiased_interval import null_deviation
 from harness.math.notions import checked
 
-BLOCK_ENTRIES = 1 << 17  # resampled labels at a time: 1 MB fits into the cache
+BLOCK_ENTRIES = 1 << 17  # largest number of labels drawn at a time: 1 MB fits into the cache
 
 
 @dataclass(frozen=True)
 class TCal:
     """Debiased plug-in estimator on bins of equal width, and an adaptive test of calibration.
 
-        t_m = 1/n sum_{b=1..m} sum_{i != j in b} r_i r_j / (n_b - 1),   r = y - p
-        l2_squared = t_m of one m
-        p_value = (1 + #{resamples: T* >= T}) / (1 + resamples)
-        T = max over m = 2, 4, 8 ... of t_m / s_m
+        t_m        = 1/n sum_b sum_{i != j in b} r_i r_j / (n_b - 1),   r_i = y_i - p_i
+        l2_squared = t_m for one number of bins m
+        T          = max over m = 2, 4, 8, ... of t_m / s_m
+        p_value    = (1 + #{T* >= T}) / (1 + resamples)
 
-    with s_m the standard deviation of t_m under calibration, given the predictions, and T* of
-    labels drawn from the predictions. m goes up to 2^B, B = floor(2 log2(n / sqrt(ln n))), or until
-    no bin holds two different predictions.
+    p_i is one of n predictions and y_i its outcome. The sum is over m bins b of equal width, with
+    n_b samples in bin b. s_m is the standard deviation of t_m under calibration, given the
+    predictions. T* is T for labels that are drawn from the predictions. The largest m is 2^B with
+    B = floor(2 log2(n / sqrt(ln n))), or the first m for which no bin contains two different
+    predictions.
 
     Parameters
     ----------
     bins : int, optional
-        m of l2_squared; by default the power of two next to n^(2/5), the optimal rate for Lipschitz
-        errors.
+        Number of bins m of l2_squared. None takes a power of two near n^(2/5), the optimal rate if
+        E[Y given p] - p is Lipschitz.
     resamples : int
         Number of draws of labels.
 
     Notes
     -----
-    l2_squared is unbiased, except for bins of one sample, for sum_b P(b) E[r given b]^2 <=
-    l2_squared, and may be negative. p_value is valid at every n: under calibration, P(p_value <= a)
-    <= a. The authors compare every t_m with its own simulated quantile of 1 - a / B (Bonferroni)
-    and draw predictions anew as well. Here one maximum is compared, given the predictions. The
-    diagnostic `bonferroni` is the p-value of their method, which needs about 20 B resamples to
-    reach 0.05. Their bins leave p = 1 to a bin of its own; here the last one is closed. O(n B
-    resamples).
+    Except for bins of one sample, the estimate of l2_squared is unbiased for
+    sum_b P(b) E[r given b]^2, which is at most l2_squared. It may be negative. The p-value is valid
+    at every n: under calibration, P(p_value <= a) <= a.
+
+    There are three differences from the authors' test:
+
+    * They compare every t_m with a simulated quantile of t_m at 1 - a / B (Bonferroni). The
+      diagnostic `bonferroni` is the p-value of this method. It needs about 20 B resamples to reach
+      0.05.
+    * They draw new predictions, too. Here predictions are given.
+    * They put p = 1 into a bin of its own. Here it is in the last bin.
+
+    Cost: O(n B resamples).
 
     References
     ----------
@@ -88,17 +96,18 @@ class TCal:
         observed = levels.statistics((y - p)[None, :])
         drawn = self._drawn(p, levels, stream)
         top, tops = (_scaled(t, deviations).max(axis=1) for t in (observed, drawn))
-        # Values that differ by rounding are equal: few samples have few different labellings.
+        # With few samples many draws give equal T up to rounding, and must count as ties.
         p_value = (1 + np.count_nonzero(tops >= top[0] - 1e-9)) / (1 + len(tops))
-        each = (1 + np.count_nonzero(drawn >= observed - 1e-12, axis=0)) / (1 + len(drawn))
-        diagnostics = {"levels": len(tests), "bonferroni": min(1.0, len(tests) * float(each.min()))}
+        p_values = (1 + np.count_nonzero(drawn >= observed - 1e-12, axis=0)) / (1 + len(drawn))
+        bonferroni = min(1.0, len(tests) * float(p_values.min()))
+        diagnostics = {"levels": len(tests), "bonferroni": bonferroni}
         return {
             "l2_squared": Estimate(float(value), diagnostics={"bins": bins}),
             "p_value": Estimate(float(p_value), diagnostics=diagnostics),
         }
 
     def _drawn(self, p: np.ndarray, levels: _Levels, stream: np.random.Generator) -> np.ndarray:
-        """Return t_m of labels drawn from the predictions, (resamples, levels)."""
+        """Return t_m of every level for labels drawn from the predictions, (resamples, levels)."""
         count, step = int(self.resamples), max(1, BLOCK_ENTRIES // len(p))
         values = []
         for start in range(0, count, step):
@@ -109,14 +118,20 @@ class TCal:
 
 @dataclass(frozen=True)
 class _Bins:
-    """Bins that hold at least two samples: their starts and ends among the sorted predictions."""
+    """Bins with at least two samples each.
+
+    Bin b consists of the sorted predictions starts[b] to ends[b] - 1.
+    """
 
     starts: np.ndarray
     ends: np.ndarray
 
     @classmethod
     def of(cls, p: np.ndarray, count: int) -> _Bins:
-        """Return the `count` bins of equal width, the last one closed, of sorted p."""
+        """Divide sorted p into `count` bins of equal width, and keep those with two samples.
+
+        The last bin is closed.
+        """
         if count < len(p):
             ends = np.append(np.searchsorted(p, np.arange(1, count) / count), len(p))
         else:
@@ -127,7 +142,10 @@ class _Bins:
 
 
 def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
-    """Return s_m of sorted p, (levels,)."""
+    """Return the standard deviation of t_m under calibration for every level, (levels,).
+
+    p is sorted. A level of `tests` consists of the bins for one m.
+    """
     variance = p * (1.0 - p)
     sums, squares = (np.append(0.0, np.cumsum(x)) for x in (variance, variance**2))
     deviations = []
@@ -138,13 +156,16 @@ def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
 
 
 def _runs(p: np.ndarray, count: int) -> np.ndarray:
-    """Return the ends of the bins that are not empty, for more bins than samples."""
+    """Return the ends of those of `count` bins that are not empty, among sorted p."""
     index = np.minimum(np.floor(p * count), count - 1)
     return np.append(np.flatnonzero(np.diff(index)) + 1, len(p))
 
 
 def _dyadic(p: np.ndarray) -> list[_Bins]:
-    """Return the bins of m = 2, 4 ... 2^B, without the finer ones that change nothing."""
+    """Return the bins for m = 2, 4, ..., 2^B of sorted p, as defined in `TCal`.
+
+    The list ends with the first m for which no bin contains two different predictions.
+    """
     n = len(p)
     finest = int(2.0 * math.log2(n / math.sqrt(math.log(n)))) if n > 2 else 1
     distinct = 1 + np.count_nonzero(np.diff(p))
@@ -158,11 +179,18 @@ def _dyadic(p: np.ndarray) -> list[_Bins]:
 
 @dataclass(frozen=True)
 class _Levels:
-    """Bins of several levels.
+    """Bins of several levels, where a level consists of the bins for one m.
 
-    `starts` and `ends` of all bins, `weights` (one over their sizes less 1), and the `places` of
-    the levels among them. `sample_weights` (n, levels): the weight of a sample's bin, 0 between
-    bins.
+    Attributes
+    ----------
+    starts, ends : arrays (bins,)
+        Bin b consists of the sorted predictions starts[b] to ends[b] - 1.
+    weights : array (bins,)
+        1 / (number of samples - 1) of every bin.
+    places : array (levels + 1,)
+        The bins places[l] to places[l + 1] - 1 form level l.
+    sample_weights : array (n, levels)
+        The weight of the bin of every sample, 0 for a sample in no bin.
     """
 
     starts: np.ndarray
@@ -173,7 +201,7 @@ class _Levels:
 
     @classmethod
     def of(cls, levels: list[_Bins], n: int) -> _Levels:
-        """Collect the bins of all levels of n samples."""
+        """Make the object from the bins of every level, for n samples."""
         starts, ends = (
             np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels))
         )
@@ -186,9 +214,10 @@ class _Levels:
         return cls(starts, ends, weights, places, np.cumsum(sample_weights[:, :n], axis=1).T)
 
     def statistics(self, r: np.ndarray) -> np.ndarray:
-        """Return t_m of residuals r (rows, n), which are overwritten, (rows, levels).
+        """Return t_m of every level, (rows, levels), for residuals r (rows, n).
 
-        These are the squares of the bins' sums without those of single residuals.
+        The sum over pairs i != j in a bin is the square of the sum of residuals, minus the sum of
+        their squares. r is overwritten.
         """
         single = (r * r) @ self.sample_weights
         squares = np.empty(single.shape)
@@ -197,6 +226,9 @@ class _Levels:
 
 
 def _scaled(t: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return t / s; where s is 0, t = 0 is certain, and any other t is infinitely unlikely."""
+    """Return t_m / s_m for t (rows, levels) and the standard deviations s_m (levels,).
+
+    Where s_m is 0, calibration implies t_m = 0. The result is then 0 for t_m = 0, else infinite.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(deviations > 0.0, t / deviations, np.where(t > 1e-12, np.inf, 0.0))

@@ -1,4 +1,4 @@
-"""Algorithm 1 of gruber2025: tune an estimator on one part of the samples, estimate on the rest."""
+"""Estimation by a tuned estimator: Algorithm 1 of gruber2025."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ OWN_REVISION = 1
 
 @dataclass(frozen=True)
 class Tuned(Wrapper):
-    """Squared calibration error by the setting of least calibration-estimation risk.
+    """Squared calibration error by the setting with the smallest calibration-estimation risk.
 
         l2_squared = 1/m sum_{i in test} h(f_i, f_i)   (eq. 21)
+        rms        = sqrt(max(l2_squared, 0))
 
-    with h the mean over the folds of the selected setting's fits. A random share of the samples is
-    set aside as test part. Cross-validation on the others gives every setting its mean validation
-    risk (eq. 20), and the smallest one is selected. rms is the root, 0 for a negative estimate.
+    f_i are the predictions of m test samples, which are set aside at random. h(f, f') estimates the
+    expected product of the residuals at f and f'. A setting is a choice of fields of the estimator.
+    Cross-validation on the other samples gives the mean validation risk of every setting (eq. 20).
+    The setting with the smallest risk is selected, and h is the mean of its fits over the folds.
 
     Parameters
     ----------
     estimator : estimator
-        One that provides residual products (`estimators.selection`): DirichletKernel, KernelRidge,
-        Binned, and Variational, whose h(p, p') is <p - q(p), p' - q(p')>.
+        An estimator with residual products (`estimators.selection`): DirichletKernel, KernelRidge,
+        Binned or Variational. For Variational, h(f, f') = <f - q(f), f' - q(f')> with the
+        recalibration map q.
     grid : dict, optional
-        {field: values}, of which all combinations are tried; None is the estimator's own search
-        space.
+        {field: values}. All combinations are settings. None takes the values that the estimator
+        proposes.
     folds : int
         Number of cross-validation folds.
     test_share : float
@@ -49,13 +52,19 @@ class Tuned(Wrapper):
 
     Notes
     -----
-    diagnostics: risk, the smallest mean validation risk; root_risk and root_risk_se, mean and
-    standard error over the folds of its root (the folds share training samples); rms_sd, the
-    standard deviation over the folds of the root of their test estimates; test_se, the standard
-    error over the test samples of l2_squared; choice, the index of the setting, its numbers by
-    name, and the diagnostics of its fits. The bias is that of the selected fit. For noisy Y the
-    risk hardly constrains the size of the bias. Cost: folds x settings fits; settings of one
-    estimator share their work.
+    **Diagnostics** of the selected setting:
+
+        choice         index of the setting; its numbers stand under the names of their fields
+        risk           mean validation risk over the folds
+        root_risk      mean over the folds of the root of the validation risk
+        root_risk_se   standard error of root_risk; folds share training samples
+        rms_sd         standard deviation over the folds of the root of the test estimate
+        test_se        standard error of l2_squared over the test samples
+
+    and the diagnostics of its fits.
+
+    **Bias.** It is the bias of the selected fit. If the outcomes are noisy, the risk hardly limits
+    its size. **Cost.** One fit per fold and setting; the settings of one estimator share work.
 
     References
     ----------
@@ -85,13 +94,12 @@ class Tuned(Wrapper):
         check_integer("folds", self.folds, 2)
         if not (is_positive(self.test_share) and self.test_share < 1.0):
             raise BadInputError(
-                f"test_share is {self.test_share!r}; "
-                "a number between 0 and 1 is needed, such as 0.2."
+                f"test_share is {self.test_share!r}; give a number between 0 and 1, such as 0.2."
             )
 
     @property
     def revision(self) -> Any:
-        """Changes with the revision of the wrapped estimator."""
+        """The revision of the wrapper, combined with that of the wrapped estimator."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
@@ -111,10 +119,10 @@ class Tuned(Wrapper):
         return next(iter(self._all_values("unavailable")), None)
 
     def _all_values(self, name: str) -> list[Any]:
-        """Return the values of a property over all settings, without None."""
+        """Return the values of a property of the estimator with each setting, without None."""
         settings = grid_settings(self.grid or {})
         if "calibrator" not in (self.grid or {}):
-            settings = settings[:1]  # no other field changes a property
+            settings = settings[:1]  # only another calibrator changes the properties
         estimators = [dataclasses.replace(self.estimator, **setting) for setting in settings]
         values = [EstimatorSpec.read(estimator, name) for estimator in estimators]
         return [value for value in values if value is not None]
@@ -130,8 +138,8 @@ class Tuned(Wrapper):
         test_n = int(round(self.test_share * len(p)))
         if test_n < 1 or len(p) - test_n < 2 * self.folds:
             raise UndefinedError(
-                f"{self.folds} folds of 2 samples and a test share of {self.test_share:g} need "
-                f"more than {len(p)} samples"
+                f"{len(p)} samples are too few for {self.folds} folds of 2 samples and a test "
+                f"share of {self.test_share:g}"
             )
         order = rng.permutation(len(p))
         test, rest = order[:test_n], order[test_n:]
@@ -159,9 +167,20 @@ def summary(
     choice: int,
     fit_diagnostics: dict[str, float],
 ) -> dict[str, Estimate]:
-    """Return the estimates of the selected setting.
+    """Return the estimates of `Tuned` by the selected setting, with their diagnostics.
 
-    risks: (settings, folds); test_values: (settings, folds, m), h(f, f).
+    Parameters
+    ----------
+    settings : sequence of dict
+        All settings, {field: value}.
+    risks : array (settings, folds)
+        Validation risks.
+    test_values : array (settings, folds, m)
+        h(f, f) at every test sample.
+    choice : int
+        Index of the selected setting.
+    fit_diagnostics : dict
+        Diagnostics of its fits.
     """
     values = test_values[choice].mean(axis=0)
     value = float(values.mean())
@@ -182,7 +201,7 @@ def summary(
 
 
 def numeric_fields(setting: dict[str, Any]) -> dict[str, float]:
-    """Return the fields of a setting that are numbers."""
+    """Return the fields of a setting whose values are numbers, as floats."""
     return {
         name: float(v)
         for name, v in setting.items()

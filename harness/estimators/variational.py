@@ -1,4 +1,4 @@
-"""Variational estimator: loss x calibrator x folds."""
+"""Variational estimator: the gain of recalibration by a calibrator, on held-out folds."""
 
 from __future__ import annotations
 
@@ -28,42 +28,45 @@ Contributions: TypeAlias = list[tuple[Any, list[np.ndarray]]]
 
 @dataclass(frozen=True)
 class Variational:
-    """Lower bound of the calibration error in expectation: the held-out gain of recalibration.
+    """Lower bound of the calibration error, in expectation: the held-out gain of recalibration.
 
-        value = mean over held-out samples i of  loss_f(f_i, y_i) - loss_f(q(f_i), y_i)
+        value = mean over held-out samples i of  loss(f_i, y_i) - loss(q(f_i), y_i)
 
-    with q fitted on the other folds.
+    f_i is a prediction and y_i its label. The recalibration map q is fitted on the other folds. For
+    the errors that are distances, such as l1, the loss depends on f_i, too (`harness.math.losses`).
 
     Parameters
     ----------
     calibrator : calibrator
-        Fits q, an estimate of E[Y given f] (`harness.calibrators`).
+        The method that fits q, an estimate of E[Y given f] (`harness.calibrators`).
     folds : int
-        1 fits and evaluates on the same samples: the "overfitted" variant, biased upwards, without
-        a bound.
+        Number of folds. With 1, q is fitted and evaluated on the same samples. This is the
+        "overfitted" variant, which is biased upwards and has no bound `low`.
     stratified : bool
-        True spreads every class evenly over the folds, as the paper's library does. Then the
-        held-out class shares equal those that q was fitted on, and the estimate can exceed the
-        error in expectation (p = 1/2 throughout, Y a fair coin: by 0.4 / sqrt(n)). There is no
-        bound.
+        True spreads every class evenly over the folds, as the paper's library does. The held-out
+        labels are then not independent of the labels that q was fitted on. The expected estimate
+        may exceed the error, and there is no bound `low`. For example, if all p are 1/2 and Y is a
+        fair coin, it exceeds the error by 0.4 / sqrt(n).
     pooled : bool
-        True averages all held-out samples, False the means of the folds, as in the paper's
-        experiments; they differ by O(1 / n).
+        True takes the mean over all held-out samples. False takes the mean over the folds of the
+        means in the folds, as in the paper's experiments. The two differ by O(1 / n).
     losses : tuple
-        The losses (`harness.math.losses`); empty means all standard ones of the notion. One fit per
-        fold serves all of them.
+        The losses (`harness.math.losses`). An empty tuple means all standard losses of the notion.
+        All losses use the same fits.
     repeats : int
-        Number of random partitions over which the estimate is averaged.
+        Number of random partitions into folds over which the estimate is averaged.
     level : float
         Confidence level of the bound `low`.
 
     Notes
     -----
-    The expectation is at most the calibration error of the loss, with equality when q = E[Y given
-    f]; estimates may be negative. `low` is a lower confidence bound of the calibration error, valid
-    for every n (class-wise for the mean over classes). With several partitions the diagnostic
-    split_sd is the standard deviation of a single partition's estimate, given the sample. Cost:
-    `repeats` x `folds` fits and predictions of the calibrator.
+    The expectation is at most the calibration error of the loss, and equal to it if
+    q = E[Y given f]. Estimates may be negative. `low` is a lower confidence bound of the
+    calibration error, valid at every n. Under the class-wise notion it bounds the mean over the
+    classes.
+
+    If there are several partitions, the diagnostic `split_sd` is the standard deviation over the
+    partitions of their estimates. Cost: `repeats` x `folds` fits and predictions of the calibrator.
 
     References
     ----------
@@ -138,7 +141,7 @@ class Variational:
 
     @property
     def unavailable(self) -> str | None:
-        """Why the calibrator cannot run here, or None."""
+        """Reason why the calibrator cannot run here. None if it can run."""
         return self._inner.unavailable
 
     def __call__(
@@ -154,14 +157,17 @@ class Variational:
     def partitions(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield `repeats` pairs (fold of every sample, held-out recalibrated predictions)."""
+        """Yield `repeats` random partitions with their held-out recalibrated predictions.
+
+        Each is a pair (fold, q): the fold of every sample (n,), and predictions q shaped like p.
+        """
         stream = rng if rng is None else np.random.default_rng(rng)
         for _ in range(self.repeats):
             fold = assign_folds(y, self.folds, self.stratified, stream)
             yield fold, cross_fit(self.calibrator, p, y, fold, stream)
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the settings that `tuned` tries: its own calibrator (a grid compares several)."""
+        """Return the settings that `Tuned` tries by default: only the field `calibrator`."""
         return {}
 
     def products(
@@ -172,10 +178,10 @@ class Variational:
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator | None = None,
     ) -> Iterator[list[ResidualGram]]:
-        """Yield, for every setting, the residual products at each array of `points`.
+        """Yield, for every setting such as {"calibrator": c}, the residual products at `points`.
 
-        A setting holds fields such as another calibrator. Features are x - q(x), q fitted on (p,
-        y).
+        The calibrator is fitted to predictions p and labels y. The feature of a point x is
+        x - q(x) with the fitted map q, and products are inner products of features.
         """
         for setting in settings:
             q = dataclasses.replace(self, **setting).calibrator.fit(p, y, rng)
@@ -188,7 +194,11 @@ class Variational:
         partitions: Sequence[tuple[np.ndarray, np.ndarray]],
         notion: str = "binary",
     ) -> dict[str, Estimate]:
-        """Return {estimand: Estimate} from partitions (fold, q) with held-out q, shaped like p."""
+        """Return {estimand: Estimate} from held-out recalibrated predictions.
+
+        `partitions` are pairs (fold, q): the fold of every sample (n,), and predictions q shaped
+        like p.
+        """
         used = self.contributions(p, y, partitions, notion)
         lows = self._lows(p, y, used, partitions, pivot(notion))
         estimates = {}
@@ -207,7 +217,11 @@ class Variational:
         partitions: Sequence[tuple[np.ndarray, np.ndarray]],
         notion: str = "binary",
     ) -> Contributions:
-        """Return pairs of a loss and its contributions (n,) in each partition."""
+        """Return pairs (loss, contributions), with an array (n,) for each partition.
+
+        The contribution of a sample is the loss of its prediction minus the loss of its held-out
+        recalibrated prediction q. `partitions` are pairs (fold, q).
+        """
         outcome, boundary = _outcome(p, y), pivot(notion)
         standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
         return [
@@ -223,12 +237,16 @@ class Variational:
         partitions: Sequence[tuple[np.ndarray, np.ndarray]],
         boundary: float,
     ) -> list[float | None]:
-        """Return lower confidence bounds, one per loss, None where there is none."""
+        """Return the lower confidence bound for each loss of `used`. None means no bound.
+
+        There is no bound with one fold or stratified folds, and for losses without a smallest
+        contribution.
+        """
         bounded = [i for i, (loss, _) in enumerate(used) if hasattr(loss, "least")]
         lows: list[float | None] = [None] * len(used)
         if self.folds == 1 or self.stratified or not bounded:
             return lows
-        # Moments (3, losses, folds of all partitions).
+        # Collect the moments of the contributions, (3, losses, folds of all partitions).
         rows, least = [], []
         for loss, x in (used[i] for i in bounded):
             if hasattr(loss, "for_bound"):
@@ -246,7 +264,7 @@ class Variational:
         return lows
 
     def _mean(self, contributions: np.ndarray, fold: np.ndarray) -> float:
-        """Return the mean over all samples, or over the means of the folds."""
+        """Return the mean over all samples if `self.pooled`, else the mean over folds of means."""
         if self.pooled:
             return float(contributions.mean())
         return float((np.bincount(fold, contributions) / np.bincount(fold)).mean())
@@ -258,16 +276,17 @@ def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def split_sd(means: list[float]) -> dict[str, float] | None:
-    """Return the diagnostics of several partitions, None for one."""
+    """Return {"split_sd": standard deviation of the means}, or None for a single mean."""
     return {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
 
 
 def cross_fit(
     calibrator: Calibrator, p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: Any
 ) -> np.ndarray:
-    """Return held-out predictions: row i is predicted by the calibrator fitted on the other folds.
+    """Return held-out recalibrated predictions, shaped like p.
 
-    With one fold, it is fitted on all samples.
+    The prediction of a sample is by the calibrator fitted to the other folds. With one fold, the
+    calibrator is fitted to all samples. `fold` (n,) numbers the folds from 0.
     """
     folds = int(fold.max()) + 1
     if folds == 1:

@@ -1,4 +1,9 @@
-"""Ingredients of predictions that are vectors."""
+"""Ingredients of the learned estimate `Best` for vector predictions.
+
+A member is a method of fitting a recalibration map. In this module samples are sorted by fold, so
+that `held_out` are slices of the samples of each fold, followed by None. `hot` (n, k) are the
+one-hot labels. Every member returns its held-out and its in-sample predictions, (2, n, k).
+"""
 
 from __future__ import annotations
 
@@ -22,21 +27,21 @@ from harness.estimators.scalar_ingredients import mass_binned
 from harness.math.notions import one_hot
 from harness.math.softmax import softmax
 
-CENTRES = 40
-RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # ridges of the linear members of vectors, in outcomes
+CENTRES = 40  # largest number of predictions around which the member `_local` has a bump
+RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # ridges of the linear members, in numbers of samples
 
 
 class Vectors:
-    """Statistics of predictions p (n, k) that do not depend on the folds.
+    """Statistics of predictions p (n, k) and labels y (n,) that do not depend on the folds.
 
-    Logarithms, an order of the samples for every class, a basis of functions of p_ij, and
-    statistics of the classes and of the predictions alone.
+    They are the logarithms of p, the order of the samples by each column, a basis of functions of
+    p_ij, binned errors of the classes, and features of the distribution of the predictions.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
         n, k = p.shape
         self.hot = hot = one_hot(y, k)
-        # Shape (k, n): sums over classes then run down columns, which is fast.
+        # The shape (k, n) makes sums over classes fast.
         self.logs = np.log(np.maximum(p.T, FLOOR))
         self.outcome_logs = self.logs[y, np.arange(n)]
         self.y = y.astype(np.int64)
@@ -65,9 +70,13 @@ class Vectors:
 def ingredients_of_vectors(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: np.random.Generator, shared: Vectors
 ) -> Ingredients:
-    """Return the ingredients of vector predictions for one partition."""
+    """Return the ingredients of vector predictions p (n, k) for one partition into folds.
+
+    `fold` (n,) numbers the folds from 0. rng draws the centres of the member `_local`. `shared`
+    holds the statistics that do not depend on the folds.
+    """
     n, shares = len(p), shared.shares
-    order = np.argsort(fold, kind="stable")  # a fold becomes a slice, which needs no copy
+    order = np.argsort(fold, kind="stable")  # the samples of a fold become a slice, without a copy
     ends = np.searchsorted(fold[order], np.arange(1, int(fold.max()) + 2))
     held_out = [*(slice(*part) for part in zip([0, *ends[:-1]], ends)), None]
     centres = p[rng.permutation(n)[: min(CENTRES, n)]]
@@ -96,9 +105,11 @@ def ingredients_of_vectors(
 def _tempered(
     z: np.ndarray, outcome_logs: np.ndarray, seen: np.ndarray, held_out: Sequence[Any]
 ) -> tuple[np.ndarray, float]:
-    """Fit softmax(b z), z = log p as (k, n), and return its predictions and log b of all samples.
+    """Return the predictions softmax(b log p), and log b of the fit to all samples.
 
-    Newton steps in log b for all folds at once. outcome_logs (n,): z of the outcomes.
+    z (k, n) is log p, and outcome_logs (n,) its entries at the labels. `seen` (K + 1, n) are masks
+    of the samples outside each fold, and at last of all samples. Newton steps fit log b for all of
+    them together.
     """
     largest = z.max(axis=0)
     z = z - largest
@@ -124,7 +135,7 @@ def _tempered(
 
 
 def _softmax_down(z: np.ndarray) -> np.ndarray:
-    """Return the softmax of columns whose largest entry is 0, in place."""
+    """Return the softmax of the columns of z, computed in place. Their largest entry must be 0."""
     np.exp(z, out=z)
     z /= z.sum(axis=0)
     return z
@@ -137,9 +148,11 @@ def _ridge(
     penalties: Sequence[np.ndarray],
     base: np.ndarray,
 ) -> np.ndarray:
-    """Return base + x B, fitted to the residuals without each fold and on all.
+    """Return the predictions base + x B of a ridge regression, projected to the simplex.
 
-    Of the penalties (diagonals over features) the one of least held-out squared error is used.
+    B is fitted to the residuals (n, k), without each fold and on all samples. x (n, d) are
+    features. `penalties` are candidate ridges, arrays (d,). The ridge with the smallest held-out
+    squared error is used.
     """
     gram, side, grams, sums = normal_equations(x, residual, held_out)
     least = np.inf
@@ -156,23 +169,24 @@ def _ridge(
 
 
 def _on_simplex(q: np.ndarray) -> np.ndarray:
-    """Return the rows of q on the simplex, in place: negative entries become 0, sums become 1."""
+    """Return q with negative entries set to 0 and rows divided by their sum, computed in place."""
     np.maximum(q, 0.0, out=q)
     q /= np.maximum(q.sum(axis=-1, keepdims=True), 1e-12)
     return q
 
 
 def _matrix(p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
-    """Fit p + (a row of) B p + b."""
+    """Return the predictions p + B p + b with a matrix B and a vector b, by ridge regression."""
     x = np.column_stack([np.ones(len(p)), p * np.sqrt(p.shape[1])])
     return _ridge(x, hot - p, held_out, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
 
 
 def _basis(p: np.ndarray) -> np.ndarray:
-    """Return the basis (n, k, 12): six cosines of the rank of p_ij for top entries, six for others.
+    """Return twelve functions of the entries p_ij, (n, k, 12), whose sums over the classes are 0.
 
-    Ranks are taken among the largest entries of their rows, or among the others; the sum over
-    classes is 0.
+    Functions 0 to 5 are cosines of the rank of p_ij if it is the largest entry of its row, else 0.
+    Functions 6 to 11 are cosines of the rank of the other entries. Ranks are among the entries of
+    the same kind.
     """
     n, k = p.shape
     top = np.arange(k) == p.argmax(axis=1)[:, None]
@@ -192,7 +206,11 @@ def _basis(p: np.ndarray) -> np.ndarray:
 def _pooled(
     p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any], basis: np.ndarray
 ) -> np.ndarray:
-    """Fit one function of p_ij for all classes, separate for the largest entry and the others."""
+    """Return the predictions p_ij + g(p_ij) with one function g for all classes.
+
+    g is a combination of the functions in `basis` (n, k, 12), which differ for the largest entry of
+    a row and for the others. The ridge with the smallest held-out squared error is used.
+    """
     residual = hot - p
     flat = [(basis[h].reshape(-1, basis.shape[2]), residual[h].ravel()) for h in held_out[:-1]]
     grams, sums = np.array([x.T @ x for x, _ in flat]), np.array([r @ x for x, r in flat])
@@ -215,7 +233,11 @@ def _pooled(
 def _local(
     p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any], centre: np.ndarray
 ) -> np.ndarray:
-    """Fit means of the residual around the rows of `centre`, predictions drawn from the sample."""
+    """Return the predictions p plus a smooth residual, a combination of bumps around centres.
+
+    `centre` (centres, k) are predictions drawn from the sample. The bumps are a softmax of the
+    negative squared distances to the centres.
+    """
     distance = np.maximum(
         (p**2).sum(axis=1)[:, None] + (centre**2).sum(axis=1) - 2.0 * p @ centre.T, 0.0
     )
@@ -226,7 +248,10 @@ def _local(
 
 
 def _shifted(tempered: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
-    """Return the tempered predictions plus the mean residual of every class."""
+    """Return the tempered predictions plus a constant for every class, by ridge regression.
+
+    `tempered` (2, n, k) are the held-out and in-sample predictions of `_tempered`.
+    """
     out = np.empty_like(tempered)
     ones, penalties = np.ones((len(hot), 1)), [np.array([ridge]) for ridge in RIDGES]
     for part, q in enumerate(tempered):

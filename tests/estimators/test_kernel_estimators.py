@@ -398,7 +398,7 @@ def test_too_few_samples():
         (DirichletKernel(), (0.1,), "grid is (0.1,)"),
         (KernelRidge(), {"ridge": (-1e-3,)}, "ridge is -0.001"),
         (KernelRidge(), {"ridge": ()}, "grid.ridge is ()"),
-        (Binned(), {"bandwidth": (0.1,)}, "Binned is tuned in bins"),
+        (Binned(), {"bandwidth": (0.1,)}, "cannot be tuned for Binned"),
         (Binned(), {"bins": (0,)}, "bins is 0"),
         (Binned(), {"bins": "abc"}, "grid.bins is 'abc'"),
     ],
