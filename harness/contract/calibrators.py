@@ -1,4 +1,4 @@
-"""The contract test of a calibrator, item by item (see harness.contract.check)."""
+"""The contract of calibrators. `harness.contract.check` explains items and cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.contract.items import (
     TIES,
     UNSEEN_CLASS,
     ContractBrokenError,
-    documented,
+    docstring_summary,
     examine_samples,
     read_only,
     without_global_draws,
@@ -32,9 +32,18 @@ SAMPLES, POINTS = 120, 77
 
 
 class Case(NamedTuple):
-    """A calibrator, with ordinary data to fit (miscalibrated, no ties) and points x to predict.
+    """A calibrator with a sample to fit and points to predict.
 
-    `notion` is "scalars" or "vectors".
+    Parameters
+    ----------
+    calibrator : object
+        The calibrator.
+    notion : {"scalars", "vectors"}
+        Shape of the predictions.
+    p, y : arrays (n,) or (n, k), and (n,)
+        Ordinary sample of miscalibrated predictions without ties.
+    x : array (m,) or (m, k)
+        Points at which the fitted map is evaluated.
     """
 
     calibrator: Any
@@ -45,12 +54,15 @@ class Case(NamedTuple):
 
     @property
     def classes(self) -> int:
-        """Number of classes, 2 for scalars."""
+        """Number of classes, which is 2 for scalars."""
         return 2 if self.p.ndim == 1 else int(self.p.shape[1])
 
 
 def cases(calibrator: Any) -> list[Case]:
-    """Return a case of scalars and one of vectors (of three classes, if it takes so many)."""
+    """Return a case of scalars and a case of vectors.
+
+    Vectors have three classes, or two if the calibrator takes no more.
+    """
     spec = CalibratorSpec.of(calibrator)
     n = min(SAMPLES, spec.max_n or SAMPLES)
     classes = max(2, min(3, spec.max_classes or 3))
@@ -69,42 +81,47 @@ def cases(calibrator: Any) -> list[Case]:
 def _fit(
     case: Case, p: np.ndarray | None = None, y: np.ndarray | None = None, seed: int = 0
 ) -> CalibrationMap:
-    """Fit the calibrator to copies of p and y, by default of the ordinary data."""
+    """Return the map that the calibrator fits to p and y, by default to the sample of the case.
+
+    Raise ContractBrokenError if the result is not callable.
+    """
     p = case.p.copy() if p is None else p
     y = case.y.copy() if y is None else y
     q = case.calibrator.fit(p, y, np.random.default_rng([SEED, seed]))
     if not callable(q):
         raise ContractBrokenError(
-            f"fit returned a {type(q).__name__}; a function q(p) is needed, of the same shape as p"
+            f"fit returned a {type(q).__name__}; return a function q(p) with values of the shape "
+            "of p"
         )
     return q
 
 
 def _predict(q: CalibrationMap, x: np.ndarray) -> np.ndarray:
-    """Return q(x). Raise ContractBrokenError if it has another shape, or is not in [0, 1]."""
+    """Return q(x). Raise ContractBrokenError unless it has the shape of x and lies in [0, 1]."""
     values = np.asarray(q(x))
     if values.shape != x.shape:
         raise ContractBrokenError(
-            f"q has shape {values.shape} for p of shape {x.shape}; they must be the same"
+            f"q(p) has shape {values.shape} for p of shape {x.shape}; the shapes must be equal"
         )
     if values.dtype.kind not in "fiu":
-        raise ContractBrokenError(f"q has {values.dtype}; probabilities in [0, 1] are needed")
+        raise ContractBrokenError(
+            f"q(p) has the type {values.dtype}; return probabilities in [0, 1]"
+        )
     if not (values.min() >= -SAME and values.max() <= 1.0 + SAME):  # also for NaN
         raise ContractBrokenError(
-            f"q goes from {values.min():.6g} to {values.max():.6g}; probabilities in [0, 1] are "
-            "needed"
+            f"q goes from {values.min():.6g} to {values.max():.6g}; return probabilities in [0, 1]"
         )
     return values
 
 
 def returns_probabilities(case: Case) -> str:
-    """Check that predictions are probabilities of the shape of p."""
+    """Check that recalibrated predictions are probabilities with the shape of p."""
     values = _predict(_fit(case), case.x.copy())
     return f"from {values.min():.3g} to {values.max():.3g}"
 
 
 def rows_sum_to_one(case: Case) -> str:
-    """Check that rows sum to 1, also far from the fitted points."""
+    """Check that recalibrated vectors sum to 1, also far from the predictions of the fit."""
     if case.p.ndim == 1:
         raise UndefinedError("scalars have no rows")
     fitted = {
@@ -116,8 +133,8 @@ def rows_sum_to_one(case: Case) -> str:
         sums = _predict(_fit(case, p), case.x.copy()).sum(axis=1)
         if np.abs(sums - 1.0).max() > ROW_SUM_TOLERANCE:
             raise ContractBrokenError(
-                f"fitted to {name}, q has rows that sum to {sums.min():.6g} ... {sums.max():.6g}; "
-                "1 is needed"
+                f"fitted to {name}, q has rows with sums from {sums.min():.6g} to "
+                f"{sums.max():.6g}; every row must sum to 1"
             )
     return f"within {ROW_SUM_TOLERANCE:g}"
 
@@ -128,7 +145,7 @@ def _is_fitted(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
 
 
 def zero_and_one(case: Case) -> str:
-    """Check predictions at p of 0 and 1, and fits to them with a quarter of wrong outcomes."""
+    """Check predictions at p of 0 and 1, and a fit to such p of which a quarter are wrong."""
     top = np.arange(min(40, len(case.p))) % case.classes
     p = top.astype(np.float64) if case.p.ndim == 1 else one_hot(top, case.classes)
     y = np.where(np.arange(len(top)) % 4 == 3, (top + 1) % case.classes, top)
@@ -137,13 +154,13 @@ def zero_and_one(case: Case) -> str:
 
 
 def one_point(case: Case) -> str:
-    """Check a prediction at a single point."""
+    """Check that a fitted map can be evaluated at a single point."""
     _predict(_fit(case), case.x[:1].copy())
     return "predicted"
 
 
 def determinism(case: Case) -> str:
-    """Check that predictions repeat as declared, and draw from the given rng only."""
+    """Check that predictions repeat as declared, and that fit draws from its rng only."""
     declared = CalibratorSpec.of(case.calibrator).determinism
 
     def values(seed: int = 0) -> np.ndarray:
@@ -153,31 +170,33 @@ def determinism(case: Case) -> str:
     tolerance = 0.0 if declared == "exact" else SAME
     if (gap := np.abs(first - values()).max()) > tolerance:
         raise ContractBrokenError(
-            f"declared {declared}, but the same input and seed give another q: by up to {gap:.3g}"
+            f"determinism is declared as {declared}, but the same input and seed give values of q "
+            f"that differ by up to {gap:.3g}"
         )
     if declared != "statistical" and (gap := np.abs(first - values(seed=1)).max()) > tolerance:
         raise ContractBrokenError(
-            f"declared {declared}, but q depends on the seed: by up to {gap:.3g}"
+            f"determinism is declared as {declared}, but two seeds give values of q that differ by "
+            f"up to {gap:.3g}"
         )
     return declared
 
 
 def input_kept(case: Case) -> str:
-    """Check that read-only arrays are accepted and unchanged."""
+    """Check that read-only arrays are accepted, and that no array is changed."""
     p, y, x = read_only(case.p, case.y, case.x)
     q = _fit(case, p, y)
     first = _predict(q, x)
     if not all(np.array_equal(a, b) for a, b in zip((p, y, x), (case.p, case.y, case.x))):
-        raise ContractBrokenError("the arrays given were changed")
+        raise ContractBrokenError("the arrays that were passed were changed; work on copies")
     if np.abs(first - _predict(q, x)).max() > SAME:
-        raise ContractBrokenError("q gives other probabilities when it is called again")
+        raise ContractBrokenError("q gives other probabilities when it is called a second time")
     return "read-only arrays are accepted and unchanged"
 
 
 def declarations(case: Case) -> str:
-    """Check the declared properties."""
+    """Check that the declared properties are valid, and return their names."""
     declared = requirements.calibrator(case.calibrator)
-    return ", ".join(declared) or "nothing is declared: taken as statistical"
+    return ", ".join(declared) or "no property is declared; determinism is taken as statistical"
 
 
 ITEMS = {
@@ -193,7 +212,7 @@ ITEMS = {
     "determinism": determinism,
     "input not modified": input_kept,
     DECLARED: declarations,
-    "docstring": lambda case: documented(
+    "docstring": lambda case: docstring_summary(
         case.calibrator, "how q is fitted, its cost and the source"
     ),
 }

@@ -1,16 +1,23 @@
-"""The contract test: requirements of anybody's estimator, problem or calibrator, item by item.
+"""The contract test, which checks a user's estimator, problem or calibrator.
 
     calharness check my_module.Mine     a class with default arguments, an instance, or a function
     calharness check binned15           an id of conf/estimator or conf/problem
 
 An object with a method `sample` is a problem, a callable is an estimator, and an object with a
-method `fit` is a calibrator. Each item is tried under every notion that the object declares
-("binary" if it declares none); a calibrator is tried on scalars and on vectors. Seeds are fixed, so
-that a check repeats itself.
+method `fit` is a calibrator.
 
-An item is a function of a case: an object under one notion. It returns a sentence. It raises
-ContractBrokenError if the contract is not kept, and UndefinedError if there is nothing to examine.
-Any other exception counts as a failure. On unusual data the object itself may raise UndefinedError.
+The contract consists of items, such as "determinism". Each item is checked for every notion that
+the object declares, or for "binary" if it declares none. A calibrator is checked on scalars and on
+vectors. Seeds are fixed, so that a check always has the same result.
+
+An item is a function of a case, which is an object under one notion. It returns a sentence about
+the result, or raises an exception:
+
+    ContractBrokenError    the item fails
+    UndefinedError         the item does not apply to this case
+    any other exception    the item fails
+
+The object itself may raise UndefinedError on unusual data.
 """
 
 from __future__ import annotations
@@ -27,7 +34,7 @@ from harness.common.escaping import error_message
 from harness.common.tables import text_table
 from harness.configure.options import ids
 from harness.contract import calibrators, estimators, problems
-from harness.contract.items import DECLARED, ContractBrokenError, generators_put_back
+from harness.contract.items import DECLARED, ContractBrokenError, restored_generators
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
@@ -39,7 +46,17 @@ OUTCOMES = ("failed", "ok", "not applicable")
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of an item of the contract: ok, failed, or not applicable."""
+    """The result of one item of the contract.
+
+    Parameters
+    ----------
+    item : str
+        Name of the item.
+    outcome : {"failed", "ok", "not applicable"}
+        Whether the contract is kept.
+    detail : str
+        What was observed.
+    """
 
     item: str
     outcome: str
@@ -47,14 +64,14 @@ class Finding:
 
 
 def check(target: str) -> list[Finding]:
-    """Examine an estimator, problem or calibrator, given as module.Name or an id.
+    """Check an estimator, problem or calibrator, given as module.Name or as an id.
 
-    Of a family of problems, the first member is examined.
+    For a family of problems, only the first member is checked.
 
     Raises
     ------
     BadInputError
-        If it cannot be made.
+        If the object cannot be made.
     """
     value = _load(target)
     members = list_members(value)
@@ -62,34 +79,44 @@ def check(target: str) -> list[Finding]:
 
 
 def examine(value: Any, target: str) -> list[Finding]:
-    """Examine an estimator, problem or calibrator; messages call it `target`."""
+    """Check an object: an estimator, problem or calibrator. `target` is its name in messages."""
     from threadpoolctl import threadpool_limits
 
     contract, verify, unavailable = _contract_of(value, target)
     items = contract.ITEMS
     if isinstance(unavailable, str):
-        detail = f"it cannot run here: {unavailable}"
+        detail = f"the object cannot run here: {unavailable}"
         return [Finding(item, "not applicable", detail) for item in items]
-    getattr(value, "notions", None)  # raises BadInputError for a problem whose file is not given
+    getattr(value, "notions", None)  # raises BadInputError for a problem that lacks its file
     try:
         verify(value)
     except BadInputError as wrong:
-        first = f"{DECLARED} come first"
+        first = f"correct the {DECLARED} first"
         findings = {item: Finding(item, "not applicable", first) for item in items}
         findings[DECLARED] = Finding(DECLARED, "failed", str(wrong).rstrip("."))
         return list(findings.values())
     results = []
-    with generators_put_back():
+    with restored_generators():
         cases = contract.cases(value)
         for item, rule in items.items():
-            # anew for each item, because it may load further libraries
+            # Set the limit for each item, because an item may load further libraries.
             with threadpool_limits(1):
                 results.append(_finding(item, rule, cases))
     return results
 
 
 def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], Any], str | None]:
-    """Return the module of a contract, the check of declarations, and why it cannot run here."""
+    """Return the contract that applies to an object.
+
+    Returns
+    -------
+    contract : module
+        Module with the items of the contract and its cases.
+    verify : callable
+        Function that checks the declared properties of the object.
+    unavailable : str or None
+        Reason why the object cannot run here.
+    """
     if callable(getattr(value, "sample", None)):
         return problems, requirements.problem, ProblemSpec.of(value).unavailable
     if callable(value):
@@ -97,14 +124,14 @@ def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], A
     if callable(getattr(value, "fit", None)):
         return calibrators, requirements.calibrator, CalibratorSpec.of(value).unavailable
     raise BadInputError(
-        f"{target} is a {type(value).__name__}; an estimator (callable as (p, y) or (p, y, rng)), "
-        "a problem (with a method sample(n, rng)) or a calibrator (with a method fit(p, y, rng)) "
-        "is needed."
+        f"{target} is a {type(value).__name__}; give an estimator (callable as (p, y) or "
+        "(p, y, rng)), a problem (with a method sample(n, rng)) or a calibrator (with a method "
+        "fit(p, y, rng))."
     )
 
 
 def report(findings: list[Finding]) -> str:
-    """Return one aligned line per finding."""
+    """Return a table of text with one line per finding."""
     words = {"failed": "FAILED"}
     rows = [(words.get(f.outcome, f.outcome), f.item, f.detail) for f in findings]
     return text_table(rows, indent=0)
@@ -123,7 +150,11 @@ def _load(target: str) -> Any:
 
 
 def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding:
-    """Examine one item in all cases. The worst outcome counts, with its sentences by notion."""
+    """Check one item in all cases, and return one finding.
+
+    `rule` is the function of the item. The outcome is the worst over the cases. The detail has the
+    sentences of the cases with this outcome, with their notions.
+    """
     notions: dict[str, dict[str, list[str]]] = {outcome: defaultdict(list) for outcome in OUTCOMES}
     for case in cases:
         try:

@@ -1,4 +1,4 @@
-"""The contract test of an estimator, item by item (see harness.contract.check)."""
+"""The contract of estimators. `harness.contract.check` explains items and cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.contract.items import (
     TIES,
     UNSEEN_CLASS,
     ContractBrokenError,
-    documented,
+    docstring_summary,
     examine_samples,
     read_only,
     without_global_draws,
@@ -33,15 +33,33 @@ from harness.problems import Beta, Dirichlet
 from harness.problems.maps import Identity, LogitAffine, Power
 
 SAMPLES = 120
-SUPREMA_AND_ROOTS = ("linf", "rms")  # of calibrated samples not near zero
-# a difference in distribution that shows over 12 seeds must show again over 48
+SUPREMA_AND_ROOTS = ("linf", "rms")  # estimands that are not near zero on calibrated samples
+# A difference in distribution over 12 seeds fails the item only if it appears over 48 seeds, too.
 SEEDS = (12, 48)
-NULL_N, NULL_REPS = 2000, (5, 20)  # 5 suffice where the mean is clearly within its bound
-Data = tuple[np.ndarray, np.ndarray]
+# Size and numbers of calibrated samples. 20 are drawn unless 5 show that the mean is in its bound.
+NULL_N, NULL_REPS = 2000, (5, 20)
+Data = tuple[np.ndarray, np.ndarray]  # predictions p and labels y
 
 
 class Case(NamedTuple):
-    """An estimator under one notion, with ordinary data: miscalibrated, no ties, not reduced."""
+    """An estimator under one notion, with a sample.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+    spec : EstimatorSpec
+        Its declared properties.
+    notion : str
+        The notion.
+    problem : object
+        The problem that drew the sample.
+    p, y : arrays (n,) or (n, k), and (n,)
+        Ordinary sample of miscalibrated predictions without ties, before the reduction to the
+        notion.
+    classes : int
+        Number of classes of the sample.
+    """
 
     estimator: Any
     spec: EstimatorSpec
@@ -58,26 +76,35 @@ def cases(estimator: Any) -> list[Case]:
     result = []
     for notion in [name for name in NOTIONS if name in spec.notions]:
         problem = _problem(spec, notion, LogitAffine(0.4, 0.3), Power(0.3))
-        p, y = problem.sample(_at_most(spec, SAMPLES), np.random.default_rng(0))
+        p, y = problem.sample(_limit_size(spec, SAMPLES), np.random.default_rng(0))
         result.append(Case(estimator, spec, notion, problem, p, y, problem.classes))
     return result
 
 
 def _problem(spec: EstimatorSpec, notion: str, scalar: Any, vector: Any) -> Any:
-    """Return p ~ Beta(1/2, 1/2), or Dirichlet(1/2) with at most 3 classes, with this map."""
+    """Return a problem that the estimator can take under a notion.
+
+    It is Beta(1/2, 1/2) with the calibration map `scalar` for the binary notion. For other notions
+    it is Dirichlet(1/2) with at most 3 classes and the calibration map `vector`.
+    """
     if notion == "binary":
         return Beta(map=scalar)
     return Dirichlet(min(3, spec.max_classes or 3), map=vector)
 
 
-def _at_most(spec: EstimatorSpec, n: int) -> int:
+def _limit_size(spec: EstimatorSpec, n: int) -> int:
+    """Return n, or `max_n` of the estimator if that is smaller."""
     return min(n, spec.max_n or n)
 
 
 def _estimate(
     case: Case, data: Data | None = None, seed: int = 0, problem: Any = None
 ) -> dict[str, Estimate]:
-    """Return the estimates of data, by default the ordinary data of the case."""
+    """Return the estimates of the case's estimator on `data`, by default on the case's sample.
+
+    `data` are p and y before the reduction. `problem` is passed to the estimator, by default the
+    problem of the case.
+    """
     p, y = (case.p, case.y) if data is None else data
     return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
 
@@ -85,14 +112,18 @@ def _estimate(
 def _apply(
     case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None
 ) -> dict[str, Estimate]:
-    """Return the estimates of reduced data."""
+    """Return the estimates of the case's estimator on reduced data."""
     seeded = case.spec.replication_rng
     rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _Undeclared(problem or case.problem))
+    return apply(case.estimator, p, y, case.notion, rng, _HiddenSmoothness(problem or case.problem))
 
 
-class _Undeclared:
-    """A problem that hides the perturbation and variation of its scores from the bounds."""
+class _HiddenSmoothness:
+    """A problem without its properties `perturbation` and `variation`.
+
+    Certified bounds refuse a problem whose declared properties contradict their assumption. The
+    contract is checked on a problem that declares none.
+    """
 
     def __init__(self, problem: Any) -> None:
         self._problem = problem
@@ -104,7 +135,7 @@ class _Undeclared:
 
 
 def _numbers(estimates: dict[str, Estimate]) -> dict[str, float]:
-    """Return {"l1": value, "l1.low": ..., "l1.high": ...}, without those that are None."""
+    """Return {"l1": value, "l1.low": low, "l1.high": high, ...}, without bounds that are None."""
     numbers = {}
     for name, e in estimates.items():
         for suffix, x in (("", e.value), (".low", e.low), (".high", e.high)):
@@ -114,34 +145,37 @@ def _numbers(estimates: dict[str, Estimate]) -> dict[str, float]:
 
 
 def _gap(a: dict[str, float], b: dict[str, float], tolerance: float) -> str | None:
-    """Describe the first number that differs by more than tolerance * (1 + its size)."""
+    """Describe the first number x of `a` that differs from `b` by more than tolerance (1 + |x|).
+
+    Return None if there is no such number.
+    """
     if a.keys() != b.keys():
-        return f"{', '.join(a)} was returned before, {', '.join(b)} after"
+        return f"first {', '.join(a)} was returned, then {', '.join(b)}"
     for name, x in a.items():
         same = x == b[name] or math.isnan(x) and math.isnan(b[name])
         if not same and not abs(x - b[name]) <= tolerance * (1 + abs(x)):
-            return f"{name} was {x!r} before, {b[name]!r} after"
+            return f"first {name} was {x!r}, then {b[name]!r}"
     return None
 
 
 def returns_numbers(case: Case) -> str:
-    """Check that ordinary data give finite estimates with known names."""
+    """Check that an ordinary sample gives finite estimates with known names."""
     try:
         estimates = _estimate(case)
     except UndefinedError as reason:
         raise ContractBrokenError(
-            f"undefined on {len(case.p)} ordinary samples: {reason}"
+            f"the estimate is undefined on {len(case.p)} ordinary samples: {reason}"
         ) from None
     if not estimates:
         raise ContractBrokenError("no estimate was returned")
     for name, e in estimates.items():
         estimands.check_name(name, case.notion)
         if not is_finite(e):
-            raise ContractBrokenError(f"{name} is not finite on ordinary data: {e}")
+            raise ContractBrokenError(f"{name} is not finite on ordinary samples: {e}")
     intervals = [name for name, e in estimates.items() if e.kind == "interval"]
     if not intervals:
         return ", ".join(estimates)
-    note = f"without a point, so that compare has no regret of it: {', '.join(intervals)}"
+    note = f"an interval without a point has no regret in compare: {', '.join(intervals)}"
     return f"{', '.join(estimates)}; {note}"
 
 
@@ -166,7 +200,11 @@ def class_relabelling(case: Case) -> str:
 
 
 def _unchanged(case: Case, before: Data, after: Data, how: str) -> str:
-    """Compare estimates of two samples: to 1e-9, or in distribution if they depend on seeds."""
+    """Check that two samples have the same estimates, and return a sentence.
+
+    The tolerance is 1e-9. If the estimates depend on the seed, their means over several seeds are
+    compared. `how` completes "the same samples ..." in the message.
+    """
     first, *others = (_numbers(_estimate(case, before, seed)) for seed in range(3))
     if not any(_gap(first, other, SAME) for other in others):
         if gap := _gap(first, _numbers(_estimate(case, after)), SAME):
@@ -183,7 +221,10 @@ def _unchanged(case: Case, before: Data, after: Data, how: str) -> str:
 
 
 def _gap_in_distribution(a: list[dict[str, float]], b: list[dict[str, float]]) -> str | None:
-    """Describe the first number whose means differ by more than 4 standard errors, if any do."""
+    """Describe the first number whose means over seeds differ by more than 4 standard errors.
+
+    `a` and `b` have the numbers for every seed. Return None if no number differs.
+    """
     for name in a[0]:
         x = np.array([numbers.get(name, np.nan) for numbers in a])
         y = np.array([numbers.get(name, np.nan) for numbers in b])
@@ -192,17 +233,17 @@ def _gap_in_distribution(a: list[dict[str, float]], b: list[dict[str, float]]) -
         error = math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / len(x))
         if not abs(x.mean() - y.mean()) <= 4 * error + SAME:
             return (
-                f"mean {name} was {x.mean():.6g} before, {y.mean():.6g} after, standard error "
-                f"{error:.2g}"
+                f"first the mean of {name} was {x.mean():.6g}, then {y.mean():.6g} (standard error "
+                f"of the difference {error:.2g})"
             )
     return None
 
 
 def zero_and_one(case: Case) -> str:
-    """Check p of 0 and 1: an L1 error where all outcomes are wrong is above 0.5."""
+    """Check samples with p of 0 and 1. If all outcomes are wrong, l1 must be above 0.5."""
     binary = case.notion == "binary"
     opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
-    labels = np.minimum(np.arange(_at_most(case.spec, 40)) % 5, case.classes - 1)
+    labels = np.minimum(np.arange(_limit_size(case.spec, 40)) % 5, case.classes - 1)
     for top in (labels, case.classes - 1 - labels):
         p = top.astype(np.float64) if binary else one_hot(top, case.classes)
         _estimate_or_nothing(case, (p, top))
@@ -210,14 +251,14 @@ def zero_and_one(case: Case) -> str:
         l1 = wrong.get("l1") if case.notion in ("binary", "top_label") else None
         if l1 and l1.kind in ("point", "upper") and l1.value <= 0.5:
             raise ContractBrokenError(
-                f"l1 is {l1.value:.6g} where p is 0 or 1 and every outcome wrong; above 0.5 is "
-                "expected"
+                f"l1 is {l1.value:.6g} where all p are 0 or 1 and all outcomes are wrong; it must "
+                "be above 0.5"
             )
     return "with right and with wrong outcomes"
 
 
 def _estimate_or_nothing(case: Case, data: Data, problem: Any = None) -> dict[str, Estimate]:
-    """Return the estimates of an unusual sample, {} if they are undefined."""
+    """Return the estimates on an unusual sample, or {} if they are undefined."""
     try:
         return _estimate(case, data, problem=problem)
     except UndefinedError:
@@ -230,7 +271,7 @@ def _is_estimated(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
 
 
 def nan_refused(case: Case) -> str:
-    """Check that a NaN in p is refused, or gives no finite value."""
+    """Check that a NaN in p raises an error, or gives values that are not finite."""
     p, y = reduce(case.p.copy(), case.y.copy(), case.notion)
     p[len(p) // 2] = np.nan
     try:
@@ -240,77 +281,91 @@ def nan_refused(case: Case) -> str:
     for name, e in estimates.items():
         if math.isfinite(e.value):
             raise ContractBrokenError(
-                f"{name} is {e.value:.6g} though p holds a NaN; refuse it "
-                "(harness.math.notions.checked does)"
+                f"{name} is {e.value:.6g} although p has a NaN; raise an error, as "
+                "harness.math.notions.checked does"
             )
     return "the value is not finite"
 
 
 def determinism(case: Case) -> str:
-    """Check that estimates repeat as declared, and draw from the given rng only."""
+    """Check that estimates repeat as declared, and that the estimator draws from its rng only."""
     declared = case.spec.determinism
     first = without_global_draws(lambda: _numbers(_estimate(case)))
     tolerance = 0.0 if declared == "exact" else SAME
     if gap := _gap(first, _numbers(_estimate(case)), tolerance):
         raise ContractBrokenError(
-            f"declared {declared}, but the same input and seed give another result: {gap}"
+            f"determinism is declared as {declared}, but the same input and seed give another "
+            f"result: {gap}"
         )
     seeded = declared == "statistical" or case.spec.replication_rng is not None
     if not seeded and (gap := _gap(first, _numbers(_estimate(case, seed=1)), tolerance)):
-        raise ContractBrokenError(f"declared {declared}, but the result depends on the seed: {gap}")
+        raise ContractBrokenError(
+            f"determinism is declared as {declared}, but the result depends on the seed: {gap}"
+        )
     return declared
 
 
 def near_zero(case: Case) -> str:
-    """Check that mean distances of calibrated samples exceed `null_bias` by at most 3 SE."""
+    """Check that mean estimates on calibrated samples are at most `null_bias`.
+
+    An excess of up to 3 standard errors is allowed. Suprema, roots, upper bounds and estimands
+    that are no distances are not checked.
+    """
     bound = case.spec.null_bias
     problem = _problem(case.spec, case.notion, Identity(), Identity())
-    n = _at_most(case.spec, NULL_N)
-    answers: list[dict[str, Estimate]] = []
+    n = _limit_size(case.spec, NULL_N)
+    samples: list[dict[str, Estimate]] = []  # the estimates on every sample
     for reps in NULL_REPS:
-        for rep in range(len(answers), reps):
+        for rep in range(len(samples), reps):
             data = problem.sample(n, np.random.default_rng([1, rep]))
-            answers.append(_estimate(case, data, rep, problem))
-        judged = [
+            samples.append(_estimate(case, data, rep, problem))
+        names = [
             name
-            for name, e in answers[0].items()
+            for name, e in samples[0].items()
             if estimands.is_distance(name) and name not in SUPREMA_AND_ROOTS and e.kind != "upper"
         ]
-        if not judged:
-            raise UndefinedError(f"{', '.join(answers[0])}: nothing that must be near zero")
-        rows = [_null_row(name, [estimates[name] for estimates in answers]) for name in judged]
-        if all(size + 3 * error <= bound for size, _, error, _ in rows):
+        if not names:
+            raise UndefinedError(f"none of {', '.join(samples[0])} must be near zero")
+        rows = [_null_row(name, [estimates[name] for estimates in samples]) for name in names]
+        if all(magnitude + 3 * error <= bound for magnitude, _, error, _ in rows):
             break
-    for size, mean, error, name in rows:
-        if not size <= bound + 3 * error:
+    for magnitude, mean, error, name in rows:
+        if not magnitude <= bound + 3 * error:
             raise ContractBrokenError(
-                f"mean {name} is {mean:.4g} ± {error:.2g} over {reps} calibrated samples of {n}; "
-                f"null_bias is {bound:g}"
+                f"mean {name} is {mean:.4g} ± {error:.2g} over {reps} calibrated samples of size "
+                f"{n}; the declared null_bias is {bound:g}"
             )
     _, mean, _, name = max(rows)
     return f"largest mean is {name} = {mean:.2g}, null_bias is {bound:g}"
 
 
 def _null_row(name: str, estimates: list[Estimate]) -> tuple[float, float, float, str]:
-    """Return (size, mean, standard error, name). A lower bound far below zero has no size."""
+    """Return (magnitude, mean, standard error, name) of the estimates on calibrated samples.
+
+    The magnitude is |mean|. For a lower bound it is the mean, because such a bound may be far below
+    zero.
+    """
     values = np.array([e.value for e in estimates])
     mean, error = values.mean(), values.std(ddof=1) / math.sqrt(len(values))
     return (mean if estimates[0].kind == "lower" else abs(mean)), mean, error, name
 
 
 def input_kept(case: Case) -> str:
-    """Check that read-only arrays are accepted and unchanged."""
+    """Check that read-only arrays are accepted, and that no array is changed."""
     before = reduce(case.p, case.y, case.notion)
     p, y = read_only(*before)
     before = before[0].copy(), before[1].copy()
     _apply(case, p, y)
     if not (np.array_equal(before[0], p) and np.array_equal(before[1], y)):
-        raise ContractBrokenError("the arrays given were changed")
+        raise ContractBrokenError("the arrays that were passed were changed; work on copies")
     return "read-only arrays are accepted and unchanged"
 
 
 def declarations(case: Case) -> str:
-    """Check the declared properties, and that only declared estimands are returned."""
+    """Check that the declared properties are valid, and that all estimands are declared.
+
+    Return the names of the declared properties.
+    """
     declared = requirements.estimator(case.estimator)
     names = case.spec.estimands
     extra = set(_estimate(case)) - set(names) if names is not None else set()
@@ -318,7 +373,9 @@ def declarations(case: Case) -> str:
         raise ContractBrokenError(
             f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}"
         )
-    return ", ".join(declared) or "nothing is declared: taken as scalar and statistical"
+    return ", ".join(declared) or (
+        "no property is declared; the notions are taken as scalar, determinism as statistical"
+    )
 
 
 ITEMS = {
@@ -336,7 +393,7 @@ ITEMS = {
     "near zero if calibrated": near_zero,
     "input not modified": input_kept,
     DECLARED: declarations,
-    "docstring": lambda case: documented(
+    "docstring": lambda case: docstring_summary(
         case.estimator, "what is estimated, its bias, its cost and the source"
     ),
 }

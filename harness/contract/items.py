@@ -1,4 +1,7 @@
-"""Shared parts of the contract tests (see harness.contract.check)."""
+"""Unusual samples and checks that the contracts of several kinds of objects share.
+
+`harness.contract.check` explains items and cases.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ Sample = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 SEED = 20260801
 DECLARED = "declared properties"
-SAME = 1e-9  # numbers that differ by less are equal up to rounding
+SAME = 1e-9  # largest difference of numbers that are equal up to rounding
 
-# unusual samples, made from ordinary (p, y, number of classes)
+# Functions that make unusual samples from ordinary predictions p, labels y and k classes.
 TIES: list[Sample] = [lambda p, y, k: (p[np.arange(len(p)) % 3], y)]
 FEW: list[Sample] = [lambda p, y, k: (p[:7], y[:7])]
 UNSEEN_CLASS: list[Sample] = [
@@ -39,11 +42,11 @@ ONE = [_row(i) for i in range(6)]
 
 
 class ContractBrokenError(Exception):
-    """The contract is not kept; the message says how."""
+    """Error for an item of the contract that fails. The message says what was observed."""
 
 
 @contextlib.contextmanager
-def generators_put_back() -> Iterator[None]:
+def restored_generators() -> Iterator[None]:
     """Restore the global random generators after the block."""
     states = np.random.get_state(), random.getstate()
     try:
@@ -54,14 +57,17 @@ def generators_put_back() -> Iterator[None]:
 
 
 def without_global_draws(function: Callable[[], T]) -> T:
-    """Return function(). Raise ContractBrokenError if it uses a global random generator."""
-    with generators_put_back():
-        np.random.seed(SEED)  # a state that nobody else has set
+    """Return function(). Raise ContractBrokenError if it uses a global random generator.
+
+    The global generators are those of numpy and of Python.
+    """
+    with restored_generators():
+        np.random.seed(SEED)  # no library is likely to set this state by itself
         before = _global_states()
         value = function()
         if _global_states() != before:
             raise ContractBrokenError(
-                "a global random generator was used; draw from the rng that is given"
+                "a global random generator was used; draw from the rng that is passed"
             )
     return value
 
@@ -72,7 +78,7 @@ def _global_states() -> tuple[Any, ...]:
 
 
 def read_only(*arrays: np.ndarray) -> list[np.ndarray]:
-    """Return read-only copies."""
+    """Return read-only copies of arrays."""
     copies = [array.copy() for array in arrays]
     for array in copies:
         array.flags.writeable = False
@@ -82,9 +88,11 @@ def read_only(*arrays: np.ndarray) -> list[np.ndarray]:
 def examine_samples(
     samples: list[Sample], is_finite: Callable[[Any, np.ndarray, np.ndarray], bool]
 ) -> Callable[[Any], str]:
-    """Return an item: on these samples, nothing is raised but UndefinedError.
+    """Return an item that evaluates the object of a case on unusual samples.
 
-    `is_finite(case, p, y)` examines one sample. It returns False for values that are not finite.
+    `samples` make the unusual samples from the ordinary sample of the case. `is_finite(case, p, y)`
+    evaluates the object on one of them, and returns True if the result is finite. It may raise
+    UndefinedError; any other exception fails the item.
     """
 
     def examine(case: Any) -> str:
@@ -101,16 +109,16 @@ def examine_samples(
     return examine
 
 
-def documented(value: Any, wanted: str) -> str:
-    """Return the first line of the docstring. Raise ContractBrokenError without one.
+def docstring_summary(value: Any, wanted: str) -> str:
+    """Return the first line of an object's docstring. Raise ContractBrokenError without one.
 
-    `wanted`: the content that it should have.
+    `wanted` lists for the message what the docstring should say.
     """
     while isinstance(value, functools.partial):
         value = value.func
-    named = value if inspect.isroutine(value) else type(value)
-    text = (named.__doc__ or "").strip()
-    is_generated = dataclasses.is_dataclass(named) and text.startswith(f"{named.__name__}(")
+    target = value if inspect.isroutine(value) else type(value)
+    text = (target.__doc__ or "").strip()
+    is_generated = dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}(")
     if not text or is_generated:
-        raise ContractBrokenError(f"{named.__name__} has no docstring; say {wanted}")
+        raise ContractBrokenError(f"{target.__name__} has no docstring; describe {wanted}")
     return text.splitlines()[0]

@@ -1,4 +1,4 @@
-"""The contract test of a problem, item by item (see harness.contract.check)."""
+"""The contract of problems. `harness.contract.check` explains items and cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.contract.items import (
     DECLARED,
     SEED,
     ContractBrokenError,
-    documented,
+    docstring_summary,
     read_only,
     without_global_draws,
 )
@@ -23,10 +23,10 @@ from harness.plan import requirements
 from harness.problems.base import ProblemSpec, Truth, find_truth
 
 PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
-CHANCE = 1e-6  # of a false alarm, over all groups together
-ERRORS = 5.0  # standard errors
-GROUPS = 10
-ROUNDING = 1e-9
+CHANCE = 1e-6  # probability of a false alarm of the item "posterior", over all groups together
+ERRORS = 5.0  # number of standard errors by which a truth may differ from the mean over a sample
+GROUPS = 10  # number of groups of similar p
+ROUNDING = 1e-9  # largest difference of numbers that are equal up to rounding
 
 
 class Case(NamedTuple):
@@ -43,16 +43,19 @@ def cases(problem: Any) -> list[Case]:
 
 
 def _rng(case: Case, seed: int) -> Any:
-    """Return the rng of a replication: a Generator, or what the problem makes itself."""
+    """Return the rng for a seed: a Generator, or the object that the problem asks for."""
     seeded = ProblemSpec.of(case.problem).replication_rng
     return np.random.default_rng([SEED, seed]) if seeded is None else seeded(seed)
 
 
 def _draw(case: Case, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return a sample of size n. Raise ContractBrokenError if it is none under the notion."""
+    """Return p and y of a sample of size n, not reduced.
+
+    Raise ContractBrokenError unless it is a pair that can be reduced to the notion, of n rows.
+    """
     sample = case.problem.sample(n, _rng(case, seed))
     if not isinstance(sample, (tuple, list)) or len(sample) != 2:
-        raise ContractBrokenError(f"sample returned {_described(sample)}; a pair (p, y) is needed")
+        raise ContractBrokenError(f"sample returned {_describe(sample)}; return a pair (p, y)")
     try:
         reduce(sample[0], sample[1], case.notion)
     except BadInputError as error:
@@ -64,14 +67,18 @@ def _draw(case: Case, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return p, y
 
 
-def _described(sample: Any) -> str:
+def _describe(sample: Any) -> str:
+    """Return "a list of 3 items" or "a dict", for messages."""
     if isinstance(sample, (tuple, list)):
-        return f"{len(sample)} things"
+        return f"a {type(sample).__name__} of {len(sample)} items"
     return f"a {type(sample).__name__}"
 
 
 def _size(case: Case, n: int) -> int:
-    """Return the sample size nearest to n that the problem has."""
+    """Return a sample size that the problem allows: n, or the largest allowed size below n.
+
+    If all allowed sizes are above n, return the smallest.
+    """
     spec = ProblemSpec.of(case.problem)
     if spec.sizes:
         return max([size for size in spec.sizes if size <= n], default=min(spec.sizes))
@@ -85,7 +92,7 @@ def _same(a: Sequence[np.ndarray], b: Sequence[np.ndarray], tolerance: float = 0
 
 
 def returns_samples(case: Case) -> str:
-    """Check that a sample is a pair (p, y) with the declared number of classes."""
+    """Check that a sample is a pair (p, y) whose p has the declared number of classes."""
     p, y = _draw(case, _size(case, SAMPLES))
     declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
@@ -94,34 +101,34 @@ def returns_samples(case: Case) -> str:
 
 
 def prefix(case: Case) -> str:
-    """Check that a small sample is the beginning of a larger one from the same rng."""
+    """Check that a small sample is the beginning of a larger sample from the same rng."""
     if ProblemSpec.of(case.problem).sizes:
-        raise UndefinedError("it has samples of fixed sizes only")
+        raise UndefinedError("the problem has samples of fixed sizes only")
     n = _size(case, SAMPLES)
     few = max(1, min(PREFIX_SAMPLES, n - 1))
     whole, part = _draw(case, n), _draw(case, few)
     if not _same([array[:few] for array in whole], part, ROUNDING):
         raise ContractBrokenError(
-            f"sample({few}) is not the first {few} of sample({n}) from the same rng; give every "
-            "variable its own stream: rng_p, rng_y = rng.spawn(2)"
+            f"sample({few}) is not the beginning of sample({n}) from the same rng; draw every "
+            "variable from a stream of its own: rng_p, rng_y = rng.spawn(2)"
         )
-    return f"{few} of {n}"
+    return f"the first {few} of {n} samples are equal"
 
 
 def same_draws(case: Case) -> str:
-    """Check that samples repeat with the same rng, and draw from it only."""
+    """Check that the same rng gives the same sample, and that no other generator is used."""
     n = _size(case, SAMPLES)
     first = without_global_draws(lambda: _draw(case, n))
     other = _draw(case, n, seed=1)
     if not _same(first, _draw(case, n)):
-        raise ContractBrokenError("the same rng gives other samples the second time")
+        raise ContractBrokenError("a second call with the same rng gives another sample")
     if _same(first, other):
-        return "the same samples from every rng"
-    return "another rng gives other samples"
+        return "every rng gives the same sample"
+    return "another rng gives another sample"
 
 
 def arrays_are_given_away(case: Case) -> str:
-    """Check that writing into a sample does not change the next."""
+    """Check that writing into the arrays of a sample does not change the next sample."""
     n = _size(case, PREFIX_SAMPLES)
     before = _draw(case, n)
     for array in case.problem.sample(n, _rng(case, 0)):
@@ -129,51 +136,58 @@ def arrays_are_given_away(case: Case) -> str:
             array[...] = 0
     if not _same(before, _draw(case, n)):
         raise ContractBrokenError(
-            "what is written into a sample shows in the next one; return copies, or read-only "
-            "arrays"
+            "writing into the arrays of a sample changes the next sample; return copies, or "
+            "read-only arrays"
         )
-    return "writing into a sample leaves the next as it is"
+    return "writing into a sample does not change the next sample"
 
 
 def one_sample(case: Case) -> str:
     """Check that a single sample can be drawn."""
     if ProblemSpec.of(case.problem).sizes:
-        raise UndefinedError("it has samples of fixed sizes only")
+        raise UndefinedError("the problem has samples of fixed sizes only")
     p, _ = _draw(case, 1)
     return f"p of shape {p.shape}"
 
 
 def _posterior(case: Case, p: np.ndarray) -> np.ndarray:
-    """Return E[Y given p] of a sample. Raise UndefinedError if the problem has none."""
+    """Return E[Y given p] at the predictions p of a sample, with the shape of p.
+
+    Raise UndefinedError if the problem does not know it, and ContractBrokenError unless it consists
+    of probabilities.
+    """
     known = ProblemSpec.of(case.problem).posterior
     if known is None:
-        raise UndefinedError("no posterior is known")
+        raise UndefinedError("the problem knows no posterior")
     c = np.asarray(known(*read_only(p)))
     if c.shape != p.shape:
         raise ContractBrokenError(
-            f"posterior has shape {c.shape} for p of shape {p.shape}; they must be the same"
+            f"posterior has shape {c.shape} for p of shape {p.shape}; the shapes must be equal"
         )
     if not (c.min() >= -ROUNDING and c.max() <= 1.0 + ROUNDING):  # also for NaN
         raise ContractBrokenError(
-            f"posterior goes from {c.min():.6g} to {c.max():.6g}; probabilities lie in [0, 1]"
+            f"posterior goes from {c.min():.6g} to {c.max():.6g}; return probabilities in [0, 1]"
         )
     if c.ndim == 2 and not np.allclose(sums := c.sum(axis=1), 1.0, atol=1e-6):
         raise ContractBrokenError(
-            f"posterior has rows that sum to {sums.min():.6g} ... {sums.max():.6g}; 1 is needed"
+            f"posterior has rows with sums from {sums.min():.6g} to {sums.max():.6g}; every row "
+            "must sum to 1"
         )
     return c
 
 
 def posterior(case: Case) -> str:
-    """Check that outcomes have the mean of the posterior, in groups of similar p.
+    """Check, in groups of samples with similar p, that mean outcome and mean posterior agree.
 
-    Bernstein's bound: for independent outcomes of means c_i,
-    P(|sum_i (y_i - c_i)| > t) <= 2 exp(-t^2 / (2 sum_i c_i (1 - c_i) + 2 t / 3)).
+    The allowed difference follows from Bernstein's inequality. For independent outcomes y_i with
+    the means c_i, it says
+
+        P(|sum_i (y_i - c_i)| > t) <= 2 exp(-t^2 / (2 sum_i c_i (1 - c_i) + 2 t / 3)).
     """
     p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
     c = _posterior(case, p)
     columns = [(p, y, c)] if p.ndim == 1 else list(zip(p.T, one_hot(y, p.shape[1]).T, c.T))
-    # solve 2 exp(...) = CHANCE / (number of groups) for t
+    # Solve 2 exp(...) = CHANCE / (number of groups) for t.
     log_chance = math.log(2 * GROUPS * len(columns) / CHANCE)
     for j, (x, hit, mean) in enumerate(columns):
         for rows in np.array_split(np.argsort(x, kind="stable"), GROUPS):
@@ -183,18 +197,19 @@ def posterior(case: Case) -> str:
             if deviation > allowed:
                 name = f"p_{j}" if p.ndim == 2 else "p"
                 raise ContractBrokenError(
-                    f"where {name} lies in [{x[rows].min():.3g}, {x[rows].max():.3g}] the mean "
-                    f"outcome of {len(rows):,} samples is {hit[rows].mean():.4g}, the posterior's "
-                    f"mean {mean[rows].mean():.4g}"
+                    f"{len(rows):,} samples with {name} in [{x[rows].min():.3g}, "
+                    f"{x[rows].max():.3g}] have the mean outcome {hit[rows].mean():.4g}, but the "
+                    f"mean posterior {mean[rows].mean():.4g}"
                 )
     return f"agrees with {len(p):,} outcomes"
 
 
 def truth(case: Case) -> str:
-    """Check truths against means over a large sample.
+    """Check that the truths agree with means over a large sample.
 
-    The mean is that of d(p, C) if E[Y given what the notion sees] is the posterior C, and that of
-    the loss of the outcomes if the estimand is an expected score.
+    For a distance d, the mean is that of d(p, C) with the reduced predictions p. The posterior must
+    then determine C = E[Y given the reduced p]. For an expected score, the mean is that of the
+    score of the outcomes.
     """
     known: dict[str, Truth] = {}
     for name in estimands.names(case.notion):
@@ -205,7 +220,7 @@ def truth(case: Case) -> str:
         if claim is not None:
             known[name] = claim
     if not known:
-        raise UndefinedError("no truth is known")
+        raise UndefinedError("the problem knows no truth")
     p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
     f, outcome = reduce(p, y, case.notion)
     if case.notion == "canonical":
@@ -213,12 +228,12 @@ def truth(case: Case) -> str:
     c = _reduced_posterior(case, p)
     compared = []
     for name, stated in known.items():
-        seen = seen_of(name, f, outcome, c, case.notion)
-        if seen is None or not math.isfinite(stated.value):
+        mean = sample_mean(name, f, outcome, c, case.notion)
+        if mean is None or not math.isfinite(stated.value):
             continue
-        value, error = seen
+        value, error = mean
         allowed = ERRORS * math.hypot(error, stated.error) + ROUNDING * (1.0 + abs(stated.value))
-        # a sample shows only a lower bound of a supremum
+        # The largest value in a sample is only a lower bound of a supremum.
         is_supremum = name == "linf" and case.notion != "canonical"
         gap = value - stated.value if is_supremum else abs(value - stated.value)
         if not gap <= allowed:
@@ -230,18 +245,19 @@ def truth(case: Case) -> str:
         compared.append(name)
     if not compared:
         raise UndefinedError(
-            f"truths of {', '.join(known)} are known, but there is no posterior to compare with"
+            f"the truths of {', '.join(known)} are known, but no posterior to compare them with"
         )
     return (
-        f"{len(compared)} of {len(known)} truths compared with {len(p):,} samples: "
+        f"{len(compared)} of {len(known)} truths agree with {len(p):,} samples: "
         f"{', '.join(compared[:3])} ..."
     )
 
 
 def _reduced_posterior(case: Case, p: np.ndarray) -> np.ndarray | None:
-    """Return E[Y given what the notion sees], with the shape of the reduced p.
+    """Return E[Y given the reduced p], with the shape of the reduced p.
 
-    None if that is not the posterior, which knows all of p.
+    p are predictions before the reduction. Return None if the posterior E[Y given p] does not
+    determine the result.
     """
     if ProblemSpec.of(case.problem).posterior is None:
         return None
@@ -254,8 +270,22 @@ def _reduced_posterior(case: Case, p: np.ndarray) -> np.ndarray | None:
     return np.column_stack([1.0 - c, c]) if c.ndim == 1 and case.notion != "top_label" else c
 
 
-def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
-    """Return the mean of an estimand over a sample and its standard error; None without one."""
+def sample_mean(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float, float] | None:
+    """Return the value of an estimand on a sample and its standard error.
+
+    Return None if the estimand `name` is no mean over samples, or if `c` is needed and unknown.
+
+    Parameters
+    ----------
+    name : str
+        The estimand.
+    f, outcome : arrays
+        Reduced predictions, and outcomes as 0 and 1 of the same shape.
+    c : array or None
+        E[Y given f], of the same shape.
+    notion : str
+        The notion of the reduction.
+    """
     if name == "rms" or name.startswith("sharpness_"):
         return None
     if c is None and name not in ("brier", "logloss"):
@@ -275,9 +305,11 @@ def seen_of(name: str, f: Any, outcome: Any, c: Any, notion: str) -> tuple[float
 
 
 def declarations(case: Case) -> str:
-    """Check the declared properties."""
+    """Check that the declared properties are valid, and return their names."""
     declared = requirements.problem(case.problem)
-    return ", ".join(declared) or "nothing is declared: taken as binary, 1,000 samples, 10 reps"
+    return ", ".join(declared) or (
+        "no property is declared; the notion is taken as binary, with 1,000 samples and 10 reps"
+    )
 
 
 ITEMS = {
@@ -289,7 +321,7 @@ ITEMS = {
     "posterior": posterior,
     "truth": truth,
     DECLARED: declarations,
-    "docstring": lambda case: documented(
+    "docstring": lambda case: docstring_summary(
         case.problem, "the law of p and y, which truths are known, and the source"
     ),
 }

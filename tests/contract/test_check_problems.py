@@ -377,7 +377,7 @@ def test_broken_calibrator_is_caught_by_its_item(name):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("ReturnsModel", "a function q(p) is needed"), ("BeyondOne", "q goes from 0 to 1.5")],
+    [("ReturnsModel", "return a function q(p)"), ("BeyondOne", "q goes from 0 to 1.5")],
 )
 def test_what_no_item_can_be_tried_on_says_why(name, says):
     failures, text = failed(f"{__name__}.{name}")

@@ -296,7 +296,7 @@ def test_fourier_features_vary_about_the_exact_value():
 
 def test_skce_needs_two_samples():
     q, y = np.array([[0.7, 0.2, 0.1]]), np.array([0])
-    with pytest.raises(UndefinedError, match="2 samples are needed, and there are 1"):
+    with pytest.raises(UndefinedError, match="needs at least 2 samples; there are 1"):
         SKCE()(q, y)
     assert value(SKCE(1.0, form="biased"), q, y) == pytest.approx(1.54 * 0.14)
 

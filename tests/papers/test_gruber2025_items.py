@@ -85,7 +85,7 @@ def test_powers_of_a_posterior_with_tiny_entries_keep_their_rows():
     "fields", [{"low": 1.0, "high": 1.0}, {"per_octave": 0}, {"per_octave": 1.5}]
 )
 def test_a_grid_without_points_is_refused(fields):
-    with pytest.raises(BadInputError, match="low < high"):
+    with pytest.raises(BadInputError, match="low below high"):
         harness.load_estimator("risk_curve", **fields)
 
 
