@@ -397,4 +397,4 @@ def test_the_command_takes_ids_of_problems_and_names_of_anything(cli):
     code, _, err = cli("check", "beta_calibrate")
     assert code == 2 and "did you mean 'beta_calibrated'?" in err
     code, _, err = cli("check", f"{__name__}.SLOW")
-    assert code == 2 and "is a list; an estimator (callable" in err
+    assert code == 2 and "is a list; give an estimator (callable" in err
